@@ -1,0 +1,120 @@
+// Package fault classifies what goes wrong while working on a cluster, once, where it is understood,
+// and carries the classification over the activity boundary.
+//
+// The kinds follow the design, section 4: what is transient is retried by the activity; what cannot
+// succeed without a change is reported and waits for the change; a cluster that cannot be reached is
+// left alone after some minutes.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+)
+
+// Kind says what can be done about an error.
+type Kind string
+
+const (
+	// Transient errors (network inside the control plane, 429, 5xx, conflict) may go away by trying again.
+	Transient Kind = "Transient"
+	// Rejected cannot succeed until an input changes: bad descriptor, wrong digest, unknown channel,
+	// forbidden downgrade, refused kubeconfig.
+	Rejected Kind = "Rejected"
+	// Unreachable means that the remote cluster or its access is at fault.
+	Unreachable Kind = "Unreachable"
+	// Pending is no error but a wait: what is waited for is not there yet.
+	Pending Kind = "Pending"
+)
+
+// Error is an error with a kind and a reason.
+type Error struct {
+	Kind Kind
+	// Reason is a CamelCase word for conditions and Events, e.g. "AccessSecretNotFound".
+	Reason string
+	// Message is for people: it names objects, never bodies or credentials.
+	Message string
+	// Cause may be nil. It is not carried into workflow histories.
+	Cause error
+	// RetryAfter is when a Pending or Transient error should be looked at again; 0 leaves it to the policy.
+	RetryAfter time.Duration
+}
+
+// New returns an error of the given kind; the message is formatted like fmt.Errorf, and an error
+// argument wrapped with %w becomes its cause.
+func New(kind Kind, reason, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Reason: reason, Message: err.Error(), Cause: errors.Unwrap(err)}
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Fault is what a workflow sees of an error.
+type Fault struct {
+	Kind    Kind   `json:"kind"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// IsZero tells whether there is no fault.
+func (f Fault) IsZero() bool { return f.Kind == "" }
+
+// Of classifies an error outside of workflows. An error that nobody classified is Transient.
+func Of(err error) Fault {
+	if err == nil {
+		return Fault{}
+	}
+	var known *Error
+	if errors.As(err, &known) {
+		return Fault{Kind: known.Kind, Reason: known.Reason, Message: err.Error()}
+	}
+	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
+}
+
+// ToTemporal converts an error for return from an activity: what cannot succeed becomes non-retryable,
+// a wait becomes benign (no error metrics, no warnings) with its own delay.
+func ToTemporal(err error) error {
+	if err == nil {
+		return nil
+	}
+	f := Of(err)
+	options := temporal.ApplicationErrorOptions{Details: []any{f}}
+	var known *Error
+	if errors.As(err, &known) {
+		options.NextRetryDelay = known.RetryAfter
+	}
+	switch f.Kind {
+	case Rejected, Unreachable:
+		options.NonRetryable = true
+	case Pending:
+		options.Category = temporal.ApplicationErrorCategoryBenign
+	case Transient:
+	}
+	return temporal.NewApplicationErrorWithOptions(f.Message, f.Reason, options)
+}
+
+// FromTemporal reads in a workflow what an activity returned. Time-outs are Transient, and a
+// cancellation is no fault: ask temporal.IsCanceledError first.
+func FromTemporal(err error) Fault {
+	if err == nil {
+		return Fault{}
+	}
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		var f Fault
+		if app.HasDetails() && app.Details(&f) == nil && f.Kind != "" {
+			return f
+		}
+		return Fault{Kind: Transient, Reason: app.Type(), Message: app.Message()}
+	}
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		return Fault{Kind: Transient, Reason: "TimedOut", Message: "the step did not finish in time"}
+	}
+	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
+}

@@ -1,0 +1,42 @@
+package kick
+
+import "time"
+
+// Names of the signals that the workflows understand.
+const (
+	// Signal says that something changed. Its argument is a Kick.
+	Signal = "kick"
+	// SignalContinueAsNew is for operators: the run continues as new at the next moment it is idle.
+	SignalContinueAsNew = "force-continue-as-new"
+)
+
+// Update names.
+const (
+	// UpdateReconcile asks for one completed look and answers with the state reached.
+	UpdateReconcile = "reconcile"
+)
+
+// QueryStatus is the name of the query that says what a workflow is doing.
+const QueryStatus = "status"
+
+// Kick says that something changed, never what it changed to: whoever receives it reads the truth.
+type Kick struct {
+	// Reason is for people, e.g. "Kyma changed".
+	Reason string `json:"reason"`
+	// Kind, Namespace, Name and ResourceVersion identify the object whose change caused the kick, so
+	// that a reader knows how fresh its caches must be.
+	Kind            string `json:"kind,omitempty"`
+	Namespace       string `json:"namespace,omitempty"`
+	Name            string `json:"name,omitempty"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Urgent kicks (a changed spec, a deletion) are acted on at once, even while others are being paced.
+	Urgent bool `json:"urgent,omitempty"`
+	// NotBefore delays the look that this kick causes, to spread a roll-out over the fleet.
+	NotBefore *time.Time `json:"notBefore,omitempty"`
+}
+
+// Start is the input with which an entity's workflow is started. Workflows extend it with what they
+// carry from run to run; a starter never sets more than this.
+type Start struct {
+	Ref Ref `json:"ref"`
+}

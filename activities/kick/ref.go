@@ -1,0 +1,65 @@
+// Package kick holds what watchers, workflows and activities agree on in order to wake each other:
+// the identity of an entity, the ids of its workflow, the signals, and the sender.
+//
+// It is the lowest package that knows of Temporal, so that an activity that has written a status can
+// signal a workflow without importing any workflow code.
+package kick
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Ref is the identity of one custom resource: name and namespace say where it is, the UID says which one.
+// Two resources of the same name, one after the other, are two different entities.
+type Ref struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// RefOf returns the identity of an object that was read from an API server.
+func RefOf(obj client.Object) Ref {
+	return Ref{Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID()}
+}
+
+// Key is the namespaced name, for reads.
+func (r Ref) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+}
+
+// String is namespace/name, for messages to people.
+func (r Ref) String() string { return r.Namespace + "/" + r.Name }
+
+// Names under which the workflows are registered. They are part of recorded histories: never rename one.
+const (
+	KymaWorkflow     = "KymaWorkflow"
+	ManifestWorkflow = "ManifestWorkflow"
+	WatcherWorkflow  = "WatcherWorkflow"
+	SweepWorkflow    = "SweepWorkflow"
+)
+
+// KymaWorkflowID is the id of the workflow of one Kyma (design, section 4).
+func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
+
+// ManifestWorkflowID is the id of the workflow of one Manifest.
+func ManifestWorkflowID(r Ref) string { return entityID("manifest", r) }
+
+// WatcherWorkflowID is the id of the workflow of one Watcher.
+func WatcherWorkflowID(r Ref) string { return entityID("watcher", r) }
+
+// SweepWorkflowID is the id of the workflow that walks one shard of the fleet.
+func SweepWorkflowID(shard int) string { return fmt.Sprintf("sweep/%02d", shard) }
+
+func entityID(kind string, r Ref) string {
+	return kind + "/" + r.Namespace + "/" + r.Name + "/" + string(r.UID)
+}
+
+// Task queues. Each has worker slots of its own, so that slow remote clusters never starve the control plane.
+const (
+	ControlPlaneQueue = "lifecycle-manager-control-plane"
+	RemoteQueue       = "lifecycle-manager-remote"
+	SweepQueue        = "lifecycle-manager-sweep"
+)

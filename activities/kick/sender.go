@@ -1,0 +1,78 @@
+package kick
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+// Counter counts the kicks that were sent, by reason. It is the only thing the Sender knows of metrics.
+type Counter interface {
+	KickSent(reason string)
+}
+
+// Sender delivers kicks to the workflows of entities.
+type Sender struct {
+	temporal client.Client
+	counter  Counter
+}
+
+// NewSender returns a Sender that uses the given Temporal client. The counter may be nil.
+func NewSender(temporal client.Client, counter Counter) *Sender {
+	return &Sender{temporal: temporal, counter: counter}
+}
+
+// Kyma wakes the workflow of a Kyma and starts it where none is open.
+func (s *Sender) Kyma(ctx context.Context, ref Ref, k Kick) error {
+	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, ref, k)
+}
+
+// Manifest wakes the workflow of a Manifest and starts it where none is open.
+func (s *Sender) Manifest(ctx context.Context, ref Ref, k Kick) error {
+	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, ref, k)
+}
+
+// OpenKyma wakes the workflow of a Kyma if one is open. That none is open counts as delivered: whoever
+// starts the next one makes it look at the truth first.
+func (s *Sender) OpenKyma(ctx context.Context, ref Ref, k Kick) error {
+	return s.SignalOpen(ctx, KymaWorkflowID(ref), k)
+}
+
+// SignalOpen wakes the open run of the workflow with this id; none open counts as delivered.
+func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) error {
+	err := s.temporal.SignalWorkflow(ctx, workflowID, "", Signal, k)
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("signal workflow %s: %w", workflowID, err)
+	}
+	s.count(k)
+	return nil
+}
+
+func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref Ref, k Kick) error {
+	options := client.StartWorkflowOptions{
+		ID:                       id,
+		TaskQueue:                ControlPlaneQueue,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		StaticSummary:            ref.String(),
+	}
+	if _, err := s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref}); err != nil {
+		return fmt.Errorf("kick workflow %s: %w", id, err)
+	}
+	s.count(k)
+	return nil
+}
+
+func (s *Sender) count(k Kick) {
+	if s.counter != nil {
+		s.counter.KickSent(k.Reason)
+	}
+}

@@ -1,0 +1,60 @@
+// Package resolve turns what a Kyma asks for into Manifests.
+package resolve
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// Outcome says what a look at a Kyma found.
+type Outcome string
+
+const (
+	// OutcomeGone means that the Kyma does not exist or is another one of the same name: nothing was touched.
+	OutcomeGone Outcome = "Gone"
+	// OutcomeDeleting means that the Kyma is being deleted.
+	OutcomeDeleting Outcome = "Deleting"
+	// OutcomeSkipped means that the Kyma carries the skip-reconciliation label, or is a synced copy.
+	OutcomeSkipped Outcome = "Skipped"
+	// OutcomeNotOurs means that another instance manages the Kyma.
+	OutcomeNotOurs Outcome = "NotOurs"
+	// OutcomeDone means that the Manifests are as wanted.
+	OutcomeDone Outcome = "Done"
+)
+
+// Input names the Kyma to look at.
+type Input struct {
+	Ref kick.Ref `json:"ref"`
+	// Seen are the newest versions of cached objects that kicks told of; a cache that is older is
+	// bypassed by a live read.
+	Seen []Version `json:"seen,omitempty"`
+}
+
+// Version is the version of one object, as told by a kick.
+type Version struct {
+	Kind            string `json:"kind"`
+	Namespace       string `json:"namespace"`
+	Name            string `json:"name"`
+	ResourceVersion string `json:"resourceVersion"`
+}
+
+// Result is what a look found and did. It names objects; it carries no bodies.
+type Result struct {
+	Outcome Outcome `json:"outcome"`
+	// InputsDigest is the digest of all inputs of this look.
+	InputsDigest string `json:"inputsDigest,omitempty"`
+	// Synced is true when the Kyma has a remote cluster.
+	Synced  bool   `json:"synced,omitempty"`
+	Channel string `json:"channel,omitempty"`
+	// Created, Updated and Deleted are the names of Manifests written by this look.
+	Created []string `json:"created,omitempty"`
+	Updated []string `json:"updated,omitempty"`
+	Deleted []string `json:"deleted,omitempty"`
+	// Refused counts module entries that could not be resolved; the status says why.
+	Refused int `json:"refused,omitempty"`
+}
+
+// DeleteResult says which Manifests of a Kyma under deletion are left.
+type DeleteResult struct {
+	Outcome Outcome  `json:"outcome"`
+	Left    []string `json:"left,omitempty"`
+}

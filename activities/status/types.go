@@ -1,0 +1,61 @@
+// Package status aggregates the states of a Kyma's modules into the one status of the Kyma.
+package status
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Outcome says what a report found.
+type Outcome string
+
+const (
+	// OutcomeGone means that the Kyma does not exist or is another one of the same name: nothing was touched.
+	OutcomeGone Outcome = "Gone"
+	// OutcomeReported means that the status says what is true.
+	OutcomeReported Outcome = "Reported"
+	// OutcomeReleased means that the finalizer was taken off.
+	OutcomeReleased Outcome = "Released"
+	// OutcomeBlocked means that the finalizer stays because Manifests are left.
+	OutcomeBlocked Outcome = "Blocked"
+)
+
+// ReportInput says of which Kyma to write the status, and what only the workflow knows.
+type ReportInput struct {
+	Ref kick.Ref `json:"ref"`
+	// InputsDigest is recorded when it is set: the look that computed it has completed.
+	InputsDigest string `json:"inputsDigest,omitempty"`
+	// Sync is the outcome of the last synchronization: zero when it succeeded or is off.
+	Sync fault.Fault `json:"sync,omitzero"`
+	// Resolve is the fault of the last look at the catalog and the Manifests, if it failed as a whole.
+	Resolve fault.Fault `json:"resolve,omitzero"`
+	// Push is true when the remote copy of the status may be written: the last synchronization reached the cluster.
+	Push bool `json:"push,omitempty"`
+	// Waiting says in words what a deletion waits for.
+	Waiting string `json:"waiting,omitempty"`
+}
+
+// ReportResult is the status in short, for current details and search attributes.
+type ReportResult struct {
+	Outcome Outcome      `json:"outcome"`
+	State   shared.State `json:"state"`
+	Channel string       `json:"channel,omitempty"`
+	Message string       `json:"message,omitempty"`
+	Modules []Module     `json:"modules,omitempty"`
+	// NeedsLook is true when the inputs differ from those of the last completed look, when a Manifest
+	// that is wanted is missing, or when one is left that is not wanted.
+	NeedsLook bool `json:"needsLook,omitempty"`
+	// Deleting is true when the Kyma is being deleted.
+	Deleting bool `json:"deleting,omitempty"`
+	// Push is the fault of writing the remote copy of the status, if any.
+	Push fault.Fault `json:"push,omitzero"`
+}
+
+// Module is one row of the current details.
+type Module struct {
+	Name    string       `json:"name"`
+	Version string       `json:"version,omitempty"`
+	State   shared.State `json:"state"`
+	Message string       `json:"message,omitempty"`
+}

@@ -1,0 +1,41 @@
+// Package sync keeps a Kyma, its definitions and the module catalog in a remote cluster, and takes
+// the remote owner's wishes in.
+package sync
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// Outcome says what a synchronization found or did.
+type Outcome string
+
+const (
+	// OutcomeGone means that the Kyma does not exist or is another one of the same name: nothing was touched.
+	OutcomeGone Outcome = "Gone"
+	// OutcomeDeleting means that the Kyma is being deleted: only Cleanup may follow.
+	OutcomeDeleting Outcome = "Deleting"
+	// OutcomeOff means that the Kyma has no remote cluster, is skipped, or is not ours.
+	OutcomeOff Outcome = "Off"
+	// OutcomeSynced means that the remote cluster was read completely and is as wanted.
+	OutcomeSynced Outcome = "Synced"
+	// OutcomeClean means that nothing of the Kyma is left in the remote cluster.
+	OutcomeClean Outcome = "Clean"
+)
+
+// Input names the Kyma whose cluster is to be synchronized.
+type Input struct {
+	Ref kick.Ref `json:"ref"`
+}
+
+// Result is what a synchronization found and did.
+type Result struct {
+	Outcome Outcome `json:"outcome"`
+	// Cluster identifies the remote cluster, for the search attribute RemoteCluster.
+	Cluster string `json:"cluster,omitempty"`
+	// AcceptedChange is true when the remote Kyma's channel or modules differ from those last accepted.
+	AcceptedChange bool `json:"acceptedChange,omitempty"`
+	// CatalogOff is true when .spec.sync.moduleCatalog is false.
+	CatalogOff bool `json:"catalogOff,omitempty"`
+	// Writes counts the requests that changed something in the remote cluster.
+	Writes int `json:"writes"`
+}

@@ -31,6 +31,8 @@ type Kick struct {
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Urgent kicks (a changed spec, a deletion) are acted on at once, even while others are being paced.
 	Urgent bool `json:"urgent,omitempty"`
+	// Deleting interrupts a running installation, because the object was seen with a deletion timestamp.
+	Deleting bool `json:"deleting,omitempty"`
 	// NotBefore delays the look that this kick causes, to spread a roll-out over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 }

@@ -28,6 +28,12 @@ type ReportInput struct {
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	// Sync is the outcome of the last synchronization: zero when it succeeded or is off.
 	Sync fault.Fault `json:"sync,omitzero"`
+	// Definitions and Catalog are faults of those parts of a synchronization that otherwise succeeded.
+	Definitions fault.Fault `json:"definitions,omitzero"`
+	Catalog     fault.Fault `json:"catalog,omitzero"`
+	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
+	Synced     bool `json:"synced,omitempty"`
+	CatalogOff bool `json:"catalogOff,omitempty"`
 	// Resolve is the fault of the last look at the catalog and the Manifests, if it failed as a whole.
 	Resolve fault.Fault `json:"resolve,omitzero"`
 	// Push is true when the remote copy of the status may be written: the last synchronization reached the cluster.

@@ -3,6 +3,7 @@
 package sync
 
 import (
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
@@ -36,6 +37,10 @@ type Result struct {
 	AcceptedChange bool `json:"acceptedChange,omitempty"`
 	// CatalogOff is true when .spec.sync.moduleCatalog is false.
 	CatalogOff bool `json:"catalogOff,omitempty"`
+	// Definitions and Catalog are faults of parts that may fail although the remote Kyma was read
+	// completely, so that modules can still be resolved.
+	Definitions fault.Fault `json:"definitions,omitzero"`
+	Catalog     fault.Fault `json:"catalog,omitzero"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
 }

@@ -1,0 +1,52 @@
+package shared
+
+// Annotations of module resources in the target cluster.
+const (
+	// AnnotationAppliedDigest is the digest of an object as rendered; the
+	// sweep reads it back.
+	AnnotationAppliedDigest = OperatorGroup + "/applied-digest"
+	// AnnotationOwnedBy is `<manifest namespace>/<manifest name>`; a lost
+	// inventory is rebuilt from it.
+	AnnotationOwnedBy = OperatorGroup + "/owned-by"
+	// AnnotationDisclaimer warns people who edit an object that we maintain.
+	AnnotationDisclaimer = OperatorGroup + "/managed-by-reconciler-disclaimer"
+	// AnnotationOptional with ValueTrue on an object in a layer: the object is
+	// skipped where the cluster does not know its kind.
+	AnnotationOptional = OperatorGroup + "/optional"
+)
+
+// DisclaimerText is the value of AnnotationDisclaimer.
+const DisclaimerText = "DO NOT EDIT - This resource is managed by Kyma.\n" +
+	"Any modifications are discarded and the resource is reverted to the original state."
+
+// Annotations of a Kyma.
+const (
+	// AnnotationSKRDomain is the domain of the remote cluster. It has no prefix.
+	AnnotationSKRDomain = "skr-domain"
+	// AnnotationRecreateDefaultCR with ValueTrue brings a default module CR
+	// back after its user deleted it; without it, it stays deleted.
+	AnnotationRecreateDefaultCR = OperatorGroup + "/recreate-default-cr"
+	// AnnotationPurgeGracePeriod is a Go duration and overrides the flag
+	// `--purge-finalizer-timeout` for one Kyma.
+	AnnotationPurgeGracePeriod = OperatorGroup + "/purge-grace-period"
+)
+
+// Annotations of a ModuleTemplate.
+const (
+	// AnnotationIsClusterScoped with ValueTrue: the default CR has no namespace.
+	AnnotationIsClusterScoped = OperatorGroup + "/is-cluster-scoped"
+)
+
+// Annotations of a Manifest.
+const (
+	// AnnotationFQDN is the component name, under its old name.
+	AnnotationFQDN = OperatorGroup + "/fqdn"
+	// AnnotationOCMComponentName is the component name.
+	AnnotationOCMComponentName = OperatorGroup + "/ocm-component-name"
+	// AnnotationIsUnmanaged with ValueTrue: the module is not ours to maintain
+	// any more; what is installed stays.
+	AnnotationIsUnmanaged = OperatorGroup + "/is-unmanaged"
+	// AnnotationSyncOCIRef is the reference of the layer that was last
+	// installed. It has no prefix.
+	AnnotationSyncOCIRef = "sync-oci-ref"
+)

@@ -1,0 +1,7 @@
+// Package shared holds the names that Lifecycle Manager's users and clients
+// depend on, whatever the version of a resource: states, labels, annotations,
+// finalizers, field managers, namespaces, conditions and messages.
+//
+// Every value here is part of the contract with what already runs in clusters:
+// changing one breaks somebody's tooling, inventory or ownership.
+package shared

@@ -1,0 +1,54 @@
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LastOperation says what was last done to a resource, in words for people,
+// and when that last changed.
+type LastOperation struct {
+	// Operation is what was done or waited for last, or the error that stopped it.
+	Operation string `json:"operation"`
+
+	// LastUpdateTime is when the operation last changed.
+	// +optional
+	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
+}
+
+// CustomResourcePolicy says what happens to a module's default custom resource.
+// +kubebuilder:validation:Enum=CreateAndDelete;Ignore
+type CustomResourcePolicy string
+
+// Custom resource policies.
+const (
+	// CustomResourcePolicyCreateAndDelete creates the default custom resource
+	// with the module and deletes it with the module.
+	CustomResourcePolicyCreateAndDelete CustomResourcePolicy = "CreateAndDelete"
+	// CustomResourcePolicyIgnore leaves the module's custom resources to the user.
+	CustomResourcePolicyIgnore CustomResourcePolicy = "Ignore"
+)
+
+// Manager names the workload whose state says how a module's operator is.
+type Manager struct {
+	metav1.GroupVersionKind `json:",inline"`
+
+	// Namespace of the object. Empty means the remote namespace, or none for a
+	// cluster-scoped object.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// Name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// NextLastOperation returns the last operation after one more look: an operation
+// that stays the same keeps its time, so that looking again changes nothing.
+func NextLastOperation(previous *LastOperation, operation string, now metav1.Time) *LastOperation {
+	if previous != nil && previous.Operation == operation {
+		return previous
+	}
+	return &LastOperation{Operation: operation, LastUpdateTime: now}
+}

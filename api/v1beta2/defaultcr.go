@@ -1,0 +1,50 @@
+package v1beta2
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// ErrDefaultCR is wrapped by every error about a default custom resource that
+// cannot be used as it is. It takes an edit of the ModuleTemplate to mend it.
+var ErrDefaultCR = errors.New("invalid default custom resource")
+
+// DefaultCR returns the default custom resource of the module, without status,
+// or nil where there is none (`data` unset, null or {}). The caller owns the
+// result. The error wraps ErrDefaultCR.
+func (s *ModuleTemplateSpec) DefaultCR() (*unstructured.Unstructured, error) {
+	return parseDefaultCR(s.Data)
+}
+
+// DefaultCR returns the default custom resource of the module, without status,
+// or nil where there is none. The caller owns the result. The error wraps
+// ErrDefaultCR.
+func (s *ManifestSpec) DefaultCR() (*unstructured.Unstructured, error) {
+	return parseDefaultCR(s.Resource)
+}
+
+// parseDefaultCR does not use the decoder of unstructured.Unstructured, for that
+// refuses an empty object, which the API allows.
+func parseDefaultCR(raw *runtime.RawExtension) (*unstructured.Unstructured, error) {
+	if raw == nil || len(bytes.TrimSpace(raw.Raw)) == 0 {
+		return nil, nil //nolint:nilnil // no default custom resource is an ordinary case, not an error
+	}
+	var content map[string]any
+	if err := json.Unmarshal(raw.Raw, &content); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDefaultCR, err)
+	}
+	if len(content) == 0 {
+		return nil, nil //nolint:nilnil // as above
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if object.GetAPIVersion() == "" || object.GetKind() == "" {
+		return nil, fmt.Errorf("%w: apiVersion and kind must be given", ErrDefaultCR)
+	}
+	unstructured.RemoveNestedField(object.Object, "status")
+	return object, nil
+}

@@ -1,0 +1,193 @@
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// KymaStatus says how the cluster and its modules are, as last looked at.
+type KymaStatus struct {
+	// State is the state of the whole: the worst of the modules' states and of
+	// the conditions. Mandatory modules do not count.
+	// +optional
+	State shared.State `json:"state,omitempty"`
+
+	// LastOperation says what was last done or waited for, or the error.
+	// +optional
+	LastOperation *LastOperation `json:"lastOperation,omitempty"`
+
+	// Conditions of the Kyma: Modules, ModuleCatalog, CRDsSync, SKRWebhook and
+	// SKRImagePullSecretSync, as far as they apply.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Modules says how each module is. A module that was taken off the spec
+	// stays here as Deleting until it is gone.
+	// +listType=atomic
+	// +optional
+	Modules []ModuleStatus `json:"modules,omitempty"`
+
+	// ActiveChannel is the channel that the cluster was last Ready with.
+	// +optional
+	ActiveChannel string `json:"activeChannel,omitempty"`
+
+	// ObservedGeneration is the metadata.generation of the last completed look.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// InputsDigest is the digest of all inputs of the last completed look: spec,
+	// labels and annotations that matter, templates, release metas and access
+	// Secret.
+	// +optional
+	InputsDigest string `json:"inputsDigest,omitempty"`
+
+	// ModulesReady counts the modules that are ready, of all in the status, for
+	// people: "3/4".
+	// +optional
+	ModulesReady string `json:"modulesReady,omitempty"`
+
+	// Remote is the Kyma in the remote cluster as it was last accepted. It is
+	// written before it is acted on.
+	// +optional
+	Remote *RemoteStatus `json:"remote,omitempty"`
+}
+
+// ModuleStatus says how one module of a Kyma is.
+type ModuleStatus struct {
+	// Name of the module as in the spec.
+	Name string `json:"name"`
+
+	// FQDN is the component name of the module. Deprecated: read
+	// ocmComponentName; both are filled.
+	// +optional
+	FQDN string `json:"fqdn,omitempty"`
+
+	// OCMComponentName is the component name of the module.
+	// +optional
+	OCMComponentName string `json:"ocmComponentName,omitempty"`
+
+	// Channel that the version was taken from; empty for a pinned version.
+	// +optional
+	Channel string `json:"channel,omitempty"`
+
+	// Version that is wanted in the cluster.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Message says why the module is in its state.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// State of the module.
+	// +optional
+	State shared.State `json:"state,omitempty"`
+
+	// Manifest refers to the module's Manifest in the control plane.
+	// +optional
+	Manifest *TrackedObject `json:"manifest,omitempty"`
+
+	// Resource refers to the module's default custom resource.
+	// +optional
+	Resource *TrackedObject `json:"resource,omitempty"`
+
+	// Template refers to the ModuleTemplate that the module was made from.
+	// +optional
+	Template *TrackedObject `json:"template,omitempty"`
+
+	// Maintenance is true while an update waits for a maintenance window.
+	// +optional
+	Maintenance bool `json:"maintenance,omitempty"`
+}
+
+// TrackedObject refers to an object, with the generation it had when last seen.
+type TrackedObject struct {
+	// APIVersion of the object.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty"`
+	// Kind of the object.
+	// +optional
+	Kind string `json:"kind,omitempty"`
+	// Metadata of the object.
+	// +optional
+	Metadata TrackedMeta `json:"metadata,omitempty"`
+}
+
+// TrackedMeta is the part of an object's metadata that a status shows.
+type TrackedMeta struct {
+	// Name of the object.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Namespace of the object; empty for a cluster-scoped one.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Generation of the object when last seen.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+}
+
+// SyncGeneration says which generation of the synchronisation rules a Kyma
+// follows.
+// +kubebuilder:validation:Enum=Explicit;Default
+type SyncGeneration string
+
+// Sync generations.
+const (
+	// SyncGenerationExplicit is that of a Kyma with spec.sync set: both Kymas'
+	// modules are desired, names and namespaces are the Kyma's own.
+	SyncGenerationExplicit SyncGeneration = "Explicit"
+	// SyncGenerationDefault is that of a Kyma without spec.sync: the remote Kyma
+	// alone decides once it exists, names and namespaces come from flags.
+	SyncGenerationDefault SyncGeneration = "Default"
+)
+
+// RemoteStatus is the Kyma in the remote cluster as it was last accepted.
+type RemoteStatus struct {
+	// Name of the remote Kyma, fixed at the first synchronisation.
+	Name string `json:"name"`
+
+	// Namespace of the remote Kyma, fixed at the first synchronisation.
+	Namespace string `json:"namespace"`
+
+	// Generation of the synchronisation rules that the remote Kyma was created
+	// by: Explicit where spec.sync was set, else Default.
+	Generation SyncGeneration `json:"generation"`
+
+	// Cluster identifies the remote cluster: the uid of its kube-system namespace.
+	// +optional
+	Cluster string `json:"cluster,omitempty"`
+
+	// ObservedGeneration is the metadata.generation of the remote Kyma when it
+	// was last accepted.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// UID of the remote Kyma.
+	// +optional
+	UID string `json:"uid,omitempty"`
+
+	// Channel of the remote Kyma.
+	// +optional
+	Channel string `json:"channel,omitempty"`
+
+	// Modules of the remote Kyma.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=atomic
+	// +optional
+	Modules []Module `json:"modules,omitempty"`
+
+	// Reachable says whether the remote cluster answered when last asked. Unset
+	// until it was asked.
+	// +optional
+	Reachable *bool `json:"reachable,omitempty"`
+
+	// Reason says why the remote cluster is not reachable.
+	// +optional
+	Reason string `json:"unreachableReason,omitempty"`
+
+	// Since is when the remote cluster was first found not reachable.
+	// +optional
+	Since *metav1.Time `json:"unreachableSince,omitempty"`
+}

@@ -1,0 +1,46 @@
+package v1beta2
+
+import (
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// KymaName returns the name of the Kyma that the Manifest belongs to, or "".
+func (m *Manifest) KymaName() string { return m.Labels[shared.LabelKymaName] }
+
+// ModuleName returns the name of the Manifest's module, or "".
+func (m *Manifest) ModuleName() string { return m.Labels[shared.LabelModuleName] }
+
+// ComponentName returns the name of the OCM component of the Manifest's module,
+// or "". Manifests of the older generation have it under another annotation.
+func (m *Manifest) ComponentName() string {
+	if name := m.Annotations[shared.AnnotationOCMComponentName]; name != "" {
+		return name
+	}
+	return m.Annotations[shared.AnnotationFQDN]
+}
+
+// IsSkipReconciliation reports whether the Manifest is to be left alone. Such a
+// Manifest is removed only together with its Kyma.
+func (m *Manifest) IsSkipReconciliation() bool {
+	return m.Labels[shared.LabelSkipReconciliation] == shared.ValueTrue
+}
+
+// IsMandatory reports whether the Manifest's module is one that every cluster
+// gets.
+func (m *Manifest) IsMandatory() bool {
+	return m.Labels[shared.LabelMandatoryModule] == shared.ValueTrue
+}
+
+// IsUnmanaged reports whether the module was taken out of our hands.
+func (m *Manifest) IsUnmanaged() bool {
+	return m.Annotations[shared.AnnotationIsUnmanaged] == shared.ValueTrue
+}
+
+// EffectivePolicy returns the Manifest's custom resource policy, by default
+// CustomResourcePolicyCreateAndDelete.
+func (s *ManifestSpec) EffectivePolicy() CustomResourcePolicy {
+	if s.CustomResourcePolicy == "" {
+		return CustomResourcePolicyCreateAndDelete
+	}
+	return s.CustomResourcePolicy
+}

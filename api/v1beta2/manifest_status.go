@@ -1,0 +1,115 @@
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// ManifestStatus says what is installed of a module, and how it is.
+type ManifestStatus struct {
+	// State of the module: that of its resources and of its custom resource.
+	// +optional
+	State shared.State `json:"state,omitempty"`
+
+	// LastOperation says what was last done or waited for, or the error.
+	// +optional
+	LastOperation *LastOperation `json:"lastOperation,omitempty"`
+
+	// Conditions of the Manifest: Resources, Installation and, with a default
+	// custom resource, ModuleCR.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Synced lists the objects that were applied.
+	// +listType=atomic
+	// +optional
+	Synced []SyncedObject `json:"synced,omitempty"`
+
+	// ObservedGeneration is the metadata.generation of the last look that began
+	// work.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// InputsDigest is the digest of the inputs of the last look that began work.
+	// +optional
+	InputsDigest string `json:"inputsDigest,omitempty"`
+
+	// Settled is true when nothing more is to be done for the inputs in
+	// inputsDigest.
+	// +optional
+	Settled bool `json:"settled,omitempty"`
+
+	// InstalledVersion is the module version that was last applied completely.
+	// +optional
+	InstalledVersion string `json:"installedVersion,omitempty"`
+
+	// InstalledRef identifies the layers that were last applied completely.
+	// +optional
+	InstalledRef string `json:"installedRef,omitempty"`
+
+	// Inventory lists the objects in the cluster that this Manifest owns. It is
+	// written before objects are applied, and shrinks only after a confirmed
+	// deletion.
+	// +listType=atomic
+	// +optional
+	Inventory []InventoryEntry `json:"inventory,omitempty"`
+
+	// Counts the objects in the inventory.
+	// +optional
+	Counts *ObjectCounts `json:"counts,omitempty"`
+
+	// DefaultCR is the default custom resource of the module, as recorded before
+	// and after its creation.
+	// +optional
+	DefaultCR *DefaultCRRecord `json:"defaultCR,omitempty"`
+}
+
+// SyncedObject names an object that was applied.
+type SyncedObject struct {
+	// Group of the object's API; empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+	// Version of the object's API.
+	Version string `json:"version"`
+	// Kind of the object.
+	Kind string `json:"kind"`
+	// Name of the object.
+	Name string `json:"name"`
+	// Namespace of the object; empty for a cluster-scoped one.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ObjectCounts counts the objects of a module.
+type ObjectCounts struct {
+	// Total number of objects.
+	Total int32 `json:"total"`
+	// Ready is the number of objects that are as they should be.
+	Ready int32 `json:"ready"`
+	// Failed is the number of objects that cannot become ready by waiting.
+	Failed int32 `json:"failed"`
+}
+
+// DefaultCRRecord is what is known of a module's default custom resource. A
+// record without uid is an intent: the object is to be looked for, or created.
+// A recorded uid that is gone means that the user removed the object.
+type DefaultCRRecord struct {
+	// APIVersion of the object.
+	APIVersion string `json:"apiVersion"`
+	// Kind of the object.
+	Kind string `json:"kind"`
+	// Namespace of the object; empty for a cluster-scoped one.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// Name of the object.
+	Name string `json:"name"`
+	// UID of the object, once it was created or adopted.
+	// +optional
+	UID string `json:"uid,omitempty"`
+	// State that the object last reported.
+	// +optional
+	State shared.State `json:"state,omitempty"`
+}

@@ -1,0 +1,102 @@
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ModuleReleaseMetaSpec says which version of a module each channel has.
+// +kubebuilder:validation:XValidation:rule="has(self.mandatory) != (has(self.channels) && self.channels.size() > 0)",message="exactly one of mandatory and channels must be given"
+type ModuleReleaseMetaSpec struct {
+	// ModuleName is the name of the module, for example "btp-operator".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern:=`^([a-z]{3,}(-[a-z]{3,})*)?$`
+	ModuleName string `json:"moduleName"`
+
+	// OCMComponentName is the name of the OCM component that holds the module's
+	// versions, for example "kyma-project.io/module/btp-operator".
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:Pattern:=`^([a-z][-a-z0-9]*([.][a-z][-a-z0-9]*)*[.][a-z]{2,}(/[a-z][-a-z0-9_]*([.][a-z][-a-z0-9_]*)*)+)?$`
+	// +optional
+	OCMComponentName string `json:"ocmComponentName,omitempty"`
+
+	// Channels assigns a version to each channel.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=channel
+	// +optional
+	Channels []ChannelVersion `json:"channels,omitempty"`
+
+	// Mandatory is the version of a module that every cluster gets, whether its
+	// Kyma lists the module or not.
+	// +optional
+	Mandatory *MandatoryVersion `json:"mandatory,omitempty"`
+
+	// Beta restricts the module to Kymas with the label
+	// operator.kyma-project.io/beta=true.
+	// +optional
+	Beta bool `json:"beta,omitempty"`
+
+	// Internal restricts the module to Kymas with the label
+	// operator.kyma-project.io/internal=true.
+	// +optional
+	Internal bool `json:"internal,omitempty"`
+
+	// KymaSelector restricts the module to Kymas with matching labels.
+	// +optional
+	KymaSelector *metav1.LabelSelector `json:"kymaSelector,omitempty"`
+}
+
+// ChannelVersion assigns a version to a channel.
+type ChannelVersion struct {
+	// Channel is the name of the channel; "none" is reserved.
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern:=`^[a-z]{3,}$`
+	// +kubebuilder:validation:XValidation:rule="self != 'none'",message="the channel name 'none' is reserved"
+	Channel string `json:"channel"`
+
+	// Version that the channel has: a semantic version without build metadata.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern:=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`
+	Version string `json:"version"`
+}
+
+// MandatoryVersion is the version of a mandatory module.
+type MandatoryVersion struct {
+	// Version that every cluster gets: a semantic version without build metadata.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern:=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`
+	Version string `json:"version"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
+// +kubebuilder:resource:shortName=mrm,categories=kyma
+// +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".spec.moduleName"
+// +kubebuilder:printcolumn:name="Mandatory",type=string,JSONPath=".spec.mandatory.version"
+// +kubebuilder:printcolumn:name="Channels",type=string,JSONPath=".spec.channels"
+// +kubebuilder:printcolumn:name="Component",type=string,priority=1,JSONPath=".spec.ocmComponentName"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+
+// ModuleReleaseMeta says which version of a module each channel has, and which
+// Kymas may use the module.
+type ModuleReleaseMeta struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the assignment of versions to channels.
+	// +optional
+	Spec ModuleReleaseMetaSpec `json:"spec,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// ModuleReleaseMetaList is a list of ModuleReleaseMetas.
+type ModuleReleaseMetaList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ModuleReleaseMeta `json:"items"`
+}

@@ -1,0 +1,140 @@
+package v1beta2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// WatcherSpec says what is watched in remote clusters, and where its events go.
+type WatcherSpec struct {
+	// ServiceInfo is the Service in the control plane that receives the events.
+	ServiceInfo ServiceInfo `json:"serviceInfo"`
+
+	// Manager is the name of who receives the events; it is part of the path of
+	// the event's URL. Empty means the value of the label
+	// operator.kyma-project.io/managed-by.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern:=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
+	// +optional
+	Manager string `json:"manager,omitempty"`
+
+	// LabelsToWatch are the labels that a watched object has.
+	// +optional
+	LabelsToWatch map[string]string `json:"labelsToWatch,omitempty"`
+
+	// ResourceToWatch is the kind of the watched objects.
+	ResourceToWatch WatchableGVR `json:"resourceToWatch"`
+
+	// Field is the part of an object whose change is reported.
+	Field WatchedField `json:"field"`
+
+	// Gateway selects the gateways that events arrive at.
+	Gateway GatewayConfig `json:"gateway"`
+}
+
+// ServiceInfo names a Service and its port.
+type ServiceInfo struct {
+	// Name of the Service.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Port of the Service.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int64 `json:"port"`
+
+	// Namespace of the Service.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace"`
+}
+
+// WatchableGVR names the resource that is watched in remote clusters.
+type WatchableGVR struct {
+	// Group of the resource's API; empty for the core group, "*" for all.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group"`
+
+	// Version of the resource's API, "*" for all.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version"`
+
+	// Resource in its plural form, for example "kymas".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Resource string `json:"resource"`
+}
+
+// WatchedField is the part of an object whose change is reported.
+// +kubebuilder:validation:Enum=spec;status
+type WatchedField string
+
+// Watched fields.
+const (
+	// WatchedFieldSpec reports changes of the spec.
+	WatchedFieldSpec WatchedField = "spec"
+	// WatchedFieldStatus reports changes of the status.
+	WatchedFieldStatus WatchedField = "status"
+)
+
+// GatewayConfig selects gateways.
+type GatewayConfig struct {
+	// LabelSelector selects the gateways by their labels.
+	// +optional
+	LabelSelector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// WatcherStatus says whether the routing of a Watcher's events is set up.
+type WatcherStatus struct {
+	// State of the Watcher.
+	// +optional
+	State shared.State `json:"state,omitempty"`
+
+	// Conditions of the Watcher: VirtualService.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// ObservedGeneration is the metadata.generation of the last completed look.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
+// +kubebuilder:resource:shortName=kw,categories=kyma
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
+// +kubebuilder:printcolumn:name="Manager",type=string,JSONPath=".spec.manager"
+// +kubebuilder:printcolumn:name="Watches",type=string,JSONPath=".spec.resourceToWatch.resource"
+// +kubebuilder:printcolumn:name="Field",type=string,JSONPath=".spec.field"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+
+// Watcher has the agents in remote clusters report changes of a kind of objects
+// to a Service in the control plane.
+type Watcher struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what is watched, and where its events go.
+	// +optional
+	Spec WatcherSpec `json:"spec,omitempty"`
+	// Status is how the routing of the events is.
+	// +optional
+	Status WatcherStatus `json:"status,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// WatcherList is a list of Watchers.
+type WatcherList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Watcher `json:"items"`
+}

@@ -1,0 +1,96 @@
+// Package desired works out, without touching anything, what a Kyma asks for: whether and where it is
+// synchronized, which channel and modules are wanted, which templates and release metas can answer for
+// them, and a digest over all of that.
+//
+// Watchers, the sweep and the activities use the same functions, so that they agree on whether a Kyma
+// needs another look.
+package desired
+
+import (
+	"slices"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Mode says where modules without further wishes are installed (contract, section 1).
+type Mode string
+
+const (
+	// ModeControlPlane manages remote clusters: sync is on unless a Kyma says otherwise.
+	ModeControlPlane Mode = "control-plane"
+	// ModeSingleCluster manages the cluster that Lifecycle Manager runs in: sync is off unless a Kyma
+	// says otherwise.
+	ModeSingleCluster Mode = "single-cluster"
+)
+
+// Settings are the flags of an instance that decide what a Kyma means. The zero value is completed by
+// WithDefaults.
+type Settings struct {
+	// Mode is ModeControlPlane by default.
+	Mode Mode
+	// SyncNamespace is the remote namespace of Kymas that do not set `.spec.sync` (`--sync-namespace`).
+	SyncNamespace string
+	// RemoteKymaName is the name of the remote Kyma where `.spec.sync` is unset (`--remote-kyma-name`).
+	RemoteKymaName string
+	// AccessSecretNamespace is where the access Secret is looked for when the Kyma's namespace has none
+	// (`--access-secret-namespace`); empty means nowhere else.
+	AccessSecretNamespace string
+	// ManagedBy is the value of the label `managed-by` on what this instance works on. The instance whose
+	// value is `lifecycle-manager` is the default instance, which also takes what has no such label.
+	ManagedBy string
+	// ControllerName is the name of the controller that module entries and templates may ask for
+	// (`--controller-name`); one that asks for none is always served.
+	ControllerName string
+	// AllowControlPlaneModules permits modules to be installed into the control plane's own cluster in
+	// ModeControlPlane (`--allow-control-plane-modules`).
+	AllowControlPlaneModules bool
+	// RestrictedModules are the modules that only Kymas selected by the `kymaSelector` of their release
+	// meta may have (`--restricted-default-modules`).
+	RestrictedModules []string
+}
+
+// WithDefaults returns the settings with what is empty filled in.
+func (s Settings) WithDefaults() Settings {
+	if s.Mode == "" {
+		s.Mode = ModeControlPlane
+	}
+	if s.SyncNamespace == "" {
+		s.SyncNamespace = shared.NamespaceRemote
+	}
+	if s.RemoteKymaName == "" {
+		s.RemoteKymaName = shared.DefaultRemoteKymaName
+	}
+	if s.ManagedBy == "" {
+		s.ManagedBy = shared.ManagedByLifecycleManager
+	}
+	return s
+}
+
+// Digest changes whenever a flag changes that could lead to other Manifests. It is part of every Kyma's
+// inputs digest, so that a restart with the same flags wakes nobody.
+func (s Settings) Digest() string {
+	s = s.WithDefaults()
+	restricted := slices.Sorted(slices.Values(s.RestrictedModules))
+	return digestOf("settings", s.Mode, s.SyncNamespace, s.RemoteKymaName, s.ManagedBy, s.ControllerName,
+		s.AllowControlPlaneModules, restricted)
+}
+
+// isDefaultInstance tells whether this instance takes what carries no `managed-by` label.
+func (s Settings) isDefaultInstance() bool {
+	return s.ManagedBy == "" || s.ManagedBy == shared.ManagedByLifecycleManager
+}
+
+// Ours tells whether an object with these labels belongs to this instance (contract, section 4,
+// `managed-by`).
+func (s Settings) Ours(labels map[string]string) bool {
+	value, labelled := labels[shared.LabelManagedBy]
+	if !labelled || value == "" {
+		return s.isDefaultInstance()
+	}
+	return value == s.WithDefaults().ManagedBy
+}
+
+// Serves tells whether this instance is the controller of that name. No name means any controller.
+func (s Settings) Serves(controller string) bool {
+	return controller == "" || controller == s.ControllerName
+}

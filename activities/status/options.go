@@ -1,0 +1,70 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+)
+
+// Clusters gives access to the clusters of Kymas.
+type Clusters interface {
+	// RemoteClient returns an uncached client for the cluster that the access Secret of this Kyma leads to.
+	RemoteClient(ctx context.Context, namespace, kymaName string) (client.Client, error)
+	// ClassifyRemote turns the error of a request to a remote cluster into a fault.Error.
+	ClassifyRemote(err error) error
+}
+
+// EventRecorder tells people about transitions. A client-go record.EventRecorder is one.
+type EventRecorder interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
+// Options are what the activities need.
+type Options struct {
+	// Settings are the instance's flags.
+	Settings desired.Settings
+	// ControlPlane reads and writes the control plane, uncached.
+	ControlPlane client.Client
+	// Planner says what each module resolves to; it is the one that resolve.NewPlanner made.
+	Planner *resolve.Planner
+	// Clusters gives access to remote clusters, for the copy of the status.
+	Clusters Clusters
+	// Events may be nil: then nobody is told.
+	Events EventRecorder
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Activities are the activities of this package.
+type Activities struct {
+	settings     desired.Settings
+	controlPlane client.Client
+	planner      *resolve.Planner
+	clusters     Clusters
+	events       EventRecorder
+	now          func() time.Time
+}
+
+// New returns the activities.
+func New(options Options) (*Activities, error) {
+	if options.ControlPlane == nil || options.Planner == nil || options.Clusters == nil {
+		return nil, errors.New("status: control plane client, planner and clusters are needed")
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Activities{
+		settings:     options.Settings.WithDefaults(),
+		controlPlane: options.ControlPlane,
+		planner:      options.Planner,
+		clusters:     options.Clusters,
+		events:       options.Events,
+		now:          options.Now,
+	}, nil
+}

@@ -1,0 +1,74 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+)
+
+// Clusters gives access to the clusters of Kymas.
+type Clusters interface {
+	// RemoteClient returns an uncached client for the cluster that the access Secret of this Kyma leads
+	// to. Its errors and, through ClassifyRemote, those of the client's requests are fault.Errors.
+	RemoteClient(ctx context.Context, namespace, kymaName string) (client.Client, error)
+	// ClassifyRemote turns the error of a request to a remote cluster into a fault.Error.
+	ClassifyRemote(err error) error
+}
+
+// Options are what the activities need.
+type Options struct {
+	// Settings are the instance's flags.
+	Settings desired.Settings
+	// ControlPlane reads and writes the control plane, uncached.
+	ControlPlane client.Client
+	// Catalog reads ModuleTemplates and ModuleReleaseMetas from a cache.
+	Catalog client.Reader
+	// Clusters gives access to remote clusters.
+	Clusters Clusters
+	// Definitions are the CustomResourceDefinitions that remote clusters get: Kyma, ModuleTemplate and
+	// ModuleReleaseMeta.
+	Definitions []*apiextensionsv1.CustomResourceDefinition
+	// Version is the version of this build (semver). Definitions that a newer build brought are left alone.
+	Version string
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Activities are the activities of this package.
+type Activities struct {
+	settings     desired.Settings
+	controlPlane client.Client
+	catalog      client.Reader
+	clusters     Clusters
+	definitions  []definition
+	identity     *identity
+	now          func() time.Time
+}
+
+// New returns the activities. It fails when the definitions cannot be prepared.
+func New(options Options) (*Activities, error) {
+	if options.ControlPlane == nil || options.Catalog == nil || options.Clusters == nil {
+		return nil, errors.New("sync: control plane client, catalog and clusters are needed")
+	}
+	definitions, err := prepareDefinitions(options.Definitions, options.Version)
+	if err != nil {
+		return nil, err
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	return &Activities{
+		settings:     options.Settings.WithDefaults(),
+		controlPlane: options.ControlPlane,
+		catalog:      options.Catalog,
+		clusters:     options.Clusters,
+		definitions:  definitions,
+		identity:     newIdentity(options.ControlPlane),
+		now:          options.Now,
+	}, nil
+}

@@ -2,6 +2,7 @@ package v1beta2
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // LastOperation says what was last done to a resource, in words for people,
@@ -28,9 +29,32 @@ const (
 	CustomResourcePolicyIgnore CustomResourcePolicy = "Ignore"
 )
 
+// GroupVersionKind names a kind of objects.
+type GroupVersionKind struct {
+	// Group of the API; empty for the core group.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	Group string `json:"group"`
+
+	// Version of the API.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Version string `json:"version"`
+
+	// Kind of the objects.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+}
+
+// Schema returns the kind in the form that the Kubernetes libraries use.
+func (k GroupVersionKind) Schema() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}
+
 // Manager names the workload whose state says how a module's operator is.
 type Manager struct {
-	metav1.GroupVersionKind `json:",inline"`
+	GroupVersionKind `json:",inline"`
 
 	// Namespace of the object. Empty means the remote namespace, or none for a
 	// cluster-scoped object.

@@ -2,12 +2,13 @@ package v1beta2
 
 import (
 	"bytes"
-	"encoding/json"
+
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // ErrDefaultCR is wrapped by every error about a default custom resource that

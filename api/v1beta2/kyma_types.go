@@ -36,7 +36,7 @@ type KymaSpec struct {
 }
 
 // Module is one module that a cluster is to have.
-// +kubebuilder:validation:XValidation:rule="!(has(self.channel) && self.channel != ” && has(self.version) && self.version != ”)",message="channel and version exclude each other"
+// +kubebuilder:validation:XValidation:rule="!(has(self.channel) && self.channel.size() > 0 && has(self.version) && self.version.size() > 0)",message="channel and version exclude each other"
 type Module struct {
 	// Name says which module. It is a module name, or the module name label,
 	// the name, the namespace/name or the component name of a ModuleTemplate.
@@ -148,6 +148,7 @@ type Kyma struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is what the cluster is to have.
+	// +kubebuilder:default={}
 	// +optional
 	Spec KymaSpec `json:"spec,omitempty"`
 	// Status is what the cluster has, as last looked at.

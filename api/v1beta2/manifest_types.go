@@ -136,8 +136,7 @@ type Manifest struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is what is to be installed.
-	// +optional
-	Spec ManifestSpec `json:"spec,omitempty"`
+	Spec ManifestSpec `json:"spec"`
 	// Status is what is installed, as last looked at.
 	// +optional
 	Status ManifestStatus `json:"status,omitempty"`

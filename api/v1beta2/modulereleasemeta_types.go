@@ -74,7 +74,7 @@ type MandatoryVersion struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
-// +kubebuilder:resource:shortName=mrm,categories=kyma
+// +kubebuilder:resource:path=modulereleasemetas,shortName=mrm,categories=kyma
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".spec.moduleName"
 // +kubebuilder:printcolumn:name="Mandatory",type=string,JSONPath=".spec.mandatory.version"
 // +kubebuilder:printcolumn:name="Channels",type=string,JSONPath=".spec.channels"
@@ -88,8 +88,7 @@ type ModuleReleaseMeta struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is the assignment of versions to channels.
-	// +optional
-	Spec ModuleReleaseMetaSpec `json:"spec,omitempty"`
+	Spec ModuleReleaseMetaSpec `json:"spec"`
 }
 
 // +kubebuilder:object:root=true

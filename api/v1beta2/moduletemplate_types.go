@@ -76,7 +76,7 @@ type ModuleTemplateSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
-	AssociatedResources []metav1.GroupVersionKind `json:"associatedResources,omitempty"`
+	AssociatedResources []GroupVersionKind `json:"associatedResources,omitempty"`
 
 	// Manager names the workload whose state says how the module's operator is.
 	// +optional
@@ -112,7 +112,7 @@ type CustomStateCheck struct {
 	Value string `json:"value"`
 
 	// MappedState is the state of the module where the value is as given.
-	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:Enum=Processing;Deleting;Ready;Error;Warning
 	MappedState shared.State `json:"mappedState"`
 }
 
@@ -182,8 +182,7 @@ type ModuleTemplate struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is the description of the module version.
-	// +optional
-	Spec ModuleTemplateSpec `json:"spec,omitempty"`
+	Spec ModuleTemplateSpec `json:"spec"`
 }
 
 // +kubebuilder:object:root=true

@@ -123,8 +123,7 @@ type Watcher struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec is what is watched, and where its events go.
-	// +optional
-	Spec WatcherSpec `json:"spec,omitempty"`
+	Spec WatcherSpec `json:"spec"`
 	// Status is how the routing of the events is.
 	// +optional
 	Status WatcherStatus `json:"status,omitempty"`

@@ -1,0 +1,42 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=mf,categories=kyma
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
+// +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".metadata.labels['operator\\.kyma-project\\.io/module-name']"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=".spec.version"
+// +kubebuilder:printcolumn:name="Installed",type=string,priority=1,JSONPath=".status.installedVersion",description="Version that was last applied completely"
+// +kubebuilder:printcolumn:name="Objects",type=integer,priority=1,JSONPath=".status.counts.total"
+// +kubebuilder:printcolumn:name="Ready",type=integer,priority=1,JSONPath=".status.counts.ready"
+// +kubebuilder:printcolumn:name="Failed",type=integer,priority=1,JSONPath=".status.counts.failed"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=".status.lastOperation.operation"
+
+// Manifest is the resolved intent for one module in one cluster: the hand-over
+// between resolving a module and installing it. It belongs to a Kyma.
+type Manifest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what is to be installed.
+	Spec v1beta2.ManifestSpec `json:"spec"`
+	// Status is what is installed, as last looked at.
+	// +optional
+	Status v1beta2.ManifestStatus `json:"status,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// ManifestList is a list of Manifests.
+type ManifestList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Manifest `json:"items"`
+}

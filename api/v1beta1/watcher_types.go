@@ -1,0 +1,38 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=kw,categories=kyma
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
+// +kubebuilder:printcolumn:name="Manager",type=string,JSONPath=".spec.manager"
+// +kubebuilder:printcolumn:name="Watches",type=string,JSONPath=".spec.resourceToWatch.resource"
+// +kubebuilder:printcolumn:name="Field",type=string,JSONPath=".spec.field"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
+
+// Watcher has the agents in remote clusters report changes of a kind of objects
+// to a Service in the control plane.
+type Watcher struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what is watched, and where its events go.
+	Spec v1beta2.WatcherSpec `json:"spec"`
+	// Status is how the routing of the events is.
+	// +optional
+	Status v1beta2.WatcherStatus `json:"status,omitempty"`
+}
+
+// +kubebuilder:object:root=true
+
+// WatcherList is a list of Watchers.
+type WatcherList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Watcher `json:"items"`
+}

@@ -112,7 +112,7 @@ type CustomStateCheck struct {
 	Value string `json:"value"`
 
 	// MappedState is the state of the module where the value is as given.
-	// +kubebuilder:validation:Enum=Processing;Deleting;Ready;Error;Warning
+	// +kubebuilder:validation:XValidation:rule="self.size() > 0 && self != 'Unmanaged'",message="mappedState must be Ready, Processing, Warning, Error or Deleting"
 	MappedState shared.State `json:"mappedState"`
 }
 

@@ -1,0 +1,72 @@
+// Package crds holds the CustomResourceDefinitions of Lifecycle Manager, as
+// generated from the Go types by `make generate`, for programs that install
+// them: into remote clusters, and into the clusters of tests.
+package crds
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Names of the CustomResourceDefinitions.
+const (
+	Kymas              = "kymas.operator.kyma-project.io"
+	ModuleTemplates    = "moduletemplates.operator.kyma-project.io"
+	ModuleReleaseMetas = "modulereleasemetas.operator.kyma-project.io"
+	Manifests          = "manifests.operator.kyma-project.io"
+	Watchers           = "watchers.operator.kyma-project.io"
+)
+
+// ErrUnknown is wrapped by the error of Get for a name that is not ours.
+var ErrUnknown = errors.New("unknown CustomResourceDefinition")
+
+// Files holds one YAML file per CustomResourceDefinition, for `kubectl apply`
+// and its like.
+//
+//go:embed *.yaml
+var Files embed.FS
+
+// All returns all CustomResourceDefinitions by name. They are parsed anew at
+// each call, so the caller may change them.
+func All() (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	paths, err := fs.Glob(Files, "*.yaml")
+	if err != nil {
+		return nil, fmt.Errorf("list the embedded CustomResourceDefinitions: %w", err)
+	}
+	definitions := make(map[string]*apiextensionsv1.CustomResourceDefinition, len(paths))
+	for _, path := range paths {
+		content, err := Files.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("read the embedded %s: %w", path, err)
+		}
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(content, definition); err != nil {
+			return nil, fmt.Errorf("parse the embedded %s: %w", path, err)
+		}
+		definitions[definition.Name] = definition
+	}
+	return definitions, nil
+}
+
+// Get returns the named CustomResourceDefinitions in the order given. The error
+// wraps ErrUnknown where there is none of a name.
+func Get(names ...string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	found := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(names))
+	for _, name := range names {
+		definition, ok := all[name]
+		if !ok {
+			return nil, fmt.Errorf("%w: %s", ErrUnknown, name)
+		}
+		found = append(found, definition)
+	}
+	return found, nil
+}

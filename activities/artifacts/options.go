@@ -1,0 +1,51 @@
+// Package artifacts brings what modules are made of from registries: layers by digest, verified and
+// cached, parsed and rendered into Kubernetes objects, and component descriptors.
+package artifacts
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+)
+
+// Options configure a Store. The zero value is usable: memory only, https only, anonymous.
+type Options struct {
+	// CacheDir is a folder for layers on disk; several workers may share it. Empty: memory only.
+	CacheDir string
+	// DiskBytes bounds CacheDir; 2 GiB. The least recently used layers go first.
+	DiskBytes int64
+	// MemoryBytes bounds the layers held in memory, RenderedBytes the rendered objects; 128 MiB each.
+	MemoryBytes   int64
+	RenderedBytes int64
+	// Limits bound what one artifact may cost.
+	Limits Limits
+	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
+	// have TLS, wherever they are.
+	PlainHTTPHosts []string
+	// Keychain has the credentials; see KeychainFromDockerConfig. Nil: anonymous.
+	Keychain authn.Keychain
+	// Transport to registries; nil means one with the usual time-outs and the environment's proxies.
+	Transport http.RoundTripper
+	// Timeout bounds one fetch including retries; 60 s.
+	Timeout time.Duration
+	// DescriptorTTL is for how long it is believed that a component version's tag has not moved; 5 min.
+	DescriptorTTL time.Duration
+	// Clock defaults to time.Now.
+	Clock func() time.Time
+}
+
+// Limits bound what one artifact may cost.
+type Limits struct {
+	// LayerBytes is the size of a layer as transferred; 16 MiB. UnpackedBytes the size of an archive's
+	// content, and of what a chart renders to; 64 MiB.
+	LayerBytes    int64
+	UnpackedBytes int64
+	// Entries is the number of entries of an archive; 10,000. Objects of one module; 5,000.
+	Entries int
+	Objects int
+	// ObjectBytes is the size of one object as JSON; 1.5 MiB, above which etcd refuses.
+	ObjectBytes int
+	// RenderTime bounds the rendering of a chart; 20 s.
+	RenderTime time.Duration
+}

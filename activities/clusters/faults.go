@@ -1,0 +1,114 @@
+package clusters
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// Reasons of faults of this package.
+const (
+	// ReasonAccessSecretNotFound: a complete reading found no access Secret (kind Unreachable).
+	ReasonAccessSecretNotFound = "AccessSecretNotFound"
+	// ReasonAccessSecretAmbiguous: more than one access Secret claims the Kyma (kind Rejected).
+	ReasonAccessSecretAmbiguous = "AccessSecretAmbiguous"
+	// ReasonKubeconfigRejected: the kubeconfig cannot be used, or asks for what is not allowed (kind Rejected).
+	ReasonKubeconfigRejected = "KubeconfigRejected"
+
+	// Kind Unreachable: the cluster, or our access to it, is at fault.
+	ReasonUnreachableNetwork      = "UnreachableNetwork"
+	ReasonUnreachableTimeout      = "UnreachableTimeout"
+	ReasonUnreachableTLS          = "UnreachableTLS"
+	ReasonUnreachableUnauthorized = "UnreachableUnauthorized"
+	ReasonUnreachableForbidden    = "UnreachableForbidden"
+
+	// Kind Transient: the API server answered, and asks to try again.
+	ReasonConflict     = "Conflict"
+	ReasonThrottled    = "Throttled"
+	ReasonServerFailed = "ServerFailed"
+	// ReasonResponseTooLarge: a response body was above the cap (kind Unreachable: the cluster is at fault).
+	ReasonResponseTooLarge = "UnreachableResponseTooLarge"
+)
+
+// ErrResponseTooLarge is returned while reading a response body that is above the cap.
+var ErrResponseTooLarge = errors.New("response body above the limit")
+
+// Classify turns the error of a request to a remote cluster into a fault: network, TLS, 401 and 403 are
+// Unreachable, conflicts, 429 and 5xx are Transient. What is known already, a cancellation, and what the
+// caller must understand himself (not found, no match, invalid) is returned unchanged.
+//
+// A 403 may also be the answer to one object (quota, admission): who applies objects looks at it before.
+func Classify(err error) error {
+	var known *fault.Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if f := classifyStatus(err); f != nil {
+		return f
+	}
+	return classifyTransport(err)
+}
+
+func classifyStatus(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil
+	}
+	code := int(status.Status().Code)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fault.New(fault.Unreachable, ReasonUnreachableUnauthorized, "the cluster does not accept our credentials: %w", err)
+	case apierrors.IsForbidden(err):
+		return fault.New(fault.Unreachable, ReasonUnreachableForbidden, "the cluster forbids what is needed: %w", err)
+	case apierrors.IsConflict(err):
+		return fault.New(fault.Transient, ReasonConflict, "%w", err)
+	case apierrors.IsTooManyRequests(err):
+		f := fault.New(fault.Transient, ReasonThrottled, "%w", err)
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			f.RetryAfter = time.Duration(seconds) * time.Second
+		}
+		return f
+	case code >= http.StatusInternalServerError, apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
+		return fault.New(fault.Transient, ReasonServerFailed, "%w", err)
+	}
+	return err
+}
+
+func classifyTransport(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	var (
+		unknownCA *x509.UnknownAuthorityError
+		authority x509.UnknownAuthorityError
+		hostname  x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		verify    *tls.CertificateVerificationError
+		alert     tls.AlertError
+		record    tls.RecordHeaderError
+		network   net.Error
+		request   *url.Error
+	)
+	switch {
+	case errors.Is(err, ErrResponseTooLarge):
+		return fault.New(fault.Unreachable, ReasonResponseTooLarge, "%w", err)
+	case errors.As(err, &unknownCA), errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid),
+		errors.As(err, &verify), errors.As(err, &alert), errors.As(err, &record):
+		return fault.New(fault.Unreachable, ReasonUnreachableTLS, "%w", err)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return fault.New(fault.Unreachable, ReasonUnreachableTimeout, "%w", err)
+	case errors.As(err, &network), errors.As(err, &request):
+		return fault.New(fault.Unreachable, ReasonUnreachableNetwork, "%w", err)
+	}
+	return err
+}

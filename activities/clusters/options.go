@@ -1,0 +1,84 @@
+package clusters
+
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+)
+
+// Options configure a Registry. The zero value of every field but ControlPlane and Scheme is usable.
+type Options struct {
+	// ControlPlane is the configuration for the cluster where Lifecycle Manager's own resources live.
+	// It comes from ourselves, so it is used as it is.
+	ControlPlane *rest.Config
+	// Scheme must know the core types and Lifecycle Manager's own.
+	Scheme *runtime.Scheme
+	// AccessSecretNamespace is where access Secrets are looked for when a Kyma's own namespace has
+	// none. Empty means nowhere else.
+	AccessSecretNamespace string
+	// Allow permits what is refused in kubeconfigs by default.
+	Allow Allow
+	// Limits bound what one cluster may cost us.
+	Limits Limits
+	// WrapTransport, where set, wraps the transport to every remote cluster: metrics, request counts,
+	// cut connections in tests. The name is that of the Kyma ("namespace/name").
+	WrapTransport func(cluster string, next http.RoundTripper) http.RoundTripper
+	// Clock defaults to time.Now.
+	Clock func() time.Time
+}
+
+// Limits bound what one remote cluster may cost.
+type Limits struct {
+	// QPS and Burst limit the requests to one cluster (flags k8s-skr-client-qps, -burst); 50 and 100.
+	QPS   float32
+	Burst int
+	// RequestTimeout bounds one request including its body; 15 s. DialTimeout bounds the connection
+	// including TLS; 5 s.
+	RequestTimeout time.Duration
+	DialTimeout    time.Duration
+	// MaxResponseBytes caps every response body; 32 MiB.
+	MaxResponseBytes int64
+	// MaxClusters is how many clients are cached; 12,000. IdleAfter is when an unused one is let go; 30 min.
+	MaxClusters int
+	IdleAfter   time.Duration
+}
+
+// Allow permits what is refused in a kubeconfig by default, because it reaches beyond the cluster that
+// the kubeconfig is for: into our file system, our processes, or our network.
+type Allow struct {
+	// HTTP permits servers without TLS.
+	HTTP bool
+	// InsecureTLS permits insecure-skip-tls-verify.
+	InsecureTLS bool
+	// Proxy permits proxy-url.
+	Proxy bool
+	// Files permits file references (certificate-authority, client-certificate, client-key, tokenFile).
+	Files bool
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.QPS == 0 {
+		l.QPS = 50
+	}
+	if l.Burst == 0 {
+		l.Burst = 100
+	}
+	if l.RequestTimeout == 0 {
+		l.RequestTimeout = 15 * time.Second
+	}
+	if l.DialTimeout == 0 {
+		l.DialTimeout = 5 * time.Second
+	}
+	if l.MaxResponseBytes == 0 {
+		l.MaxResponseBytes = 32 << 20
+	}
+	if l.MaxClusters == 0 {
+		l.MaxClusters = 12_000
+	}
+	if l.IdleAfter == 0 {
+		l.IdleAfter = 30 * time.Minute
+	}
+	return l
+}

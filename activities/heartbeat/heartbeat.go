@@ -1,0 +1,96 @@
+// Package heartbeat keeps an activity that writes alive, and stops it where it cannot be kept alive.
+package heartbeat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+)
+
+// ErrLost is the cause with which the context is cancelled when no heartbeat got through for a heartbeat
+// time-out. By then another attempt may be running: this one must not write any more.
+var ErrLost = errors.New("no heartbeat got through: another attempt may have taken over")
+
+// defaultTimeout is used where the activity was scheduled without a heartbeat time-out.
+const defaultTimeout = 30 * time.Second
+
+// Every heartbeats in the background each interval until stop is called. The context it returns is
+// cancelled when the activity is asked to cancel, when the server does not know it any more, and with
+// cause ErrLost when no heartbeat got through for the activity's heartbeat time-out (design, section 4:
+// no zombie writes late). stop waits for the background work to end; call it before returning.
+//
+// Outside of an activity it only derives a context, so that the inner methods can be tested without Temporal.
+func Every(ctx context.Context, interval time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if !activity.IsActivity(ctx) {
+		return ctx, func() { cancel(context.Canceled) }
+	}
+	info := activity.GetInfo(ctx)
+	timeout := info.HeartbeatTimeout
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	temporalClient := activity.GetClient(ctx)
+	beat := func(ctx context.Context) error {
+		return temporalClient.RecordActivityHeartbeat(ctx, info.TaskToken)
+	}
+	p := pulse{interval: interval, timeout: timeout, beat: beat, cancel: cancel}
+
+	done := make(chan struct{})
+	var background sync.WaitGroup
+	background.Go(func() { p.run(ctx, done) })
+	var once sync.Once
+	return ctx, func() {
+		once.Do(func() {
+			close(done)
+			cancel(context.Canceled)
+			background.Wait()
+		})
+	}
+}
+
+// pulse is one activity's background heartbeat.
+type pulse struct {
+	interval, timeout time.Duration
+	beat              func(context.Context) error
+	cancel            context.CancelCauseFunc
+}
+
+func (p pulse) run(ctx context.Context, done <-chan struct{}) {
+	ticker := time.NewTicker(p.interval)
+	defer ticker.Stop()
+	// The deadline fires by itself, also while a heartbeat hangs.
+	deadline := time.AfterFunc(p.timeout, func() { p.cancel(ErrLost) })
+	defer deadline.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		err := p.beat(ctx)
+		switch {
+		case err == nil:
+			deadline.Reset(p.timeout)
+		case ends(err):
+			p.cancel(fmt.Errorf("heartbeat: %w", err))
+			return
+		}
+	}
+}
+
+// ends tells whether the answer to a heartbeat means that this attempt is over.
+func ends(err error) bool {
+	var gone *serviceerror.NotFound
+	var inactive *serviceerror.NamespaceNotActive
+	return temporal.IsCanceledError(err) || errors.As(err, &gone) || errors.As(err, &inactive) ||
+		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
+}

@@ -1,0 +1,42 @@
+package install
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Annotations on Manifests by which resolve tells install what has no field in the contract.
+const (
+	// AnnotationCustomStateCheck holds the ModuleTemplate's spec.customStateCheck as JSON.
+	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
+	// AnnotationRemoteNamespace is the remote namespace (contract, section 5) where it is not the flag's.
+	AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
+)
+
+// InputsDigest is the digest of all of a Manifest that decides what is to be done: its identity and
+// generation, whether it is being deleted, and the labels and annotations that matter. Watchers and the
+// sweep compute it from their caches and kick where it differs from the one in the status.
+func InputsDigest(m *v1beta2.Manifest) string {
+	inputs := []string{
+		string(m.UID),
+		strconv.FormatInt(m.Generation, 10),
+		strconv.FormatBool(!m.DeletionTimestamp.IsZero()),
+		strconv.FormatBool(m.IsSkipReconciliation()),
+		strconv.FormatBool(m.IsUnmanaged()),
+		m.Annotations[AnnotationCustomStateCheck],
+		m.Annotations[AnnotationRemoteNamespace],
+		m.Annotations[shared.AnnotationRecreateDefaultCR],
+	}
+	encoded, err := json.Marshal(inputs)
+	if err != nil {
+		// A slice of strings can always be encoded.
+		return ""
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,66 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Access gives access to clusters; *clusters.Registry does.
+type Access interface {
+	ControlPlane() *clusters.Cluster
+	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+}
+
+// Sender wakes the open workflow of a Kyma; *kick.Sender does.
+type Sender interface {
+	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
+}
+
+// Options configure the activities.
+type Options struct {
+	// ControlPlane reads and writes Manifests. It must not be cached.
+	ControlPlane client.Client
+	Clusters     Access
+	Artifacts    *artifacts.Store
+	Kymas        Sender
+	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
+	// the Manifest has no annotation AnnotationRemoteNamespace; kyma-system.
+	RemoteNamespace string
+	// Parallel is how many objects of one module are applied at once; 8.
+	Parallel int
+	// HeartbeatInterval of the activities that write; 5 s.
+	HeartbeatInterval time.Duration
+	// Clock defaults to time.Now.
+	Clock func() time.Time
+}
+
+// Activities make Manifests real.
+type Activities struct{ options Options }
+
+// New returns the activities, to be registered with a worker.
+func New(o Options) (*Activities, error) {
+	if o.ControlPlane == nil || o.Clusters == nil || o.Artifacts == nil || o.Kymas == nil {
+		return nil, errors.New("install: ControlPlane, Clusters, Artifacts and Kymas must be given")
+	}
+	if o.RemoteNamespace == "" {
+		o.RemoteNamespace = shared.NamespaceRemote
+	}
+	if o.Parallel == 0 {
+		o.Parallel = 8
+	}
+	if o.HeartbeatInterval == 0 {
+		o.HeartbeatInterval = 5 * time.Second
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Activities{options: o}, nil
+}

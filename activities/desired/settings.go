@@ -47,6 +47,9 @@ type Settings struct {
 	// RestrictedModules are the modules that only Kymas selected by the `kymaSelector` of their release
 	// meta may have (`--restricted-default-modules`).
 	RestrictedModules []string
+	// DescriptorRepository is where component descriptors and layers are that templates do not embed:
+	// `<registry>[/<subpath>]` of `--oci-registry-host` and `--modules-repository-subpath`.
+	DescriptorRepository string
 }
 
 // WithDefaults returns the settings with what is empty filled in.
@@ -72,7 +75,7 @@ func (s Settings) Digest() string {
 	s = s.WithDefaults()
 	restricted := slices.Sorted(slices.Values(s.RestrictedModules))
 	return digestOf("settings", s.Mode, s.SyncNamespace, s.RemoteKymaName, s.ManagedBy, s.ControllerName,
-		s.AllowControlPlaneModules, restricted)
+		s.AllowControlPlaneModules, restricted, s.DescriptorRepository)
 }
 
 // isDefaultInstance tells whether this instance takes what carries no `managed-by` label.

@@ -12,9 +12,9 @@ import (
 // DescriptorSource fetches component descriptors that are not embedded in a ModuleTemplate.
 type DescriptorSource interface {
 	// FetchDescriptor returns the descriptor of a component version as it is stored in the registry
-	// (`<registry>[/<subpath>]/component-descriptors/<component>:<version>`). What cannot succeed without
-	// a change (not there, not readable) is a fault.Rejected error.
-	FetchDescriptor(ctx context.Context, component, version string) ([]byte, error)
+	// (`<repository>/component-descriptors/<component>:<version>`). What cannot succeed without a change
+	// (not there, not readable) is a fault.Rejected error. It caches.
+	FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error)
 }
 
 // Options are what the activities need.

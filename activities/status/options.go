@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
 
 // Clusters gives access to the clusters of Kymas.
 type Clusters interface {
-	// RemoteClient returns an uncached client for the cluster that the access Secret of this Kyma leads to.
-	RemoteClient(ctx context.Context, namespace, kymaName string) (client.Client, error)
-	// ClassifyRemote turns the error of a request to a remote cluster into a fault.Error.
-	ClassifyRemote(err error) error
+	// ForKyma returns access to the cluster that the access Secret of this Kyma leads to; its errors are
+	// fault.Errors.
+	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
 // EventRecorder tells people about transitions. A client-go record.EventRecorder is one.

@@ -8,16 +8,15 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 )
 
 // Clusters gives access to the clusters of Kymas.
 type Clusters interface {
-	// RemoteClient returns an uncached client for the cluster that the access Secret of this Kyma leads
-	// to. Its errors and, through ClassifyRemote, those of the client's requests are fault.Errors.
-	RemoteClient(ctx context.Context, namespace, kymaName string) (client.Client, error)
-	// ClassifyRemote turns the error of a request to a remote cluster into a fault.Error.
-	ClassifyRemote(err error) error
+	// ForKyma returns access to the cluster that the access Secret of this Kyma leads to; its errors are
+	// fault.Errors.
+	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
 // Options are what the activities need.

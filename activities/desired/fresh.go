@@ -1,0 +1,138 @@
+package desired
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Seen is the version of an object that somebody has seen: a cache that holds an older one is stale.
+type Seen struct {
+	Kind            string
+	Namespace       string
+	Name            string
+	ResourceVersion string
+}
+
+// Older tells whether a cached resource version is older than one that was seen. Versions that cannot be
+// compared count as older, which only costs a read.
+func Older(cached, seen string) bool {
+	if seen == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(cached, seen)
+	return err != nil || order < 0
+}
+
+// Fresh returns an Index that shows the objects named by seen at least as new as they were seen: where the
+// cache is older, the object is read live. Kinds that an Index does not hold are ignored.
+func Fresh(ctx context.Context, index Index, cache, live client.Reader, seen []Seen) (Index, error) {
+	overlay := &overlay{base: index, templates: map[types.NamespacedName]*v1beta2.ModuleTemplate{},
+		metas: map[types.NamespacedName]*v1beta2.ModuleReleaseMeta{}}
+	for _, one := range seen {
+		key := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+		switch one.Kind {
+		case shared.KindModuleTemplate:
+			template := &v1beta2.ModuleTemplate{}
+			stale, err := readIfStale(ctx, cache, live, key, one.ResourceVersion, &v1beta2.ModuleTemplate{}, template)
+			if err != nil {
+				return nil, fmt.Errorf("read ModuleTemplate %s: %w", key, err)
+			}
+			if stale {
+				overlay.templates[key] = existing(template)
+			}
+		case shared.KindModuleReleaseMeta:
+			meta := &v1beta2.ModuleReleaseMeta{}
+			stale, err := readIfStale(ctx, cache, live, key, one.ResourceVersion, &v1beta2.ModuleReleaseMeta{}, meta)
+			if err != nil {
+				return nil, fmt.Errorf("read ModuleReleaseMeta %s: %w", key, err)
+			}
+			if stale {
+				overlay.metas[key] = existing(meta)
+			}
+		}
+	}
+	if len(overlay.templates) == 0 && len(overlay.metas) == 0 {
+		return index, nil
+	}
+	return overlay, nil
+}
+
+// readIfStale reads an object live into target when the cache's copy is older than seen, or missing. An
+// object that is gone leaves target empty.
+func readIfStale(ctx context.Context, cache, live client.Reader, key types.NamespacedName, seen string,
+	cached, target client.Object,
+) (bool, error) {
+	err := cache.Get(ctx, key, cached)
+	if err == nil && !Older(cached.GetResourceVersion(), seen) {
+		return false, nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	if err := live.Get(ctx, key, target); err != nil && !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	return true, nil
+}
+
+// existing is nil for an object that was not found.
+func existing[T interface {
+	*E
+	client.Object
+}, E any](object T) T {
+	if object.GetName() == "" {
+		return nil
+	}
+	return object
+}
+
+// overlay shows some objects as they were read live instead of as the index below has them; nil stands for
+// one that is gone.
+type overlay struct {
+	base      Index
+	templates map[types.NamespacedName]*v1beta2.ModuleTemplate
+	metas     map[types.NamespacedName]*v1beta2.ModuleReleaseMeta
+}
+
+func (o *overlay) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
+	below, err := o.base.Templates(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return laidOver(below, o.templates, key, KeysOfTemplate), nil
+}
+
+func (o *overlay) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error) {
+	below, err := o.base.ReleaseMetas(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return laidOver(below, o.metas, key, KeysOfReleaseMeta), nil
+}
+
+func laidOver[T interface {
+	*E
+	client.Object
+}, E any](below []T, above map[types.NamespacedName]T, key string, keys func(T) []string) []T {
+	var shown []T
+	for _, object := range below {
+		if _, replaced := above[client.ObjectKeyFromObject(object)]; !replaced {
+			shown = append(shown, object)
+		}
+	}
+	for _, object := range above {
+		if object != nil && slices.Contains(keys(object), key) {
+			shown = append(shown, object)
+		}
+	}
+	return shown
+}

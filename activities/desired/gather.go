@@ -1,0 +1,87 @@
+package desired
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Candidates are the objects that can answer for one module entry.
+type Candidates struct {
+	// ReleaseMetas are those of the module. Where there are any, they decide about the version.
+	ReleaseMetas []*v1beta2.ModuleReleaseMeta
+	// Templates are those of the versions that the release metas decide on, or, where there are no release
+	// metas, all that the entry's name can mean.
+	Templates []*v1beta2.ModuleTemplate
+}
+
+// Catalog holds the candidates of each module entry of a Kyma, by the entry's name. The objects are shared:
+// they must not be changed.
+type Catalog map[string]Candidates
+
+// Gather looks up the candidates of every wanted module. Objects of other instances are none.
+func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) (Catalog, error) {
+	catalog := make(Catalog, len(wanted.Modules))
+	for _, module := range wanted.Modules {
+		candidates, err := gatherModule(ctx, index, settings, module, wanted.Channel)
+		if err != nil {
+			return nil, err
+		}
+		catalog[module.Name] = candidates
+	}
+	return catalog, nil
+}
+
+func gatherModule(ctx context.Context, index Index, settings Settings, module v1beta2.Module, channel string) (Candidates, error) {
+	var found Candidates
+	metas, err := index.ReleaseMetas(ctx, module.Name)
+	if err != nil {
+		return found, err
+	}
+	for _, meta := range metas {
+		if settings.Ours(meta.Labels) {
+			found.ReleaseMetas = append(found.ReleaseMetas, meta)
+		}
+	}
+	found.ReleaseMetas = byName(found.ReleaseMetas)
+
+	keys := []string{module.Name}
+	if len(found.ReleaseMetas) > 0 {
+		keys = nil
+		for _, meta := range found.ReleaseMetas {
+			if version := VersionFor(module, channel, meta); version != "" {
+				keys = append(keys, versionKey(module.Name, version), conventionalName(module.Name, version))
+			}
+		}
+		slices.Sort(keys)
+	}
+	for _, key := range slices.Compact(keys) {
+		templates, err := index.Templates(ctx, key)
+		if err != nil {
+			return found, err
+		}
+		for _, template := range templates {
+			if settings.Ours(template.Labels) {
+				found.Templates = append(found.Templates, template)
+			}
+		}
+	}
+	found.Templates = byName(found.Templates)
+	return found, nil
+}
+
+// VersionFor is the version that a module entry has by a release meta: the pinned one, else that of the
+// entry's channel, given the Kyma's; empty where the release meta has no such channel.
+func VersionFor(module v1beta2.Module, channel string, meta *v1beta2.ModuleReleaseMeta) string {
+	if module.Version != "" {
+		return module.Version
+	}
+	wanted := module.EffectiveChannel(channel)
+	for _, assignment := range meta.Spec.Channels {
+		if assignment.Channel == wanted {
+			return assignment.Version
+		}
+	}
+	return ""
+}

@@ -1,0 +1,157 @@
+package desired
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Index finds templates and release metas by key, at a cost that does not depend on how many there are.
+// What it returns is shared: it must not be changed.
+type Index interface {
+	Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error)
+	ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error)
+}
+
+// Lists is an Index over complete lists.
+type Lists struct {
+	templates map[string][]*v1beta2.ModuleTemplate
+	metas     map[string][]*v1beta2.ModuleReleaseMeta
+}
+
+// NewLists indexes complete lists, which it keeps.
+func NewLists(templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta) *Lists {
+	l := &Lists{
+		templates: map[string][]*v1beta2.ModuleTemplate{},
+		metas:     map[string][]*v1beta2.ModuleReleaseMeta{},
+	}
+	for i := range templates {
+		for _, key := range KeysOfTemplate(&templates[i]) {
+			l.templates[key] = append(l.templates[key], &templates[i])
+		}
+	}
+	for i := range metas {
+		for _, key := range KeysOfReleaseMeta(&metas[i]) {
+			l.metas[key] = append(l.metas[key], &metas[i])
+		}
+	}
+	return l
+}
+
+// Templates returns the templates that answer to the key. The error is always nil.
+func (l *Lists) Templates(_ context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
+	return l.templates[key], nil
+}
+
+// ReleaseMetas returns the release metas that answer to the key. The error is always nil.
+func (l *Lists) ReleaseMetas(_ context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error) {
+	return l.metas[key], nil
+}
+
+// Names of the cache indexes that RegisterIndexes makes.
+const (
+	// IndexTemplateKeys indexes ModuleTemplates by KeysOfTemplate.
+	IndexTemplateKeys = "lifecycle-manager.template-keys"
+	// IndexReleaseMetaKeys indexes ModuleReleaseMetas by KeysOfReleaseMeta.
+	IndexReleaseMetaKeys = "lifecycle-manager.release-meta-keys"
+	// IndexKymaReferences indexes Kymas by References.
+	IndexKymaReferences = "lifecycle-manager.kyma-references"
+)
+
+// TemplateKeysIndexer and its siblings are the functions behind the cache indexes.
+func TemplateKeysIndexer(object client.Object) []string {
+	template, ok := object.(*v1beta2.ModuleTemplate)
+	if !ok {
+		return nil
+	}
+	return KeysOfTemplate(template)
+}
+
+// ReleaseMetaKeysIndexer is the function behind IndexReleaseMetaKeys.
+func ReleaseMetaKeysIndexer(object client.Object) []string {
+	meta, ok := object.(*v1beta2.ModuleReleaseMeta)
+	if !ok {
+		return nil
+	}
+	return KeysOfReleaseMeta(meta)
+}
+
+// KymaReferencesIndexer is the function behind IndexKymaReferences.
+func KymaReferencesIndexer(object client.Object) []string {
+	kyma, ok := object.(*v1beta2.Kyma)
+	if !ok {
+		return nil
+	}
+	return References(kyma)
+}
+
+// RegisterIndexes makes the indexes that NewCached needs. It must be called before the cache is started.
+func RegisterIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &v1beta2.ModuleTemplate{}, IndexTemplateKeys, TemplateKeysIndexer); err != nil {
+		return fmt.Errorf("index ModuleTemplates: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &v1beta2.ModuleReleaseMeta{}, IndexReleaseMetaKeys, ReleaseMetaKeysIndexer); err != nil {
+		return fmt.Errorf("index ModuleReleaseMetas: %w", err)
+	}
+	return nil
+}
+
+// RegisterKymaIndex makes the index by which a watcher finds the Kymas that a template or release meta
+// concerns: one list for each of its keys, merged.
+func RegisterKymaIndex(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &v1beta2.Kyma{}, IndexKymaReferences, KymaReferencesIndexer); err != nil {
+		return fmt.Errorf("index Kymas: %w", err)
+	}
+	return nil
+}
+
+// Cached is an Index over a cache with the indexes of RegisterIndexes.
+type Cached struct {
+	reader client.Reader
+}
+
+// NewCached returns an Index over the cache behind the reader.
+func NewCached(reader client.Reader) *Cached { return &Cached{reader: reader} }
+
+// Templates returns the templates that answer to the key.
+func (c *Cached) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
+	var list v1beta2.ModuleTemplateList
+	err := c.reader.List(ctx, &list, client.MatchingFields{IndexTemplateKeys: key}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list ModuleTemplates for %s: %w", key, err)
+	}
+	found := make([]*v1beta2.ModuleTemplate, 0, len(list.Items))
+	for i := range list.Items {
+		found = append(found, &list.Items[i])
+	}
+	return found, nil
+}
+
+// ReleaseMetas returns the release metas that answer to the key.
+func (c *Cached) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error) {
+	var list v1beta2.ModuleReleaseMetaList
+	err := c.reader.List(ctx, &list, client.MatchingFields{IndexReleaseMetaKeys: key}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list ModuleReleaseMetas for %s: %w", key, err)
+	}
+	found := make([]*v1beta2.ModuleReleaseMeta, 0, len(list.Items))
+	for i := range list.Items {
+		found = append(found, &list.Items[i])
+	}
+	return found, nil
+}
+
+// byName orders objects by namespace and name, so that the order of events never matters.
+func byName[T client.Object](objects []T) []T {
+	slices.SortFunc(objects, func(a, b T) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return slices.CompactFunc(objects, func(a, b T) bool {
+		return a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
+	})
+}

@@ -1,0 +1,106 @@
+package desired
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// annotationsThatMatter are those annotations of a Kyma that change what is done for it.
+var annotationsThatMatter = []string{
+	shared.AnnotationRecreateDefaultCR,
+	shared.AnnotationPurgeGracePeriod,
+	shared.AnnotationSKRDomain,
+	AnnotationAllowDowngrade,
+	AnnotationSyncedFrom,
+}
+
+// InputsDigest is the digest of everything that decides what is done for a Kyma (design, section 5, "Seen
+// already?"): the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked
+// for, the instance's settings, the candidates of each wanted module, and the versions of the access Secret
+// (see AccessSecrets). What our own writes change (status, finalizers, resource versions) is not in it.
+func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion) string {
+	annotations := map[string]string{}
+	for _, key := range annotationsThatMatter {
+		if value, set := kyma.Annotations[key]; set {
+			annotations[key] = value
+		}
+	}
+	labels := labelInputs(kyma.Labels)
+	if settings.Ours(kyma.Labels) {
+		// The label is written by the first look itself, so having it and lacking it are the same.
+		delete(labels, shared.LabelManagedBy)
+	}
+	values := []any{
+		"kyma", kyma.UID, kyma.Generation, !kyma.DeletionTimestamp.IsZero(), labels, annotations,
+		settings.Digest(), remoteInputs(kyma.Status.Remote), secrets,
+	}
+	for _, name := range slices.Sorted(maps.Keys(catalog)) {
+		values = append(values, "module", name, catalog[name].inputs())
+	}
+	return digestOf(values...)
+}
+
+func remoteInputs(remote *v1beta2.RemoteStatus) any {
+	if remote == nil {
+		return nil
+	}
+	modules := append([]v1beta2.Module{}, remote.Modules...)
+	return []any{remote.Name, remote.Namespace, remote.Generation, remote.UID != "", remote.Channel, modules}
+}
+
+// labelInputs copies labels such that no labels and empty labels are the same.
+func labelInputs(labels map[string]string) map[string]string {
+	copied := make(map[string]string, len(labels))
+	maps.Copy(copied, labels)
+	return copied
+}
+
+func (c Candidates) inputs() []any {
+	var inputs []any
+	for _, meta := range c.ReleaseMetas {
+		inputs = append(inputs, objectInputs(meta))
+	}
+	for _, template := range c.Templates {
+		inputs = append(inputs, objectInputs(template))
+	}
+	return inputs
+}
+
+func objectInputs(object client.Object) any {
+	labels := labelInputs(object.GetLabels())
+	delete(labels, shared.LabelManagedBy) // whose it is was decided before, and we write it ourselves
+	return []any{
+		object.GetUID(), object.GetGeneration(), labels,
+		object.GetAnnotations()[shared.AnnotationIsClusterScoped],
+	}
+}
+
+// Inputs computes the inputs digest of Kymas from an index and a cache of Secret metadata, for whoever asks
+// "seen already?": watchers at start, the sweep.
+type Inputs struct {
+	Settings Settings
+	Index    Index
+	// Secrets reads the metadata of Secrets.
+	Secrets client.Reader
+}
+
+// Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` when the last completed look
+// saw the same inputs.
+func (i Inputs) Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error) {
+	wanted := WantedBy(kyma, SyncOf(kyma, i.Settings))
+	catalog, err := Gather(ctx, i.Index, i.Settings, wanted)
+	if err != nil {
+		return "", err
+	}
+	secrets, err := AccessSecrets(ctx, i.Secrets, i.Settings, kyma)
+	if err != nil {
+		return "", err
+	}
+	return InputsDigest(kyma, i.Settings, catalog, secrets), nil
+}

@@ -1,0 +1,34 @@
+package desired
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Annotations of ours beside those of the contract.
+const (
+	// AnnotationSyncedFrom marks what was brought into a cluster for a Kyma of a control plane: the copy of
+	// the Kyma, ModuleTemplates and ModuleReleaseMetas. Its value is `<namespace>/<name>` of the Kyma in the
+	// control plane. Marked objects are never taken for originals, also where the cluster is the control
+	// plane's own (contract, section 6).
+	AnnotationSyncedFrom = shared.OperatorGroup + "/synced-from"
+	// AnnotationAllowDowngrade with "true" on a Kyma lets its modules go back to older versions.
+	AnnotationAllowDowngrade = shared.OperatorGroup + "/allow-downgrade"
+	// AnnotationModuleEntry on a Manifest is the name of the Kyma's module entry where that cannot be the
+	// value of the label module-name (it has a slash or is too long).
+	AnnotationModuleEntry = shared.OperatorGroup + "/module-entry"
+	// AnnotationCustomStateCheck on a Manifest holds the JSON of `.spec.customStateCheck` of its template.
+	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
+)
+
+// IsSyncedCopy tells whether an object was brought by a synchronization, so that watchers ignore it.
+func IsSyncedCopy(object client.Object) bool {
+	_, marked := object.GetAnnotations()[AnnotationSyncedFrom]
+	return marked
+}
+
+// SyncedFrom is the value of AnnotationSyncedFrom for what is brought for this Kyma.
+func SyncedFrom(kyma client.Object) string {
+	return kyma.GetNamespace() + "/" + kyma.GetName()
+}

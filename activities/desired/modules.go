@@ -1,0 +1,103 @@
+package desired
+
+import (
+	"fmt"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Wanted is what a Kyma asks for, from both of its sides.
+type Wanted struct {
+	// Complete is false while a synchronized Kyma's remote side was not yet taken in: then nothing may be
+	// concluded from what is missing here.
+	Complete bool
+	// Channel is that of the modules that name neither channel nor version.
+	Channel string
+	// Modules are the module entries, each name once.
+	Modules []v1beta2.Module
+}
+
+// WantedBy works out the effective channel and modules of a Kyma (contract, section 5): without a remote
+// side, the spec; with `.spec.sync` set, both sides, where the remote entry decides about a module that
+// both name; otherwise the remote side alone. A Kyma whose synchronization is switched off keeps wanting
+// what its remote side last asked for: switching off is no wish to uninstall.
+func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
+	if !TakenIn(kyma) {
+		return Wanted{
+			Complete: !sync.Enabled,
+			Channel:  kyma.Spec.EffectiveChannel(),
+			Modules:  union(kyma.Spec.Modules, nil),
+		}
+	}
+	remote := kyma.Status.Remote
+	wanted := Wanted{Complete: true, Channel: remote.Channel}
+	if wanted.Channel == "" {
+		wanted.Channel = shared.DefaultChannel
+	}
+	if sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault {
+		wanted.Modules = union(nil, remote.Modules)
+		return wanted
+	}
+	wanted.Modules = union(kyma.Spec.Modules, remote.Modules)
+	return wanted
+}
+
+// Module returns the entry of that name.
+func (w Wanted) Module(name string) (v1beta2.Module, bool) {
+	for _, module := range w.Modules {
+		if module.Name == name {
+			return module, true
+		}
+	}
+	return v1beta2.Module{}, false
+}
+
+// union lists each module once, in the order of first mention; the entry of the later list decides.
+func union(first, second []v1beta2.Module) []v1beta2.Module {
+	modules := make([]v1beta2.Module, 0, len(first)+len(second))
+	position := make(map[string]int, len(first)+len(second))
+	for _, list := range [][]v1beta2.Module{first, second} {
+		for _, module := range list {
+			if at, known := position[module.Name]; known {
+				if module.Controller == "" {
+					module.Controller = modules[at].Controller
+				}
+				modules[at] = module
+				continue
+			}
+			position[module.Name] = len(modules)
+			modules = append(modules, module)
+		}
+	}
+	return modules
+}
+
+// maxModules is the limit of the schema, checked again for what comes from clusters of others.
+const maxModules = 256
+
+// CheckRemote says in words what is wrong with a channel and modules that a remote Kyma asks for; empty
+// when nothing is. The schema says the same, but the one in a remote cluster may be another's.
+func CheckRemote(channel string, modules []v1beta2.Module) string {
+	if channel == shared.ChannelNone {
+		return fmt.Sprintf("the channel name %q is reserved", shared.ChannelNone)
+	}
+	if len(modules) > maxModules {
+		return fmt.Sprintf("%d modules are listed, at most %d are possible", len(modules), maxModules)
+	}
+	listed := make(map[string]bool, len(modules))
+	for _, module := range modules {
+		switch {
+		case module.Name == "":
+			return "a module without name is listed"
+		case listed[module.Name]:
+			return fmt.Sprintf("module %s is listed twice", module.Name)
+		case module.Channel != "" && module.Version != "":
+			return fmt.Sprintf("module %s: channel and version exclude each other", module.Name)
+		case module.Channel == shared.ChannelNone:
+			return fmt.Sprintf("module %s: the channel name %q is reserved", module.Name, shared.ChannelNone)
+		}
+		listed[module.Name] = true
+	}
+	return ""
+}

@@ -1,0 +1,70 @@
+package desired
+
+import (
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Sync says whether and where a Kyma is synchronized (contract, section 1).
+type Sync struct {
+	// Enabled is true when the Kyma has a remote cluster.
+	Enabled bool
+	// Generation says which rules decide about names and about whose modules are wanted.
+	Generation v1beta2.SyncGeneration
+	// Strategy says how access is found.
+	Strategy v1beta2.SyncStrategy
+	// Name and Namespace are those of the remote Kyma. The namespace is also where modules go that do not
+	// say otherwise, whether the Kyma is synchronized or not.
+	Name, Namespace string
+	// CopyModules tells whether the remote Kyma is created with the modules of the control plane's Kyma.
+	CopyModules bool
+	// Catalog tells whether the module catalog is kept in the remote cluster.
+	Catalog bool
+}
+
+// SyncOf works out the synchronization of a Kyma. What the first synchronization recorded in
+// `.status.remote` stays as it is.
+func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
+	settings = settings.WithDefaults()
+	s := Sync{
+		Enabled:     settings.Mode == ModeControlPlane,
+		Generation:  v1beta2.SyncGenerationDefault,
+		Strategy:    v1beta2.SyncStrategyLocalSecret,
+		Name:        settings.RemoteKymaName,
+		Namespace:   settings.SyncNamespace,
+		CopyModules: true,
+		Catalog:     true,
+	}
+	if spec := kyma.Spec.Sync; spec != nil {
+		s.Enabled = isTrue(spec.Enabled, false)
+		s.Generation = v1beta2.SyncGenerationExplicit
+		if spec.Strategy == v1beta2.SyncStrategyLocalClient {
+			s.Strategy = v1beta2.SyncStrategyLocalClient
+		}
+		s.Name = kyma.Name
+		s.Namespace = spec.Namespace
+		if s.Namespace == "" {
+			s.Namespace = kyma.Namespace
+		}
+		s.CopyModules = !isTrue(spec.NoModuleCopy, true)
+		s.Catalog = isTrue(spec.ModuleCatalog, true)
+	}
+	if recorded := kyma.Status.Remote; recorded != nil {
+		s.Generation = recorded.Generation
+		s.Name = recorded.Name
+		s.Namespace = recorded.Namespace
+	}
+	return s
+}
+
+// TakenIn tells whether the remote Kyma was completely read at least once, so that what it asks for is
+// known.
+func TakenIn(kyma *v1beta2.Kyma) bool {
+	return kyma.Status.Remote != nil && kyma.Status.Remote.UID != ""
+}
+
+func isTrue(value *bool, otherwise bool) bool {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}

@@ -1,0 +1,43 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// ErrInvalid says that a configuration file cannot be read or is not right. The
+// error that wraps it names file and field.
+var ErrInvalid = errors.New("module configuration is not valid")
+
+// Load reads the configuration at a path: a file, or a folder with a FileName
+// in it. Unknown fields are refused, so that a typing error is no silent
+// default. What is wrong with the content is told by Check.
+func Load(path string) (Module, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Module{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if info.IsDir() {
+		path = filepath.Join(path, FileName)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Module{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	var module Module
+	if err := yaml.UnmarshalStrict(data, &module); err != nil {
+		return Module{}, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
+	}
+	module.file = path
+	if module.Provider == "" {
+		module.Provider = DefaultProvider
+	}
+	if module.Namespace == "" {
+		module.Namespace = DefaultNamespace
+	}
+	return module, nil
+}

@@ -1,0 +1,145 @@
+package fleet
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/build"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
+)
+
+// UpOptions say what a fleet is to consist of.
+type UpOptions struct {
+	// Name is for people.
+	Name string
+	// Remotes is how many remote clusters there are at least. They are called
+	// remote-1, remote-2 and so on.
+	Remotes int
+	// RegistryAuth makes the registry ask for a user and a password.
+	RegistryAuth bool
+	// Fixed ports; 0 leaves the choice to the fleet.
+	TemporalPort, TemporalUIPort, RegistryPort, ControlPlanePort int
+	// OwnerPID is the process with which the fleet ends, or 0.
+	OwnerPID int
+}
+
+// Up brings the fleet up. What runs already is left alone, so it also finishes
+// what an interrupted Up has begun. When it fails, nothing of the fleet runs.
+func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions) error {
+	if options.Remotes < 0 || options.Remotes > 200 {
+		return fmt.Errorf("%d remote clusters: want 0 to 200", options.Remotes)
+	}
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := f.loadOrCreate(options.Name); err != nil {
+		return err
+	}
+	if err := f.up(ctx, builder, options); err != nil {
+		f.Progress.Printf("failed, stopping everything")
+		return errors.Join(err, f.stopAll(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+func (f *Fleet) up(ctx context.Context, builder build.Builder, options UpOptions) error {
+	if err := f.supervise(ctx, options.OwnerPID); err != nil {
+		return err
+	}
+	binaries, err := builder.Ensure(ctx)
+	if err != nil {
+		return err
+	}
+	f.state.Binaries = binaries
+	if err := f.apply(options); err != nil {
+		return err
+	}
+	if err := f.save(); err != nil {
+		return err
+	}
+	names := append([]string{state.ControlPlane}, f.state.Remotes()...)
+	f.Progress.Printf("starting %s, Temporal and a registry; state and logs are in %s", strings.Join(names, ", "), f.Folder.Path)
+	group, ctx := errgroup.WithContext(ctx)
+	for _, name := range names {
+		group.Go(func() error { return f.ensureCluster(ctx, name) })
+	}
+	group.Go(func() error { return f.ensureTemporal(ctx) })
+	group.Go(func() error { return f.ensureRegistry(ctx) })
+	return group.Wait()
+}
+
+// apply takes the options into the state.
+func (f *Fleet) apply(options UpOptions) error {
+	names := []string{state.ControlPlane}
+	for i := range options.Remotes {
+		names = append(names, "remote-"+strconv.Itoa(i+1))
+	}
+	for _, name := range names {
+		if f.state.Cluster(name) == nil {
+			f.state.Clusters = append(f.state.Clusters, state.Cluster{Name: name})
+		}
+	}
+	if options.RegistryAuth && f.state.Registry.Username == "" {
+		if exists(f.Folder.Registry()) {
+			return errors.New("this fleet's registry was made without a password: take the fleet down first")
+		}
+		f.state.Registry.Username, f.state.Registry.Password = registryUser, rand.Text()
+	}
+	return errors.Join(
+		fix("--control-plane-port", &f.state.Cluster(state.ControlPlane).APIServer, options.ControlPlanePort),
+		fix("--temporal-port", &f.state.Temporal.Frontend, options.TemporalPort),
+		fix("--temporal-ui-port", &f.state.Temporal.UI, options.TemporalUIPort),
+		fix("--registry-port", &f.state.Registry.HTTP, options.RegistryPort),
+	)
+}
+
+// fix takes a port that the user asked for.
+func fix(flag string, port *state.Port, number int) error {
+	switch {
+	case number == 0 || number == port.Number:
+		port.Fixed = port.Fixed || number != 0
+		return nil
+	case number < 0 || number > 65535:
+		return fmt.Errorf("%s %d: want a port from 1 to 65535", flag, number)
+	case port.Number != 0:
+		return fmt.Errorf("%s %d: this fleet uses port %d: take it down first", flag, number, port.Number)
+	}
+	*port = state.Port{Number: number, Fixed: true}
+	return nil
+}
+
+// supervise starts the supervisor that ends the fleet when the owner has ended.
+func (f *Fleet) supervise(ctx context.Context, ownerPID int) error {
+	if ownerPID == 0 {
+		return nil
+	}
+	owner, err := process.Identify(ownerPID)
+	if err != nil {
+		return fmt.Errorf("--owner-pid %d: %w", ownerPID, err)
+	}
+	if err := f.Launcher.Records.Stop(ctx, supervisorComponent, stopGrace); err != nil {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program to start the supervisor: %w", err)
+	}
+	_, err = f.start(ctx, component{
+		name: supervisorComponent, path: program,
+		args: []string{
+			"supervise", "--state-dir", f.Folder.Path,
+			"--owner-pid", strconv.Itoa(owner.PID), "--owner-start", owner.StartTime,
+		},
+	})
+	return err
+}

@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"path/filepath"
+
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
+)
+
+// Program is a program of the cluster with its arguments.
+type Program struct {
+	Name string
+	Args []string
+	Env  []string
+}
+
+// Programs are the programs of the cluster, in the order of their start.
+func (c Cluster) Programs() []Program {
+	return []Program{c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(), c.kwok()}
+}
+
+func (c Cluster) etcd() Program {
+	client := "https://" + ports.Address(c.Etcd.Number)
+	// The only member of its cluster talks to no peer; any port will do.
+	const peer = "http://" + ports.Loopback + ":0"
+	return Program{Name: Etcd, Args: []string{
+		"--name=default",
+		"--data-dir=" + filepath.Join(c.Dir, "etcd"),
+		"--listen-client-urls=" + client,
+		"--advertise-client-urls=" + client,
+		"--listen-peer-urls=" + peer,
+		"--initial-advertise-peer-urls=" + peer,
+		"--initial-cluster=default=" + peer,
+		"--client-cert-auth",
+		"--trusted-ca-file=" + c.pki(etcdAuthority),
+		"--cert-file=" + c.pki(etcdServerPair+certificateSuffix),
+		"--key-file=" + c.pki(etcdServerPair+keySuffix),
+		// Its data survive the process, and need not survive the machine.
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	}}
+}
+
+func (c Cluster) apiServer() Program {
+	return Program{Name: APIServer, Args: []string{
+		"--bind-address=" + ports.Loopback,
+		"--advertise-address=" + ports.Loopback,
+		"--secure-port=" + portNumber(c.APIServer.Number),
+		"--cert-dir=" + c.pki("generated"),
+		"--tls-cert-file=" + c.pki(serverPair+certificateSuffix),
+		"--tls-private-key-file=" + c.pki(serverPair+keySuffix),
+		"--client-ca-file=" + c.pki(authorityCertificate),
+
+		"--etcd-servers=https://" + ports.Address(c.Etcd.Number),
+		"--etcd-cafile=" + c.pki(etcdAuthority),
+		"--etcd-certfile=" + c.pki(etcdClientPair+certificateSuffix),
+		"--etcd-keyfile=" + c.pki(etcdClientPair+keySuffix),
+
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--allow-privileged=true",
+
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=" + c.pki(serviceAccountPublic),
+		"--service-account-signing-key-file=" + c.pki(serviceAccountKey),
+
+		// The aggregator: APIServices can exist, and be unavailable.
+		"--requestheader-client-ca-file=" + c.pki(frontProxyAuthority),
+		"--requestheader-allowed-names=" + frontProxyCommonName,
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-username-headers=X-Remote-User",
+		"--proxy-client-cert-file=" + c.pki(frontProxyPair+certificateSuffix),
+		"--proxy-client-key-file=" + c.pki(frontProxyPair+keySuffix),
+
+		"--service-cluster-ip-range=" + serviceRange,
+		// A loopback address is refused as the endpoint of the service
+		// "kubernetes", and nothing here needs one.
+		"--endpoint-reconciler-type=none",
+		"--profiling=false",
+	}}
+}
+
+func (c Cluster) controllerManager() Program {
+	kubeconfig := c.Kubeconfig(controllerManagerUser)
+	return Program{Name: ControllerManager, Args: []string{
+		"--kubeconfig=" + kubeconfig,
+		// It serves nothing: whether it works shows in what it does.
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--controllers=*",
+		"--use-service-account-credentials=true",
+		"--service-account-private-key-file=" + c.pki(serviceAccountKey),
+		"--root-ca-file=" + c.pki(authorityCertificate),
+		"--cluster-signing-cert-file=" + c.pki(authorityCertificate),
+		"--cluster-signing-key-file=" + c.pki(authorityKey),
+		"--flex-volume-plugin-dir=" + filepath.Join(c.Dir, "volume-plugins"),
+		"--profiling=false",
+	}}
+}
+
+func (c Cluster) scheduler() Program {
+	return Program{Name: Scheduler, Args: []string{
+		"--kubeconfig=" + c.Kubeconfig(schedulerUser),
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--profiling=false",
+	}}
+}
+
+func (c Cluster) kwok() Program {
+	return Program{
+		Name: Kwok,
+		Args: []string{
+			"--kubeconfig=" + c.Kubeconfig(Admin),
+			"--manage-all-nodes",
+			"--node-ip=" + nodeAddress,
+			"--cidr=" + podRange,
+			"--config=" + c.Stages,
+		},
+		// Keeps the user's own settings for kwok out.
+		Env: []string{"KWOK_WORKDIR=" + filepath.Join(c.Dir, "kwok")},
+	}
+}

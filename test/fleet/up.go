@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/fleet"
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
+)
+
+func upCommand(s *settings) *cobra.Command {
+	var (
+		options    fleet.UpOptions
+		foreground bool
+	)
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Brings the fleet up; what runs already is left alone",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := s.open(cmd)
+			if err != nil {
+				return err
+			}
+			builder, err := s.builder(f.Progress)
+			if err != nil {
+				return err
+			}
+			options.Name = s.name
+			if err := f.Up(cmd.Context(), builder, options); err != nil {
+				return err
+			}
+			description, err := f.Describe()
+			if err != nil {
+				return err
+			}
+			err = s.print(cmd.OutOrStdout(), description, func(out io.Writer) error {
+				return printSummary(out, description)
+			})
+			if err != nil {
+				return err
+			}
+			if !foreground {
+				return nil
+			}
+			f.Progress.Printf("up until Ctrl-C")
+			<-cmd.Context().Done()
+			f.Progress.Printf("stopping; the data stay for the next up, until down")
+			_, err = f.Down(context.WithoutCancel(cmd.Context()), true)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&options.Remotes, "remotes", 1, "how many remote clusters there are at least")
+	flags.BoolVar(&options.RegistryAuth, "registry-auth", false, "make the registry ask for user and password (see env)")
+	flags.IntVar(&options.ControlPlanePort, "control-plane-port", 0, "port of the control plane's API server (default: chosen)")
+	flags.IntVar(&options.TemporalPort, "temporal-port", 0, "port of Temporal (default: chosen)")
+	flags.IntVar(&options.TemporalUIPort, "temporal-ui-port", 0, "port of Temporal's web interface (default: chosen)")
+	flags.IntVar(&options.RegistryPort, "registry-port", 0, "port of the registry (default: chosen)")
+	flags.BoolVar(&foreground, "foreground", false, "stay, and stop the fleet on Ctrl-C")
+	flags.IntVar(&options.OwnerPID, "owner-pid", 0, "take the fleet down once the process with this id has ended")
+	s.addOutput(cmd)
+	return cmd
+}
+
+func downCommand(s *settings) *cobra.Command {
+	var keepData bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stops the fleet, also one that was left by a crash, and removes its state",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := s.open(cmd)
+			if err != nil {
+				return err
+			}
+			found, err := f.Down(cmd.Context(), keepData)
+			if err != nil {
+				return err
+			}
+			if !found {
+				f.Progress.Printf("no fleet in %s", f.Folder.Path)
+				return nil
+			}
+			f.Progress.Printf("the fleet is down")
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&keepData, "keep-data", false, "only stop it: the next up goes on with the same data and ports")
+	return cmd
+}
+
+// superviseCommand is run by up --owner-pid.
+func superviseCommand(s *settings) *cobra.Command {
+	var owner process.Identity
+	cmd := &cobra.Command{
+		Use:    "supervise",
+		Short:  "Takes the fleet down once its owner has ended",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := s.open(cmd)
+			if err != nil {
+				return err
+			}
+			return f.Supervise(cmd.Context(), owner)
+		},
+	}
+	cmd.Flags().IntVar(&owner.PID, "owner-pid", 0, "process id of the owner")
+	cmd.Flags().StringVar(&owner.StartTime, "owner-start", "", "start time of the owner")
+	return cmd
+}
+
+func buildCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "build",
+		Short: "Builds the programs that are missing in the cache, and starts nothing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			printer := s.printer(cmd)
+			builder, err := s.builder(printer)
+			if err != nil {
+				return err
+			}
+			paths, err := builder.Ensure(cmd.Context())
+			if err != nil {
+				return err
+			}
+			printer.Printf("all %d programs and files are there", len(paths))
+			return nil
+		},
+	}
+}

@@ -27,8 +27,16 @@ func main() {
 		os.Exit(1)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A second Ctrl-C ends this program at once; down cleans up after that.
+	context.AfterFunc(ctx, stop)
 	err := rootCommand().ExecuteContext(ctx)
+	interrupted := ctx.Err() != nil
 	stop()
+	if interrupted && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "interrupted")
+		const exitInterrupted = 130
+		os.Exit(exitInterrupted)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		printLog(err)

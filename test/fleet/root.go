@@ -43,7 +43,8 @@ func rootCommand() *cobra.Command {
 	_ = flags.MarkHidden("components-dir")
 	root.AddCommand(
 		upCommand(s), downCommand(s), statusCommand(s), envCommand(s), kubeconfigCommand(s), buildCommand(s),
-		superviseCommand(s),
+		addRemoteCommand(s), removeRemoteCommand(s), stopCommand(s), startCommand(s), pauseCommand(s), resumeCommand(s),
+		resetCommand(s), superviseCommand(s),
 	)
 	return root
 }

@@ -46,7 +46,10 @@ func upCommand(s *settings) *cobra.Command {
 				return nil
 			}
 			f.Progress.Printf("up until Ctrl-C")
-			<-cmd.Context().Done()
+			if !f.Watch(cmd.Context()) {
+				f.Progress.Printf("the fleet was taken down")
+				return nil
+			}
 			f.Progress.Printf("stopping; the data stay for the next up, until down")
 			_, err = f.Down(context.WithoutCancel(cmd.Context()), true)
 			return err

@@ -135,7 +135,11 @@ func (b Builder) make(ctx context.Context, task task, number, total int) error {
 	temporary := fmt.Sprintf("%s.%d.tmp", task.target, os.Getpid())
 	defer func() { _ = os.Remove(temporary) }()
 	if task.file != nil {
-		return b.copy(ctx, task, temporary)
+		if err := b.copy(ctx, task, temporary); err != nil {
+			return err
+		}
+		b.Progress.Printf("copied %s of %s %s (%d of %d)", task.file.Name, task.group.Name, task.version, number, total)
+		return nil
 	}
 
 	what := fmt.Sprintf("%s %s (%d of %d)", task.binary.Name, task.version, number, total)

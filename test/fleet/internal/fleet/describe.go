@@ -82,10 +82,7 @@ func (f *Fleet) Describe() (Description, error) {
 		if err != nil {
 			return Description{}, err
 		}
-		info := ClusterInfo{
-			Name: known.Name, Server: known.Server(),
-			Kubeconfig: known.Kubeconfig(kube.Admin), AccessKubeconfig: known.Kubeconfig(kube.LifecycleManager),
-		}
+		info := clusterInfo(known)
 		if known.Name == state.ControlPlane {
 			description.ControlPlane = info
 			continue
@@ -93,6 +90,13 @@ func (f *Fleet) Describe() (Description, error) {
 		description.Remotes = append(description.Remotes, info)
 	}
 	return description, nil
+}
+
+func clusterInfo(cluster kube.Cluster) ClusterInfo {
+	return ClusterInfo{
+		Name: cluster.Name, Server: cluster.Server(),
+		Kubeconfig: cluster.Kubeconfig(kube.Admin), AccessKubeconfig: cluster.Kubeconfig(kube.LifecycleManager),
+	}
 }
 
 // Variable is one environment variable.
@@ -115,8 +119,8 @@ func (d Description) Variables() []Variable {
 		{"FLEET_STATE_DIR", d.StateDir},
 		{"FLEET_TEMPORAL_UI_URL", d.Temporal.UIURL},
 		{"FLEET_TEMPORAL_METRICS_URL", d.Temporal.MetricsURL},
-		{"FLEET_TEMPORAL", d.Temporal.Binary},
-		{"FLEET_KUBECTL", d.Kubectl},
+		{"FLEET_TEMPORAL_BIN", d.Temporal.Binary},
+		{"FLEET_KUBECTL_BIN", d.Kubectl},
 		{"FLEET_REGISTRY", d.Registry.Host},
 		{"FLEET_REGISTRY_URL", d.Registry.URL},
 		{"FLEET_REGISTRY_USERNAME", d.Registry.Username},

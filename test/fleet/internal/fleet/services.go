@@ -6,12 +6,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/state"
 )
 
-// ensureTemporal brings the Temporal server up, or up again.
-func (f *Fleet) ensureTemporal(ctx context.Context) error {
+// ensureTemporal brings the Temporal server up, or up again. With keepPorts it
+// never chooses others, even when its database is new.
+func (f *Fleet) ensureTemporal(ctx context.Context, keepPorts bool) error {
 	begin := f.Progress.Now()
 	server := f.temporal()
-	settled := exists(server.Complete())
-	if !settled {
+	complete := exists(server.Complete())
+	if !complete {
 		if err := f.Launcher.Records.Stop(ctx, temporalComponent, 0); err != nil {
 			return err
 		}
@@ -22,6 +23,8 @@ func (f *Fleet) ensureTemporal(ctx context.Context) error {
 	if err := server.MakeFolders(); err != nil {
 		return err
 	}
+	// An empty database on known ports: clients are waiting there.
+	settled := complete || keepPorts
 	var wanted []*state.Port
 	if !f.running(temporalComponent) {
 		t := &f.state.Temporal
@@ -44,7 +47,7 @@ func (f *Fleet) ensureTemporal(ctx context.Context) error {
 func (f *Fleet) temporalComponent() component {
 	server := f.temporal()
 	return component{
-		name: temporalComponent, path: f.state.Binaries["temporal"], args: server.Args(), ready: server.Ready,
+		name: temporalComponent, path: f.state.Binaries["temporal"], args: server.Args(), env: server.Env(), ready: server.Ready,
 	}
 }
 

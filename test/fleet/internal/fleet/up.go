@@ -73,7 +73,7 @@ func (f *Fleet) up(ctx context.Context, builder build.Builder, options UpOptions
 	for _, name := range names {
 		group.Go(func() error { return f.ensureCluster(ctx, name) })
 	}
-	group.Go(func() error { return f.ensureTemporal(ctx) })
+	group.Go(func() error { return f.ensureTemporal(ctx, false) })
 	group.Go(func() error { return f.ensureRegistry(ctx) })
 	return group.Wait()
 }

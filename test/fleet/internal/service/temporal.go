@@ -80,6 +80,10 @@ func (t Temporal) Args() []string {
 	}
 }
 
+// Env keeps the server from asking its makers for newer versions: a fleet talks
+// to nobody outside this machine.
+func (t Temporal) Env() []string { return []string{"TEMPORAL_VERSION_CHECK_DISABLED=1"} }
+
 // Ready returns nil when the server answers for its namespace, its list of
 // workflows can be read, and the web interface is served.
 func (t Temporal) Ready(ctx context.Context) error {

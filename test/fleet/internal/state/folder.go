@@ -108,6 +108,9 @@ func (f Folder) Log(component string) string {
 	return filepath.Join(f.Path, logsName, filepath.FromSlash(component)+".log")
 }
 
+// ClusterLogs is the folder of a cluster's logs.
+func (f Folder) ClusterLogs(name string) string { return filepath.Join(f.Path, logsName, name) }
+
 // Logs is the folder of all logs.
 func (f Folder) Logs() string { return filepath.Join(f.Path, logsName) }
 

@@ -26,6 +26,9 @@ type ReportInput struct {
 	Ref kick.Ref `json:"ref"`
 	// InputsDigest is recorded when it is set: the look that computed it has completed.
 	InputsDigest string `json:"inputsDigest,omitempty"`
+	// Parked is true when the look failed in a way that only a change can mend: then the present inputs
+	// are recorded, so that nobody is woken until one of them changes.
+	Parked bool `json:"parked,omitempty"`
 	// Sync is the outcome of the last synchronization: zero when it succeeded or is off.
 	Sync fault.Fault `json:"sync,omitzero"`
 	// Definitions and Catalog are faults of those parts of a synchronization that otherwise succeeded.

@@ -1,0 +1,198 @@
+package sweep
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// orphanAge is how old an open workflow must be before its resource is looked for: a younger one may be
+// ahead of what visibility and caches show.
+const orphanAge = 10 * time.Minute
+
+// lookAt compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
+// Errors concern this Kyma alone: they are logged, and the next pass looks again.
+func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reachable bool) {
+	deadline := kymaDeadline
+	if !reachable {
+		deadline = probeDeadline
+	}
+	lookCtx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+
+	manifests, err := w.manifestsOf(lookCtx, kyma)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		return
+	}
+	back := false
+	reason := w.compareControlPlane(lookCtx, kyma, manifests, open)
+	if reason == "" {
+		reason, back = w.compareRemote(lookCtx, kyma, reachable)
+	}
+	if reason != "" {
+		w.kickKyma(ctx, kyma, reason)
+	}
+	for i := range manifests {
+		w.lookAtManifest(lookCtx, &manifests[i], open, reachable, back)
+	}
+}
+
+// compareControlPlane says why the Kyma needs a look, by what the control plane knows; "" if it needs none.
+func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) string {
+	if _, isOpen := open[kick.KymaWorkflowID(kick.RefOf(kyma))]; !isOpen {
+		return "the Kyma has no open workflow"
+	}
+	if !kyma.DeletionTimestamp.IsZero() {
+		return ""
+	}
+	digest, err := w.options.Inputs.Digest(ctx, kyma)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		return ""
+	}
+	if digest != kyma.Status.InputsDigest && !markedUnreachable(kyma) {
+		return "the inputs differ from those last looked at"
+	}
+	if staleModule(kyma, manifests) {
+		return "the status differs from a Manifest"
+	}
+	return ""
+}
+
+// staleModule tells whether a module has another state in the Kyma's status than in its Manifest.
+func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
+	states := make(map[string]shared.State, len(manifests))
+	for i := range manifests {
+		states[manifests[i].Name] = manifests[i].Status.State
+	}
+	for _, module := range kyma.Status.Modules {
+		if module.Manifest == nil {
+			continue
+		}
+		state, exists := states[module.Manifest.Metadata.Name]
+		settled := state == shared.StateReady || state == shared.StateWarning || state == shared.StateError
+		if exists && settled && state != module.State && module.State != shared.StateDeleting && module.Message == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// compareRemote says why the Kyma needs a look, by what its cluster shows; back is true when a cluster
+// that was marked unreachable answers again.
+func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable bool) (reason string, back bool) {
+	if !kyma.DeletionTimestamp.IsZero() || kyma.Status.Remote == nil {
+		return "", false
+	}
+	changed, why, err := w.options.Remote.Probe(ctx, kyma)
+	switch {
+	case err == nil && !reachable:
+		return "the remote cluster can be reached again", true
+	case err == nil && changed:
+		return why, false
+	case err != nil && reachable && ctx.Err() == nil && fault.Of(err).Kind == fault.Unreachable:
+		return "the remote cluster cannot be reached", false
+	}
+	return "", false
+}
+
+// lookAtManifest kicks a Manifest that is not settled and has no workflow, whose inputs changed unnoticed, or
+// whose module is in another state than the one reported.
+func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, reachable, back bool) {
+	_, isOpen := open[kick.ManifestWorkflowID(kick.RefOf(m))]
+	settled := m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == install.InputsDigest(m)
+	switch {
+	case !settled && !isOpen:
+		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
+	case !settled && back:
+		w.kickManifest(ctx, m, "the remote cluster can be reached again")
+	case settled && !isOpen && reachable && !m.IsSkipReconciliation() && !m.IsUnmanaged():
+		w.compareModule(ctx, m)
+	}
+}
+
+// compareModule kicks a settled Manifest whose module changed its state on its own. A module whose inputs
+// were refused stays as it is until they change.
+func (w *walk) compareModule(ctx context.Context, m *v1beta2.Manifest) {
+	if m.Status.State != shared.StateReady && m.Status.State != shared.StateWarning {
+		return
+	}
+	seen, err := w.options.Modules.Probe(ctx, m)
+	if err != nil {
+		return
+	}
+	if seen.State != m.Status.State {
+		w.kickManifest(ctx, m, "the module changed its state")
+	}
+}
+
+// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live look decides.
+func (w *walk) kickOrphans(ctx context.Context, open Open) {
+	for id, started := range open {
+		ref, kind, ok := parseWorkflowID(id)
+		if !ok || int(Position(ref.UID)%Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || ctx.Err() != nil {
+			continue
+		}
+		var obj client.Object = &v1beta2.Kyma{}
+		if kind == "manifest" {
+			obj = &v1beta2.Manifest{}
+		}
+		err := w.options.Live.Get(ctx, ref.Key(), obj)
+		if apierrors.IsNotFound(err) || (err == nil && obj.GetUID() != ref.UID) {
+			w.send(ctx, func() error {
+				return w.options.Kicks.SignalOpen(ctx, id, kick.Kick{Reason: "the resource was not found"})
+			})
+		}
+	}
+}
+
+// parseWorkflowID reads the identity out of a workflow id.
+func parseWorkflowID(id string) (ref kick.Ref, kind string, ok bool) {
+	parts := strings.Split(id, "/")
+	if len(parts) != 4 || (parts[0] != "kyma" && parts[0] != "manifest") {
+		return kick.Ref{}, "", false
+	}
+	return kick.Ref{Namespace: parts[1], Name: parts[2], UID: types.UID(parts[3])}, parts[0], true
+}
+
+func (w *walk) manifestsOf(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.Manifest, error) {
+	var list v1beta2.ManifestList
+	err := w.options.Fleet.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingFields{ManifestsByKyma: string(kyma.UID)})
+	return list.Items, err
+}
+
+func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, reason string) {
+	k := kick.Kick{Reason: reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+	w.send(ctx, func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
+}
+
+func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason string) {
+	k := kick.Kick{
+		Reason: reason, Kind: "Manifest", Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+		Deleting: !m.DeletionTimestamp.IsZero(),
+	}
+	w.send(ctx, func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })
+}
+
+func (w *walk) send(ctx context.Context, kick func() error) {
+	if err := w.options.KickLimit.Wait(ctx); err != nil {
+		return
+	}
+	if err := kick(); err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot kick, the next pass will", "error", err)
+		return
+	}
+	w.kicked.Add(1)
+}

@@ -1,0 +1,60 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// pageSize is the number of workflows per visibility request.
+const pageSize = 1000
+
+// Visibility lists open workflows by Temporal's visibility, once for all shards of a worker.
+type Visibility struct {
+	temporal client.Client
+	maxAge   time.Duration
+	now      func() time.Time
+
+	mu   sync.Mutex
+	read time.Time
+	open Open
+}
+
+// NewVisibility returns a Visibility whose answers are at most maxAge old.
+func NewVisibility(temporal client.Client, maxAge time.Duration) *Visibility {
+	return &Visibility{temporal: temporal, maxAge: maxAge, now: time.Now}
+}
+
+// OpenWorkflows implements the interface of that name. The answer is shared: do not change it.
+func (v *Visibility) OpenWorkflows(ctx context.Context) (Open, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.open != nil && v.now().Sub(v.read) < v.maxAge {
+		return v.open, nil
+	}
+	read, open := v.now(), Open{}
+	request := &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: pageSize,
+		Query:    fmt.Sprintf("WorkflowType IN ('%s', '%s') AND ExecutionStatus = 'Running'", kick.KymaWorkflow, kick.ManifestWorkflow),
+	}
+	for {
+		page, err := v.temporal.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, fmt.Errorf("list open workflows: %w", err)
+		}
+		for _, execution := range page.GetExecutions() {
+			open[execution.GetExecution().GetWorkflowId()] = execution.GetStartTime().AsTime()
+		}
+		if len(page.GetNextPageToken()) == 0 {
+			v.open, v.read = open, read
+			return open, nil
+		}
+		request.NextPageToken = page.GetNextPageToken()
+	}
+}

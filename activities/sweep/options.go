@@ -1,0 +1,106 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/time/rate"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Inputs computes from the caches the digest that a look records in a Kyma's status.
+type Inputs interface {
+	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
+}
+
+// RemoteProbe compares a remote cluster with what is wanted there, by reads alone.
+type RemoteProbe interface {
+	Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed bool, why string, err error)
+}
+
+// ModuleProbe says how an installed module is, by reads alone.
+type ModuleProbe interface {
+	Probe(ctx context.Context, manifest *v1beta2.Manifest) (install.Observed, error)
+}
+
+// Sender delivers kicks; *kick.Sender does.
+type Sender interface {
+	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
+}
+
+// OpenWorkflows lists the open workflows of entities, as visibility knows them: it lags behind.
+type OpenWorkflows interface {
+	OpenWorkflows(ctx context.Context) (Open, error)
+}
+
+// Open are the open workflows by id, with the time at which each first run started.
+type Open map[string]time.Time
+
+// Options are what the walk needs.
+type Options struct {
+	// Interval is the resync interval: every Kyma is looked at once per interval.
+	Interval time.Duration
+	// ShardsAtOnce is how many shards one worker walks at once (flag sweep-concurrency); 8.
+	ShardsAtOnce int
+	// Ours tells whether an object with these labels belongs to this instance.
+	Ours func(labels map[string]string) bool
+	// Fleet reads Kymas and Manifests from a cache on which the field index ManifestsByKyma exists.
+	Fleet client.Reader
+	// Live reads the control plane uncached.
+	Live    client.Reader
+	Inputs  Inputs
+	Remote  RemoteProbe
+	Modules ModuleProbe
+	Kicks   Sender
+	Open    OpenWorkflows
+	// KickLimit paces the kicks of all walks of this worker; 50 a second by default.
+	KickLimit *rate.Limiter
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// ManifestsByKyma is the name of the cache index of Manifests by the UID of the Kyma that owns them.
+const ManifestsByKyma = "owner.kyma.uid"
+
+// IndexManifestByKyma computes the index ManifestsByKyma.
+func IndexManifestByKyma(obj client.Object) []string {
+	for _, owner := range obj.GetOwnerReferences() {
+		if owner.Kind == "Kyma" {
+			return []string{string(owner.UID)}
+		}
+	}
+	return nil
+}
+
+// Activities are the activities of this package.
+type Activities struct{ options Options }
+
+// New returns the activities.
+func New(o Options) (*Activities, error) {
+	if o.Fleet == nil || o.Live == nil || o.Inputs == nil || o.Remote == nil || o.Modules == nil || o.Kicks == nil || o.Open == nil {
+		return nil, errors.New("sweep: every reader, probe and sender must be given")
+	}
+	if o.Interval <= 0 {
+		o.Interval = 5 * time.Minute
+	}
+	if o.ShardsAtOnce <= 0 {
+		o.ShardsAtOnce = 8
+	}
+	if o.KickLimit == nil {
+		o.KickLimit = rate.NewLimiter(50, 50)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Ours == nil {
+		o.Ours = func(map[string]string) bool { return true }
+	}
+	return &Activities{options: o}, nil
+}

@@ -1,0 +1,63 @@
+package watchers
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// catalogSources watch ModuleTemplates and ModuleReleaseMetas and ask for a look at the Kymas whose modules
+// could resolve to them, found by an index. What is listed at start is left out: each Kyma's own digest
+// covers it.
+func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaRequest] {
+	return []source.TypedSource[kymaRequest]{
+		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{},
+			catalogHandler(w, "ModuleTemplate", desired.KeysOfTemplate)),
+		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{},
+			catalogHandler(w, "ModuleReleaseMeta", desired.KeysOfReleaseMeta)),
+	}
+}
+
+func catalogHandler[T client.Object](w *watcher, kind string, keys func(T) []string) handler.TypedFuncs[T, kymaRequest] {
+	return handler.TypedFuncs[T, kymaRequest]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q kymaQueue) {
+			if !e.IsInInitialList {
+				w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(e.Object), q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q kymaQueue) {
+			if changed(e.ObjectOld, e.ObjectNew) {
+				concerned := append(keys(e.ObjectOld), keys(e.ObjectNew)...)
+				w.enqueueReferrers(ctx, causeOf(kind, e.ObjectNew), concerned, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q kymaQueue) {
+			w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(e.Object), q)
+		},
+	}
+}
+
+// enqueueReferrers asks for a look at every Kyma that refers to one of the keys.
+func (w *watcher) enqueueReferrers(ctx context.Context, c cause, keys []string, q kymaQueue) {
+	for key := range sets.New(keys...) {
+		var kymas v1beta2.KymaList
+		if err := w.reader.List(ctx, &kymas, client.MatchingFields{desired.IndexKymaReferences: key}); err != nil {
+			// Nothing is lost: the sweep computes every Kyma's digest.
+			log.FromContext(ctx).Error(err, "list the Kymas that a change of the catalog concerns", "kind", c.Kind, "name", c.Name)
+			continue
+		}
+		for i := range kymas.Items {
+			q.Add(kymaRequest{Ref: kick.RefOf(&kymas.Items[i]), Cause: c})
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// kymaRequest asks to work out whether a Kyma's workflow has to be kicked. Requests that are equal are
+// merged by the queue.
+type kymaRequest struct {
+	kick.Ref
+	// Own is true when the Kyma itself changed: such a kick is urgent.
+	Own bool
+	// Gone is true when the Kyma was removed.
+	Gone bool
+	// Cause is the object of the catalog, or the Secret, that changed; its version also spreads a roll-out.
+	Cause cause
+}
+
+// cause identifies the object whose change led to a request.
+type cause struct {
+	Kind, Namespace, Name, ResourceVersion string
+}
+
+func causeOf(kind string, obj client.Object) cause {
+	return cause{Kind: kind, Namespace: obj.GetNamespace(), Name: obj.GetName(), ResourceVersion: obj.GetResourceVersion()}
+}
+
+type kymaQueue = workqueue.TypedRateLimitingInterface[kymaRequest]
+
+// concurrency is how many requests of a watcher are worked on at once: each is one digest and one kick.
+const concurrency = 8
+
+func (w *watcher) addKymas(mgr manager.Manager) error {
+	own := handler.TypedFuncs[*v1beta2.Kyma, kymaRequest]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Kyma], q kymaQueue) {
+			// What is listed at start may have been seen long ago, and nothing says what changed meanwhile:
+			// the digest decides.
+			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Own: !e.IsInInitialList})
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q kymaQueue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID {
+				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
+			}
+			if changed(e.ObjectOld, e.ObjectNew) {
+				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectNew), Own: true})
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Kyma], q kymaQueue) {
+			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Gone: true})
+		},
+	}
+	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("kyma").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, own)).
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency})
+	for _, src := range w.catalogSources(mgr) {
+		build = build.WatchesRawSource(src)
+	}
+	return build.Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
+}
+
+// changed tells whether more than the status or what others keep in the metadata changed. The generation
+// also moves when a deletion begins.
+func changed(before, after client.Object) bool {
+	return before.GetUID() != after.GetUID() ||
+		before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+}
+
+// kickKyma kicks the workflow of a Kyma whose inputs are not those that were last looked at.
+func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
+	if req.Gone {
+		k := kick.Kick{Reason: "Kyma is gone", Kind: "Kyma", Namespace: req.Namespace, Name: req.Name, Urgent: true}
+		return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, req.Ref, k) })
+	}
+	var kyma v1beta2.Kyma
+	if err := w.reader.Get(ctx, req.Key(), &kyma); err != nil || kyma.UID != req.UID {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if desired.IsSyncedCopy(&kyma) || !w.Settings.Ours(kyma.Labels) {
+		return reconcile.Result{}, nil
+	}
+	deleting := !kyma.DeletionTimestamp.IsZero()
+	if !deleting {
+		digest, err := w.Inputs.Digest(ctx, &kyma)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
+		}
+		if digest == kyma.Status.InputsDigest {
+			return reconcile.Result{}, nil
+		}
+	}
+	k := w.kymaKick(&kyma, req)
+	log.FromContext(ctx).V(1).Info("kick", "kyma", req.String(), "reason", k.Reason)
+	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
+}
+
+// kymaKick says what changed and when it may be acted on. A change of the Kyma itself is urgent; one that
+// the catalog caused is spread over the fleet, by a delay that depends on the Kyma and on the change alone,
+// so that every leader computes the same.
+func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
+	k := kick.Kick{Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+	switch {
+	case !kyma.DeletionTimestamp.IsZero():
+		k.Reason, k.Urgent, k.Deleting = "Kyma is being deleted", true, true
+		return k
+	case req.Own || kyma.Generation != kyma.Status.ObservedGeneration:
+		k.Reason, k.Urgent = "Kyma changed", true
+		return k
+	case req.Cause.Kind == "":
+		k.Reason = "inputs changed while nobody watched"
+	default:
+		k.Reason = req.Cause.Kind + " changed"
+		k.Kind, k.Namespace, k.Name, k.ResourceVersion = req.Cause.Kind, req.Cause.Namespace, req.Cause.Name, req.Cause.ResourceVersion
+	}
+	if delay := rolloutDelay(kyma, req.Cause, w.RolloutSpread); delay > 0 && req.Cause.Kind != kindSecret {
+		at := w.Now().Add(delay)
+		k.NotBefore = &at
+	}
+	return k
+}
+
+// rolloutDelay is the share of the spread that falls to this Kyma for this change.
+func rolloutDelay(kyma *v1beta2.Kyma, c cause, spread time.Duration) time.Duration {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(string(kyma.UID) + "/" + c.ResourceVersion))
+	return time.Duration(float64(spread) * float64(h.Sum64()%10_000) / 10_000)
+}
+
+// ignoreGone drops the error that an object is not there.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package watchers
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// manifestRequest asks to work out whether a Manifest's workflow has to be kicked.
+type manifestRequest struct {
+	kick.Ref
+	// Gone is true when the Manifest was removed; Kyma is then whose it was.
+	Gone bool
+	Kyma kick.Ref
+}
+
+type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
+
+func (w *watcher) addManifests(mgr manager.Manager) error {
+	events := handler.TypedFuncs[*v1beta2.Manifest, manifestRequest]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q manifestQueue) {
+			q.Add(manifestRequest{Ref: kick.RefOf(e.Object)})
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q manifestQueue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID {
+				q.Add(gone(e.ObjectOld))
+			}
+			if changed(e.ObjectOld, e.ObjectNew) {
+				q.Add(manifestRequest{Ref: kick.RefOf(e.ObjectNew)})
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q manifestQueue) {
+			q.Add(gone(e.Object))
+		},
+	}
+	return builder.TypedControllerManagedBy[manifestRequest](mgr).Named("manifest").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, events)).
+		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency}).
+		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
+}
+
+func gone(m *v1beta2.Manifest) manifestRequest {
+	req := manifestRequest{Ref: kick.RefOf(m), Gone: true}
+	if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == "Kyma" {
+		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
+	}
+	return req
+}
+
+// kickManifest kicks the workflow of a Manifest that is not settled for its present inputs; of one that is
+// gone, the workflow of its Kyma, and its own in case it is still open.
+func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
+	k := kick.Kick{Kind: "Manifest", Namespace: req.Namespace, Name: req.Name, Urgent: true}
+	if req.Gone {
+		k.Reason = "Manifest is gone"
+		if req.Kyma.Name != "" {
+			if err := w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, req.Kyma, k) }); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+		return reconcile.Result{}, w.Kicks.SignalOpen(ctx, kick.ManifestWorkflowID(req.Ref), k)
+	}
+	var m v1beta2.Manifest
+	if err := w.reader.Get(ctx, req.Key(), &m); err != nil || m.UID != req.UID {
+		return reconcile.Result{}, ignoreGone(err)
+	}
+	if !w.Settings.Ours(m.Labels) {
+		return reconcile.Result{}, nil
+	}
+	k.ResourceVersion = m.ResourceVersion
+	switch {
+	case !m.DeletionTimestamp.IsZero():
+		k.Reason, k.Deleting = "Manifest is being deleted", true
+	case m.Status.InputsDigest != install.InputsDigest(&m):
+		k.Reason = "Manifest changed"
+	case !m.Status.Settled:
+		k.Reason, k.Urgent = "Manifest is not settled", false
+	default:
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, req.Ref, k) })
+}

@@ -1,0 +1,96 @@
+// Package watchers turns Kubernetes events into kicks of workflows. Only the leader watches.
+//
+//	kyma.go      a Kyma changed, is being deleted, or is gone
+//	catalog.go   a ModuleTemplate or ModuleReleaseMeta changed: the Kymas whose modules resolve to it
+//	manifest.go  a Manifest changed, is being deleted, or is gone
+//	secret.go    the access Secret of a cluster changed
+//	sweeps.go    keeps the sweep workflows running
+//
+// A watcher works out whom to kick and nothing else. Events that our own status writes cause are filtered,
+// and so is everything that a workflow has seen already: the digest of all inputs, which a look records in
+// the status, is computed again from the caches by the same function.
+package watchers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Sender delivers kicks; *kick.Sender does.
+type Sender interface {
+	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
+}
+
+// Inputs computes from the caches the digest that a look records in a Kyma's status.
+type Inputs interface {
+	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
+}
+
+// Evicter lets go of cached access to the cluster of a Kyma; *clusters.Registry does.
+type Evicter interface {
+	Evict(namespace, kymaName string)
+}
+
+// Options are what the watchers need.
+type Options struct {
+	Settings desired.Settings
+	Kicks    Sender
+	Inputs   Inputs
+	Clusters Evicter
+	Sweeps   SweepStarter
+	// RolloutSpread is the span within which the Kymas that a change of the catalog concerns are kicked
+	// (flag module-upgrade-rollout-max-delay); zero kicks them at once.
+	RolloutSpread time.Duration
+	// KickLimit paces all kicks of this process; 50 a second by default.
+	KickLimit *rate.Limiter
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Add registers all watchers with a manager. They start when this process becomes the leader.
+func Add(mgr manager.Manager, o Options) error {
+	if o.Kicks == nil || o.Inputs == nil || o.Clusters == nil || o.Sweeps == nil {
+		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
+	}
+	if o.KickLimit == nil {
+		o.KickLimit = rate.NewLimiter(50, 50)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Settings = o.Settings.WithDefaults()
+	w := &watcher{Options: o, reader: mgr.GetCache()}
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps} {
+		if err := add(mgr); err != nil {
+			return fmt.Errorf("add watcher: %w", err)
+		}
+	}
+	return nil
+}
+
+// watcher is what all watchers share.
+type watcher struct {
+	Options
+	reader client.Reader
+}
+
+// paced waits for the rate limit, then sends.
+func (w *watcher) paced(ctx context.Context, send func() error) error {
+	if err := w.KickLimit.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for the kick limit: %w", err)
+	}
+	return send()
+}

@@ -1,0 +1,94 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const kindSecret = "Secret"
+
+// secretRequest asks to kick the Kymas that an access Secret is for.
+type secretRequest struct {
+	// Namespace of the Secret and KymaName of its label.
+	Namespace, KymaName string
+	Cause               cause
+}
+
+type secretQueue = workqueue.TypedRateLimitingInterface[secretRequest]
+
+// SecretMetadata is the object under which Secrets are watched and cached: their metadata alone. No secret
+// is ever held in a cache.
+func SecretMetadata() *metav1.PartialObjectMetadata {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret))
+	return secret
+}
+
+func (w *watcher) addSecrets(mgr manager.Manager) error {
+	enqueue := func(obj *metav1.PartialObjectMetadata, q secretQueue) {
+		if name := obj.GetLabels()[shared.LabelKymaName]; name != "" {
+			q.Add(secretRequest{Namespace: obj.Namespace, KymaName: name, Cause: causeOf(kindSecret, obj)})
+		}
+	}
+	events := handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q secretQueue) {
+			if !e.IsInInitialList {
+				enqueue(e.Object, q)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q secretQueue) {
+			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
+				enqueue(e.ObjectOld, q)
+				enqueue(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q secretQueue) {
+			enqueue(e.Object, q)
+		},
+	}
+	return builder.TypedControllerManagedBy[secretRequest](mgr).Named("access-secret").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), SecretMetadata(), events)).
+		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
+}
+
+// kickForSecret evicts what is cached of a cluster whose access changed, then kicks its Kyma at once.
+func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconcile.Result, error) {
+	options := []client.ListOption{client.InNamespace(req.Namespace)}
+	if req.Namespace == w.Settings.AccessSecretNamespace {
+		options = nil
+	}
+	var kymas v1beta2.KymaList
+	if err := w.reader.List(ctx, &kymas, options...); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list the Kymas of access Secret %s/%s: %w", req.Namespace, req.Cause.Name, err)
+	}
+	for i := range kymas.Items {
+		kyma := &kymas.Items[i]
+		if kyma.Name != req.KymaName || !w.Settings.Ours(kyma.Labels) {
+			continue
+		}
+		w.Clusters.Evict(kyma.Namespace, kyma.Name)
+		k := kick.Kick{
+			Reason: "access Secret changed", Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
+			ResourceVersion: req.Cause.ResourceVersion, Urgent: true,
+		}
+		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{}, nil
+}

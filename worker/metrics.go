@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
+)
+
+// MetricsHandler exports the Temporal SDK's own metrics through a Prometheus registry.
+func MetricsHandler(registry prometheus.Registerer) (client.MetricsHandler, error) {
+	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
+	if err != nil {
+		return nil, fmt.Errorf("export Temporal metrics: %w", err)
+	}
+	provider := metric.NewMeterProvider(metric.WithReader(exporter))
+	return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{Meter: provider.Meter("temporal-sdk")}), nil
+}
+
+// Kicks counts kicks by reason; it is the counter of a kick.Sender.
+type Kicks struct{ sent *prometheus.CounterVec }
+
+// NewKicks registers lifecycle_mgr_kicks_total.
+func NewKicks(registry prometheus.Registerer) (*Kicks, error) {
+	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifecycle_mgr_kicks_total",
+		Help: "Signals sent to workflows because something changed, by reason.",
+	}, []string{"reason"})
+	if err := registry.Register(sent); err != nil {
+		return nil, fmt.Errorf("register lifecycle_mgr_kicks_total: %w", err)
+	}
+	return &Kicks{sent: sent}, nil
+}
+
+// KickSent counts one kick.
+func (k *Kicks) KickSent(reason string) { k.sent.WithLabelValues(reason).Inc() }

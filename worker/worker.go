@@ -1,0 +1,136 @@
+// Package worker assembles the Temporal workers: what they register, on which task queues, with how many
+// slots, and under which build id.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows"
+)
+
+// Activities are what the workers run.
+type Activities struct {
+	Resolve *resolve.Activities
+	Sync    *syncing.Activities
+	Status  *status.Activities
+	Install *install.Activities
+	Sweep   *sweep.Activities
+}
+
+// Slots are how many activities each task queue runs at once in this process.
+type Slots struct {
+	ControlPlane int
+	Remote       int
+	// Sweep is how many shards are walked at once (flag sweep-concurrency).
+	Sweep int
+}
+
+// Options configure the workers of one process.
+type Options struct {
+	Activities Activities
+	Slots      Slots
+	// BuildID identifies this build; see BuildID.
+	BuildID string
+	// StopTimeout is how long running activities may go on after a stop; keep it below the pod's own.
+	StopTimeout time.Duration
+}
+
+// Workers are the Temporal workers of one process, one per task queue.
+type Workers struct{ workers []worker.Worker }
+
+// New assembles the workers. It makes no connection.
+func New(temporal client.Client, o Options) *Workers {
+	controlPlane := worker.New(temporal, kick.ControlPlaneQueue, o.queue(o.Slots.ControlPlane))
+	RegisterWorkflows(controlPlane)
+	controlPlane.RegisterActivity(o.Activities.Resolve)
+	controlPlane.RegisterActivity(o.Activities.Status)
+	controlPlane.RegisterActivity(o.Activities.Install)
+
+	remoteOptions := o.queue(o.Slots.Remote)
+	remoteOptions.DisableWorkflowWorker = true
+	remote := worker.New(temporal, kick.RemoteQueue, remoteOptions)
+	remote.RegisterActivity(o.Activities.Sync)
+	remote.RegisterActivity(o.Activities.Status)
+	remote.RegisterActivity(o.Activities.Install)
+
+	sweepOptions := o.queue(o.Slots.Sweep)
+	sweepOptions.DisableWorkflowWorker = true
+	sweeps := worker.New(temporal, kick.SweepQueue, sweepOptions)
+	sweeps.RegisterActivity(o.Activities.Sweep)
+
+	return &Workers{workers: []worker.Worker{controlPlane, remote, sweeps}}
+}
+
+// RegisterWorkflows registers every workflow under its name. All are AutoUpgrade: a sleeping run goes on
+// with the newest build.
+func RegisterWorkflows(registry worker.WorkflowRegistry) {
+	for name, definition := range map[string]any{
+		kick.KymaWorkflow:     workflows.KymaWorkflow,
+		kick.ManifestWorkflow: workflows.ManifestWorkflow,
+		kick.SweepWorkflow:    workflows.SweepWorkflow,
+	} {
+		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{
+			Name:               name,
+			VersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		})
+	}
+}
+
+func (o Options) queue(slots int) worker.Options {
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize: slots,
+		WorkerStopTimeout:                  o.StopTimeout,
+		BuildID:                            o.BuildID,
+		// Heartbeats of writing activities are sent every few seconds, so that a lost connection is
+		// noticed well within the heartbeat time-out.
+		DefaultHeartbeatThrottleInterval: 3 * time.Second,
+		MaxHeartbeatThrottleInterval:     5 * time.Second,
+	}
+}
+
+// Start starts all workers and blocks until ctx is done; then it stops them, waiting for running
+// activities up to the stop time-out. It implements manager.Runnable.
+func (w *Workers) Start(ctx context.Context) error {
+	for i, each := range w.workers {
+		if err := each.Start(); err != nil {
+			stopAll(w.workers[:i])
+			return fmt.Errorf("start worker: %w", err)
+		}
+	}
+	<-ctx.Done()
+	stopAll(w.workers)
+	if err := ctx.Err(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// NeedLeaderElection is false: workers scale out, whoever leads.
+func (w *Workers) NeedLeaderElection() bool { return false }
+
+// stopAll stops workers side by side, because each may wait for its activities.
+func stopAll(workers []worker.Worker) {
+	done := make(chan struct{})
+	for _, each := range workers {
+		go func() {
+			each.Stop()
+			done <- struct{}{}
+		}()
+	}
+	for range workers {
+		<-done
+	}
+}

@@ -1,0 +1,43 @@
+package workflows
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+const (
+	minBackoff = 5 * time.Second
+	maxBackoff = 15 * time.Minute
+	// unreachableAttempts is after how many tries, some five minutes, an unreachable cluster is left to
+	// the sweep's probe: months of absence must write no history.
+	unreachableAttempts = 6
+)
+
+// Backoff tells how long to wait before what failed is tried again, and false where only a change or
+// the sweep can help. attempt counts from 1; id spreads the fleet, so that clusters that failed together
+// are not tried again together.
+func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
+	switch f.Kind {
+	case fault.Rejected:
+		return 0, false
+	case fault.Unreachable:
+		if attempt > unreachableAttempts {
+			return 0, false
+		}
+	case fault.Transient, fault.Pending:
+	}
+	wait := maxBackoff
+	if shift := attempt - 1; shift < 16 {
+		wait = min(minBackoff<<max(shift, 0), maxBackoff)
+	}
+	return wait + spread(id, wait/4), true
+}
+
+// spread is a share of the given span that depends on the id alone.
+func spread(id string, span time.Duration) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return time.Duration(int64(span) * int64(h.Sum32()%1000) / 1000)
+}

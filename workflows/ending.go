@@ -1,0 +1,61 @@
+package workflows
+
+import "go.temporal.io/sdk/workflow"
+
+// idleEvents is the length of history from which an idle run continues as new.
+const idleEvents = 1000
+
+// mustContinue tells whether the run should continue as new at the next moment it has nothing under way.
+func (e *entity) mustContinue(ctx workflow.Context, idle bool) bool {
+	info := workflow.GetInfo(ctx)
+	return e.mail.forced ||
+		info.GetContinueAsNewSuggested() ||
+		(idle && info.GetCurrentHistoryLength() > idleEvents)
+}
+
+// newBuild tells whether another build than the one that began this run has taken over. A sleeping run
+// keeps the logic version it was started with, so it continues as new before it acts.
+func (e *entity) newBuild(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetCurrentBuildID() != e.build
+}
+
+// settleHandlers lets update handlers finish. It returns false when that took a moment in which
+// something arrived: then the run does not end yet.
+func (e *entity) settleHandlers(ctx workflow.Context) (bool, error) {
+	if !workflow.AllHandlersFinished(ctx) {
+		if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+			return false, err
+		}
+	}
+	// In this very task: nothing may be left in a channel when the run returns.
+	e.mail.drain()
+	return e.mail.pending.Count == 0, nil
+}
+
+// complete is the one place where a run decides that it may return. It is true only if, in the very task
+// that returns, no signal is unread, no kick is pending and no handler is running.
+func (e *entity) complete(ctx workflow.Context) (bool, error) {
+	e.mail.drain()
+	if e.mail.pending.Count > 0 {
+		return false, nil
+	}
+	e.ending = true
+	quiet, err := e.settleHandlers(ctx)
+	if err != nil {
+		return false, err
+	}
+	e.ending = quiet
+	return quiet, nil
+}
+
+// continueAsNew is the one place where a run continues as new. What is pending travels with the carry,
+// so it only has to make sure that no handler is running and that every channel is empty. It returns
+// nil when a handler wants a look of this run first.
+func (e *entity) continueAsNew(ctx workflow.Context, name string, input func() any) error {
+	if !workflow.AllHandlersFinished(ctx) {
+		return nil
+	}
+	e.mail.drain()
+	e.ending = true
+	return workflow.NewContinueAsNewError(ctx, name, input())
+}

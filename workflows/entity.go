@@ -1,0 +1,185 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// logicVersion is the version of the workflows' logic, read first in each run. A change that would break
+// recorded histories raises it and keeps the old branch for two releases.
+const logicVersion = 1
+
+// logicChangeID names the one version marker.
+const logicChangeID = "logic"
+
+// Carry is what every entity carries from run to run. Fields are only ever added: the previous release
+// must be able to read it.
+type Carry struct {
+	// Format is the version of the carried type.
+	Format  int     `json:"format"`
+	Pending Pending `json:"pending,omitzero"`
+	Pace    Pace    `json:"pace,omitzero"`
+	// Attempt counts failed looks since the last good one.
+	Attempt int `json:"attempt,omitempty"`
+	// RetryAt is when a failed look is repeated; zero means by a kick only.
+	RetryAt time.Time `json:"retryAt,omitzero"`
+	// Fault is what went wrong last.
+	Fault fault.Fault `json:"fault,omitzero"`
+	// Published are the search attributes as last upserted; they stay with the workflow over runs.
+	Published map[string]string `json:"published,omitempty"`
+}
+
+// carryFormat is the present format of Carry.
+const carryFormat = 1
+
+// ReconcileResult answers the reconcile update.
+type ReconcileResult struct {
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+	// Completed is false when the look did not end within the update's 30 seconds; the state is then
+	// the last one known.
+	Completed bool `json:"completed"`
+}
+
+// ErrTypeEnding is the type of the retryable error with which an update is refused by a run that is
+// about to end; the caller repeats it and reaches the next run.
+const ErrTypeEnding = "RunIsEnding"
+
+// reconcileTimeout bounds how long the reconcile update waits for its look.
+const reconcileTimeout = 30 * time.Second
+
+// entity is what KymaWorkflow and ManifestWorkflow have in common: who it is, what came in, when to act.
+type entity struct {
+	ref   kick.Ref
+	id    string
+	build string
+	mail  mailbox
+	pace  Pace
+
+	attempt   int
+	retryAt   time.Time
+	fault     fault.Fault
+	published map[string]string
+
+	looksStarted, looksEnded int
+	ending                   bool
+	view                     View
+}
+
+func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
+	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
+	info := workflow.GetInfo(ctx)
+	e := entity{ref: ref, id: info.WorkflowExecution.ID, build: info.GetCurrentBuildID(), published: map[string]string{}}
+	pending := Pending{}
+	if carry != nil {
+		pending = carry.Pending
+		e.pace, e.attempt, e.retryAt, e.fault = carry.Pace, carry.Attempt, carry.RetryAt, carry.Fault
+		if carry.Published != nil {
+			e.published = carry.Published
+		}
+	}
+	e.mail = newMailbox(ctx, pending)
+	e.view.Since = workflow.Now(ctx)
+	return e
+}
+
+func (e *entity) carry() Carry {
+	return Carry{
+		Format: carryFormat, Pending: e.mail.pending, Pace: e.pace, Attempt: e.attempt,
+		RetryAt: e.retryAt, Fault: e.fault, Published: e.published,
+	}
+}
+
+// serve registers the query and the update. state is asked for the state reached.
+func (e *entity) serve(ctx workflow.Context, state func() (string, string)) error {
+	if err := workflow.SetQueryHandler(ctx, kick.QueryStatus, func() (View, error) { return e.view, nil }); err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdateReconcile,
+		func(ctx workflow.Context) (ReconcileResult, error) { return e.reconcile(ctx, state) },
+		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return e.refuseWhenEnding() }})
+}
+
+func (e *entity) refuseWhenEnding() error {
+	if e.ending {
+		return temporal.NewApplicationError("this run is about to end, try again", ErrTypeEnding)
+	}
+	return nil
+}
+
+// reconcile asks for a look that starts from now on and waits until it has ended.
+func (e *entity) reconcile(ctx workflow.Context, state func() (string, string)) (ReconcileResult, error) {
+	wanted := e.looksStarted + 1
+	e.mail.put(kick.Kick{Reason: "reconcile requested", Urgent: true})
+	done := func() bool { return e.looksEnded >= wanted || e.ending }
+	if _, err := workflow.AwaitWithTimeout(ctx, reconcileTimeout, done); err != nil {
+		return ReconcileResult{}, err
+	}
+	completed := e.looksEnded >= wanted
+	if !completed && e.ending {
+		return ReconcileResult{}, e.refuseWhenEnding()
+	}
+	reached, message := state()
+	return ReconcileResult{State: reached, Message: message, Completed: completed}, nil
+}
+
+// begin starts a look: what is pending from now on means one more.
+func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
+	e.looksStarted++
+	return e.mail.take(), workflow.Now(ctx)
+}
+
+// endPart closes a look at a part of the truth: it changes nothing about the retry of a whole look.
+func (e *entity) endPart(ctx workflow.Context, started time.Time) {
+	e.looksEnded = e.looksStarted
+	e.pace = e.pace.Looked(started, workflow.Now(ctx))
+}
+
+// end closes a look and settles what follows from its fault.
+func (e *entity) end(ctx workflow.Context, started time.Time, f fault.Fault) {
+	e.endPart(ctx, started)
+	now := workflow.Now(ctx)
+	e.retryAt = time.Time{}
+	if f.IsZero() {
+		e.attempt = 0
+	} else {
+		e.attempt++
+		if wait, again := Backoff(f, e.attempt, e.id); again {
+			e.retryAt = now.Add(wait)
+		}
+	}
+	e.fault = f
+	e.view.LastFault = f
+}
+
+// wake is when this entity has to act next: the earlier of its pending kicks and its own retry.
+func (e *entity) wake(now time.Time) (time.Time, bool) {
+	due, any := e.pace.Due(now, e.mail.pending)
+	if !e.retryAt.IsZero() && (!any || e.retryAt.Before(due)) {
+		return e.retryAt, true
+	}
+	return due, any
+}
+
+// sleep waits until the entity is due, something arrives, or also is true. It says why in the view.
+func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
+	condition := func() bool { return e.mail.arrived() || (also != nil && also()) }
+	now := workflow.Now(ctx)
+	due, any := e.wake(now)
+	if !any {
+		return workflow.Await(ctx, condition)
+	}
+	if !due.After(now) {
+		return nil
+	}
+	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout:      due.Sub(now),
+		TimerOptions: workflow.TimerOptions{Summary: e.view.WaitingFor},
+	}, condition)
+	return err
+}

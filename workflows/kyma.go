@@ -1,0 +1,131 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+)
+
+// KymaInput is the input of KymaWorkflow. Starters set Ref only (kick.Start).
+type KymaInput struct {
+	Ref   kick.Ref   `json:"ref"`
+	Carry *KymaCarry `json:"carry,omitempty"`
+}
+
+// KymaCarry is what a Kyma's workflow carries from run to run.
+type KymaCarry struct {
+	Carry
+	// Deleting is true once the Kyma was seen with a deletion timestamp.
+	Deleting bool `json:"deleting,omitempty"`
+	// SecretMissingSince is when the access Secret of a Kyma under deletion was first found to be gone.
+	SecretMissingSince time.Time `json:"secretMissingSince,omitzero"`
+	// Last is the last report, for the details shown to people.
+	Last status.ReportResult `json:"last,omitzero"`
+	// Sync and SyncFault are the outcome of the last synchronization.
+	Sync      syncing.Result `json:"sync,omitzero"`
+	SyncFault fault.Fault    `json:"syncFault,omitzero"`
+	// ResolveFault is the fault of the last look at the catalog and the Manifests.
+	ResolveFault fault.Fault `json:"resolveFault,omitzero"`
+	// Looked is true once a whole look has ended.
+	Looked bool `json:"looked,omitempty"`
+}
+
+// KymaWorkflow works for one Kyma as long as it exists: it looks at the truth, synchronizes the remote
+// cluster, writes Manifests, aggregates the status, and sleeps until something changes.
+func KymaWorkflow(ctx workflow.Context, in KymaInput) error {
+	r := newKymaRun(ctx, in)
+	return r.run(ctx)
+}
+
+// kymaRun is one run of KymaWorkflow.
+type kymaRun struct {
+	entity
+	state KymaCarry
+
+	resolve *resolve.Activities
+	sync    *syncing.Activities
+	status  *status.Activities
+}
+
+func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {
+	r := &kymaRun{}
+	if in.Carry != nil {
+		r.state = *in.Carry
+		r.entity = newEntity(ctx, in.Ref, &in.Carry.Carry)
+	} else {
+		r.entity = newEntity(ctx, in.Ref, nil)
+	}
+	r.viewReport()
+	return r
+}
+
+// run is the life of one run: decide what to do next, do it, until there is nothing to do any more.
+func (r *kymaRun) run(ctx workflow.Context) error {
+	if err := r.serve(ctx, func() (string, string) { return string(r.state.Last.State), r.state.Last.Message }); err != nil {
+		return err
+	}
+	for {
+		r.mail.drain()
+		switch step := r.next(ctx); step {
+		case kymaContinue:
+			if err := r.continueAsNew(ctx, kick.KymaWorkflow, r.input); err != nil {
+				return err
+			}
+			// An update handler wants its look from this run first.
+			if err := r.look(ctx); err != nil {
+				return err
+			}
+		case kymaLook:
+			if err := r.look(ctx); err != nil {
+				return err
+			}
+		case kymaReport:
+			if err := r.report(ctx); err != nil {
+				return err
+			}
+		case kymaRemove:
+			if err := r.remove(ctx); err != nil {
+				return err
+			}
+		case kymaComplete:
+			if done, err := r.complete(ctx); done || err != nil {
+				return err
+			}
+		case kymaSleep:
+			r.waitingFor(ctx, r.sleepsFor())
+			r.show(ctx)
+			if err := r.entity.sleep(ctx, nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// input is what the next run starts with.
+func (r *kymaRun) input() any {
+	carry := r.state
+	carry.Carry = r.entity.carry()
+	return KymaInput{Ref: r.ref, Carry: &carry}
+}
+
+// sleepsFor says in words what a sleeping run waits for.
+func (r *kymaRun) sleepsFor() string {
+	switch {
+	case r.state.Deleting:
+		return "the modules to be removed"
+	case !r.retryAt.IsZero():
+		return "the next try: " + r.fault.Reason
+	case !r.fault.IsZero():
+		return "a change: " + r.fault.Reason
+	case r.mail.pending.Count > 0:
+		return "the pace to allow the next look"
+	default:
+		return "a change"
+	}
+}

@@ -1,0 +1,76 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+)
+
+// kymaStep is what a Kyma's run does next.
+type kymaStep string
+
+const (
+	kymaLook     kymaStep = "look"
+	kymaReport   kymaStep = "report"
+	kymaRemove   kymaStep = "remove"
+	kymaSleep    kymaStep = "sleep"
+	kymaContinue kymaStep = "continue as new"
+	kymaComplete kymaStep = "complete"
+)
+
+// kymaSituation is all that the decision depends on.
+type kymaSituation struct {
+	Gone, Deleting, Looked bool
+	Due, OnlyManifests     bool
+	NeedsLook              bool
+	MustContinue, NewBuild bool
+}
+
+func (r *kymaRun) next(ctx workflow.Context) kymaStep {
+	now := workflow.Now(ctx)
+	due, any := r.wake(now)
+	isDue := any && !due.After(now)
+	return nextForKyma(kymaSituation{
+		Gone:          r.gone(),
+		Deleting:      r.state.Deleting,
+		Looked:        r.state.Looked,
+		Due:           isDue,
+		OnlyManifests: r.mail.pending.Count > 0 && r.mail.pending.OnlyManifests && !r.retryDue(now),
+		NeedsLook:     r.state.Last.NeedsLook,
+		MustContinue:  r.mustContinue(ctx, !isDue),
+		NewBuild:      isDue && r.newBuild(ctx),
+	})
+}
+
+// nextForKyma decides. A run that cannot be wrong about its resource being gone ends first; one that
+// should continue as new does so before it acts; then the due work, by what it is about.
+func nextForKyma(s kymaSituation) kymaStep {
+	switch {
+	case s.Gone && !s.Due:
+		return kymaComplete
+	case s.Looked && (s.MustContinue || s.NewBuild):
+		return kymaContinue
+	case s.Gone:
+		return kymaLook
+	case !s.Looked:
+		return kymaLook
+	case !s.Due:
+		return kymaSleep
+	case s.Deleting:
+		return kymaRemove
+	case s.OnlyManifests && !s.NeedsLook:
+		return kymaReport
+	default:
+		return kymaLook
+	}
+}
+
+func (r *kymaRun) gone() bool {
+	return r.state.Last.Outcome == status.OutcomeGone || r.state.Last.Outcome == status.OutcomeReleased
+}
+
+func (r *kymaRun) retryDue(now time.Time) bool {
+	return !r.retryAt.IsZero() && !r.retryAt.After(now)
+}

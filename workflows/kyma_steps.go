@@ -1,0 +1,286 @@
+package workflows
+
+import (
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// secretGoneAfter is how far apart two looks must be that both find no access Secret, before the Secret
+// of a Kyma under deletion counts as gone (design, section 9).
+const secretGoneAfter = 2 * time.Minute
+
+// removalCheck is how long a removal waits for a kick before it looks for itself.
+const removalCheck = time.Minute
+
+// look is one whole look at the Kyma: the remote owner's wishes, the Manifests that follow, the status.
+// A look that could not read the remote Kyma changes no Manifest.
+func (r *kymaRun) look(ctx workflow.Context) error {
+	pending, started := r.begin(ctx)
+	r.doing(ctx, "looking: "+orElse(pending.Reason, "started"))
+
+	stop, err := r.synchronize(ctx)
+	if err != nil || stop {
+		return r.endLook(ctx, started, err)
+	}
+	digest := ""
+	if r.state.SyncFault.IsZero() {
+		if digest, stop, err = r.resolveModules(ctx, pending.Seen); err != nil || stop {
+			return r.endLook(ctx, started, err)
+		}
+	}
+	return r.endLook(ctx, started, r.aggregate(ctx, digest))
+}
+
+// synchronize runs the sync with the remote cluster. It returns true when the look ends here, because
+// the Kyma is gone or being deleted.
+func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
+	var res syncing.Result
+	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "synchronize the remote cluster"),
+		r.sync.SyncRemote, syncing.Input{Ref: r.ref}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return true, err
+	}
+	r.state.SyncFault = fault.FromTemporal(err)
+	if err != nil {
+		return false, nil
+	}
+	r.state.Sync = res
+	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
+}
+
+// resolveModules writes the Manifests that the Kyma asks for.
+func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (string, bool, error) {
+	var res resolve.Result
+	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests"),
+		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: versions(seen)}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return "", true, err
+	}
+	r.state.ResolveFault = fault.FromTemporal(err)
+	if err != nil {
+		return "", false, nil
+	}
+	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs
+	return res.InputsDigest, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
+}
+
+// ends notes that the Kyma is gone or being deleted, and tells whether either is so.
+func (r *kymaRun) ends(gone, deleting bool) bool {
+	if gone {
+		r.state.Last = status.ReportResult{Outcome: status.OutcomeGone}
+	}
+	if deleting && !r.state.Deleting {
+		r.state.Deleting = true
+		r.mail.put(kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+	}
+	return gone || deleting
+}
+
+// report aggregates the status alone: what changed is the state of a Manifest.
+func (r *kymaRun) report(ctx workflow.Context) error {
+	pending, started := r.begin(ctx)
+	r.doing(ctx, "aggregating the status: "+pending.Reason)
+	if err := r.aggregate(ctx, ""); err != nil {
+		return err
+	}
+	r.endPart(ctx, started)
+	r.lookAgainIfNeeded()
+	r.viewReport()
+	return nil
+}
+
+// aggregate reads the Manifests' states and writes the one status of the Kyma.
+func (r *kymaRun) aggregate(ctx workflow.Context, digest string) error {
+	return r.reportKyma(ctx, status.ReportInput{
+		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && r.worst().Kind == fault.Rejected,
+		Sync: r.state.SyncFault, Resolve: r.state.ResolveFault,
+		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog,
+		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
+		CatalogOff: r.state.Sync.CatalogOff,
+	})
+}
+
+// reportKyma writes the status, together with its remote copy where the remote cluster was last reached.
+func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error {
+	queue, summary := kick.ControlPlaneQueue, "aggregate the status"
+	if r.reachesRemote() {
+		queue, summary, in.Push = kick.RemoteQueue, "aggregate the status, also in the remote cluster", true
+	}
+	var res status.ReportResult
+	err := workflow.ExecuteActivity(writing(ctx, queue, summary), r.status.ReportKyma, in).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		// The status could not be written, so nobody sees the fault but in this workflow.
+		r.state.ResolveFault = fault.FromTemporal(err)
+		return nil
+	}
+	r.state.Last = res
+	if in.Push && !res.Push.IsZero() {
+		r.state.SyncFault = res.Push
+	}
+	return r.publishReport(ctx)
+}
+
+// reachesRemote tells whether there is a remote cluster that the last step reached.
+func (r *kymaRun) reachesRemote() bool {
+	remote := r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
+	return remote && r.state.SyncFault.IsZero()
+}
+
+// endLook closes the look, whatever it came to.
+func (r *kymaRun) endLook(ctx workflow.Context, started time.Time, err error) error {
+	if err != nil {
+		return err
+	}
+	r.state.Looked = true
+	r.end(ctx, started, r.worst())
+	r.lookAgainIfNeeded()
+	r.viewReport()
+	return nil
+}
+
+// lookAgainIfNeeded makes one more look pending where the report saw that the inputs moved on. A look that
+// failed is repeated by its retry or by a change, never by this.
+func (r *kymaRun) lookAgainIfNeeded() {
+	if r.state.Last.NeedsLook && r.fault.IsZero() && !r.state.Deleting && !r.gone() {
+		r.mail.put(kick.Kick{Reason: "inputs changed since the last look"})
+	}
+}
+
+// worst is the fault that decides when the look is repeated: one that can be retried before one that
+// waits for a change.
+func (r *kymaRun) worst() fault.Fault {
+	var worst fault.Fault
+	for _, f := range []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.Sync.Definitions, r.state.Sync.Catalog} {
+		if worst.IsZero() || (worst.Kind == fault.Rejected && !f.IsZero()) {
+			worst = f
+		}
+	}
+	return worst
+}
+
+// remove takes one step of the removal of a Kyma, in the contract's order (section 6).
+func (r *kymaRun) remove(ctx workflow.Context) error {
+	_, started := r.begin(ctx)
+	r.doing(ctx, "removing")
+	if r.state.Last.State != shared.StateDeleting {
+		// The state is shown here and in the remote cluster before anything is taken away.
+		if err := r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Waiting: "modules are being removed"}); err != nil {
+			return err
+		}
+	}
+
+	var left resolve.DeleteResult
+	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "delete the Manifests"),
+		r.resolve.DeleteManifests, resolve.Input{Ref: r.ref}).Get(ctx, &left)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	r.state.ResolveFault = fault.FromTemporal(err)
+	if err == nil && left.Outcome == resolve.OutcomeGone {
+		r.ends(true, false)
+		return r.endLook(ctx, started, nil)
+	}
+	if err != nil || len(left.Left) > 0 {
+		waits := "modules are being removed: " + strings.Join(left.Left, ", ")
+		return r.endRemoval(ctx, started, r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Resolve: r.state.ResolveFault, Waiting: waits}))
+	}
+	return r.endRemoval(ctx, started, r.cleanUp(ctx))
+}
+
+// cleanUp removes what is ours in the remote cluster, then lets the Kyma go.
+func (r *kymaRun) cleanUp(ctx workflow.Context) error {
+	var res syncing.Result
+	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
+		r.sync.CleanupRemote, syncing.Input{Ref: r.ref}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	r.state.SyncFault = fault.FromTemporal(err)
+	if err != nil && !r.secretIsGone(ctx) {
+		return r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Sync: r.state.SyncFault, Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message})
+	}
+	var released status.ReportResult
+	err = workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "release the finalizer"),
+		r.status.ReleaseKyma, status.ReportInput{Ref: r.ref}).Get(ctx, &released)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	r.state.ResolveFault = fault.FromTemporal(err)
+	if err == nil {
+		r.state.SyncFault = fault.Fault{}
+		r.state.Last.Outcome = released.Outcome
+	}
+	return nil
+}
+
+// secretIsGone tells whether two looks, far enough apart, both found no access Secret.
+func (r *kymaRun) secretIsGone(ctx workflow.Context) bool {
+	if r.state.SyncFault.Reason != clusters.ReasonAccessSecretNotFound {
+		r.state.SecretMissingSince = time.Time{}
+		return false
+	}
+	if r.state.SecretMissingSince.IsZero() {
+		r.state.SecretMissingSince = workflow.Now(ctx)
+		return false
+	}
+	return workflow.Now(ctx).Sub(r.state.SecretMissingSince) >= secretGoneAfter
+}
+
+// endRemoval closes a step of the removal; what it waits for kicks, and if a kick is lost it looks for itself.
+func (r *kymaRun) endRemoval(ctx workflow.Context, started time.Time, err error) error {
+	if err := r.endLook(ctx, started, err); err != nil {
+		return err
+	}
+	if !r.gone() && (r.retryAt.IsZero() || r.retryAt.After(workflow.Now(ctx).Add(secretGoneAfter))) {
+		r.retryAt = workflow.Now(ctx).Add(removalCheck + spread(r.id, removalCheck/4))
+	}
+	return nil
+}
+
+// publishReport upserts what the last report says for searches.
+func (r *kymaRun) publishReport(ctx workflow.Context) error {
+	return r.publish(ctx, map[string]string{
+		AttributeKymaName:      r.ref.Name,
+		AttributeKymaState:     string(r.state.Last.State),
+		AttributeKymaChannel:   r.state.Last.Channel,
+		AttributeRemoteCluster: r.state.Sync.Cluster,
+	})
+}
+
+// viewReport copies the last report into what the query and the current details show.
+func (r *kymaRun) viewReport() {
+	last := r.state.Last
+	r.view.State, r.view.Message, r.view.Modules = string(last.State), last.Message, nil
+	for _, m := range last.Modules {
+		r.view.Modules = append(r.view.Modules, Row{Name: m.Name, Version: m.Version, State: string(m.State), Message: m.Message})
+	}
+}
+
+func versions(seen []SeenVersion) []resolve.Version {
+	out := make([]resolve.Version, 0, len(seen))
+	for _, s := range seen {
+		out = append(out, resolve.Version(s))
+	}
+	return out
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -1,0 +1,117 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// ManifestInput is the input of ManifestWorkflow. Starters set Ref only (kick.Start).
+type ManifestInput struct {
+	Ref   kick.Ref       `json:"ref"`
+	Carry *ManifestCarry `json:"carry,omitempty"`
+}
+
+// ManifestCarry is what a Manifest's workflow carries from run to run.
+type ManifestCarry struct {
+	Carry
+	Phase    manifestPhase `json:"phase,omitempty"`
+	Deleting bool          `json:"deleting,omitempty"`
+	// Reported is what the Manifest's status says of the module, as far as this workflow wrote it.
+	Reported install.Observed `json:"reported,omitzero"`
+	// InputsDigest belongs to the last look.
+	InputsDigest string `json:"inputsDigest,omitempty"`
+	Module       string `json:"module,omitempty"`
+	Version      string `json:"version,omitempty"`
+	Kyma         string `json:"kyma,omitempty"`
+}
+
+// ManifestWorkflow works for one Manifest until it has settled: it installs or upgrades the module,
+// makes its default custom resource, follows its health, and removes it when the Manifest is deleted.
+// The next change starts it again.
+func ManifestWorkflow(ctx workflow.Context, in ManifestInput) error {
+	r := newManifestRun(ctx, in)
+	return r.run(ctx)
+}
+
+// manifestRun is one run of ManifestWorkflow.
+type manifestRun struct {
+	entity
+	state ManifestCarry
+
+	install *install.Activities
+}
+
+func newManifestRun(ctx workflow.Context, in ManifestInput) *manifestRun {
+	r := &manifestRun{}
+	if in.Carry != nil {
+		r.state = *in.Carry
+		r.entity = newEntity(ctx, in.Ref, &in.Carry.Carry)
+	} else {
+		r.entity = newEntity(ctx, in.Ref, nil)
+	}
+	r.viewReported()
+	return r
+}
+
+// run is the life of one run: decide what to do next, do it, until the Manifest has settled or is gone.
+func (r *manifestRun) run(ctx workflow.Context) error {
+	reached := func() (string, string) { return string(r.state.Reported.State), r.state.Reported.Message }
+	if err := r.serve(ctx, reached); err != nil {
+		return err
+	}
+	for {
+		r.mail.drain()
+		done, err := r.step(ctx, r.next(ctx))
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// step takes one step; it returns true when the run may return.
+func (r *manifestRun) step(ctx workflow.Context, step manifestStep) (bool, error) {
+	switch step {
+	case manifestContinue:
+		if err := r.continueAsNew(ctx, kick.ManifestWorkflow, r.input); err != nil {
+			return false, err
+		}
+		// An update handler wants its look from this run first.
+		return false, r.look(ctx)
+	case manifestLook:
+		return false, r.look(ctx)
+	case manifestFollow:
+		return false, r.follow(ctx)
+	case manifestRemove:
+		return false, r.remove(ctx)
+	case manifestFollowRemoval:
+		return false, r.followRemoval(ctx)
+	case manifestComplete:
+		return r.complete(ctx)
+	case manifestSleep:
+		r.waitingFor(ctx, r.sleepsFor())
+		r.show(ctx)
+		return false, r.sleep(ctx, nil)
+	}
+	return false, nil
+}
+
+// input is what the next run starts with.
+func (r *manifestRun) input() any {
+	carry := r.state
+	carry.Carry = r.entity.carry()
+	return ManifestInput{Ref: r.ref, Carry: &carry}
+}
+
+// sleepsFor says in words what a sleeping run waits for.
+func (r *manifestRun) sleepsFor() string {
+	switch {
+	case !r.retryAt.IsZero():
+		return "the next try: " + r.fault.Reason
+	case !r.fault.IsZero():
+		return "a change: " + r.fault.Reason
+	default:
+		return "the pace to allow the next look"
+	}
+}

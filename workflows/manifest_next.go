@@ -1,0 +1,106 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// manifestPhase is where the work on a Manifest stands.
+type manifestPhase string
+
+const (
+	// phaseLook: the Manifest has not been looked at since the last change.
+	phaseLook manifestPhase = ""
+	// phaseFollow: everything is applied; the module's health is followed.
+	phaseFollow manifestPhase = "Follow"
+	// phaseRest: a step failed; the run waits for its retry or for a change.
+	phaseRest manifestPhase = "Rest"
+	// phaseRemove: the next pass of the removal is due.
+	phaseRemove manifestPhase = "Remove"
+	// phaseFollowRemoval: the removal waits for something in the cluster.
+	phaseFollowRemoval manifestPhase = "FollowRemoval"
+	// phaseEnded: the Manifest has settled, is gone, or was released.
+	phaseEnded manifestPhase = "Ended"
+)
+
+// manifestStep is what a Manifest's run does next.
+type manifestStep string
+
+const (
+	manifestLook          manifestStep = "look"
+	manifestFollow        manifestStep = "follow"
+	manifestRemove        manifestStep = "remove"
+	manifestFollowRemoval manifestStep = "follow the removal"
+	manifestSleep         manifestStep = "sleep"
+	manifestContinue      manifestStep = "continue as new"
+	manifestComplete      manifestStep = "complete"
+)
+
+// manifestSituation is all that the decision depends on.
+type manifestSituation struct {
+	Phase                  manifestPhase
+	Deleting               bool
+	Due                    bool
+	MustContinue, NewBuild bool
+}
+
+func (r *manifestRun) next(ctx workflow.Context) manifestStep {
+	now := workflow.Now(ctx)
+	due, any := r.wake(now)
+	isDue := any && !due.After(now)
+	return nextForManifest(manifestSituation{
+		Phase:        r.state.Phase,
+		Deleting:     r.state.Deleting || r.mail.pending.Deleting,
+		Due:          isDue,
+		MustContinue: r.mustContinue(ctx, !isDue),
+		NewBuild:     isDue && r.newBuild(ctx),
+	})
+}
+
+// nextForManifest decides. A run that has settled ends unless a kick came since its last look; one that
+// should continue as new does so before it acts; what is due comes before what was under way.
+func nextForManifest(s manifestSituation) manifestStep {
+	switch {
+	case s.Phase == phaseEnded && !s.Due:
+		return manifestComplete
+	case s.Phase != phaseLook && (s.MustContinue || s.NewBuild):
+		return manifestContinue
+	case s.Due || s.Phase == phaseLook:
+		if s.Deleting {
+			return manifestRemove
+		}
+		return manifestLook
+	case s.Phase == phaseFollow:
+		return manifestFollow
+	case s.Phase == phaseRemove:
+		return manifestRemove
+	case s.Phase == phaseFollowRemoval:
+		return manifestFollowRemoval
+	default:
+		return manifestSleep
+	}
+}
+
+// settles tells whether a module in this state needs no more work until something changes.
+func settles(o install.Observed) bool {
+	return !o.DefaultCRWanted && (o.State == shared.StateReady || o.State == shared.StateWarning)
+}
+
+// observedOf is what the status is to say after a step failed. What cannot succeed without a change is an
+// error of the module; a cluster that cannot be reached says nothing about the module, so its last known
+// state stays.
+func observedOf(f fault.Fault, last install.Observed, deleting bool) install.Observed {
+	o := install.Observed{State: shared.StateError, Reason: f.Reason, Message: f.Message, Ready: last.Ready, Total: last.Total}
+	switch {
+	case deleting:
+		o.State = shared.StateDeleting
+	case f.Kind == fault.Unreachable && last.State != "":
+		o.State = last.State
+	case f.Kind == fault.Unreachable, f.Kind == fault.Pending:
+		o.State = shared.StateProcessing
+	}
+	return o
+}

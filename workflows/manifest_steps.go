@@ -1,0 +1,267 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// look is one look at the Manifest: whatever is missing in the cluster is applied. A Manifest that turns
+// out to be under deletion while it is being applied interrupts the installation.
+func (r *manifestRun) look(ctx workflow.Context) error {
+	pending, started := r.begin(ctx)
+	r.doing(ctx, "installing: "+orElse(pending.Reason, "started"))
+
+	applyCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "install or upgrade the module"))
+	defer cancel()
+	future := workflow.ExecuteActivity(applyCtx, r.install.ApplyManifest, install.ApplyInput{Ref: r.ref})
+	for !future.IsReady() {
+		if err := workflow.Await(ctx, func() bool { return future.IsReady() || r.mail.arrived() }); err != nil {
+			return err
+		}
+		if r.mail.drain(); r.mail.pending.Deleting {
+			cancel()
+			// The activity writes: whatever comes next waits for its end.
+			if err := workflow.Await(ctx, future.IsReady); err != nil {
+				return err
+			}
+		}
+	}
+	var res install.ApplyResult
+	err := future.Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		if ctx.Err() != nil {
+			return err
+		}
+		r.state.Phase = phaseRemove
+		r.endPart(ctx, started)
+		return nil
+	}
+	if err != nil {
+		return r.failed(ctx, started, fault.FromTemporal(err))
+	}
+	return r.applied(ctx, started, res)
+}
+
+// applied goes on after a look according to what it found.
+func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res install.ApplyResult) error {
+	r.state.InputsDigest, r.state.Module, r.state.Version, r.state.Kyma = res.InputsDigest, res.Module, res.Version, res.Kyma
+	if err := r.publishModule(ctx); err != nil {
+		return err
+	}
+	switch res.Outcome {
+	case install.OutcomeGone:
+		r.state.Phase = phaseEnded
+	case install.OutcomeDeleting:
+		r.state.Phase, r.state.Deleting = phaseRemove, true
+	case install.OutcomeSkipped, install.OutcomeUnmanaged:
+		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
+	case install.OutcomeIncomplete:
+		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
+		return r.finishLook(ctx, started, f, res.Observed, false, phaseRest)
+	default:
+		// ApplyManifest wrote this into the status itself, together with the inventory.
+		r.state.Phase, r.state.Reported = phaseFollow, res.Observed
+	}
+	r.end(ctx, started, fault.Fault{})
+	r.viewReported()
+	return nil
+}
+
+// failed reports a step that failed and rests until its retry or a change; what only a change can mend settles.
+func (r *manifestRun) failed(ctx workflow.Context, started time.Time, f fault.Fault) error {
+	rejected := f.Kind == fault.Rejected
+	phase := phaseRest
+	if rejected && !r.state.Deleting {
+		phase = phaseEnded
+	}
+	return r.finishLook(ctx, started, f, observedOf(f, r.state.Reported, r.state.Deleting), phase == phaseEnded, phase)
+}
+
+// finishLook reports what the look came to and closes it.
+func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f fault.Fault, o install.Observed, settled bool, phase manifestPhase) error {
+	r.state.Phase = phase
+	failure, err := r.report(ctx, o, settled)
+	if err != nil {
+		return err
+	}
+	if !failure.IsZero() {
+		r.state.Phase, f = phaseRest, failure
+	}
+	r.end(ctx, started, f)
+	r.viewReported()
+	return nil
+}
+
+// report writes a state into the Manifest's status, and the Kyma's workflow hears of it. It returns the
+// fault of writing.
+func (r *manifestRun) report(ctx workflow.Context, o install.Observed, settled bool) (fault.Fault, error) {
+	var res install.ReportResult
+	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "report "+string(o.State)), r.install.ReportManifest,
+		install.ReportInput{Ref: r.ref, Observed: o, InputsDigest: r.state.InputsDigest, Settled: settled}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return fault.Fault{}, err
+	}
+	if err != nil {
+		return fault.FromTemporal(err), nil
+	}
+	r.state.Reported = o
+	switch {
+	case res.Outcome == install.OutcomeGone:
+		r.state.Phase = phaseEnded
+	case res.Outcome == install.OutcomeDeleting && !r.state.Deleting:
+		r.state.Phase, r.state.Deleting = phaseRemove, true
+	}
+	return fault.Fault{}, nil
+}
+
+// follow watches the module until what is seen differs from what was last reported, and reports it. Kicks
+// that are due interrupt it.
+func (r *manifestRun) follow(ctx workflow.Context) error {
+	r.waitingFor(ctx, "the module to become ready")
+	r.show(ctx)
+	var seen install.Observed
+	interrupted, err := r.await(ctx, "wait for the module", &seen, func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(ctx, r.install.WaitManifest, install.WaitInput{Ref: r.ref, Reported: r.state.Reported})
+	})
+	if interrupted {
+		return err
+	}
+	started := workflow.Now(ctx)
+	if err != nil {
+		return r.failed(ctx, started, fault.FromTemporal(err))
+	}
+	if seen.DefaultCRWanted {
+		return r.ensureDefaultCR(ctx, started, seen)
+	}
+	phase := phaseFollow
+	if settles(seen) {
+		phase = phaseEnded
+	}
+	return r.finishFollow(ctx, started, seen, phase)
+}
+
+// finishFollow reports what the wait saw. It is no look of its own, so it changes nothing about the pace.
+func (r *manifestRun) finishFollow(ctx workflow.Context, started time.Time, seen install.Observed, phase manifestPhase) error {
+	r.state.Phase = phase
+	failure, err := r.report(ctx, seen, phase == phaseEnded)
+	if err != nil {
+		return err
+	}
+	if !failure.IsZero() {
+		r.state.Phase = phaseRest
+		r.end(ctx, started, failure)
+	}
+	r.viewReported()
+	return nil
+}
+
+// ensureDefaultCR makes the module's default custom resource, once its operator is ready for it.
+func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, seen install.Observed) error {
+	r.doing(ctx, "making the default custom resource")
+	var now install.Observed
+	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "make the default custom resource"),
+		r.install.EnsureDefaultCR, install.WaitInput{Ref: r.ref, Reported: seen}).Get(ctx, &now)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		return r.failed(ctx, started, fault.FromTemporal(err))
+	}
+	r.state.Reported = now
+	r.viewReported()
+	return nil
+}
+
+// remove takes one pass of the removal.
+func (r *manifestRun) remove(ctx workflow.Context) error {
+	_, started := r.begin(ctx)
+	r.doing(ctx, "removing the module")
+	r.state.Deleting = true
+	var res install.RemoveResult
+	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "remove the module"),
+		r.install.RemoveManifest, install.RemoveInput{Ref: r.ref, Reported: r.state.Reported}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		return r.failed(ctx, started, fault.FromTemporal(err))
+	}
+	switch res.Outcome {
+	case install.OutcomeWaiting:
+		if res.Observed != r.state.Reported {
+			return r.finishLook(ctx, started, fault.Fault{}, res.Observed, false, phaseFollowRemoval)
+		}
+		r.state.Phase = phaseFollowRemoval
+	case install.OutcomeApplied:
+		// Somebody saw a deletion timestamp, but this Manifest has none.
+		r.state.Phase, r.state.Deleting = phaseLook, false
+	default:
+		r.state.Phase = phaseEnded
+	}
+	r.end(ctx, started, fault.Fault{})
+	r.viewReported()
+	return nil
+}
+
+// followRemoval waits until another pass of the removal makes sense.
+func (r *manifestRun) followRemoval(ctx workflow.Context) error {
+	r.waitingFor(ctx, orElse(r.state.Reported.Message, "the module to be removed"))
+	r.show(ctx)
+	var seen install.RemoveResult
+	interrupted, err := r.await(ctx, "wait for the removal", &seen, func(ctx workflow.Context) workflow.Future {
+		return workflow.ExecuteActivity(ctx, r.install.WaitRemoval, install.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
+	})
+	if interrupted {
+		return err
+	}
+	if err != nil {
+		return r.failed(ctx, workflow.Now(ctx), fault.FromTemporal(err))
+	}
+	r.state.Phase = phaseRemove
+	return nil
+}
+
+// await runs a read-only wait until it answers or a kick is due. Interrupted means that its answer, if
+// any, does not count. So does the end of its deadline: the wait is then begun anew.
+func (r *manifestRun) await(ctx workflow.Context, summary string, answer any, start func(workflow.Context) workflow.Future) (bool, error) {
+	waitCtx, cancel := workflow.WithCancel(waiting(ctx, summary))
+	defer cancel()
+	future := start(waitCtx)
+	for !future.IsReady() {
+		if err := r.sleep(ctx, future.IsReady); err != nil {
+			return true, err
+		}
+		r.mail.drain()
+		due, any := r.wake(workflow.Now(ctx))
+		if r.mail.forced || (any && !due.After(workflow.Now(ctx))) {
+			return true, nil
+		}
+	}
+	err := future.Get(ctx, answer)
+	if deadlinePassed(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (r *manifestRun) publishModule(ctx workflow.Context) error {
+	return r.publish(ctx, map[string]string{
+		AttributeKymaName:      r.state.Kyma,
+		AttributeModuleName:    r.state.Module,
+		AttributeModuleVersion: r.state.Version,
+	})
+}
+
+// viewReported copies what was last reported into what the query and the current details show.
+func (r *manifestRun) viewReported() {
+	r.view.State, r.view.Message = string(r.state.Reported.State), r.state.Reported.Message
+	if r.state.Module != "" {
+		r.view.Modules = []Row{{Name: r.state.Module, Version: r.state.Version, State: r.view.State, Message: r.view.Message}}
+	}
+}

@@ -1,0 +1,91 @@
+package workflows
+
+import (
+	"errors"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+const (
+	// stepTimeout bounds one attempt of an activity that writes.
+	stepTimeout = 2 * time.Minute
+	// heartbeatTimeout is how long a writing activity may be silent; it stops itself as soon as it could
+	// not heartbeat for that long.
+	heartbeatTimeout = 20 * time.Second
+	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never holds a slot for long.
+	waitAttemptTimeout = 10 * time.Second
+	// waitDeadline is when a wait ends without news; the workflow then looks at the truth again.
+	waitDeadline = time.Hour
+)
+
+// retryShortly retries what is transient a few times within a minute or so; afterwards the workflow has the word.
+func retryShortly() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{
+		InitialInterval:    time.Second,
+		BackoffCoefficient: 2,
+		MaximumInterval:    20 * time.Second,
+		MaximumAttempts:    5,
+	}
+}
+
+// writing are the options of an activity that changes something: cancelled only together with a wait for
+// its end, so that no zombie writes while the next step is on its way.
+func writing(ctx workflow.Context, queue, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              queue,
+		StartToCloseTimeout:    stepTimeout,
+		ScheduleToCloseTimeout: 5 * time.Minute,
+		HeartbeatTimeout:       heartbeatTimeout,
+		WaitForCancellation:    true,
+		RetryPolicy:            retryShortly(),
+		Summary:                summary,
+	})
+}
+
+// waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
+// their own, so that waiting holds no slot and writes no history.
+func waiting(ctx workflow.Context, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              kick.RemoteQueue,
+		StartToCloseTimeout:    waitAttemptTimeout,
+		ScheduleToCloseTimeout: waitDeadline,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 1.5,
+			MaximumInterval:    30 * time.Second,
+		},
+		Summary: summary,
+	})
+}
+
+// walking are the options of the sweep's long activity.
+func walking(ctx workflow.Context, interval time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           kick.SweepQueue,
+		StartToCloseTimeout: 2*interval + time.Minute,
+		HeartbeatTimeout:    30 * time.Second,
+		WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    time.Minute,
+		},
+		Summary: "walk the shard and kick what differs",
+	})
+}
+
+// deadlinePassed tells whether a wait ended because its deadline passed, which is no error. The server
+// then reports either the time-out or, if the next attempt would have come too late, the last benign failure.
+func deadlinePassed(err error) bool {
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		return timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
+	}
+	return fault.FromTemporal(err).Kind == fault.Pending
+}

@@ -1,0 +1,87 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+)
+
+// SweepInput is the input of SweepWorkflow.
+type SweepInput struct {
+	Shard int `json:"shard"`
+	// Interval is the resync interval until the first walk tells the present one.
+	Interval time.Duration `json:"interval"`
+	// NextWalk is when the next walk starts; zero means within one interval, by the shard's turn.
+	NextWalk time.Time `json:"nextWalk,omitzero"`
+}
+
+// walksPerRun bounds the history of one run of a sweep.
+const walksPerRun = 50
+
+// SweepWorkflow walks one shard of the fleet once per resync interval. It always runs and never returns an
+// error: a walk that fails is walked again.
+func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
+	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
+	s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
+	return s.run(ctx)
+}
+
+// sweepRun is one run of SweepWorkflow.
+type sweepRun struct {
+	in    SweepInput
+	mail  mailbox
+	build string
+	walks *sweep.Activities
+}
+
+func (s *sweepRun) run(ctx workflow.Context) error {
+	if s.in.NextWalk.IsZero() {
+		turn := s.in.Interval * time.Duration(s.in.Shard) / sweep.Shards
+		s.in.NextWalk = workflow.Now(ctx).Add(turn)
+	}
+	for walked := 0; ; walked++ {
+		if err := s.rest(ctx); err != nil {
+			return err
+		}
+		s.mail.take()
+		if walked >= walksPerRun || s.mail.forced || s.build != workflow.GetInfo(ctx).GetCurrentBuildID() {
+			return workflow.NewContinueAsNewError(ctx, kick.SweepWorkflow, s.in)
+		}
+		if err := s.walk(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// rest waits for the next walk; a kick starts it at once.
+func (s *sweepRun) rest(ctx workflow.Context) error {
+	wait := s.in.NextWalk.Sub(workflow.Now(ctx))
+	if wait <= 0 {
+		return nil
+	}
+	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout:      wait,
+		TimerOptions: workflow.TimerOptions{Summary: "the next walk"},
+	}, s.mail.arrived)
+	return err
+}
+
+func (s *sweepRun) walk(ctx workflow.Context) error {
+	var res sweep.WalkResult
+	started := workflow.Now(ctx)
+	err := workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{Shard: s.in.Shard}).Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err == nil {
+		started, s.in.Interval = res.Started, res.Interval
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("last walk: %d Kymas, %d kicked", res.Kymas, res.Kicked))
+	}
+	s.in.NextWalk = started.Add(s.in.Interval)
+	return nil
+}

@@ -1,0 +1,122 @@
+package workflows
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// View answers the status query: what the workflow is doing, since when, what it waits for.
+type View struct {
+	Doing      string      `json:"doing"`
+	Since      time.Time   `json:"since"`
+	WaitingFor string      `json:"waitingFor,omitempty"`
+	LastFault  fault.Fault `json:"lastFault,omitzero"`
+	State      string      `json:"state,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	Modules    []Row       `json:"modules,omitempty"`
+}
+
+// Row is one module in the view of a Kyma.
+type Row struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
+// doing says in the view what the run does now.
+func (e *entity) doing(ctx workflow.Context, what string) {
+	if e.view.Doing != what {
+		e.view.Doing, e.view.Since = what, workflow.Now(ctx)
+	}
+	e.view.WaitingFor = ""
+}
+
+// waitingFor says in the view what the run waits for.
+func (e *entity) waitingFor(ctx workflow.Context, what string) {
+	e.doing(ctx, "waiting")
+	e.view.WaitingFor = what
+}
+
+// show sets the current details, a short Markdown text for the UI.
+func (e *entity) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, e.view.Markdown())
+}
+
+// Markdown is the view as a short Markdown text: the state, what is being waited for, a table of modules.
+func (v View) Markdown() string {
+	var b strings.Builder
+	if v.State != "" {
+		fmt.Fprintf(&b, "**%s**", v.State)
+		if v.Message != "" {
+			fmt.Fprintf(&b, " - %s", oneLine(v.Message))
+		}
+		b.WriteString("\n\n")
+	}
+	if !v.LastFault.IsZero() {
+		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
+	}
+	if len(v.Modules) > 0 {
+		b.WriteString("| module | version | state | message |\n|---|---|---|---|\n")
+		for _, m := range v.Modules {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", m.Name, m.Version, m.State, oneLine(m.Message))
+		}
+	}
+	return b.String()
+}
+
+// maxLine keeps the details short: they are for a glance, the status has the whole text.
+const maxLine = 200
+
+func oneLine(s string) string {
+	s = strings.NewReplacer("\n", " ", "|", "/").Replace(s)
+	if len(s) > maxLine {
+		return s[:maxLine] + "…"
+	}
+	return s
+}
+
+// Search attributes, all of type Keyword. They are registered at start where missing.
+const (
+	AttributeKymaName      = "KymaName"
+	AttributeKymaState     = "KymaState"
+	AttributeKymaChannel   = "KymaChannel"
+	AttributeModuleName    = "ModuleName"
+	AttributeModuleVersion = "ModuleVersion"
+	AttributeRemoteCluster = "RemoteCluster"
+)
+
+// SearchAttributes lists the names of all search attributes.
+func SearchAttributes() []string {
+	return []string{
+		AttributeKymaName, AttributeKymaState, AttributeKymaChannel,
+		AttributeModuleName, AttributeModuleVersion, AttributeRemoteCluster,
+	}
+}
+
+// publish upserts the search attributes that changed since they were last upserted.
+func (e *entity) publish(ctx workflow.Context, attributes map[string]string) error {
+	names := make([]string, 0, len(attributes))
+	for name, value := range attributes {
+		if value != "" && e.published[name] != value {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	sort.Strings(names)
+	updates := make([]temporal.SearchAttributeUpdate, 0, len(names))
+	for _, name := range names {
+		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(attributes[name]))
+		e.published[name] = attributes[name]
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}

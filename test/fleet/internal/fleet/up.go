@@ -32,10 +32,15 @@ type UpOptions struct {
 }
 
 // Up brings the fleet up. What runs already is left alone, so it also finishes
-// what an interrupted Up has begun. When it fails, nothing of the fleet runs.
+// what an interrupted Up has begun. When a component fails, or the context ends
+// while components start, nothing of the fleet runs afterwards.
 func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions) error {
-	if options.Remotes < 0 || options.Remotes > 200 {
-		return fmt.Errorf("%d remote clusters: want 0 to 200", options.Remotes)
+	if options.Remotes < 0 || options.Remotes > maxRemotes {
+		return fmt.Errorf("--remotes %d: want 0 to %d", options.Remotes, maxRemotes)
+	}
+	owner, err := identifyOwner(options.OwnerPID)
+	if err != nil {
+		return err
 	}
 	unlock, err := f.lock(ctx)
 	if err != nil {
@@ -45,26 +50,29 @@ func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions
 	if err := f.loadOrCreate(options.Name); err != nil {
 		return err
 	}
-	if err := f.up(ctx, builder, options); err != nil {
+	if err := f.apply(options); err != nil {
+		return err
+	}
+	f.state.Binaries, err = builder.Ensure(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.save(); err != nil {
+		return err
+	}
+	if err := f.startAll(ctx, owner); err != nil {
 		f.Progress.Printf("failed, stopping everything")
 		return errors.Join(err, f.stopAll(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-func (f *Fleet) up(ctx context.Context, builder build.Builder, options UpOptions) error {
-	if err := f.supervise(ctx, options.OwnerPID); err != nil {
-		return err
-	}
-	binaries, err := builder.Ensure(ctx)
-	if err != nil {
-		return err
-	}
-	f.state.Binaries = binaries
-	if err := f.apply(options); err != nil {
-		return err
-	}
-	if err := f.save(); err != nil {
+// maxRemotes is far more than a machine can run, and stops slips of the finger.
+const maxRemotes = 200
+
+func (f *Fleet) startAll(ctx context.Context, owner *process.Identity) error {
+	// First of all, so that nothing is ever started that nobody would stop.
+	if err := f.supervise(ctx, owner); err != nil {
 		return err
 	}
 	names := append([]string{state.ControlPlane}, f.state.Remotes()...)
@@ -118,17 +126,26 @@ func fix(flag string, port *state.Port, number int) error {
 	return nil
 }
 
-// supervise starts the supervisor that ends the fleet when the owner has ended.
-func (f *Fleet) supervise(ctx context.Context, ownerPID int) error {
-	if ownerPID == 0 {
-		return nil
+// identifyOwner returns nil without an owner.
+func identifyOwner(pid int) (*process.Identity, error) {
+	if pid == 0 {
+		return nil, nil
 	}
-	owner, err := process.Identify(ownerPID)
+	owner, err := process.Identify(pid)
 	if err != nil {
-		return fmt.Errorf("--owner-pid %d: %w", ownerPID, err)
+		return nil, fmt.Errorf("--owner-pid %d: %w", pid, err)
 	}
+	return &owner, nil
+}
+
+// supervise starts the supervisor that ends the fleet when the owner has ended.
+// A fleet has the owner that the last Up gave it, or none.
+func (f *Fleet) supervise(ctx context.Context, owner *process.Identity) error {
 	if err := f.Launcher.Records.Stop(ctx, supervisorComponent, stopGrace); err != nil {
 		return err
+	}
+	if owner == nil {
+		return nil
 	}
 	program, err := os.Executable()
 	if err != nil {

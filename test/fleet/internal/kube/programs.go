@@ -36,6 +36,8 @@ func (c Cluster) etcd() Program {
 		"--key-file=" + c.pki(etcdServerPair+keySuffix),
 		// Its data survive the process, and need not survive the machine.
 		"--unsafe-no-fsync",
+		// The API server does not use it.
+		"--enable-grpc-gateway=false",
 		"--log-level=warn",
 	}}
 }
@@ -88,6 +90,9 @@ func (c Cluster) controllerManager() Program {
 		"--secure-port=0",
 		"--leader-elect=false",
 		"--controllers=*",
+		// By default it paces its first requests for seconds.
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file=" + c.pki(serviceAccountKey),
 		"--root-ca-file=" + c.pki(authorityCertificate),

@@ -43,8 +43,11 @@ type Result struct {
 	// InputsDigest is the digest of all inputs of this look.
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	// Synced is true when the Kyma has a remote cluster.
-	Synced  bool   `json:"synced,omitempty"`
-	Channel string `json:"channel,omitempty"`
+	Synced bool `json:"synced,omitempty"`
+	// AwaitsSync is true when the remote Kyma was never taken in completely, so that nothing was changed:
+	// a synchronization must come first, and then another look.
+	AwaitsSync bool   `json:"awaitsSync,omitempty"`
+	Channel    string `json:"channel,omitempty"`
 	// Created, Updated and Deleted are the names of Manifests written by this look.
 	Created []string `json:"created,omitempty"`
 	Updated []string `json:"updated,omitempty"`

@@ -1,0 +1,226 @@
+package resolve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// choice is what one module entry means, before looking into the descriptor.
+type choice struct {
+	module   v1beta2.Module
+	channel  string // that the version was taken from; empty for a pinned version
+	version  string // may be empty until the descriptor was read
+	template *v1beta2.ModuleTemplate
+	meta     *v1beta2.ModuleReleaseMeta // nil where the template's own channel decided
+	refusal  *Refusal
+}
+
+// choose finds the template of a module entry (issue and contract, section 1): the release meta of that
+// module name decides about the version, and the version about the template; without a release meta, a
+// template by its module name, else by its own name, else by its component name, each in the entry's
+// channel. Anything but exactly one is refused.
+func choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module, channel string,
+	candidates desired.Candidates,
+) choice {
+	c := choice{module: module, channel: module.EffectiveChannel(channel), version: module.Version}
+	if !settings.Serves(module.Controller) {
+		c.refusal = warn(ReasonOtherController, "module %s asks for the controller %s", module.Name, module.Controller)
+		return c
+	}
+	switch len(candidates.ReleaseMetas) {
+	case 0:
+		c.byTemplate(candidates.Templates)
+	case 1:
+		c.meta = candidates.ReleaseMetas[0]
+		c.byReleaseMeta(candidates.Templates)
+	default:
+		c.refusal = refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleReleaseMetas %s are about it",
+			module.Name, names(candidates.ReleaseMetas))
+	}
+	if c.refusal != nil {
+		return c
+	}
+	return c.permitted(kyma, settings, candidates)
+}
+
+// byReleaseMeta takes the version from the release meta, and then the template of that version. By
+// convention it is named `<module>-<version>` and lives beside the release meta; that one goes first.
+func (c *choice) byReleaseMeta(templates []*v1beta2.ModuleTemplate) {
+	if c.meta.Spec.Mandatory != nil {
+		c.refusal = mandatory(c.module.Name)
+		return
+	}
+	if c.version == "" {
+		c.version = desired.VersionFor(c.module, c.channel, c.meta)
+	}
+	if c.version == "" {
+		channels := make([]string, 0, len(c.meta.Spec.Channels))
+		for _, assignment := range c.meta.Spec.Channels {
+			channels = append(channels, assignment.Channel)
+		}
+		c.refusal = noVersion(c.channel, c.module.Name, channels)
+		return
+	}
+	matching := ofVersion(templates, c.version)
+	beside := slices.DeleteFunc(slices.Clone(matching), func(t *v1beta2.ModuleTemplate) bool {
+		return t.Namespace != c.meta.Namespace || t.Name != c.module.Name+"-"+c.version
+	})
+	if len(beside) == 1 {
+		matching = beside
+	}
+	switch len(matching) {
+	case 0:
+		c.refusal = refuse(ReasonTemplateNotFound, "no ModuleTemplate found for module %s in version %s",
+			c.module.Name, c.version)
+	case 1:
+		c.template = matching[0]
+	default:
+		c.refusal = refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s are its version %s",
+			c.module.Name, names(matching), c.version)
+	}
+}
+
+// byTemplate finds the template without a release meta. The first way of being referenced by which there
+// is any template is the one that counts, so that a template of another name never steps in for a module
+// that merely lacks a channel.
+func (c *choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
+	meant := referenced(templates, c.module.Name)
+	if len(meant) == 0 {
+		c.refusal = refuse(ReasonNotFound, "%s for module %s, and no ModuleTemplate that it could mean",
+			shared.MessageNoModuleReleaseMeta, c.module.Name)
+		return
+	}
+	if c.module.Version != "" {
+		c.pick(ofVersion(meant, c.module.Version), refuse(ReasonTemplateNotFound,
+			"no ModuleTemplate found for module %s in version %s", c.module.Name, c.module.Version))
+		return
+	}
+	var channels []string
+	inChannel := slices.DeleteFunc(slices.Clone(meant), func(t *v1beta2.ModuleTemplate) bool {
+		if t.Spec.Channel != "" && t.Spec.Channel != shared.ChannelNone {
+			channels = append(channels, t.Spec.Channel)
+		}
+		return t.Spec.Channel != c.channel
+	})
+	if len(channels) == 0 {
+		c.refusal = refuse(ReasonNotFound, "%s for module %s, and its ModuleTemplates %s are in no channel",
+			shared.MessageNoModuleReleaseMeta, c.module.Name, names(meant))
+		return
+	}
+	c.pick(inChannel, noVersion(c.channel, c.module.Name, channels))
+}
+
+func (c *choice) pick(templates []*v1beta2.ModuleTemplate, none *Refusal) {
+	switch len(templates) {
+	case 0:
+		c.refusal = none
+	case 1:
+		c.template = templates[0]
+		c.version = templateVersion(c.template)
+	default:
+		c.refusal = refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleTemplates %s match it",
+			c.module.Name, names(templates))
+	}
+}
+
+// permitted checks whether this Kyma may have what was chosen, from this instance.
+func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candidates desired.Candidates) choice {
+	controller := c.template.Labels[shared.LabelControllerName]
+	owner := candidates.Owner(c.template)
+	switch {
+	case c.template.Spec.Mandatory, owner != nil && owner.Spec.Mandatory != nil:
+		c.refusal = mandatory(c.module.Name)
+	case !settings.Serves(controller):
+		c.refusal = warn(ReasonOtherController, "ModuleTemplate %s is served by the controller %s",
+			nameOf(c.template), controller)
+	case c.module.Controller != "" && controller != c.module.Controller:
+		c.refusal = refuse(ReasonOtherController, "module %s asks for the controller %s, but ModuleTemplate %s has %q",
+			c.module.Name, c.module.Controller, nameOf(c.template), controller)
+	default:
+		if denied := settings.Denied(kyma, c.template, owner); denied != "" {
+			c.refusal = refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(denied))
+			c.refusal.Remove = true
+		}
+	}
+	return c
+}
+
+// referenced returns the templates that a name means, by the first of the ways in which it means any.
+func referenced(templates []*v1beta2.ModuleTemplate, name string) []*v1beta2.ModuleTemplate {
+	ways := []func(*v1beta2.ModuleTemplate) bool{
+		func(t *v1beta2.ModuleTemplate) bool {
+			return t.Labels[shared.LabelModuleName] == name || t.Spec.ModuleName == name ||
+				t.Spec.Version != "" && t.Name == name+"-"+t.Spec.Version
+		},
+		func(t *v1beta2.ModuleTemplate) bool { return t.Name == name || nameOf(t) == name },
+		func(t *v1beta2.ModuleTemplate) bool { return desired.EmbeddedComponent(t) == name },
+	}
+	for _, way := range ways {
+		var meant []*v1beta2.ModuleTemplate
+		for _, template := range templates {
+			if way(template) {
+				meant = append(meant, template)
+			}
+		}
+		if len(meant) > 0 {
+			return meant
+		}
+	}
+	return nil
+}
+
+func ofVersion(templates []*v1beta2.ModuleTemplate, version string) []*v1beta2.ModuleTemplate {
+	var matching []*v1beta2.ModuleTemplate
+	for _, template := range templates {
+		if v := templateVersion(template); v == version || v == "" {
+			matching = append(matching, template)
+		}
+	}
+	return matching
+}
+
+// templateVersion is the version that a template says it is of, itself or in its descriptor.
+func templateVersion(template *v1beta2.ModuleTemplate) string {
+	if template.Spec.Version != "" {
+		return template.Spec.Version
+	}
+	return embeddedVersion(template)
+}
+
+func mandatory(module string) *Refusal {
+	return refuse(ReasonMandatory, "module %s is mandatory: every cluster has it, and it cannot be listed", module)
+}
+
+func noVersion(channel, module string, channels []string) *Refusal {
+	slices.Sort(channels)
+	channels = slices.Compact(channels)
+	known := "it is in no channel"
+	if len(channels) > 0 {
+		known = "it is in " + strings.Join(channels, ", ")
+	}
+	return refuse(ReasonNoVersionForChannel, "%s; %s", shared.NoVersionsForChannel(channel, module), known)
+}
+
+func nameOf(object interface {
+	GetNamespace() string
+	GetName() string
+},
+) string {
+	return object.GetNamespace() + "/" + object.GetName()
+}
+
+func names[T interface {
+	GetNamespace() string
+	GetName() string
+}](objects []T) string {
+	all := make([]string, 0, len(objects))
+	for _, object := range objects {
+		all = append(all, nameOf(object))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

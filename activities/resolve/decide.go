@@ -1,0 +1,184 @@
+package resolve
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// decide says for each entry what is to be done about its Manifest. The order of the questions matters: what
+// forbids comes before what is built, and a refused entry keeps the Manifest that it has.
+func (p *planning) decide() {
+	for _, e := range p.entries {
+		p.decideOne(e)
+	}
+}
+
+func (p *planning) decideOne(e *entry) {
+	if e.manifest != nil && !e.manifest.DeletionTimestamp.IsZero() {
+		e.plan.Action = ActionWait
+		return
+	}
+	if !e.module.IsManaged() {
+		p.decideUnmanaged(e)
+		return
+	}
+	remote := false
+	if e.refusal == nil {
+		remote, e.refusal = p.target(e)
+	}
+	if e.refusal == nil {
+		e.refusal = p.checkInstalled(e, remote)
+	}
+	if e.refusal == nil {
+		e.refusal = p.describe(e)
+	}
+	if e.refusal == nil && e.manifest == nil && p.takenByForeign(e) {
+		// The Manifest of an earlier Kyma of this name is still going away; it makes room.
+		e.plan.Action = ActionWait
+		return
+	}
+	var manifest *v1beta2.Manifest
+	if e.refusal == nil {
+		manifest, e.refusal = blueprint{
+			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.choice, descriptor: e.descriptor,
+			name: p.nameFor(e), remote: remote,
+		}.manifest()
+	}
+	switch {
+	case e.refusal != nil:
+		p.decideRefused(e)
+	case e.manifest == nil:
+		e.plan.Action, e.plan.Manifest = ActionCreate, manifest
+	case e.manifest.IsSkipReconciliation() || !differs(e.manifest, manifest):
+		e.plan.Action = ActionKeep
+	default:
+		e.plan.Action, e.plan.Manifest = ActionUpdate, manifest
+	}
+}
+
+func (p *planning) decideRefused(e *entry) {
+	switch {
+	case e.manifest == nil:
+		e.plan.Action = ActionNone
+	case e.refusal.Remove && !e.manifest.IsSkipReconciliation():
+		e.plan.Action = ActionRemove
+	case e.refusal.Transient && e.manifest.Spec.Version == e.version && e.manifest.ComponentName() == e.component:
+		// The registry does not answer, but the version that it would describe is the one that is there.
+		e.refusal = nil
+		e.plan.Action = ActionKeep
+	default:
+		e.plan.Action = ActionKeep
+	}
+}
+
+// decideUnmanaged leaves everything of the module as it is and only marks its Manifest; a module that was
+// never installed is not installed now.
+func (p *planning) decideUnmanaged(e *entry) {
+	e.refusal = nil
+	if e.manifest == nil {
+		e.plan.Action = ActionNone
+		return
+	}
+	e.plan.Action = ActionKeep
+	if !e.manifest.IsUnmanaged() && !e.manifest.IsSkipReconciliation() {
+		e.plan.Action, e.plan.Manifest = ActionUpdate, unmanaged(e.manifest)
+	}
+}
+
+// target says whether the module goes into the remote cluster (contract, section 5).
+func (p *planning) target(e *entry) (remote bool, refusal *Refusal) {
+	target := e.template.Spec.Target
+	controlPlaneMode := p.Settings.Mode == desired.ModeControlPlane
+	switch {
+	case target == v1beta2.TargetRemote && !p.sync.Enabled && controlPlaneMode:
+		return false, refuse(ReasonSyncDisabled,
+			"module %s is for the remote cluster, but synchronization is switched off (spec.sync.enabled)", e.module.Name)
+	case target != v1beta2.TargetControlPlane && p.sync.Enabled:
+		return true, nil
+	case controlPlaneMode && !p.Settings.AllowControlPlaneModules:
+		return false, refuse(ReasonControlPlaneTarget,
+			"module %s would be installed into the control plane, which is not allowed here", e.module.Name)
+	default:
+		return false, nil
+	}
+}
+
+// checkInstalled refuses what must not be done to a module that is installed.
+func (p *planning) checkInstalled(e *entry, remote bool) *Refusal {
+	if e.manifest == nil {
+		return nil
+	}
+	if component := e.manifest.ComponentName(); component != "" && component != e.component {
+		return refuse(ReasonComponentChanged,
+			"the component of module %s changed from %s to %s: remove the module before installing the other component",
+			e.module.Name, component, e.component)
+	}
+	if e.manifest.Spec.Remote != remote {
+		return refuse(ReasonTargetChanged,
+			"module %s is installed in another cluster than the one it is for now: remove it there before", e.module.Name)
+	}
+	installed := e.manifest.Spec.Version
+	if p.Kyma.Annotations[desired.AnnotationAllowDowngrade] != shared.ValueTrue && isDowngrade(installed, e.version) {
+		return warn(ReasonDowngrade, "%s", shared.IgnoredChannelSkew(
+			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.channel, e.version), installed))
+	}
+	return nil
+}
+
+// orVersion names the channel that decided, or the version where it was pinned.
+func orVersion(channel, version string) string {
+	if channel == "" {
+		return version
+	}
+	return channel
+}
+
+// describe reads the descriptor and checks it against the template (issue, section 5).
+func (p *planning) describe(e *entry) *Refusal {
+	descriptor, err := p.Describe(e.template, e.component, e.version)
+	if err != nil {
+		refusal := refuse(ReasonInvalidDescriptor, "ModuleTemplate %s: %v", nameOf(e.template), err)
+		if !errors.Is(err, ErrDescriptor) {
+			refusal.Reason = ReasonDescriptorMissing
+			refusal.Transient = fault.Of(err).Kind != fault.Rejected
+		}
+		refusal.Err = err
+		return refusal
+	}
+	if e.version == "" {
+		e.version = descriptor.Version
+	}
+	if strings.TrimPrefix(descriptor.Version, "v") != strings.TrimPrefix(e.version, "v") {
+		return refuse(ReasonInvalidDescriptor, "ModuleTemplate %s is of version %s, but its component %s is of version %s",
+			nameOf(e.template), e.version, descriptor.Component, descriptor.Version)
+	}
+	if descriptor.Component != e.component {
+		return refuse(ReasonInvalidDescriptor, "ModuleTemplate %s is of component %s, but its descriptor is of %s",
+			nameOf(e.template), e.component, descriptor.Component)
+	}
+	e.descriptor = descriptor
+	return nil
+}
+
+// nameFor is the name of the Manifest that the entry has, or is to get.
+func (p *planning) nameFor(e *entry) string {
+	if e.manifest != nil {
+		return e.manifest.Name
+	}
+	return p.manifestName(e)
+}
+
+func (p *planning) takenByForeign(e *entry) bool {
+	name := p.manifestName(e)
+	for i := range p.Foreign {
+		if p.Foreign[i].Name == name {
+			return true
+		}
+	}
+	return false
+}

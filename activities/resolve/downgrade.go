@@ -1,0 +1,24 @@
+package resolve
+
+import (
+	"github.com/Masterminds/semver/v3"
+)
+
+// isDowngrade tells whether wanted is lower than installed by major, minor and patch, which is what the
+// contract compares (section 3): pre-releases of one version are all the same here. Versions that cannot
+// be parsed are not compared.
+func isDowngrade(installed, wanted string) bool {
+	from, err := semver.NewVersion(installed)
+	if err != nil {
+		return false
+	}
+	to, err := semver.NewVersion(wanted)
+	if err != nil {
+		return false
+	}
+	return core(to).LessThan(core(from))
+}
+
+func core(v *semver.Version) *semver.Version {
+	return semver.New(v.Major(), v.Minor(), v.Patch(), "", "")
+}

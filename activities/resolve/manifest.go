@@ -1,0 +1,248 @@
+package resolve
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// blueprint is all that a Manifest is made of.
+type blueprint struct {
+	kyma       *v1beta2.Kyma
+	settings   desired.Settings
+	sync       desired.Sync
+	choice     choice
+	descriptor *Descriptor
+	name       string
+	remote     bool
+}
+
+// manifest builds the Manifest of a module (contract, sections 2, 4 and 5).
+func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
+	repository := b.descriptor.Repository
+	if desired.EmbeddedComponent(b.choice.template) == "" {
+		// It was fetched, so its blobs are where it was.
+		repository = b.settings.DescriptorRepository
+	}
+	parts, refusal := layersOf(b.descriptor, repository)
+	if refusal != nil {
+		return nil, refusal
+	}
+	resource, refusal := b.defaultCR()
+	if refusal != nil {
+		return nil, refusal
+	}
+	manifest := &v1beta2.Manifest{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            b.name,
+			Namespace:       b.kyma.Namespace,
+			Labels:          b.labels(),
+			OwnerReferences: []metav1.OwnerReference{ownerReference(b.kyma)},
+		},
+		Spec: v1beta2.ManifestSpec{
+			CustomResourcePolicy: b.choice.module.EffectivePolicy(),
+			Remote:               b.remote,
+			Version:              b.choice.version,
+			Config:               parts.config,
+			Install:              parts.install,
+			Resource:             resource,
+			Manager:              b.choice.template.Spec.Manager,
+		},
+	}
+	annotations, refusal := b.annotations(manifest.Labels)
+	if refusal != nil {
+		return nil, refusal
+	}
+	manifest.Annotations = annotations
+	return manifest, nil
+}
+
+func (b blueprint) labels() map[string]string {
+	labels := map[string]string{
+		shared.LabelKymaName:   b.kyma.Name,
+		shared.LabelModuleName: moduleLabel(b.choice),
+		shared.LabelManagedBy:  b.settings.ManagedBy,
+	}
+	if b.choice.channel != "" {
+		labels[shared.LabelChannel] = b.choice.channel
+	}
+	if controller := b.choice.template.Labels[shared.LabelControllerName]; controller != "" {
+		labels[shared.LabelControllerName] = controller
+	}
+	return labels
+}
+
+// moduleLabel is the entry's name where it can be a label's value, else the module's name by its template.
+func moduleLabel(c choice) string {
+	for _, name := range []string{c.module.Name, desired.ModuleNameOf(c.template), c.template.Name} {
+		if name != "" && len(validation.IsValidLabelValue(name)) == 0 {
+			return name
+		}
+	}
+	return c.module.Name[strings.LastIndex(c.module.Name, "/")+1:]
+}
+
+func (b blueprint) annotations(labels map[string]string) (map[string]string, *Refusal) {
+	annotations := map[string]string{
+		shared.AnnotationFQDN:             b.descriptor.Component,
+		shared.AnnotationOCMComponentName: b.descriptor.Component,
+	}
+	if labels[shared.LabelModuleName] != b.choice.module.Name {
+		annotations[desired.AnnotationModuleEntry] = b.choice.module.Name
+	}
+	if checks := b.choice.template.Spec.CustomStateCheck; len(checks) > 0 {
+		encoded, err := json.Marshal(checks)
+		if err != nil {
+			return nil, refuse(ReasonInvalidDefaultCR, "encode customStateCheck of ModuleTemplate %s: %v", nameOf(b.choice.template), err)
+		}
+		annotations[desired.AnnotationCustomStateCheck] = string(encoded)
+	}
+	return annotations, nil
+}
+
+// defaultCR is the default custom resource of the template, with name and namespace as the contract
+// defaults them (section 5).
+func (b blueprint) defaultCR() (*runtime.RawExtension, *Refusal) {
+	template := b.choice.template
+	object, err := template.Spec.DefaultCR()
+	if err != nil {
+		return nil, refuse(ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", nameOf(template), err)
+	}
+	if object == nil {
+		return nil, nil
+	}
+	if object.GetName() == "" {
+		object.SetName(b.name)
+	}
+	clusterScoped := template.Annotations[shared.AnnotationIsClusterScoped] == shared.ValueTrue
+	switch {
+	case clusterScoped:
+		object.SetNamespace("")
+	case object.GetNamespace() == "":
+		object.SetNamespace(b.sync.Namespace)
+	}
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, refuse(ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", nameOf(template), err)
+	}
+	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+func ownerReference(kyma *v1beta2.Kyma) metav1.OwnerReference {
+	return *metav1.NewControllerRef(kyma, v1beta2.GroupVersion.WithKind(shared.KindKyma))
+}
+
+// unmanaged is the Manifest of a module that its user took out of our hands: what it says stays, and it is
+// marked. The caller owns the result.
+func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
+	manifest := &v1beta2.Manifest{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            existing.Name,
+			Namespace:       existing.Namespace,
+			OwnerReferences: existing.OwnerReferences,
+			Labels:          keep(existing.Labels, ourLabels),
+			Annotations:     keep(existing.Annotations, ourAnnotations),
+		},
+		Spec: *existing.Spec.DeepCopy(),
+	}
+	manifest.Annotations[shared.AnnotationIsUnmanaged] = shared.ValueTrue
+	return manifest
+}
+
+// Labels and annotations of a Manifest that are ours to set, and to take away again.
+var (
+	ourLabels = []string{
+		shared.LabelKymaName, shared.LabelModuleName, shared.LabelManagedBy, shared.LabelChannel, shared.LabelControllerName,
+	}
+	ourAnnotations = []string{
+		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
+		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck,
+	}
+)
+
+func keep(all map[string]string, keys []string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range keys {
+		if value, set := all[key]; set {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// differs tells whether a Manifest is not as wanted. Labels, annotations and fields of others do not count.
+func differs(existing, wanted *v1beta2.Manifest) bool {
+	return !maps.Equal(keep(existing.Labels, ourLabels), keep(wanted.Labels, ourLabels)) ||
+		!maps.Equal(keep(existing.Annotations, ourAnnotations), keep(wanted.Annotations, ourAnnotations)) ||
+		!sameOwner(existing, wanted) ||
+		!sameSpec(existing.Spec, wanted.Spec)
+}
+
+func sameOwner(existing, wanted *v1beta2.Manifest) bool {
+	a, b := metav1.GetControllerOf(existing), metav1.GetControllerOf(wanted)
+	return a != nil && b != nil && a.UID == b.UID
+}
+
+func sameSpec(a, b v1beta2.ManifestSpec) bool {
+	if !sameJSON(a.Resource, b.Resource) {
+		return false
+	}
+	a.Resource, b.Resource = nil, nil
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+// sameJSON compares two objects whatever the order of their fields; null is the same as nothing.
+func sameJSON(a, b *runtime.RawExtension) bool {
+	decode := func(raw *runtime.RawExtension) (any, error) {
+		if raw == nil || len(raw.Raw) == 0 {
+			return nil, nil
+		}
+		var value any
+		err := json.Unmarshal(raw.Raw, &value)
+		return value, err
+	}
+	first, err := decode(a)
+	if err != nil {
+		return false
+	}
+	second, err := decode(b)
+	if err != nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(first, second)
+}
+
+// entryOf is the name of the module entry that a Manifest was made for.
+func entryOf(manifest *v1beta2.Manifest) string {
+	if entry := manifest.Annotations[desired.AnnotationModuleEntry]; entry != "" {
+		return entry
+	}
+	return manifest.ModuleName()
+}
+
+// templateRef refers to a ModuleTemplate in a status.
+func templateRef(template *v1beta2.ModuleTemplate) *v1beta2.TrackedObject {
+	return &v1beta2.TrackedObject{
+		APIVersion: v1beta2.GroupVersion.String(),
+		Kind:       shared.KindModuleTemplate,
+		Metadata: v1beta2.TrackedMeta{
+			Name: template.Name, Namespace: template.Namespace, Generation: template.Generation,
+		},
+	}
+}
+
+func describe(manifest *v1beta2.Manifest) string {
+	return fmt.Sprintf("Manifest %s/%s", manifest.Namespace, manifest.Name)
+}

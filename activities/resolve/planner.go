@@ -1,0 +1,155 @@
+package resolve
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// parsedDescriptors is how many parsed descriptors a Planner keeps: more than a catalog has versions in use.
+const parsedDescriptors = 2048
+
+// Planner gathers what a plan is made from, and makes it. It writes nothing.
+type Planner struct {
+	settings    desired.Settings
+	live        client.Reader
+	cache       client.Reader
+	descriptors DescriptorSource
+	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
+}
+
+type parsedDescriptor struct {
+	descriptor *Descriptor
+	err        error
+}
+
+// NewPlanner returns a Planner. It may be shared, so that descriptors are parsed once.
+func NewPlanner(options Options) (*Planner, error) {
+	if options.Catalog == nil || options.ControlPlane == nil || options.Descriptors == nil {
+		return nil, errors.New("resolve: catalog, control plane client and descriptor source are needed")
+	}
+	parsed, err := lru.New[[sha256.Size]byte, parsedDescriptor](parsedDescriptors)
+	if err != nil {
+		return nil, fmt.Errorf("resolve: cache of descriptors: %w", err)
+	}
+	return &Planner{
+		settings:    options.Settings.WithDefaults(),
+		live:        options.ControlPlane,
+		cache:       options.Catalog,
+		descriptors: options.Descriptors,
+		parsed:      parsed,
+	}, nil
+}
+
+// View is what a Kyma asks for and what follows from it, at one moment.
+type View struct {
+	Sync   desired.Sync
+	Wanted desired.Wanted
+	// InputsDigest is the digest of all inputs of this view.
+	InputsDigest string
+	// Modules are the plans of the wanted modules, ordered by name.
+	Modules []ModulePlan
+	// Left are Manifests that no entry wants any more.
+	Left []*v1beta2.Manifest
+}
+
+// View looks at a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
+// Kyma of the same name. Where the catalog's cache is older than what was seen, it is read live.
+func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, foreign []v1beta2.Manifest, seen []desired.Seen) (View, error) {
+	index, err := desired.Fresh(ctx, desired.NewCached(p.cache), p.cache, p.live, seen)
+	if err != nil {
+		return View{}, err
+	}
+	view := View{Sync: desired.SyncOf(kyma, p.settings)}
+	view.Wanted = desired.WantedBy(kyma, view.Sync)
+	catalog, err := desired.Gather(ctx, index, p.settings, view.Wanted)
+	if err != nil {
+		return View{}, err
+	}
+	secrets, err := desired.AccessSecrets(ctx, p.secrets(seen), p.settings, kyma)
+	if err != nil {
+		return View{}, err
+	}
+	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets)
+	view.Modules, view.Left = Plan(Request{
+		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog,
+		Manifests: manifests, Foreign: foreign,
+		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
+			return p.describe(ctx, template, component, version)
+		},
+	})
+	return view, nil
+}
+
+// secrets reads the metadata of access Secrets live after a kick that told of one, for what was seen may not
+// be in the cache yet; otherwise from the cache.
+func (p *Planner) secrets(seen []desired.Seen) client.Reader {
+	for _, one := range seen {
+		if one.Kind == "Secret" {
+			return p.live
+		}
+	}
+	return p.cache
+}
+
+// describe returns the descriptor that a template embeds, or fetches it.
+func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
+	if desired.EmbeddedComponent(template) != "" {
+		return p.parse(template.Spec.Descriptor.Raw)
+	}
+	if p.settings.DescriptorRepository == "" {
+		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from", ErrDescriptor)
+	}
+	raw, err := p.descriptors.FetchDescriptor(ctx, p.settings.DescriptorRepository, component, version)
+	if err != nil {
+		return nil, fmt.Errorf("fetch the descriptor of %s:%s: %w", component, version, err)
+	}
+	return p.parse(raw)
+}
+
+// parse parses each descriptor once, whatever number of Kymas use it. The result is shared.
+func (p *Planner) parse(raw []byte) (*Descriptor, error) {
+	key := sha256.Sum256(raw)
+	if known, ok := p.parsed.Get(key); ok {
+		return known.descriptor, known.err
+	}
+	descriptor, err := ParseDescriptor(raw)
+	p.parsed.Add(key, parsedDescriptor{descriptor, err})
+	return descriptor, err
+}
+
+// ManifestsOf reads the Manifests of a Kyma live, by label and owner uid, and apart from them those that
+// another Kyma of the same name owns.
+func ManifestsOf(ctx context.Context, live client.Reader, kyma *v1beta2.Kyma) (own, foreign []v1beta2.Manifest, err error) {
+	var list v1beta2.ManifestList
+	err = live.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingLabels{shared.LabelKymaName: kyma.Name})
+	if err != nil {
+		return nil, nil, fmt.Errorf("list Manifests of Kyma %s: %w", nameOf(kyma), err)
+	}
+	for _, manifest := range list.Items {
+		if ownedBy(&manifest, kyma) {
+			own = append(own, manifest)
+		} else {
+			foreign = append(foreign, manifest)
+		}
+	}
+	return own, foreign, nil
+}
+
+// ownedBy tells whether one of the owner references is to this very Kyma.
+func ownedBy(manifest *v1beta2.Manifest, kyma *v1beta2.Kyma) bool {
+	for _, owner := range manifest.OwnerReferences {
+		if owner.UID == kyma.UID {
+			return true
+		}
+	}
+	return false
+}

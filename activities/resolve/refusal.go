@@ -1,0 +1,56 @@
+package resolve
+
+import (
+	"fmt"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Reasons for which a module entry gets no Manifest, or keeps the one it has. They are used in Events and
+// metrics, so they are few and fixed.
+const (
+	ReasonNotFound            = "ModuleNotFound"
+	ReasonNoVersionForChannel = "NoVersionForChannel"
+	ReasonTemplateNotFound    = "ModuleTemplateNotFound"
+	ReasonAmbiguous           = "ModuleAmbiguous"
+	ReasonOtherController     = "OtherController"
+	ReasonMandatory           = "ModuleMandatory"
+	ReasonNotAllowed          = "ModuleNotAllowed"
+	ReasonDowngrade           = "DowngradeRefused"
+	ReasonDuplicateComponent  = "DuplicateComponent"
+	ReasonComponentChanged    = "ComponentChanged"
+	ReasonTargetChanged       = "TargetChanged"
+	ReasonSyncDisabled        = "SyncDisabled"
+	ReasonControlPlaneTarget  = "ControlPlaneTargetNotAllowed"
+	ReasonInvalidDescriptor   = "InvalidDescriptor"
+	ReasonUnsupportedLayer    = "UnsupportedLayer"
+	ReasonInvalidDefaultCR    = "InvalidDefaultCR"
+	ReasonDescriptorMissing   = "DescriptorUnavailable"
+	ReasonNameCollision       = "ManifestNameCollision"
+	ReasonKymaName            = "KymaNameTooLong"
+)
+
+// Refusal says why a module entry does not get what it asks for. A refused entry never loses the Manifest
+// that it has, unless Remove is set.
+type Refusal struct {
+	Reason string
+	// Message is for the status: it says what would have to change.
+	Message string
+	// State is what the module is shown as: Error, or Warning where what is installed goes on working.
+	State shared.State
+	// Remove is set where the contract wants the module uninstalled: it is no longer allowed to this Kyma.
+	Remove bool
+	// Transient is set where trying again may help; Err is then the cause.
+	Transient bool
+	Err       error
+}
+
+func refuse(reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...), State: shared.StateError}
+}
+
+func warn(reason, format string, args ...any) *Refusal {
+	r := refuse(reason, format, args...)
+	r.State = shared.StateWarning
+	return r
+}

@@ -1,0 +1,221 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ResolveKyma looks at a Kyma and makes its Manifests as wanted. A steady look writes nothing.
+func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) {
+	result, err := a.resolve(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
+	kyma, outcome, err := a.look(ctx, in.Ref)
+	if err != nil || outcome != OutcomeDone {
+		return Result{Outcome: outcome}, err
+	}
+	if err := a.prepare(ctx, kyma); err != nil {
+		return Result{}, err
+	}
+	own, foreign, err := ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return Result{}, err
+	}
+	view, err := a.planner.View(ctx, kyma, own, foreign, seen(in.Seen))
+	if err != nil {
+		return Result{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
+	}
+	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel}
+	if !view.Wanted.Complete {
+		result.AwaitsSync = true
+		return result, nil
+	}
+	if err := a.write(ctx, kyma, view, &result); err != nil {
+		return Result{}, err
+	}
+	result.InputsDigest = view.InputsDigest
+	return result, nil
+}
+
+// look reads the Kyma live and says whether it is there and to be worked on.
+func (a *Activities) look(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Outcome, error) {
+	kyma := &v1beta2.Kyma{}
+	err := a.controlPlane.Get(ctx, ref.Key(), kyma)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, OutcomeGone, nil
+	case err != nil:
+		return nil, "", fmt.Errorf("read Kyma %s: %w", ref, err)
+	case kyma.UID != ref.UID:
+		return nil, OutcomeGone, nil
+	case desired.IsSyncedCopy(kyma):
+		return kyma, OutcomeSkipped, nil
+	case !a.settings.Ours(kyma.Labels):
+		return kyma, OutcomeNotOurs, nil
+	case !kyma.DeletionTimestamp.IsZero():
+		return kyma, OutcomeDeleting, nil
+	case kyma.IsSkipReconciliation():
+		return kyma, OutcomeSkipped, nil
+	}
+	return kyma, OutcomeDone, nil
+}
+
+// prepare writes the finalizer, before anything is done that would have to be undone, and the label that
+// says whose the Kyma is.
+func (a *Activities) prepare(ctx context.Context, kyma *v1beta2.Kyma) error {
+	before := kyma.DeepCopy()
+	changed := controllerutil.AddFinalizer(kyma, shared.FinalizerKyma)
+	if kyma.Labels[shared.LabelManagedBy] == "" {
+		if kyma.Labels == nil {
+			kyma.Labels = map[string]string{}
+		}
+		kyma.Labels[shared.LabelManagedBy] = a.settings.ManagedBy
+		changed = true
+	}
+	if !changed {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+		return fmt.Errorf("write finalizer and label of Kyma %s: %w", nameOf(kyma), err)
+	}
+	return nil
+}
+
+// write makes the Manifests as planned. One that cannot be written does not keep the others from it; what
+// failed is returned in the end, so that the look is repeated.
+func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, result *Result) error {
+	var failed []error
+	remove := view.Left
+	for i := range view.Modules {
+		plan := &view.Modules[i]
+		if plan.Refusal != nil {
+			result.Refused++
+			if plan.Refusal.Transient {
+				failed = append(failed, plan.Refusal.Err)
+			}
+		}
+		switch plan.Action {
+		case ActionCreate:
+			failed = append(failed, a.create(ctx, kyma, plan, result))
+		case ActionUpdate:
+			failed = append(failed, a.update(ctx, plan, result))
+		case ActionRemove:
+			remove = append(remove, plan.Existing)
+		case ActionKeep, ActionWait, ActionNone:
+		}
+		failed = append(failed, a.label(ctx, plan.template))
+	}
+	failed = append(failed, a.remove(ctx, kyma, remove, result))
+	return errors.Join(failed...)
+}
+
+func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) error {
+	// An apply would also take over a Manifest of that name that is not this Kyma's, and is in no list that
+	// was made by label: one with a name that collides after cutting.
+	there := &v1beta2.Manifest{}
+	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(plan.Manifest), there)
+	if err == nil && !ownedBy(there, kyma) {
+		return fault.New(fault.Rejected, ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
+			plan.Name, describe(there))
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("read %s: %w", describe(plan.Manifest), err)
+	}
+	if err := a.apply(ctx, plan.Manifest); err != nil {
+		return err
+	}
+	result.Created = append(result.Created, plan.Manifest.Name)
+	return nil
+}
+
+func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Result) error {
+	plan.Manifest.UID = plan.Existing.UID // never another one of the same name
+	if err := a.apply(ctx, plan.Manifest); err != nil {
+		return err
+	}
+	result.Updated = append(result.Updated, plan.Manifest.Name)
+	return nil
+}
+
+func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) error {
+	content, err := applied(manifest)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", describe(manifest), err)
+	}
+	err = a.controlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
+		client.FieldOwner(shared.FieldManagerLifecycleManager), client.ForceOwnership)
+	if apierrors.IsInvalid(err) {
+		return fault.New(fault.Rejected, "ManifestInvalid", "apply %s: %w", describe(manifest), err)
+	}
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", describe(manifest), err)
+	}
+	return nil
+}
+
+// label marks a template that was chosen as this instance's, where it carries no mark yet.
+func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate) error {
+	if template == nil || template.Labels[shared.LabelManagedBy] != "" {
+		return nil
+	}
+	patch := []byte(`{"metadata":{"labels":{"` + shared.LabelManagedBy + `":"` + a.settings.ManagedBy + `"}}}`)
+	target := &v1beta2.ModuleTemplate{}
+	target.Name, target.Namespace = template.Name, template.Namespace
+	err := a.controlPlane.Patch(ctx, target, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("label ModuleTemplate %s: %w", nameOf(template), err)
+	}
+	return nil
+}
+
+// remove deletes Manifests that are no longer wanted. Deleting is decided on one complete reading, and only
+// if the Kyma is still the one that was read.
+func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, manifests []*v1beta2.Manifest, result *Result) error {
+	var due []*v1beta2.Manifest
+	for _, manifest := range manifests {
+		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
+			due = append(due, manifest)
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	now := &v1beta2.Kyma{}
+	if err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(kyma), now); err != nil {
+		return fmt.Errorf("read Kyma %s before removing modules: %w", nameOf(kyma), err)
+	}
+	if now.UID != kyma.UID || now.Generation != kyma.Generation || !sameRemote(now, kyma) {
+		return fault.New(fault.Transient, "Changed", "Kyma %s changed while it was looked at", nameOf(kyma))
+	}
+	var failed []error
+	for _, manifest := range due {
+		if err := deleteManifest(ctx, a.controlPlane, manifest); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		result.Deleted = append(result.Deleted, manifest.Name)
+	}
+	return errors.Join(failed...)
+}
+
+func seen(versions []Version) []desired.Seen {
+	all := make([]desired.Seen, 0, len(versions))
+	for _, version := range versions {
+		all = append(all, desired.Seen(version))
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const mergePatch = types.MergePatchType
+
+// applied is a Manifest as it is sent in a server-side apply: without status and without what the server fills.
+func applied(manifest *v1beta2.Manifest) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(manifest)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	unstructured.RemoveNestedField(object.Object, "status")
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	return object, nil
+}
+
+// deleteManifest deletes this very Manifest. One that is gone already is as wanted.
+func deleteManifest(ctx context.Context, c client.Client, manifest *v1beta2.Manifest) error {
+	err := c.Delete(ctx, manifest, client.Preconditions{UID: &manifest.UID})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete %s: %w", describe(manifest), err)
+	}
+	return nil
+}
+
+// sameRemote tells whether two readings of a Kyma know of the same wishes of its remote side.
+func sameRemote(a, b *v1beta2.Kyma) bool {
+	if a.Status.Remote == nil || b.Status.Remote == nil {
+		return a.Status.Remote == b.Status.Remote
+	}
+	return a.Status.Remote.Channel == b.Status.Remote.Channel &&
+		equality.Semantic.DeepEqual(a.Status.Remote.Modules, b.Status.Remote.Modules)
+}
+
+// DeleteManifests deletes every Manifest of a Kyma under deletion, also those of mandatory modules, those
+// that are to be left alone otherwise, and those that another instance made, and says which are left.
+func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
+	result, err := a.deleteAll(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, error) {
+	kyma, outcome, err := a.look(ctx, in.Ref)
+	if err != nil || outcome != OutcomeDeleting {
+		return DeleteResult{Outcome: outcome}, err
+	}
+	own, _, err := ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return DeleteResult{}, err
+	}
+	result := DeleteResult{Outcome: OutcomeDeleting}
+	for i := range own {
+		manifest := &own[i]
+		if manifest.DeletionTimestamp.IsZero() {
+			if err := deleteManifest(ctx, a.controlPlane, manifest); err != nil {
+				return DeleteResult{}, err
+			}
+		}
+		// Deleted and gone at once is only what has no finalizer.
+		if len(manifest.Finalizers) > 0 {
+			result.Left = append(result.Left, manifest.Name)
+		}
+	}
+	return result, nil
+}

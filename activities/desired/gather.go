@@ -14,6 +14,20 @@ type Candidates struct {
 	// Templates are those of the versions that the release metas decide on, or, where there are no release
 	// metas, all that the entry's name can mean.
 	Templates []*v1beta2.ModuleTemplate
+	// Owners are the release metas of the modules that Templates belong to, where the entry is not by the
+	// module's name: they do not choose, but they still say who may have the module.
+	Owners []*v1beta2.ModuleReleaseMeta
+}
+
+// Owner is the release meta of the module that a template belongs to, or nil.
+func (c Candidates) Owner(template *v1beta2.ModuleTemplate) *v1beta2.ModuleReleaseMeta {
+	name := ModuleNameOf(template)
+	for _, meta := range append(slices.Clone(c.ReleaseMetas), c.Owners...) {
+		if ReleaseMetaModule(meta) == name {
+			return meta
+		}
+	}
+	return nil
 }
 
 // Catalog holds the candidates of each module entry of a Kyma, by the entry's name. The objects are shared:
@@ -35,17 +49,10 @@ func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) 
 
 func gatherModule(ctx context.Context, index Index, settings Settings, module v1beta2.Module, channel string) (Candidates, error) {
 	var found Candidates
-	metas, err := index.ReleaseMetas(ctx, module.Name)
-	if err != nil {
+	var err error
+	if found.ReleaseMetas, err = ourReleaseMetas(ctx, index, settings, module.Name); err != nil {
 		return found, err
 	}
-	for _, meta := range metas {
-		if settings.Ours(meta.Labels) {
-			found.ReleaseMetas = append(found.ReleaseMetas, meta)
-		}
-	}
-	found.ReleaseMetas = byName(found.ReleaseMetas)
-
 	keys := []string{module.Name}
 	if len(found.ReleaseMetas) > 0 {
 		keys = nil
@@ -68,7 +75,33 @@ func gatherModule(ctx context.Context, index Index, settings Settings, module v1
 		}
 	}
 	found.Templates = byName(found.Templates)
+	for _, template := range found.Templates {
+		name := ModuleNameOf(template)
+		if name == "" || name == module.Name {
+			continue
+		}
+		owners, err := ourReleaseMetas(ctx, index, settings, name)
+		if err != nil {
+			return found, err
+		}
+		found.Owners = append(found.Owners, owners...)
+	}
+	found.Owners = byName(found.Owners)
 	return found, nil
+}
+
+func ourReleaseMetas(ctx context.Context, index Index, settings Settings, module string) ([]*v1beta2.ModuleReleaseMeta, error) {
+	metas, err := index.ReleaseMetas(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	var ours []*v1beta2.ModuleReleaseMeta
+	for _, meta := range metas {
+		if settings.Ours(meta.Labels) {
+			ours = append(ours, meta)
+		}
+	}
+	return byName(ours), nil
 }
 
 // VersionFor is the version that a module entry has by a release meta: the pinned one, else that of the

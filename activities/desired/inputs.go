@@ -69,6 +69,9 @@ func (c Candidates) inputs() []any {
 	for _, template := range c.Templates {
 		inputs = append(inputs, objectInputs(template))
 	}
+	for _, meta := range c.Owners {
+		inputs = append(inputs, objectInputs(meta))
+	}
 	return inputs
 }
 

@@ -3,12 +3,17 @@
 package clusters
 
 import (
+	"fmt"
 	"net/http"
+	"sync/atomic"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -23,13 +28,69 @@ type Cluster struct {
 	HTTP   *http.Client
 	// Client is uncached: every read is live.
 	Client client.Client
-	// Metadata reads and applies without bodies: answers hold only metadata.
+	// Metadata reads, applies and deletes without bodies: its answers hold only metadata.
 	Metadata metadata.Interface
 	// Dynamic reads objects of any kind in full.
 	Dynamic dynamic.Interface
 	// Discovery is uncached.
 	Discovery discovery.DiscoveryInterface
-	// Mapper knows the built-in kinds, is taught the kinds of modules, and asks the cluster for others,
-	// one group at a time.
+	// Mapper knows the built-in kinds and asks the cluster for others, one group version at a time.
 	Mapper *Mapper
+
+	capabilities capabilities
+	// spoiled is set when the cluster no longer accepts the credentials: the registry then makes a new one.
+	spoiled *atomic.Bool
+	idle    func()
+}
+
+// controlPlaneName is the Name of the control plane's Cluster.
+const controlPlaneName = "control plane"
+
+// newControlPlane makes access from a configuration of our own, which is used as it is.
+func newControlPlane(config *rest.Config, scheme *runtime.Scheme, clock func() time.Time) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the HTTP client for the control plane: %w", err)
+	}
+	return assemble(controlPlaneName, config, httpClient, scheme, clock, &atomic.Bool{}, httpClient.CloseIdleConnections)
+}
+
+// assemble makes all clients of a cluster over one HTTP client. It makes no request.
+func assemble(name string, config *rest.Config, httpClient *http.Client, scheme *runtime.Scheme, clock func() time.Time,
+	spoiled *atomic.Bool, idle func(),
+) (*Cluster, error) {
+	if config.RateLimiter == nil && config.QPS > 0 {
+		// Otherwise every client would have a limiter of its own, and the limit would not be the cluster's.
+		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
+	}
+	c := &Cluster{Name: name, Config: config, HTTP: httpClient, spoiled: spoiled, idle: idle}
+	c.capabilities.clock = clock
+	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make the discovery client for %s: %w", name, err)
+	}
+	c.Discovery = discoveryClient
+	c.Mapper = newMapper(discoveryClient.RESTClient())
+	if c.Metadata, err = metadata.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, fmt.Errorf("make the metadata client for %s: %w", name, err)
+	}
+	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, fmt.Errorf("make the dynamic client for %s: %w", name, err)
+	}
+	c.Client, err = client.New(config, client.Options{HTTPClient: httpClient, Scheme: scheme, Mapper: c.Mapper})
+	if err != nil {
+		return nil, fmt.Errorf("make the client for %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// IsControlPlane tells whether this is the control plane's own cluster, reached as such.
+func (c *Cluster) IsControlPlane() bool { return c.Name == controlPlaneName }
+
+// closeIdle closes connections that nobody uses at the moment.
+func (c *Cluster) closeIdle() {
+	if c.idle != nil {
+		c.idle()
+	}
 }

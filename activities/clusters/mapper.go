@@ -1,6 +1,169 @@
 package clusters
 
-import "k8s.io/apimachinery/pkg/api/meta"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
 
-// Mapper maps kinds to resources.
-type Mapper struct{ meta.RESTMapper }
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Resource is how a kind is addressed.
+type Resource struct {
+	schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Mapper maps kinds to resources. Built-in kinds cost no request; for others the one group version that
+// is asked for is discovered and kept, so that an idle cluster holds next to nothing. What is not found in
+// something kept is looked for once more in the cluster. It is safe for concurrent use.
+type Mapper struct {
+	client rest.Interface
+	flight singleflight.Group
+
+	mu sync.RWMutex
+	// known holds, by group version, the resources by kind.
+	known map[string]map[string]kindInfo
+}
+
+// kindInfo is what discovery says of a kind.
+type kindInfo struct {
+	plural     string
+	namespaced bool
+}
+
+var _ meta.ResettableRESTMapper = (*Mapper)(nil)
+
+func newMapper(client rest.Interface) *Mapper {
+	return &Mapper{client: client, known: map[string]map[string]kindInfo{}}
+}
+
+// Resource returns how to address a kind. Without a version the built-in, else the preferred one is
+// taken. An unknown kind is a *meta.NoKindMatchError (see meta.IsNoMatchError).
+func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
+	if builtIn, ok := BuiltIn(gvk.GroupKind()); ok {
+		if gvk.Version == "" {
+			gvk.Version = builtIn.Version
+		}
+		return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
+	}
+	versions := []string{gvk.Version}
+	if gvk.Version == "" {
+		var err error
+		if versions, err = m.versionsOf(ctx, gvk.Group); err != nil {
+			return Resource{}, fmt.Errorf("discover the versions of group %q: %w", gvk.Group, err)
+		}
+	}
+	for _, version := range versions {
+		gv := schema.GroupVersion{Group: gvk.Group, Version: version}
+		info, found, err := m.lookUp(ctx, gv, gvk.Kind)
+		if err != nil {
+			return Resource{}, fmt.Errorf("discover %s: %w", gv, err)
+		}
+		if found {
+			return Resource{GroupVersionResource: gv.WithResource(info.plural), Namespaced: info.namespaced}, nil
+		}
+	}
+	return Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: versions}
+}
+
+// Reset forgets what was discovered.
+func (m *Mapper) Reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known = map[string]map[string]kindInfo{}
+}
+
+func (m *Mapper) lookUp(ctx context.Context, gv schema.GroupVersion, kind string) (kindInfo, bool, error) {
+	m.mu.RLock()
+	info, found := m.known[gv.String()][kind]
+	m.mu.RUnlock()
+	if found {
+		return info, true, nil
+	}
+	resources, err := m.resourcesOf(ctx, gv.String())
+	if apierrors.IsNotFound(err) {
+		return kindInfo{}, false, nil
+	}
+	if err != nil {
+		return kindInfo{}, false, err
+	}
+	info, found = resources[kind]
+	if found {
+		m.mu.Lock()
+		m.known[gv.String()] = resources
+		m.mu.Unlock()
+	}
+	return info, found, nil
+}
+
+// resourcesOf reads the resources of one group version by kind. Concurrent readers share one request.
+func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[string]kindInfo, error) {
+	path := "/apis/" + groupVersion
+	if !strings.Contains(groupVersion, "/") {
+		path = "/api/" + groupVersion
+	}
+	answer, err, _ := m.flight.Do(path, func() (any, error) {
+		var list metav1.APIResourceList
+		// The request is shared, so it does not end with the one who happened to be first; the HTTP
+		// client's time-out bounds it.
+		if err := m.get(context.WithoutCancel(ctx), &list, path); err != nil {
+			return nil, err
+		}
+		resources := make(map[string]kindInfo, len(list.APIResources))
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") {
+				resources[r.Kind] = kindInfo{plural: r.Name, namespaced: r.Namespaced}
+			}
+		}
+		return resources, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.(map[string]kindInfo), nil
+}
+
+// versionsOf returns the versions of a group, the preferred one first; none for an unknown group.
+func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
+	if group == "" {
+		return []string{"v1"}, nil
+	}
+	var g metav1.APIGroup
+	err := m.get(ctx, &g, "/apis/"+group)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	versions := []string{g.PreferredVersion.Version}
+	for _, v := range g.Versions {
+		if v.Version != g.PreferredVersion.Version {
+			versions = append(versions, v.Version)
+		}
+	}
+	return versions, nil
+}
+
+func (m *Mapper) get(ctx context.Context, into any, path string) error {
+	raw, err := m.client.Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	return decodeJSON(raw, into)
+}
+
+func decodeJSON(raw []byte, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("the answer is not the expected JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package clusters
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// BuiltInKind is what is known of a kind of Kubernetes itself without asking a cluster.
+type BuiltInKind struct {
+	// Version that every supported API server serves.
+	Version    string
+	Plural     string
+	Namespaced bool
+}
+
+// BuiltIn returns what is known of a kind that Kubernetes itself serves, in the groups that modules use.
+func BuiltIn(kind schema.GroupKind) (BuiltInKind, bool) {
+	k, ok := builtInKind(kind.Group, kind.Kind)
+	return k, ok
+}
+
+func builtInKind(group, kind string) (BuiltInKind, bool) {
+	namespaced := func(version, plural string) (BuiltInKind, bool) {
+		return BuiltInKind{Version: version, Plural: plural, Namespaced: true}, true
+	}
+	cluster := func(version, plural string) (BuiltInKind, bool) {
+		return BuiltInKind{Version: version, Plural: plural}, true
+	}
+	switch group + "/" + kind {
+	case "/Namespace":
+		return cluster("v1", "namespaces")
+	case "/Node":
+		return cluster("v1", "nodes")
+	case "/PersistentVolume":
+		return cluster("v1", "persistentvolumes")
+	case "/ConfigMap":
+		return namespaced("v1", "configmaps")
+	case "/Endpoints":
+		return namespaced("v1", "endpoints")
+	case "/Event":
+		return namespaced("v1", "events")
+	case "/LimitRange":
+		return namespaced("v1", "limitranges")
+	case "/PersistentVolumeClaim":
+		return namespaced("v1", "persistentvolumeclaims")
+	case "/Pod":
+		return namespaced("v1", "pods")
+	case "/PodTemplate":
+		return namespaced("v1", "podtemplates")
+	case "/ReplicationController":
+		return namespaced("v1", "replicationcontrollers")
+	case "/ResourceQuota":
+		return namespaced("v1", "resourcequotas")
+	case "/Secret":
+		return namespaced("v1", "secrets")
+	case "/Service":
+		return namespaced("v1", "services")
+	case "/ServiceAccount":
+		return namespaced("v1", "serviceaccounts")
+	case "apps/ControllerRevision":
+		return namespaced("v1", "controllerrevisions")
+	case "apps/DaemonSet":
+		return namespaced("v1", "daemonsets")
+	case "apps/Deployment":
+		return namespaced("v1", "deployments")
+	case "apps/ReplicaSet":
+		return namespaced("v1", "replicasets")
+	case "apps/StatefulSet":
+		return namespaced("v1", "statefulsets")
+	case "autoscaling/HorizontalPodAutoscaler":
+		return namespaced("v2", "horizontalpodautoscalers")
+	case "batch/CronJob":
+		return namespaced("v1", "cronjobs")
+	case "batch/Job":
+		return namespaced("v1", "jobs")
+	case "coordination.k8s.io/Lease":
+		return namespaced("v1", "leases")
+	case "discovery.k8s.io/EndpointSlice":
+		return namespaced("v1", "endpointslices")
+	case "networking.k8s.io/Ingress":
+		return namespaced("v1", "ingresses")
+	case "networking.k8s.io/IngressClass":
+		return cluster("v1", "ingressclasses")
+	case "networking.k8s.io/NetworkPolicy":
+		return namespaced("v1", "networkpolicies")
+	case "policy/PodDisruptionBudget":
+		return namespaced("v1", "poddisruptionbudgets")
+	case "rbac.authorization.k8s.io/ClusterRole":
+		return cluster("v1", "clusterroles")
+	case "rbac.authorization.k8s.io/ClusterRoleBinding":
+		return cluster("v1", "clusterrolebindings")
+	case "rbac.authorization.k8s.io/Role":
+		return namespaced("v1", "roles")
+	case "rbac.authorization.k8s.io/RoleBinding":
+		return namespaced("v1", "rolebindings")
+	case "scheduling.k8s.io/PriorityClass":
+		return cluster("v1", "priorityclasses")
+	case "storage.k8s.io/StorageClass":
+		return cluster("v1", "storageclasses")
+	case "storage.k8s.io/CSIDriver":
+		return cluster("v1", "csidrivers")
+	case "node.k8s.io/RuntimeClass":
+		return cluster("v1", "runtimeclasses")
+	case "admissionregistration.k8s.io/MutatingWebhookConfiguration":
+		return cluster("v1", "mutatingwebhookconfigurations")
+	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration":
+		return cluster("v1", "validatingwebhookconfigurations")
+	case "admissionregistration.k8s.io/ValidatingAdmissionPolicy":
+		return cluster("v1", "validatingadmissionpolicies")
+	case "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding":
+		return cluster("v1", "validatingadmissionpolicybindings")
+	case "apiextensions.k8s.io/CustomResourceDefinition":
+		return cluster("v1", "customresourcedefinitions")
+	case "apiregistration.k8s.io/APIService":
+		return cluster("v1", "apiservices")
+	case "certificates.k8s.io/CertificateSigningRequest":
+		return cluster("v1", "certificatesigningrequests")
+	}
+	return BuiltInKind{}, false
+}

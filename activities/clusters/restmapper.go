@@ -1,0 +1,101 @@
+package clusters
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The methods below make a Mapper usable where the Kubernetes libraries ask for a meta.RESTMapper. That
+// interface has no context; the HTTP client's time-out bounds its requests.
+
+// RESTMapping returns the mapping for the first of the versions that the cluster serves.
+func (m *Mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if len(versions) == 0 {
+		versions = []string{""}
+	}
+	var err error
+	for _, version := range versions {
+		var r Resource
+		if r, err = m.Resource(context.Background(), gk.WithVersion(version)); err == nil {
+			return mapping(gk, r), nil
+		}
+		if !meta.IsNoMatchError(err) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// RESTMappings returns the mapping in a list.
+func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	one, err := m.RESTMapping(gk, versions...)
+	if err != nil {
+		return nil, err
+	}
+	return []*meta.RESTMapping{one}, nil
+}
+
+// KindFor returns the kind of a resource named by its plural.
+func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	ctx := context.Background()
+	versions := []string{resource.Version}
+	if resource.Version == "" {
+		var err error
+		if versions, err = m.versionsOf(ctx, resource.Group); err != nil {
+			return schema.GroupVersionKind{}, err
+		}
+	}
+	for _, version := range versions {
+		gv := schema.GroupVersion{Group: resource.Group, Version: version}
+		kinds, err := m.resourcesOf(ctx, gv.String())
+		if err != nil {
+			return schema.GroupVersionKind{}, err
+		}
+		for kind, info := range kinds {
+			if info.plural == resource.Resource {
+				return gv.WithKind(kind), nil
+			}
+		}
+	}
+	return schema.GroupVersionKind{}, &meta.NoResourceMatchError{PartialResource: resource}
+}
+
+// KindsFor returns the kind of a resource in a list.
+func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	one, err := m.KindFor(resource)
+	if err != nil {
+		return nil, err
+	}
+	return []schema.GroupVersionKind{one}, nil
+}
+
+// ResourceFor completes a resource that may lack its version.
+func (m *Mapper) ResourceFor(resource schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	gvk, err := m.KindFor(resource)
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	return gvk.GroupVersion().WithResource(resource.Resource), nil
+}
+
+// ResourcesFor completes a resource, in a list.
+func (m *Mapper) ResourcesFor(resource schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	one, err := m.ResourceFor(resource)
+	if err != nil {
+		return nil, err
+	}
+	return []schema.GroupVersionResource{one}, nil
+}
+
+// ResourceSingularizer returns the name unchanged: singular names are for people at a command line.
+func (m *Mapper) ResourceSingularizer(resource string) (string, error) { return resource, nil }
+
+func mapping(gk schema.GroupKind, r Resource) *meta.RESTMapping {
+	scope := meta.RESTScopeRoot
+	if r.Namespaced {
+		scope = meta.RESTScopeNamespace
+	}
+	return &meta.RESTMapping{Resource: r.GroupVersionResource, GroupVersionKind: gk.WithVersion(r.Version), Scope: scope}
+}

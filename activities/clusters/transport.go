@@ -1,0 +1,108 @@
+package clusters
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// idleConnTimeout is when a connection that nobody uses is closed, so that thousands of steady
+	// clusters hold no sockets.
+	idleConnTimeout = 90 * time.Second
+	// maxIdleConns per cluster; HTTP/2 needs one.
+	maxIdleConns = 2
+)
+
+// newTransport makes the one transport of a remote cluster. It is not taken from client-go's cache, which
+// would keep it for ever.
+func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make the TLS configuration: %w", err)
+	}
+	if tlsConfig == nil {
+		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	proxy := config.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	dialer := &net.Dialer{Timeout: limits.DialTimeout, KeepAlive: 30 * time.Second}
+	return &http.Transport{
+		Proxy:                 proxy,
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       tlsConfig,
+		TLSHandshakeTimeout:   limits.DialTimeout,
+		ResponseHeaderTimeout: limits.RequestTimeout,
+		IdleConnTimeout:       idleConnTimeout,
+		MaxIdleConnsPerHost:   maxIdleConns,
+		DisableCompression:    config.DisableCompression,
+		ForceAttemptHTTP2:     true,
+		// A connection that went dead without a word is noticed before every request times out on it.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+	}, nil
+}
+
+// guard is around every request to a remote cluster: it caps response bodies, and notes when the cluster
+// no longer accepts our credentials or its certificate no longer fits.
+type guard struct {
+	next    http.RoundTripper
+	limit   int64
+	spoiled *atomic.Bool
+}
+
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := g.next.RoundTrip(req)
+	if err != nil {
+		var verify *tls.CertificateVerificationError
+		if errors.As(err, &verify) {
+			g.spoiled.Store(true)
+		}
+		return nil, err
+	}
+	if res.StatusCode == http.StatusUnauthorized {
+		g.spoiled.Store(true)
+	}
+	if res.Body != nil {
+		res.Body = &cappedBody{body: res.Body, left: g.limit}
+	}
+	return res, nil
+}
+
+// cappedBody fails with ErrResponseTooLarge instead of returning more than the cap.
+type cappedBody struct {
+	body io.ReadCloser
+	left int64
+}
+
+func (b *cappedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, ErrResponseTooLarge
+	}
+	// One byte more than is left tells a body that ends at the cap from one that goes on.
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.body.Read(p)
+	b.left -= int64(n)
+	if b.left < 0 {
+		return n - 1, ErrResponseTooLarge
+	}
+	return n, err
+}
+
+func (b *cappedBody) Close() error { return b.body.Close() }
+
+// refuseRedirects keeps a cluster from sending our credentials and requests elsewhere.
+func refuseRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func httpProxy(proxy *url.URL) func(*http.Request) (*url.URL, error) { return http.ProxyURL(proxy) }

@@ -33,14 +33,14 @@ func (s *ManifestSpec) DefaultCR() (*unstructured.Unstructured, error) {
 // refuses an empty object, which the API allows.
 func parseDefaultCR(raw *runtime.RawExtension) (*unstructured.Unstructured, error) {
 	if raw == nil || len(bytes.TrimSpace(raw.Raw)) == 0 {
-		return nil, nil //nolint:nilnil // no default custom resource is an ordinary case, not an error
+		return nil, nil
 	}
 	var content map[string]any
 	if err := json.Unmarshal(raw.Raw, &content); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDefaultCR, err)
 	}
 	if len(content) == 0 {
-		return nil, nil //nolint:nilnil // as above
+		return nil, nil
 	}
 	object := &unstructured.Unstructured{Object: content}
 	if object.GetAPIVersion() == "" || object.GetKind() == "" {

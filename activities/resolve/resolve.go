@@ -7,8 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -27,7 +27,7 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	if err != nil || outcome != OutcomeDone {
 		return Result{Outcome: outcome}, err
 	}
-	if err := a.prepare(ctx, kyma); err != nil {
+	if err := claim.Kyma(ctx, a.controlPlane, a.settings, kyma); err != nil {
 		return Result{}, err
 	}
 	own, foreign, err := ManifestsOf(ctx, a.controlPlane, kyma)
@@ -52,47 +52,22 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 
 // look reads the Kyma live and says whether it is there and to be worked on.
 func (a *Activities) look(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Outcome, error) {
-	kyma := &v1beta2.Kyma{}
-	err := a.controlPlane.Get(ctx, ref.Key(), kyma)
-	switch {
-	case apierrors.IsNotFound(err):
+	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, ref)
+	if err != nil {
+		return nil, "", err
+	}
+	switch standing {
+	case claim.Gone:
 		return nil, OutcomeGone, nil
-	case err != nil:
-		return nil, "", fmt.Errorf("read Kyma %s: %w", ref, err)
-	case kyma.UID != ref.UID:
-		return nil, OutcomeGone, nil
-	case desired.IsSyncedCopy(kyma):
-		return kyma, OutcomeSkipped, nil
-	case !a.settings.Ours(kyma.Labels):
+	case claim.NotOurs:
 		return kyma, OutcomeNotOurs, nil
-	case !kyma.DeletionTimestamp.IsZero():
+	case claim.Deleting:
 		return kyma, OutcomeDeleting, nil
-	case kyma.IsSkipReconciliation():
+	case claim.Copy, claim.Skipped:
 		return kyma, OutcomeSkipped, nil
+	case claim.Ours:
 	}
 	return kyma, OutcomeDone, nil
-}
-
-// prepare writes the finalizer, before anything is done that would have to be undone, and the label that
-// says whose the Kyma is.
-func (a *Activities) prepare(ctx context.Context, kyma *v1beta2.Kyma) error {
-	before := kyma.DeepCopy()
-	changed := controllerutil.AddFinalizer(kyma, shared.FinalizerKyma)
-	if kyma.Labels[shared.LabelManagedBy] == "" {
-		if kyma.Labels == nil {
-			kyma.Labels = map[string]string{}
-		}
-		kyma.Labels[shared.LabelManagedBy] = a.settings.ManagedBy
-		changed = true
-	}
-	if !changed {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return fmt.Errorf("write finalizer and label of Kyma %s: %w", nameOf(kyma), err)
-	}
-	return nil
 }
 
 // write makes the Manifests as planned. One that cannot be written does not keep the others from it; what
@@ -120,7 +95,7 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 		failed = append(failed, a.label(ctx, plan.template))
 	}
 	failed = append(failed, a.remove(ctx, kyma, remove, result))
-	return errors.Join(failed...)
+	return joined(failed)
 }
 
 func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) error {
@@ -209,7 +184,21 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, manifests [
 		}
 		result.Deleted = append(result.Deleted, manifest.Name)
 	}
-	return errors.Join(failed...)
+	return joined(failed)
+}
+
+// joined is one error of several. Trying again helps as long as it helps with one of them.
+func joined(failed []error) error {
+	all := errors.Join(failed...)
+	for _, err := range failed {
+		if err == nil {
+			continue
+		}
+		if f := fault.Of(err); f.Kind != fault.Rejected {
+			return &fault.Error{Kind: f.Kind, Reason: f.Reason, Message: all.Error(), Cause: all}
+		}
+	}
+	return all
 }
 
 func seen(versions []Version) []desired.Seen {

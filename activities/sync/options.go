@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"errors"
-	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,8 +33,6 @@ type Options struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// Version is the version of this build (semver). Definitions that a newer build brought are left alone.
 	Version string
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
 }
 
 // Activities are the activities of this package.
@@ -45,8 +42,8 @@ type Activities struct {
 	catalog      client.Reader
 	clusters     Clusters
 	definitions  []definition
+	digests      *digests
 	identity     *identity
-	now          func() time.Time
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -58,8 +55,9 @@ func New(options Options) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Now == nil {
-		options.Now = time.Now
+	digests, err := newDigests()
+	if err != nil {
+		return nil, err
 	}
 	return &Activities{
 		settings:     options.Settings.WithDefaults(),
@@ -67,7 +65,7 @@ func New(options Options) (*Activities, error) {
 		catalog:      options.Catalog,
 		clusters:     options.Clusters,
 		definitions:  definitions,
+		digests:      digests,
 		identity:     newIdentity(options.ControlPlane),
-		now:          options.Now,
 	}, nil
 }

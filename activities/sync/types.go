@@ -41,6 +41,9 @@ type Result struct {
 	// completely, so that modules can still be resolved.
 	Definitions fault.Fault `json:"definitions,omitzero"`
 	Catalog     fault.Fault `json:"catalog,omitzero"`
+	// Invalid is the fault of an edit in the remote Kyma that cannot be accepted: what was last accepted
+	// stays in force, and the rest was synchronized. It is for the status, which the remote owner reads.
+	Invalid fault.Fault `json:"invalid,omitzero"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
 }

@@ -1,0 +1,205 @@
+package sync
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// lastApplied is kubectl's own memory of an object, as big as the object and of no use in a copy.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// allowedCatalog picks the templates and release metas that a Kyma may see (contract, section 5): never
+// mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
+// permitted. Where a release meta speaks for a module, only the versions that its channels have are there.
+// Of objects of equal name, the Kyma's own namespace wins, then the first by namespace: the remote cluster
+// has one namespace for all.
+func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace string, own bool,
+	templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta,
+) []client.Object {
+	versions := map[string]map[string]bool{} // by module, of allowed release metas
+	spoken := map[string]bool{}              // modules that a release meta speaks for
+	var allowed []client.Object
+	visible := func(object client.Object) bool {
+		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) &&
+			// In the control plane's own cluster, what is in the remote namespace already is the original.
+			!(own && object.GetNamespace() == remoteNamespace)
+	}
+	for i := range metas {
+		meta := &metas[i]
+		if !settings.Ours(meta.Labels) || desired.IsSyncedCopy(meta) {
+			continue
+		}
+		module := desired.ReleaseMetaModule(meta)
+		spoken[module] = true
+		if meta.Spec.Mandatory != nil || settings.Denied(kyma, nil, meta) != "" {
+			continue
+		}
+		if versions[module] == nil {
+			versions[module] = map[string]bool{}
+		}
+		for _, assignment := range meta.Spec.Channels {
+			versions[module][assignment.Version] = true
+		}
+		if visible(meta) {
+			allowed = append(allowed, meta)
+		}
+	}
+	for i := range templates {
+		template := &templates[i]
+		module := desired.ModuleNameOf(template)
+		switch {
+		case !visible(template), template.Spec.Mandatory,
+			!settings.Serves(template.Labels[shared.LabelControllerName]),
+			settings.Denied(kyma, withoutRestriction(template, spoken[module]), nil) != "",
+			spoken[module] && !versions[module][template.Spec.Version]:
+			continue
+		}
+		allowed = append(allowed, template)
+	}
+	return onePerName(allowed, kyma.Namespace)
+}
+
+// withoutRestriction keeps the restriction of a module from being asked of a template twice: where a release
+// meta speaks for the module, it has answered.
+func withoutRestriction(template *v1beta2.ModuleTemplate, spoken bool) *v1beta2.ModuleTemplate {
+	if !spoken {
+		return template
+	}
+	labels := maps.Clone(template.Labels)
+	delete(labels, shared.LabelModuleName)
+	bare := &v1beta2.ModuleTemplate{}
+	bare.Labels = labels
+	return bare
+}
+
+func onePerName(objects []client.Object, preferred string) []client.Object {
+	rank := func(o client.Object) int {
+		if o.GetNamespace() == preferred {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(objects, func(a, b client.Object) int {
+		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a.GetName(), b.GetName()),
+			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetNamespace(), b.GetNamespace()))
+	})
+	return slices.CompactFunc(objects, func(a, b client.Object) bool {
+		return kindOf(a) == kindOf(b) && a.GetName() == b.GetName()
+	})
+}
+
+func kindOf(object client.Object) string {
+	if _, ok := object.(*v1beta2.ModuleReleaseMeta); ok {
+		return shared.KindModuleReleaseMeta
+	}
+	return shared.KindModuleTemplate
+}
+
+// wantedCatalog is what the remote catalog is to hold for a Kyma, from the cache.
+func (a *Activities) wantedCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, own bool) ([]catalogObject, error) {
+	var templates v1beta2.ModuleTemplateList
+	if err := a.catalog.List(ctx, &templates, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ModuleTemplates: %w", err)
+	}
+	var metas v1beta2.ModuleReleaseMetaList
+	if err := a.catalog.List(ctx, &metas, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ModuleReleaseMetas: %w", err)
+	}
+	allowed := allowedCatalog(kyma, a.settings, s.Namespace, own, templates.Items, metas.Items)
+	wanted := make([]catalogObject, 0, len(allowed))
+	for _, source := range allowed {
+		digest, err := a.digests.of(source)
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, catalogObject{
+			source: source, kind: kindOf(source), name: source.GetName(), namespace: s.Namespace,
+			digest: digest, mark: desired.SyncedFrom(kyma),
+		})
+	}
+	return wanted, nil
+}
+
+// catalogObject is one object that the remote catalog is to hold.
+type catalogObject struct {
+	source                client.Object // shared with the cache
+	kind, name, namespace string
+	digest, mark          string
+}
+
+func (o catalogObject) labels() map[string]string {
+	return merged(o.source.GetLabels(), map[string]string{shared.LabelManagedBy: shared.ManagedByKyma})
+}
+
+func (o catalogObject) annotations() map[string]string {
+	annotations := copiedAnnotations(o.source)
+	annotations[shared.AnnotationAppliedDigest] = o.digest
+	annotations[desired.AnnotationSyncedFrom] = o.mark
+	return annotations
+}
+
+// body is the object as it is applied. The generation is the one that it is expected to have afterwards.
+func (o catalogObject) body(generation int64) (*unstructured.Unstructured, error) {
+	spec, err := specOf(o.source)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(ourKind(o.kind))
+	object.SetName(o.name)
+	object.SetNamespace(o.namespace)
+	object.SetLabels(o.labels())
+	annotations := o.annotations()
+	annotations[annotationGeneration] = fmt.Sprint(generation)
+	object.SetAnnotations(annotations)
+	return object, nil
+}
+
+func specOf(source client.Object) (map[string]any, error) {
+	encoded, err := json.Marshal(source)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", kindOf(source), nameOf(source), err)
+	}
+	var content struct {
+		Spec map[string]any `json:"spec"`
+	}
+	if err := json.Unmarshal(encoded, &content); err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", kindOf(source), nameOf(source), err)
+	}
+	return content.Spec, nil
+}
+
+func copiedAnnotations(source client.Object) map[string]string {
+	annotations := merged(source.GetAnnotations(), nil)
+	delete(annotations, lastApplied)
+	return annotations
+}
+
+// contentDigest is the digest of what is copied of an object, whichever Kyma it is copied for.
+func contentDigest(source client.Object) (string, error) {
+	spec, err := specOf(source)
+	if err != nil {
+		return "", err
+	}
+	labels := merged(source.GetLabels(), nil)
+	delete(labels, shared.LabelManagedBy)
+	encoded, err := json.Marshal([]any{spec, labels, copiedAnnotations(source)})
+	if err != nil {
+		return "", fmt.Errorf("encode %s %s: %w", kindOf(source), nameOf(source), err)
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:16]), nil
+}

@@ -1,0 +1,128 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// CleanupRemote removes what a Kyma under deletion has in its remote cluster, in the order of the contract
+// (section 6): catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
+// Its Manifests must be gone before.
+func (a *Activities) CleanupRemote(ctx context.Context, in Input) (Result, error) {
+	result, err := a.cleanupRemote(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) cleanupRemote(ctx context.Context, in Input) (Result, error) {
+	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	if err != nil {
+		return Result{}, err
+	}
+	switch standing {
+	case claim.Gone:
+		return Result{Outcome: OutcomeGone}, nil
+	case claim.NotOurs, claim.Copy, claim.Skipped, claim.Ours:
+		return Result{Outcome: OutcomeOff}, nil // it is not being deleted, or not by us
+	case claim.Deleting:
+	}
+	if kyma.Status.Remote == nil {
+		// Where the Kyma is synchronized to is recorded before anything is written there.
+		return Result{Outcome: OutcomeClean}, nil
+	}
+	own, _, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return Result{}, err
+	}
+	if len(own) > 0 {
+		return Result{}, fault.New(fault.Transient, ReasonManifestsLeft,
+			"Kyma %s still has %d Manifests, which need the remote cluster to be removed", in.Ref, len(own))
+	}
+	s := desired.SyncOf(kyma, a.settings)
+	r, err := a.connect(ctx, kyma, s)
+	if fault.Of(err).Reason == ReasonOntoItself {
+		return Result{Outcome: OutcomeClean}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if err := a.clean(ctx, kyma, s, r); err != nil {
+		return Result{}, clusters.Classify(err)
+	}
+	return Result{Outcome: OutcomeClean, Cluster: string(r.uid), Writes: r.writes}, nil
+}
+
+func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) error {
+	there, err := readCatalog(ctx, r, s.Namespace)
+	if err != nil {
+		return err
+	}
+	// The catalog goes, but for what was brought for other Kymas that share the namespace.
+	var failed []error
+	for _, object := range diffCatalog(nil, there, desired.SyncedFrom(kyma), r.own).remove {
+		failed = append(failed, r.deleteObject(ctx, object))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	if err := r.deleteRemoteKyma(ctx, kyma, s); err != nil {
+		return err
+	}
+	return a.deleteDefinitions(ctx, r)
+}
+
+// deleteDefinitions deletes the definitions that we brought, unless the cluster is the control plane itself
+// or any object of ours is left in it, whoever made it.
+func (a *Activities) deleteDefinitions(ctx context.Context, r *remote) error {
+	if r.own {
+		return nil
+	}
+	brought, err := listMetadata(ctx, r, definitionKind(), client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma})
+	if err != nil {
+		return err
+	}
+	var due []*metav1.PartialObjectMetadata
+	for i := range brought {
+		if brought[i].Annotations[annotationDefinitionCreated] == shared.ValueTrue && a.isOurDefinition(brought[i].Name) {
+			due = append(due, &brought[i])
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	for _, kind := range []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest} {
+		left, err := listMetadata(ctx, r, ourKind(kind), client.Limit(1))
+		if err != nil && !kindMissing(err) {
+			return fmt.Errorf("see whether any %s is left: %w", kind, err)
+		}
+		if len(left) > 0 {
+			return nil
+		}
+	}
+	for _, definition := range due {
+		if err := r.deleteObject(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Activities) isOurDefinition(name string) bool {
+	for _, d := range a.definitions {
+		if d.crd.Name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons of faults of this package.
+const (
+	// ReasonOntoItself: the remote Kyma would be the Kyma itself.
+	ReasonOntoItself = "SyncOntoItself"
+	// ReasonRemoteKymaClaimed: the remote Kyma belongs to another Kyma, or is an original.
+	ReasonRemoteKymaClaimed = "RemoteKymaClaimed"
+	// ReasonRemoteKymaInvalid: what the remote Kyma asks for cannot be accepted.
+	ReasonRemoteKymaInvalid = "RemoteKymaInvalid"
+	// ReasonRemoteKymaDeleting: the remote Kyma is being deleted and held by finalizers.
+	ReasonRemoteKymaDeleting = "RemoteKymaDeleting"
+	// ReasonDefinition: a CustomResourceDefinition could not be brought.
+	ReasonDefinition = "DefinitionNotSynced"
+	// ReasonCatalog: objects of the catalog could not be brought.
+	ReasonCatalog = "CatalogNotSynced"
+	// ReasonManifestsLeft: the remote cluster is cleaned up only after all Manifests are gone.
+	ReasonManifestsLeft = "ManifestsLeft"
+)
+
+// remote is the remote cluster of a Kyma, as one activity sees it.
+type remote struct {
+	client.Client
+	// uid identifies the cluster: the UID of its namespace kube-system.
+	uid types.UID
+	// own is true when the cluster is the control plane itself.
+	own bool
+	// writes counts the requests that changed something.
+	writes int
+}
+
+// connect gives access to the Kyma's cluster and finds out which one it is.
+func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
+	r, err := a.reach(ctx, kyma, s)
+	if err != nil {
+		return nil, err
+	}
+	if r.uid, err = clusterUID(ctx, r.Client); err != nil {
+		return nil, clusters.Classify(fmt.Errorf("identify the cluster of Kyma %s: %w", nameOf(kyma), err))
+	}
+	control, err := a.identity.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.own = r.uid == control
+	if r.own && s.Name == kyma.Name && s.Namespace == kyma.Namespace {
+		return nil, fault.New(fault.Rejected, ReasonOntoItself,
+			"Kyma %s cannot be synchronized onto itself: its access leads to the control plane's own cluster, "+
+				"so spec.sync.namespace must be another namespace", nameOf(kyma))
+	}
+	return r, nil
+}
+
+// reach gives access without asking which cluster it is.
+func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
+	if s.Strategy == v1beta2.SyncStrategyLocalClient {
+		return &remote{Client: a.controlPlane}, nil
+	}
+	cluster, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &remote{Client: cluster.Client}, nil
+}
+
+// identity is the UID of the control plane's own cluster, read once.
+type identity struct {
+	reader client.Reader
+	known  atomic.Pointer[types.UID]
+}
+
+func newIdentity(reader client.Reader) *identity { return &identity{reader: reader} }
+
+func (i *identity) get(ctx context.Context) (types.UID, error) {
+	if known := i.known.Load(); known != nil {
+		return *known, nil
+	}
+	uid, err := clusterUID(ctx, i.reader)
+	if err != nil {
+		return "", fmt.Errorf("identify the control plane: %w", err)
+	}
+	i.known.Store(&uid)
+	return uid, nil
+}
+
+func clusterUID(ctx context.Context, reader client.Reader) (types.UID, error) {
+	namespace := metadataOf(namespaceKind())
+	if err := reader.Get(ctx, types.NamespacedName{Name: shared.NamespaceKubeSystem}, namespace); err != nil {
+		return "", err
+	}
+	if namespace.UID == "" {
+		return "", fmt.Errorf("namespace %s has no uid", shared.NamespaceKubeSystem)
+	}
+	return namespace.UID, nil
+}
+
+// remoteOwner is the field owner of what is written into a remote cluster beside the catalog.
+func remoteOwner() client.FieldOwner { return client.FieldOwner(shared.FieldManagerRemoteKyma) }
+
+func metadataOf(gvk groupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(gvk)
+	return object
+}
+
+func nameOf(object client.Object) string { return object.GetNamespace() + "/" + object.GetName() }

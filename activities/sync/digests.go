@@ -1,0 +1,48 @@
+package sync
+
+import (
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// catalogDigests is how many digests are kept: more than a catalog has objects.
+const catalogDigests = 4096
+
+// digests keeps the digest of each version of each catalog object, so that it is encoded once and not once
+// per Kyma and sweep.
+type digests struct {
+	known *lru.Cache[objectVersion, string]
+}
+
+type objectVersion struct {
+	uid             types.UID
+	resourceVersion string
+}
+
+func newDigests() (*digests, error) {
+	known, err := lru.New[objectVersion, string](catalogDigests)
+	if err != nil {
+		return nil, fmt.Errorf("sync: cache of digests: %w", err)
+	}
+	return &digests{known: known}, nil
+}
+
+func (d *digests) of(object client.Object) (string, error) {
+	version := objectVersion{object.GetUID(), object.GetResourceVersion()}
+	if version.uid != "" {
+		if digest, ok := d.known.Get(version); ok {
+			return digest, nil
+		}
+	}
+	digest, err := contentDigest(object)
+	if err != nil {
+		return "", err
+	}
+	if version.uid != "" {
+		d.known.Add(version, digest)
+	}
+	return digest, nil
+}

@@ -1,0 +1,104 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// recordPlace writes where the Kyma is synchronized to, before anything is written there: name, namespace
+// and generation are fixed by the first synchronization.
+func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) error {
+	recorded := v1beta2.RemoteStatus{}
+	if kyma.Status.Remote != nil {
+		recorded = *kyma.Status.Remote.DeepCopy()
+	}
+	if kyma.Status.Remote != nil && recorded.Cluster == string(r.uid) {
+		return nil
+	}
+	recorded.Name, recorded.Namespace, recorded.Generation = s.Name, s.Namespace, s.Generation
+	recorded.Cluster = string(r.uid)
+	return a.record(ctx, kyma, recorded)
+}
+
+// takeIn accepts what the remote Kyma asks for: it is in the control plane's status before anybody acts on
+// it. What cannot be accepted leaves the last accepted in force, and is returned as invalid.
+func (a *Activities) takeIn(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, copied *v1beta2.Kyma) (
+	changed bool, invalid fault.Fault, err error,
+) {
+	if !copied.DeletionTimestamp.IsZero() {
+		// It comes back, with what was last accepted, as soon as it is gone. What it says until then is no
+		// wish any more.
+		if !desired.TakenIn(kyma) {
+			return false, invalid, fault.New(fault.Transient, ReasonRemoteKymaDeleting,
+				"remote Kyma %s is being deleted", nameOf(copied))
+		}
+		return false, invalid, nil
+	}
+	if problem := desired.CheckRemote(copied.Spec.Channel, copied.Spec.Modules); problem != "" {
+		return false, invalidRemote(copied, problem), a.noteRefused(ctx, kyma, copied)
+	}
+	before := kyma.Status.Remote
+	accepted := *before.DeepCopy()
+	accepted.UID = string(copied.UID)
+	accepted.ObservedGeneration = copied.Generation
+	accepted.Channel = copied.Spec.EffectiveChannel()
+	accepted.Modules = copied.Spec.Modules
+	if equality.Semantic.DeepEqual(*before, accepted) {
+		return false, invalid, nil
+	}
+	changed = before.UID == "" || before.Channel != accepted.Channel ||
+		!equality.Semantic.DeepEqual(before.Modules, accepted.Modules)
+	err = a.record(ctx, kyma, accepted)
+	if apierrors.IsInvalid(err) {
+		// The definition in the remote cluster is laxer than ours.
+		return false, invalidRemote(copied, "its modules are not valid: "+err.Error()), a.noteRefused(ctx, kyma, copied)
+	}
+	return changed, invalid, err
+}
+
+// noteRefused notes which generation of the remote Kyma was refused, so that the sweep does not take it for
+// a new edit each time. What was last accepted stays.
+func (a *Activities) noteRefused(ctx context.Context, kyma, copied *v1beta2.Kyma) error {
+	if !desired.TakenIn(kyma) || kyma.Status.Remote.ObservedGeneration == copied.Generation {
+		return nil
+	}
+	accepted := *kyma.Status.Remote.DeepCopy()
+	accepted.ObservedGeneration = copied.Generation
+	return a.record(ctx, kyma, accepted)
+}
+
+func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
+	return fault.Fault{
+		Kind: fault.Rejected, Reason: ReasonRemoteKymaInvalid,
+		Message: fmt.Sprintf("remote Kyma %s cannot be accepted: %s", nameOf(copied), problem),
+	}
+}
+
+// record writes what is known of the remote Kyma into the status, at the resource version that was read.
+func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, remote v1beta2.RemoteStatus) error {
+	before := kyma.DeepCopy()
+	kyma.Status.Remote = &remote
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+		kyma.Status.Remote = before.Status.Remote
+		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", nameOf(kyma), err)
+	}
+	return nil
+}
+
+// keyOf reads a mark `<namespace>/<name>`.
+func keyOf(mark string) (types.NamespacedName, bool) {
+	namespace, name, ok := strings.Cut(mark, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
+}

@@ -1,0 +1,202 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// restoredLabels are the labels of a remote Kyma that are restored when changed (contract, section 5).
+func restoredLabels(kyma *v1beta2.Kyma) map[string]string {
+	labels := map[string]string{
+		shared.LabelWatchedBy: shared.WatchedByKyma,
+		shared.LabelManagedBy: shared.ManagedByKyma,
+	}
+	for _, key := range []string{shared.LabelRuntimeID, shared.LabelGlobalAccountID, shared.LabelSubAccountID} {
+		if value := kyma.Labels[key]; value != "" {
+			labels[key] = value
+		}
+	}
+	return labels
+}
+
+// remoteMarks are the annotations of a remote Kyma that are ours.
+func remoteMarks(kyma *v1beta2.Kyma) map[string]string {
+	return map[string]string{desired.AnnotationSyncedFrom: desired.SyncedFrom(kyma)}
+}
+
+// newRemoteKyma is the remote Kyma as it is created: with what was last accepted from it, where it was there
+// before; else from the control plane's spec, with the modules only where they are to be copied.
+func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
+	created := &v1beta2.Kyma{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.Name, Namespace: s.Namespace,
+			Labels: restoredLabels(kyma), Annotations: remoteMarks(kyma),
+		},
+		Spec: v1beta2.KymaSpec{
+			Channel:                kyma.Spec.EffectiveChannel(),
+			SkipMaintenanceWindows: kyma.Spec.SkipMaintenanceWindows,
+		},
+	}
+	switch {
+	case desired.TakenIn(kyma):
+		created.Spec.Channel = kyma.Status.Remote.Channel
+		created.Spec.Modules = kyma.Status.Remote.Modules
+	case s.CopyModules:
+		created.Spec.Modules = kyma.Spec.Modules
+	}
+	return created
+}
+
+// ensureRemoteKyma reads the remote Kyma, or creates it. What it finds that belongs to another Kyma is left
+// alone and refused. With fresh definitions the Kyma cannot be there yet.
+func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, fresh bool) (*v1beta2.Kyma, error) {
+	if fresh {
+		created, err := r.createKyma(ctx, kyma, s)
+		if !apierrors.IsAlreadyExists(err) {
+			return created, err
+		}
+	}
+	found := &v1beta2.Kyma{}
+	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
+	if apierrors.IsNotFound(err) && !kindMissing(err) {
+		return r.createKyma(ctx, kyma, s)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	if err := a.checkClaim(ctx, kyma, found, r); err != nil {
+		return nil, err
+	}
+	if !found.DeletionTimestamp.IsZero() {
+		return found, nil
+	}
+	if !hasLabels(found.Labels, restoredLabels(kyma)) || !hasLabels(found.Annotations, remoteMarks(kyma)) {
+		if err := r.label(ctx, found, restoredLabels(kyma), remoteMarks(kyma)); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// servedWithin is how long a definition that was just created may take until it is served.
+const servedWithin = 10 * time.Second
+
+func (r *remote) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*v1beta2.Kyma, error) {
+	created := newRemoteKyma(kyma, s)
+	err := untilServed(ctx, func() error { return r.Create(ctx, created, remoteOwner()) })
+	switch {
+	case err == nil:
+		r.writes++
+		return created, nil
+	case apierrors.IsInvalid(err):
+		return nil, fault.New(fault.Rejected, ReasonRemoteKymaInvalid, "create remote Kyma %s: %w", nameOf(created), err)
+	default:
+		return nil, fmt.Errorf("create remote Kyma %s: %w", nameOf(created), err)
+	}
+}
+
+// untilServed repeats a request while the cluster says that it does not serve the kind.
+func untilServed(ctx context.Context, request func() error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, servedWithin, true, func(context.Context) (bool, error) {
+		last = request()
+		return !kindMissing(last), nil
+	})
+	if err != nil && last == nil {
+		return err
+	}
+	return last
+}
+
+// checkClaim makes sure that a remote Kyma that is there is this Kyma's to work with. One without a mark is
+// taken over, for it may be of the time before marks, or made by the cluster's owner in advance; but in the
+// control plane's own cluster one without a mark is an original.
+func (a *Activities) checkClaim(ctx context.Context, kyma, found *v1beta2.Kyma, r *remote) error {
+	mark, marked := found.Annotations[desired.AnnotationSyncedFrom]
+	if mark == desired.SyncedFrom(kyma) {
+		return nil
+	}
+	if !marked {
+		if r.own {
+			return fault.New(fault.Rejected, ReasonRemoteKymaClaimed,
+				"Kyma %s exists in the control plane itself, and is not a copy of %s", nameOf(found), nameOf(kyma))
+		}
+		return nil
+	}
+	other, ok := keyOf(mark)
+	if !ok {
+		return nil // not written by us
+	}
+	err := a.controlPlane.Get(ctx, other, metadataOf(ourKind(shared.KindKyma)))
+	if apierrors.IsNotFound(err) {
+		return nil // its Kyma is gone; the cluster got a new one
+	}
+	if err != nil {
+		return fmt.Errorf("read Kyma %s, to which remote Kyma %s belongs: %w", other, nameOf(found), err)
+	}
+	return fault.New(fault.Rejected, ReasonRemoteKymaClaimed,
+		"remote Kyma %s belongs to Kyma %s: two Kymas cannot share it", nameOf(found), other)
+}
+
+// deleteRemoteKyma deletes the remote Kyma if it is this Kyma's. It says what holds it.
+func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) error {
+	found := metadataOf(ourKind(shared.KindKyma))
+	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
+	if apierrors.IsNotFound(err) || kindMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	mark, marked := found.Annotations[desired.AnnotationSyncedFrom]
+	ours := mark == desired.SyncedFrom(kyma) ||
+		!marked && !r.own && kyma.Status.Remote != nil && kyma.Status.Remote.UID == string(found.UID)
+	if !ours {
+		return nil
+	}
+	if found.DeletionTimestamp.IsZero() {
+		uid := found.UID
+		err := r.Delete(ctx, found, client.Preconditions{UID: &uid})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete remote Kyma %s: %w", nameOf(found), err)
+		}
+		r.writes++
+	}
+	return r.releaseRemoteKyma(ctx, found)
+}
+
+// releaseRemoteKyma takes our own finalizer off a remote Kyma, which earlier generations wrote there.
+func (r *remote) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) error {
+	var others []string
+	for _, finalizer := range found.Finalizers {
+		if finalizer != shared.FinalizerKyma {
+			others = append(others, finalizer)
+		}
+	}
+	if len(others) < len(found.Finalizers) {
+		before := found.DeepCopy()
+		found.Finalizers = others
+		err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remoteOwner())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("release remote Kyma %s: %w", nameOf(found), err)
+		}
+		r.writes++
+	}
+	if len(others) > 0 {
+		return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s: %s", nameOf(found),
+			shared.OtherFinalizersPresent(others))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package sync
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// SyncRemote makes the remote cluster of a Kyma as wanted, and takes in what its owner asks for: namespace,
+// definitions, the remote Kyma, the module catalog. A steady synchronization writes nothing.
+func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
+	result, err := a.syncRemote(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
+	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	if err != nil {
+		return Result{}, err
+	}
+	switch standing {
+	case claim.Gone:
+		return Result{Outcome: OutcomeGone}, nil
+	case claim.Deleting:
+		return Result{Outcome: OutcomeDeleting}, nil
+	case claim.NotOurs, claim.Copy, claim.Skipped:
+		return Result{Outcome: OutcomeOff}, nil
+	case claim.Ours:
+	}
+	s := desired.SyncOf(kyma, a.settings)
+	if !s.Enabled {
+		return Result{Outcome: OutcomeOff}, nil
+	}
+	if err := claim.Kyma(ctx, a.controlPlane, a.settings, kyma); err != nil {
+		return Result{}, err
+	}
+	r, err := a.connect(ctx, kyma, s)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := a.synchronize(ctx, kyma, s, r)
+	if err != nil {
+		return Result{}, clusters.Classify(err)
+	}
+	return result, nil
+}
+
+func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) (Result, error) {
+	result := Result{Outcome: OutcomeSynced, Cluster: string(r.uid), CatalogOff: !s.Catalog}
+	first := kyma.Status.Remote == nil
+	if err := a.recordPlace(ctx, kyma, s, r); err != nil {
+		return Result{}, err
+	}
+	if err := a.ensureNamespace(ctx, r, s.Namespace, first); err != nil {
+		return Result{}, err
+	}
+	fresh, err := a.ensureDefinitions(ctx, r)
+	if result.Definitions, err = part(err, ReasonDefinition); err != nil {
+		return Result{}, err
+	}
+	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh)
+	if err != nil {
+		if !result.Definitions.IsZero() && kindMissing(err) {
+			// The remote Kyma cannot be there without its definition: that is what has to be mended.
+			return Result{}, &fault.Error{Kind: result.Definitions.Kind, Reason: result.Definitions.Reason,
+				Message: result.Definitions.Message, Cause: err}
+		}
+		return Result{}, err
+	}
+	if result.AcceptedChange, result.Invalid, err = a.takeIn(ctx, kyma, s, r, copied); err != nil {
+		return Result{}, err
+	}
+	if s.Catalog {
+		err := a.ensureCatalog(ctx, kyma, s, r)
+		if result.Catalog, err = part(err, ReasonCatalog); err != nil {
+			return Result{}, err
+		}
+	}
+	result.Writes = r.writes
+	return result, nil
+}
+
+// part turns the failure of a part into a fault beside the result, so that the rest goes on. A cluster that
+// does not answer, and an activity that is to stop, are no failures of a part.
+func part(err error, reason string) (fault.Fault, error) {
+	if err == nil {
+		return fault.Fault{}, nil
+	}
+	err = clusters.Classify(err)
+	f := fault.Of(err)
+	if f.Kind == fault.Unreachable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return fault.Fault{}, err
+	}
+	if f.Reason == "Error" {
+		f.Reason = reason
+	}
+	return f, nil
+}

@@ -1,0 +1,91 @@
+// Package testfleet gives tests access to the local fleet that `make test` has brought up. The fleet says
+// where it is by environment variables (see test/fleet/README.md).
+package testfleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/kyma-project/lifecycle-manager/worker"
+)
+
+// required is set by `make test`: then a missing fleet is a failure.
+const required = "LM_TEST_REQUIRE_FLEET"
+
+// Require returns the value of the fleet's variable. Without a fleet the test is skipped, unless one is
+// required, as in `make test`.
+func Require(t testing.TB, variable string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		if os.Getenv(required) != "" {
+			t.Fatalf("%s is not set, but a fleet is required", variable)
+		}
+		t.Skipf("needs the local fleet (%s is not set): run it with `make test`", variable)
+	}
+	return value
+}
+
+// Root is the root of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	require.True(t, ok)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// Binary is the path of a program that `make build` has made.
+func Binary(t testing.TB, name string) string {
+	t.Helper()
+	path := filepath.Join(Root(t), "bin", name)
+	_, err := os.Stat(path)
+	require.NoError(t, err, "run `make build` first")
+	return path
+}
+
+// TemporalNamespace registers a namespace of Temporal of its own for a test, with the search attributes of our
+// workflows, and returns its name and a client for it.
+func TemporalNamespace(t testing.TB, name string) (string, client.Client) {
+	t.Helper()
+	address := Require(t, "TEMPORAL_ADDRESS")
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	namespace := fmt.Sprintf("%s-%d", strings.ToLower(name), time.Now().UnixNano())
+
+	namespaces, err := client.NewNamespaceClient(client.Options{HostPort: address})
+	require.NoError(t, err)
+	defer namespaces.Close()
+	require.NoError(t, namespaces.Register(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: namespace, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	}))
+
+	temporal, err := client.Dial(client.Options{HostPort: address, Namespace: namespace, Logger: quiet{}})
+	require.NoError(t, err)
+	t.Cleanup(temporal.Close)
+	// The server's frontend sees a new namespace only after a refresh of its cache.
+	require.EventuallyWithT(t, func(c *assertT) {
+		require.NoError(c, worker.EnsureSearchAttributes(ctx, temporal, namespace))
+		_, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, Query: "KymaName = 'none'"})
+		require.NoError(c, err)
+	}, time.Minute, 200*time.Millisecond)
+	return namespace, temporal
+}
+
+// quiet keeps the SDK's logs out of the tests' output.
+type quiet struct{}
+
+func (quiet) Debug(string, ...any) {}
+func (quiet) Info(string, ...any)  {}
+func (quiet) Warn(string, ...any)  {}
+func (quiet) Error(string, ...any) {}

@@ -1,0 +1,199 @@
+package workflows
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+var kymaRef = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "kyma-uid"}
+var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: "manifest-uid"}
+
+// world is a scripted truth behind fake activities: what the steps of a workflow find when they look.
+type world struct {
+	calls []string
+
+	sync     func(n int) (syncing.Result, error)
+	resolve  func(n int) (resolve.Result, error)
+	report   func(n int, in status.ReportInput) (status.ReportResult, error)
+	delete   func(n int) (resolve.DeleteResult, error)
+	cleanup  func(n int) (syncing.Result, error)
+	release  func(n int) (status.ReportResult, error)
+	apply    func(ctx context.Context, n int) (install.ApplyResult, error)
+	wait     func(n int, in install.WaitInput) (install.Observed, error)
+	defaults func(n int) (install.Observed, error)
+	write    func(n int, in install.ReportInput) (install.ReportResult, error)
+	remove   func(n int) (install.RemoveResult, error)
+	waitGone func(n int) (install.RemoveResult, error)
+
+	counts map[string]int
+}
+
+func (w *world) called(name string) int {
+	w.calls = append(w.calls, name)
+	w.counts[name]++
+	return w.counts[name]
+}
+
+func synced() (syncing.Result, error) {
+	return syncing.Result{Outcome: syncing.OutcomeSynced, Cluster: "cluster-uid"}, nil
+}
+
+func resolved() (resolve.Result, error) {
+	return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "inputs-1"}, nil
+}
+
+func reported(state shared.State) (status.ReportResult, error) {
+	return status.ReportResult{Outcome: status.OutcomeReported, State: state, Channel: "regular", Message: string(state)}, nil
+}
+
+// quietWorld is a fleet in which everything is as wanted.
+func quietWorld() *world {
+	return &world{
+		counts:  map[string]int{},
+		sync:    func(int) (syncing.Result, error) { return synced() },
+		resolve: func(int) (resolve.Result, error) { return resolved() },
+		report:  func(int, status.ReportInput) (status.ReportResult, error) { return reported(shared.StateReady) },
+		delete: func(int) (resolve.DeleteResult, error) {
+			return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}, nil
+		},
+		cleanup: func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeClean}, nil },
+		release: func(int) (status.ReportResult, error) {
+			return status.ReportResult{Outcome: status.OutcomeReleased}, nil
+		},
+		apply: func(context.Context, int) (install.ApplyResult, error) {
+			return install.ApplyResult{
+				Outcome: install.OutcomeApplied, InputsDigest: "m-1", Module: "sample", Version: "1.0.0", Kyma: "demo",
+				Observed: install.Observed{State: shared.StateProcessing},
+			}, nil
+		},
+		wait: func(int, install.WaitInput) (install.Observed, error) {
+			return install.Observed{State: shared.StateReady}, nil
+		},
+		defaults: func(int) (install.Observed, error) {
+			return install.Observed{State: shared.StateProcessing, Message: "made"}, nil
+		},
+		write: func(int, install.ReportInput) (install.ReportResult, error) {
+			return install.ReportResult{Outcome: install.OutcomeApplied, Changed: true}, nil
+		},
+		remove: func(int) (install.RemoveResult, error) {
+			return install.RemoveResult{Outcome: install.OutcomeRemoved}, nil
+		},
+		waitGone: func(int) (install.RemoveResult, error) {
+			return install.RemoveResult{Outcome: install.OutcomeWaiting}, nil
+		},
+	}
+}
+
+// environment is Temporal's test environment, with time skipping, around a world.
+func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(20 * time.Second)
+	env.RegisterWorkflowWithOptions(KymaWorkflow, workflow.RegisterOptions{Name: kick.KymaWorkflow})
+	env.RegisterWorkflowWithOptions(ManifestWorkflow, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
+	register := func(name string, fn any) {
+		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	}
+	register("SyncRemote", func(context.Context, syncing.Input) (syncing.Result, error) {
+		res, err := w.sync(w.called("sync"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ResolveKyma", func(context.Context, resolve.Input) (resolve.Result, error) {
+		res, err := w.resolve(w.called("resolve"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ReportKyma", func(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
+		res, err := w.report(w.called("report"), in)
+		return res, fault.ToTemporal(err)
+	})
+	register("DeleteManifests", func(context.Context, resolve.Input) (resolve.DeleteResult, error) {
+		res, err := w.delete(w.called("delete"))
+		return res, fault.ToTemporal(err)
+	})
+	register("CleanupRemote", func(context.Context, syncing.Input) (syncing.Result, error) {
+		res, err := w.cleanup(w.called("cleanup"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ReleaseKyma", func(context.Context, status.ReportInput) (status.ReportResult, error) {
+		res, err := w.release(w.called("release"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ApplyManifest", func(ctx context.Context, _ install.ApplyInput) (install.ApplyResult, error) {
+		res, err := w.apply(ctx, w.called("apply"))
+		return res, fault.ToTemporal(err)
+	})
+	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.Observed, error) {
+		res, err := w.wait(w.called("wait"), in)
+		return res, fault.ToTemporal(err)
+	})
+	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (install.Observed, error) {
+		res, err := w.defaults(w.called("default CR"))
+		return res, fault.ToTemporal(err)
+	})
+	register("ReportManifest", func(_ context.Context, in install.ReportInput) (install.ReportResult, error) {
+		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
+		return res, fault.ToTemporal(err)
+	})
+	register("RemoveManifest", func(context.Context, install.RemoveInput) (install.RemoveResult, error) {
+		res, err := w.remove(w.called("remove"))
+		return res, fault.ToTemporal(err)
+	})
+	register("WaitRemoval", func(context.Context, install.RemoveInput) (install.RemoveResult, error) {
+		res, err := w.waitGone(w.called("wait for removal"))
+		return res, fault.ToTemporal(err)
+	})
+	return env
+}
+
+// kickAt sends a kick at a moment of the workflow's time.
+func kickAt(env *testsuite.TestWorkflowEnvironment, at time.Duration, k kick.Kick) {
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, k) }, at)
+}
+
+// viewOf asks the workflow what it is doing.
+func viewOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) View {
+	t.Helper()
+	value, err := env.QueryWorkflow(kick.QueryStatus)
+	require.NoError(t, err)
+	var view View
+	require.NoError(t, value.Get(&view))
+	return view
+}
+
+// endKyma lets the Kyma be gone from a moment on, so that the workflow ends and the test can look at it.
+func endKyma(env *testsuite.TestWorkflowEnvironment, w *world, at time.Duration) {
+	env.RegisterDelayedCallback(func() {
+		w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is gone", Urgent: true})
+	}, at)
+}
+
+// updateAnswer receives the answer of an update.
+type updateAnswer struct {
+	result ReconcileResult
+	err    error
+}
+
+func (a *updateAnswer) Accept()          {}
+func (a *updateAnswer) Reject(err error) { a.err = err }
+func (a *updateAnswer) Complete(result any, err error) {
+	a.err = err
+	if r, ok := result.(ReconcileResult); ok {
+		a.result = r
+	}
+}

@@ -1,0 +1,314 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(n int, in install.WaitInput) (install.Observed, error) {
+		if n == 1 {
+			require.EqualValues(t, "Processing", in.Reported.State)
+			return install.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
+		}
+		require.Equal(t, "made", in.Reported.Message, "the wait compares with what was last reported")
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	var last install.ReportInput
+	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+		last = in
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply", "wait", "default CR", "wait", "write Ready"}, w.calls)
+	require.Equal(t, install.ReportInput{
+		Ref: manifestRef, Observed: install.Observed{State: shared.StateReady}, InputsDigest: "m-1", Settled: true,
+	}, last)
+}
+
+func TestWaitingForAModuleIsBenign(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+		if n < 100 {
+			return install.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: 10 * time.Second}
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.counts["apply"])
+	require.Equal(t, 1, w.counts["write Ready"])
+}
+
+func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
+	w := quietWorld()
+	started := time.Time{}
+	env := environment(t, w)
+	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+		if started.IsZero() {
+			started = env.Now()
+		}
+		if env.Now().Sub(started) < 3*waitDeadline {
+			return install.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: time.Minute}
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Zero(t, w.counts["write Error"], "a deadline is no error")
+	require.Equal(t, 1, w.counts["write Ready"])
+}
+
+func TestAChangeWhileTheModuleIsFollowedLeadsToANewLook(t *testing.T) {
+	w := quietWorld()
+	changed := false
+	env := environment(t, w)
+	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+		if !changed {
+			return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	env.RegisterDelayedCallback(func() {
+		changed = true
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
+	}, 5*time.Minute)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 2, w.counts["apply"])
+}
+
+func TestAKickDuringTheLastStepMeansOneMoreLook(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+		if n == 1 {
+			env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
+		}
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 2, w.counts["apply"])
+}
+
+func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{}, fault.New(fault.Rejected, "DigestMismatch", "the layer is not what its digest says")
+	}
+	var last install.ReportInput
+	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+		last = in
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply", "write Error"}, w.calls)
+	require.True(t, last.Settled)
+	require.Equal(t, "DigestMismatch", last.Observed.Reason)
+}
+
+func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		if n <= 5 {
+			return install.ApplyResult{}, errors.New("registry answers 503")
+		}
+		return quietWorld().apply(context.Background(), n)
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.counts["write Error"])
+	require.Equal(t, 1, w.counts["write Ready"])
+}
+
+func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		res, err := quietWorld().apply(context.Background(), n)
+		if n == 1 {
+			res.Outcome = install.OutcomeIncomplete
+			res.Observed = install.Observed{State: shared.StateError, Reason: "ObjectsFailed", Message: "1 of 3 objects failed"}
+		}
+		return res, err
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
+}
+
+func TestAManifestIsRemovedStepByStep(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+	}
+	w.remove = func(n int) (install.RemoveResult, error) {
+		if n < 3 {
+			return install.RemoveResult{
+				Outcome:  install.OutcomeWaiting,
+				Observed: install.Observed{State: shared.StateDeleting, Message: shared.MessageWaitingForModuleCRsDeletion},
+			}, nil
+		}
+		return install.RemoveResult{Outcome: install.OutcomeRemoved}, nil
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{
+		"apply", "remove", "write Deleting", "wait for removal", "remove", "wait for removal", "remove",
+	}, w.calls, "an unchanged message is reported once")
+}
+
+func TestADeletionInterruptsARunningInstallation(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	cancelled := false
+	w.apply = func(ctx context.Context, _ int) (install.ApplyResult, error) {
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
+		select {
+		case <-ctx.Done():
+			cancelled = true
+			return install.ApplyResult{}, ctx.Err()
+		case <-time.After(10 * time.Second):
+			return install.ApplyResult{}, errors.New("was not cancelled")
+		}
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply", "remove"}, w.calls)
+	_ = cancelled
+}
+
+// Deletion at every stage: whatever the run was doing, the next thing it does is to remove.
+func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
+	deletion := kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true}
+	stages := map[string]func(w *world, kicked func()){
+		"after the installation": func(w *world, kicked func()) {
+			apply := w.apply
+			w.apply = func(ctx context.Context, n int) (install.ApplyResult, error) {
+				res, err := apply(ctx, n)
+				kicked()
+				return res, err
+			}
+		},
+		"while waiting for the module": func(w *world, kicked func()) {
+			w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+				if n == 3 {
+					kicked()
+				}
+				return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+			}
+		},
+		"while the default custom resource is made": func(w *world, kicked func()) {
+			w.wait = func(int, install.WaitInput) (install.Observed, error) {
+				return install.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
+			}
+			w.defaults = func(int) (install.Observed, error) {
+				kicked()
+				return install.Observed{State: shared.StateProcessing}, nil
+			}
+		},
+		"while Ready is reported": func(w *world, kicked func()) {
+			w.write = func(int, install.ReportInput) (install.ReportResult, error) {
+				kicked()
+				return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+			}
+		},
+		"while a failure is rested from": func(w *world, kicked func()) {
+			w.apply = func(context.Context, int) (install.ApplyResult, error) {
+				return install.ApplyResult{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+			}
+			w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+				if n == 1 {
+					kicked()
+				}
+				return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+			}
+		},
+	}
+	for name, stage := range stages {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			once := false
+			stage(w, func() {
+				if !once {
+					once = true
+					env.SignalWorkflow(kick.Signal, deletion)
+				}
+			})
+			env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, "remove", w.calls[len(w.calls)-1], "calls: %v", w.calls)
+			require.Equal(t, 1, w.counts["remove"])
+		})
+	}
+}
+
+func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
+	w := quietWorld()
+	w.remove = func(int) (install.RemoveResult, error) {
+		return install.RemoveResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env := environment(t, w)
+	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+		if n == 1 {
+			env.SignalWorkflow(kick.Signal, kick.Kick{Deleting: true, Urgent: true})
+			return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Second}
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, "write Ready", w.calls[len(w.calls)-1])
+}
+
+func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{Outcome: install.OutcomeGone}, nil
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply"}, w.calls)
+}
+
+func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+	}
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 10*time.Minute)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var next ManifestInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+
+	second := quietWorld()
+	env = environment(t, second)
+	env.ExecuteWorkflow(ManifestWorkflow, next)
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"wait", "write Ready"}, second.calls, "the next run goes on where the first stopped")
+}

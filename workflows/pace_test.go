@@ -1,0 +1,94 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func pendingOf(kicks ...kick.Kick) Pending {
+	var p Pending
+	for _, k := range kicks {
+		p.Add(k)
+	}
+	return p
+}
+
+func TestKicksAreActedOnAtTheRightTime(t *testing.T) {
+	later := noon.Add(time.Minute)
+	muchLater := noon.Add(time.Hour)
+	cases := map[string]struct {
+		pace    Pace
+		pending Pending
+		due     time.Time
+		any     bool
+	}{
+		"without a kick nothing is due":                       {pace: Pace{}, pending: Pending{}},
+		"the first kick is due at once":                       {pace: Pace{}, pending: pendingOf(kick.Kick{Reason: "a"}), due: noon, any: true},
+		"a kick during the wait is due when the wait ends":    {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{}), due: noon.Add(time.Second), any: true},
+		"a kick after the wait is due at once":                {pace: Pace{Wait: time.Second, Until: noon.Add(-time.Second)}, pending: pendingOf(kick.Kick{}), due: noon, any: true},
+		"an urgent kick passes the wait":                      {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, any: true},
+		"a roll-out kick waits for its turn":                  {pending: pendingOf(kick.Kick{NotBefore: &later}), due: later, any: true},
+		"the earliest turn of several counts":                 {pending: pendingOf(kick.Kick{NotBefore: &muchLater}, kick.Kick{NotBefore: &later}), due: later, any: true},
+		"an ordinary kick overtakes a roll-out":               {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{}), due: noon, any: true},
+		"an ordinary kick stays ahead of a later roll-out":    {pending: pendingOf(kick.Kick{}, kick.Kick{NotBefore: &later}), due: noon, any: true},
+		"a kick about the Kyma itself overtakes a roll-out":   {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{Urgent: true}), due: noon, any: true},
+		"a roll-out whose turn has passed waits for the pace": {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{NotBefore: &noon}), due: noon.Add(time.Second), any: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			due, any := tc.pace.Due(noon, tc.pending)
+			require.Equal(t, tc.any, any)
+			require.Equal(t, tc.due, due)
+		})
+	}
+}
+
+func TestTheWaitDoublesWhileKicksKeepComingAndStartsOverAfterAQuietTime(t *testing.T) {
+	now, pace := noon, Pace{}
+	var waits []time.Duration
+	for range 8 {
+		pace = pace.Looked(now, now)
+		waits = append(waits, pace.Wait)
+		now = pace.Until // the next kick is pending already when the wait ends
+	}
+	require.Equal(t, []time.Duration{1e9, 2e9, 4e9, 8e9, 16e9, 30e9, 30e9, 30e9}, waits)
+
+	quiet := pace.Until.Add(time.Minute)
+	require.Equal(t, time.Second, pace.Looked(quiet, quiet).Wait)
+}
+
+func TestPendingKicksKeepWhatALookNeeds(t *testing.T) {
+	p := pendingOf(
+		kick.Kick{Reason: "first", Kind: "Manifest", Name: "m", ResourceVersion: "1"},
+		kick.Kick{Reason: "second", Kind: "Manifest", Name: "m", ResourceVersion: "2"},
+	)
+	require.Equal(t, 2, p.Count)
+	require.Equal(t, "second", p.Reason)
+	require.True(t, p.OnlyManifests)
+	require.Equal(t, []SeenVersion{{Kind: "Manifest", Name: "m", ResourceVersion: "2"}}, p.Seen)
+
+	p.Add(kick.Kick{Reason: "third", Kind: "ModuleTemplate", Namespace: "n", Name: "t", ResourceVersion: "3"})
+	require.False(t, p.OnlyManifests, "a kick about anything else needs a whole look")
+	require.Len(t, p.Seen, 2)
+
+	p.Add(kick.Kick{Kind: "Manifest", Name: "m"})
+	require.False(t, p.OnlyManifests, "what needed a whole look still needs it")
+}
+
+func TestAManifestThatIsGoneNeedsAWholeLook(t *testing.T) {
+	require.False(t, pendingOf(kick.Kick{Kind: "Manifest", Name: "m", Urgent: true}).OnlyManifests)
+}
+
+func TestWhatIsCarriedOfSeenVersionsIsBounded(t *testing.T) {
+	var p Pending
+	for i := range 10 * maxSeen {
+		p.Add(kick.Kick{Kind: "ModuleTemplate", Name: "t" + time.Duration(i).String(), ResourceVersion: "1"})
+	}
+	require.Len(t, p.Seen, maxSeen)
+}

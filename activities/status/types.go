@@ -34,6 +34,8 @@ type ReportInput struct {
 	// Definitions and Catalog are faults of those parts of a synchronization that otherwise succeeded.
 	Definitions fault.Fault `json:"definitions,omitzero"`
 	Catalog     fault.Fault `json:"catalog,omitzero"`
+	// Invalid is the fault of an edit in the remote Kyma that was not accepted (sync.Result.Invalid).
+	Invalid fault.Fault `json:"invalid,omitzero"`
 	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
 	Synced     bool `json:"synced,omitempty"`
 	CatalogOff bool `json:"catalogOff,omitempty"`

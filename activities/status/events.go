@@ -1,0 +1,102 @@
+package status
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons of Events on a Kyma.
+const (
+	EventReady         = "KymaReady"
+	EventWarning       = "KymaWarning"
+	EventError         = "KymaError"
+	EventDeleting      = "KymaDeleting"
+	EventModuleReady   = "ModuleReady"
+	EventModuleWarning = "ModuleWarning"
+	EventModuleError   = "ModuleError"
+	EventModuleRemoved = "ModuleRemoved"
+)
+
+// event is something that people would want to be told.
+type event struct {
+	eventType, reason, message string
+}
+
+// transitions lists what changed from one status to the next in a way that people would want to be told of.
+// What stays as it is was told before.
+func transitions(before, after v1beta2.KymaStatus) []event {
+	var events []event
+	was := map[string]v1beta2.ModuleStatus{}
+	for _, module := range before.Modules {
+		was[module.Name] = module
+	}
+	for _, module := range after.Modules {
+		old, known := was[module.Name]
+		delete(was, module.Name)
+		if known && old.State == module.State && old.Message == module.Message {
+			continue
+		}
+		if e, worth := moduleEvent(old, module); worth {
+			events = append(events, e)
+		}
+	}
+	for _, module := range before.Modules {
+		if _, gone := was[module.Name]; gone && module.Manifest != nil {
+			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name)})
+		}
+	}
+	return append(events, kymaEvents(before, after)...)
+}
+
+func moduleEvent(old, module v1beta2.ModuleStatus) (event, bool) {
+	switch module.State {
+	case shared.StateReady:
+		if old.State == shared.StateReady && old.Version == module.Version {
+			return event{}, false
+		}
+		return event{corev1.EventTypeNormal, EventModuleReady, fmt.Sprintf("module %s is ready in version %s", module.Name, module.Version)}, true
+	case shared.StateWarning:
+		return event{corev1.EventTypeWarning, EventModuleWarning, fmt.Sprintf("module %s: %s", module.Name, module.Message)}, true
+	case shared.StateError:
+		return event{corev1.EventTypeWarning, EventModuleError, fmt.Sprintf("module %s: %s", module.Name, module.Message)}, true
+	default:
+		return event{}, false
+	}
+}
+
+func kymaEvents(before, after v1beta2.KymaStatus) []event {
+	message := ""
+	if after.LastOperation != nil {
+		message = after.LastOperation.Operation
+	}
+	sameMessage := before.LastOperation != nil && before.LastOperation.Operation == message
+	if before.State == after.State && (after.State != shared.StateError || sameMessage) {
+		return nil
+	}
+	switch after.State {
+	case shared.StateReady:
+		return []event{{corev1.EventTypeNormal, EventReady, message}}
+	case shared.StateWarning:
+		return []event{{corev1.EventTypeWarning, EventWarning, message}}
+	case shared.StateError:
+		return []event{{corev1.EventTypeWarning, EventError, message}}
+	case shared.StateDeleting:
+		return []event{{corev1.EventTypeNormal, EventDeleting, message}}
+	default:
+		return nil
+	}
+}
+
+// tell records Events. They are for people and may get lost.
+func (a *Activities) tell(kyma *v1beta2.Kyma, events []event) {
+	if a.events == nil {
+		return
+	}
+	for _, e := range events {
+		a.events.Event(kyma, e.eventType, e.reason, e.message)
+	}
+}

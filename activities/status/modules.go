@@ -1,0 +1,172 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// moduleStatuses says how each module is: those that are wanted, and those that are still to go. Mandatory
+// modules are not shown.
+func moduleStatuses(kyma *v1beta2.Kyma, view resolve.View, manifests []v1beta2.Manifest) []v1beta2.ModuleStatus {
+	var rows []v1beta2.ModuleStatus
+	shown := map[string]bool{}
+	for i := range view.Modules {
+		plan := &view.Modules[i]
+		if plan.Existing != nil {
+			shown[plan.Existing.Name] = true
+		}
+		rows = append(rows, wantedModule(kyma, plan))
+	}
+	leaving := map[string]bool{}
+	for _, manifest := range view.Left {
+		leaving[manifest.Name] = true
+	}
+	for i := range manifests {
+		manifest := &manifests[i]
+		if manifest.IsMandatory() || shown[manifest.Name] {
+			continue
+		}
+		rows = append(rows, otherModule(kyma, manifest, leaving[manifest.Name]))
+	}
+	return onePerName(rows)
+}
+
+// wantedModule is the row of a module entry.
+func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleStatus {
+	row := v1beta2.ModuleStatus{
+		Name: plan.Name, FQDN: plan.Component, OCMComponentName: plan.Component,
+		Channel: plan.Channel, Version: plan.Version, Template: plan.Template,
+	}
+	if plan.Existing != nil {
+		fillFromManifest(&row, plan.Existing)
+	}
+	switch {
+	case plan.Refusal != nil:
+		refused(&row, kyma, plan)
+	case plan.Action == resolve.ActionWait:
+		row.State = shared.StateDeleting
+		row.Message = "waits until its earlier installation is removed"
+	case plan.Existing == nil && !plan.Module.IsManaged():
+		row.State = shared.StateUnmanaged
+	case plan.Existing == nil:
+		row.State = shared.StateProcessing
+	}
+	if row.State == shared.StateReady && plan.Action == resolve.ActionUpdate {
+		// What is installed is ready, but it is not what is wanted.
+		row.State = shared.StateProcessing
+	}
+	return row
+}
+
+// refused shows a module that does not get what it asks for. What is installed of it stays managed, and is
+// what the row shows; a graver state of it is not covered up.
+func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.ModulePlan) {
+	if installed := plan.Existing; installed != nil {
+		row.Version = installed.Spec.Version
+		row.Channel = installed.Labels[shared.LabelChannel]
+		row.FQDN, row.OCMComponentName = installed.ComponentName(), installed.ComponentName()
+		row.Template = previous(kyma, plan.Name).Template
+	}
+	if weight(plan.Refusal.State) >= weight(row.State) || row.State == shared.StateUnknown {
+		row.State = plan.Refusal.State
+	}
+	row.Message = plan.Refusal.Message
+}
+
+// otherModule is the row of a Manifest that no entry has: one that is leaving, or one about which nothing
+// can be said while what is wanted is not completely known.
+func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, leaving bool) v1beta2.ModuleStatus {
+	row := v1beta2.ModuleStatus{
+		Name: moduleName(kyma, manifest), FQDN: manifest.ComponentName(), OCMComponentName: manifest.ComponentName(),
+		Channel: manifest.Labels[shared.LabelChannel], Version: manifest.Spec.Version,
+	}
+	row.Template = previous(kyma, row.Name).Template
+	fillFromManifest(&row, manifest)
+	switch {
+	case leaving && manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero():
+		row.Message = fmt.Sprintf("is not removed, for its Manifest has the label %s", shared.LabelSkipReconciliation)
+	case leaving:
+		row.State = shared.StateDeleting
+	}
+	return row
+}
+
+// fillFromManifest shows what a Manifest says of its module. A state that belongs to an earlier generation
+// says nothing of the present one, unless it is bad.
+func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
+	row.Manifest = &v1beta2.TrackedObject{
+		APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest,
+		Metadata: v1beta2.TrackedMeta{Name: manifest.Name, Namespace: manifest.Namespace, Generation: manifest.Generation},
+	}
+	row.Resource = resourceRef(manifest)
+	row.State = manifest.Status.State
+	if !row.State.IsKnown() || row.State == shared.StateUnknown {
+		row.State = shared.StateProcessing
+	}
+	stale := manifest.Status.ObservedGeneration < manifest.Generation && !manifest.IsSkipReconciliation()
+	switch {
+	case !manifest.DeletionTimestamp.IsZero():
+		if row.State != shared.StateError && row.State != shared.StateWarning {
+			row.State = shared.StateDeleting
+		}
+	case manifest.IsUnmanaged():
+		row.State = shared.StateUnmanaged
+	case stale && row.State == shared.StateReady:
+		row.State = shared.StateProcessing
+	}
+	if operation := manifest.Status.LastOperation; operation != nil && row.State != shared.StateReady && row.State != shared.StateUnmanaged {
+		row.Message = operation.Operation
+	}
+}
+
+// resourceRef refers to the module's default custom resource.
+func resourceRef(manifest *v1beta2.Manifest) *v1beta2.TrackedObject {
+	if record := manifest.Status.DefaultCR; record != nil {
+		return &v1beta2.TrackedObject{APIVersion: record.APIVersion, Kind: record.Kind,
+			Metadata: v1beta2.TrackedMeta{Name: record.Name, Namespace: record.Namespace}}
+	}
+	object, err := manifest.Spec.DefaultCR()
+	if err != nil || object == nil {
+		return nil // what is wrong with it is said where it is used
+	}
+	return &v1beta2.TrackedObject{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
+		Metadata: v1beta2.TrackedMeta{Name: object.GetName(), Namespace: object.GetNamespace()}}
+}
+
+// moduleName is the name under which a Manifest's module was shown, or was listed.
+func moduleName(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) string {
+	for _, module := range kyma.Status.Modules {
+		if module.Manifest != nil && module.Manifest.Metadata.Name == manifest.Name {
+			return module.Name
+		}
+	}
+	for _, name := range []string{manifest.Annotations[desired.AnnotationModuleEntry], manifest.ModuleName()} {
+		if name != "" {
+			return name
+		}
+	}
+	return manifest.Name
+}
+
+// previous is the row that the status has for a module so far; empty where there is none.
+func previous(kyma *v1beta2.Kyma, name string) v1beta2.ModuleStatus {
+	for _, module := range kyma.Status.Modules {
+		if module.Name == name {
+			return *module.DeepCopy()
+		}
+	}
+	return v1beta2.ModuleStatus{}
+}
+
+// onePerName orders rows by name. A module that has two Manifests, one of them leaving, is shown by the one
+// that it is to have.
+func onePerName(rows []v1beta2.ModuleStatus) []v1beta2.ModuleStatus {
+	slices.SortStableFunc(rows, func(a, b v1beta2.ModuleStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(rows, func(a, b v1beta2.ModuleStatus) bool { return a.Name == b.Name })
+}

@@ -1,0 +1,201 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// observation is all that a status is made from.
+type observation struct {
+	kyma      *v1beta2.Kyma
+	manifests []v1beta2.Manifest
+	view      resolve.View
+	in        ReportInput
+	now       time.Time
+}
+
+// next is the status that a Kyma is to have. It is the one that it has, when nothing changed: times move only
+// with what they are times of.
+func next(o observation) v1beta2.KymaStatus {
+	status := *o.kyma.Status.DeepCopy()
+	deleting := !o.kyma.DeletionTimestamp.IsZero()
+
+	status.Modules = moduleStatuses(o.kyma, o.view, o.manifests)
+	status.ModulesReady = modulesReady(status.Modules)
+	setConditions(&status, o, deleting)
+	status.State = state(status, o.worst(), deleting)
+	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, operation(status, o, deleting), seconds(o.now))
+	if status.State == shared.StateReady || status.State == shared.StateWarning {
+		status.ActiveChannel = o.view.Wanted.Channel
+	}
+	switch {
+	case deleting:
+	case o.in.InputsDigest != "":
+		status.InputsDigest = o.in.InputsDigest
+		if o.in.InputsDigest == o.view.InputsDigest {
+			status.ObservedGeneration = o.kyma.Generation
+		}
+	case o.in.Parked:
+		status.InputsDigest = o.view.InputsDigest
+		status.ObservedGeneration = o.kyma.Generation
+	}
+	setReachable(&status, o)
+	return status
+}
+
+// worst is the fault that the whole Kyma suffers from, the one that people should mend first.
+func (o observation) worst() fault.Fault {
+	for _, f := range []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog} {
+		if !f.IsZero() {
+			return f
+		}
+	}
+	return fault.Fault{}
+}
+
+func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.State {
+	var modules []shared.State
+	for _, module := range status.Modules {
+		modules = append(modules, module.State)
+	}
+	if !worst.IsZero() {
+		modules = append(modules, shared.StateError)
+	}
+	var conditions []metav1.ConditionStatus
+	for _, condition := range status.Conditions {
+		conditions = append(conditions, condition.Status)
+	}
+	return Aggregate(deleting, modules, conditions)
+}
+
+// setConditions sets the conditions that apply to this Kyma and takes away those that do not. Times move only
+// on a transition. Those of a Kyma under deletion stay, but for that of its modules.
+func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
+	modulesReady := o.view.Wanted.Complete && o.in.Resolve.IsZero()
+	for _, module := range status.Modules {
+		modulesReady = modulesReady && weight(module.State) == 0
+	}
+	set := func(condition shared.ConditionType, isTrue bool) {
+		value := metav1.ConditionFalse
+		if isTrue {
+			value = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: string(condition), Status: value, Reason: shared.ReasonReady,
+			Message:            shared.ConditionMessage(condition, isTrue),
+			ObservedGeneration: o.kyma.Generation, LastTransitionTime: seconds(o.now),
+		})
+	}
+	set(shared.ConditionModules, modulesReady && !deleting)
+	if deleting {
+		return
+	}
+	synced := o.in.Sync.IsZero() && desired.TakenIn(o.kyma)
+	if o.view.Sync.Enabled {
+		set(shared.ConditionCRDsSync, synced && o.in.Definitions.IsZero())
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionCRDsSync))
+	}
+	if o.view.Sync.Enabled && o.view.Sync.Catalog {
+		set(shared.ConditionModuleCatalog, synced && o.in.Catalog.IsZero())
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionModuleCatalog))
+	}
+}
+
+// operation says what was last done or waited for, or the error (contract, section 3).
+func operation(status v1beta2.KymaStatus, o observation, deleting bool) string {
+	if deleting {
+		return removal(status, o)
+	}
+	switch status.State {
+	case shared.StateReady:
+		return shared.OperationKymaReady
+	case shared.StateError:
+		if worst := o.worst(); !worst.IsZero() {
+			return worst.Message
+		}
+		return moduleMessage(status.Modules, shared.StateError)
+	case shared.StateWarning:
+		return moduleMessage(status.Modules, shared.StateWarning)
+	default:
+		if !o.view.Wanted.Complete || o.kyma.Status.State == shared.StateUnknown && len(o.manifests) == 0 {
+			return shared.OperationStartedProcessing
+		}
+		return shared.OperationWaitingForModules
+	}
+}
+
+// removal names what a deletion waits for.
+func removal(status v1beta2.KymaStatus, o observation) string {
+	if worst := o.worst(); !worst.IsZero() {
+		return worst.Message
+	}
+	if len(o.manifests) == 0 && o.in.Waiting != "" {
+		return o.in.Waiting
+	}
+	var names []string
+	for _, module := range status.Modules {
+		names = append(names, module.Name)
+	}
+	if len(names) == 0 {
+		return shared.OperationWaitingForRemoval
+	}
+	return shared.OperationWaitingForRemoval + ": " + strings.Join(names, ", ")
+}
+
+func moduleMessage(modules []v1beta2.ModuleStatus, state shared.State) string {
+	for _, module := range modules {
+		if module.State == state {
+			if module.Message == "" {
+				return fmt.Sprintf("module %s is in state %s", module.Name, state)
+			}
+			return fmt.Sprintf("module %s: %s", module.Name, module.Message)
+		}
+	}
+	return string(state)
+}
+
+// setReachable notes since when the remote cluster does not answer, and why.
+func setReachable(status *v1beta2.KymaStatus, o observation) {
+	remote := status.Remote
+	if remote == nil || !o.view.Sync.Enabled {
+		return
+	}
+	switch {
+	case o.in.Sync.Kind == fault.Unreachable:
+		if remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
+			since := seconds(o.now)
+			remote.Since = &since
+		}
+		reachable := false
+		remote.Reachable, remote.Reason = &reachable, o.in.Sync.Reason
+	case o.in.Sync.IsZero() && (o.in.Synced || o.in.Push):
+		reachable := true
+		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
+	}
+}
+
+// modulesReady counts the modules that are ready, for people: "3/4".
+func modulesReady(modules []v1beta2.ModuleStatus) string {
+	ready := 0
+	for _, module := range modules {
+		if module.State == shared.StateReady {
+			ready++
+		}
+	}
+	return fmt.Sprintf("%d/%d", ready, len(modules))
+}
+
+// seconds is a time as it survives being written: without fractions.
+func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

@@ -1,0 +1,207 @@
+package status
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ReportKyma aggregates the states of a Kyma's modules from the truth and writes the one status, and its
+// remote copy, where they are not already so.
+func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
+	result, err := a.report(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, error) {
+	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	switch standing {
+	case claim.Gone, claim.NotOurs, claim.Copy:
+		return ReportResult{Outcome: OutcomeGone}, nil
+	case claim.Skipped:
+		result := summary(kyma)
+		result.Message = fmt.Sprintf("left alone, for it has the label %s", shared.LabelSkipReconciliation)
+		return result, nil
+	case claim.Ours, claim.Deleting:
+	}
+	o := observation{kyma: kyma, in: in, now: a.now()}
+	own, foreign, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	o.manifests = own
+	if standing == claim.Deleting {
+		o.view = leaving(kyma, a.settings, own)
+	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, nil); err != nil {
+		return ReportResult{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
+	}
+	before := kyma.DeepCopy()
+	kyma.Status = next(o)
+	if err := a.write(ctx, before, kyma); err != nil {
+		return ReportResult{}, err
+	}
+	result := summary(kyma)
+	result.Deleting = standing == claim.Deleting
+	result.NeedsLook = standing == claim.Ours && needsLook(kyma, o.view)
+	if in.Push {
+		result.Push = a.push(ctx, kyma, o.view.Sync)
+	}
+	return result, nil
+}
+
+// leaving is the view of a Kyma under deletion: nothing is wanted any more.
+func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
+	view := resolve.View{Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true}}
+	for i := range manifests {
+		view.Left = append(view.Left, &manifests[i])
+	}
+	return view
+}
+
+// write writes the status if it is not so already, at the resource version that was read, and then tells
+// people of the transitions.
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma) error {
+	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
+		return nil
+	}
+	wanted := kyma.Status
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil {
+		return fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+	}
+	a.tell(kyma, transitions(before.Status, wanted))
+	return nil
+}
+
+// needsLook tells whether another look is due: the inputs moved on since the last completed one, or a
+// Manifest is missing or left over. Nothing can be said while the remote side was never taken in.
+func needsLook(kyma *v1beta2.Kyma, view resolve.View) bool {
+	if !view.Wanted.Complete {
+		return false
+	}
+	if view.InputsDigest != kyma.Status.InputsDigest {
+		return true
+	}
+	for _, plan := range view.Modules {
+		if plan.Action == resolve.ActionCreate || plan.Action == resolve.ActionRemove {
+			return true
+		}
+	}
+	for _, manifest := range view.Left {
+		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
+			return true
+		}
+	}
+	return false
+}
+
+func summary(kyma *v1beta2.Kyma) ReportResult {
+	result := ReportResult{Outcome: OutcomeReported, State: kyma.Status.State, Channel: kyma.Status.ActiveChannel}
+	if result.Channel == "" {
+		result.Channel = kyma.Spec.EffectiveChannel()
+	}
+	if operation := kyma.Status.LastOperation; operation != nil {
+		result.Message = operation.Operation
+	}
+	for _, module := range kyma.Status.Modules {
+		result.Modules = append(result.Modules, Module{
+			Name: module.Name, Version: module.Version, State: module.State, Message: module.Message,
+		})
+	}
+	return result
+}
+
+// push writes the remote copy of the status where it differs. A remote Kyma that is gone, or is not the one
+// that was taken in, is left to the next synchronization.
+func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) fault.Fault {
+	remote := kyma.Status.Remote
+	if !desired.TakenIn(kyma) || !s.Enabled {
+		return fault.Fault{}
+	}
+	there := a.controlPlane
+	if s.Strategy != v1beta2.SyncStrategyLocalClient {
+		cluster, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+		if err != nil {
+			return fault.Of(err)
+		}
+		there = cluster.Client
+	}
+	return fault.Of(clusters.Classify(pushStatus(ctx, there, kyma, types.NamespacedName{Namespace: remote.Namespace, Name: remote.Name})))
+}
+
+func pushStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
+	found := &v1beta2.Kyma{}
+	err := there.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != kyma.Status.Remote.UID {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read remote Kyma %s: %w", key, err)
+	}
+	wanted := desired.RemoteStatus(kyma)
+	if equality.Semantic.DeepEqual(found.Status, wanted) {
+		return nil
+	}
+	found.Status = wanted
+	if err := there.Status().Update(ctx, found, client.FieldOwner(shared.FieldManagerRemoteKyma)); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("write the status of remote Kyma %s: %w", key, err)
+	}
+	return nil
+}
+
+// ReleaseKyma takes the finalizer off a Kyma under deletion, if no Manifest of it is left.
+func (a *Activities) ReleaseKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
+	result, err := a.release(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) release(ctx context.Context, in ReportInput) (ReportResult, error) {
+	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	switch standing {
+	case claim.Gone, claim.NotOurs, claim.Copy:
+		return ReportResult{Outcome: OutcomeGone}, nil
+	case claim.Ours, claim.Skipped:
+		return summary(kyma), nil // it is not being deleted
+	case claim.Deleting:
+	}
+	own, _, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	result := summary(kyma)
+	result.Deleting = true
+	if len(own) > 0 {
+		result.Outcome = OutcomeBlocked
+		return result, nil
+	}
+	before := kyma.DeepCopy()
+	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerKyma) {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return ReportResult{}, fmt.Errorf("release Kyma %s: %w", in.Ref, err)
+		}
+	}
+	result.Outcome = OutcomeReleased
+	return result, nil
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
+)
+
+func newCreateCommand() *cobra.Command {
+	var flags requestFlags
+	var archive string
+	command := &cobra.Command{
+		Use:   "create [FOLDER or FILE] --archive NEW-FOLDER",
+		Short: "Write a module into an archive, without a registry",
+		Long: `Check a module and write it as an OCM component version into a common transport
+archive in a new folder, and ModuleTemplate and ModuleReleaseMeta to standard
+output. The descriptor names no registry; the server finds the component by its
+flag --oci-registry-host. "ocm transfer ctf" takes such an archive.`,
+		Example: "  module create ./sample --archive ./sample-1.0.0.ctf --channel fast > sample.yaml",
+		Args:    oneArgument,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if err := flags.checkOutput(); err != nil {
+				return err
+			}
+			result, err := ship.Create(flags.request(modulePath(arguments)), archive)
+			if err := flags.printResult(command, result, err); err != nil {
+				return err
+			}
+			command.PrintErrf("wrote %s into %s\n", result.Version, archive)
+			return nil
+		},
+	}
+	flags.register(command)
+	command.Flags().StringVar(&archive, "archive", "", "folder for the archive; must not exist")
+	must(command.MarkFlagRequired("archive"))
+	return command
+}
+
+// must is for flags that are marked in the function that defines them.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/template"
+)
+
+// requestFlags are the flags that create and push have in common.
+type requestFlags struct {
+	channels    []string
+	descriptor  string
+	kubeVersion string
+	output      string
+}
+
+func (f *requestFlags) register(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringSliceVar(&f.channels, "channel", nil, "channel that gets this version, or NAME=VERSION for one that has another; may be repeated, adds to the configuration")
+	flags.StringVar(&f.descriptor, "descriptor", string(ship.DescriptorEmbedded), "embedded: the ModuleTemplate holds the component descriptor; none: it is fetched from the registry")
+	flags.StringVar(&f.kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes that charts are rendered for")
+	flags.StringVarP(&f.output, "output", "o", string(template.FormatYAML), "format of the printed resources: yaml or json")
+}
+
+func (f *requestFlags) request(path string) ship.Request {
+	return ship.Request{
+		Path: path, Channels: f.channels,
+		Descriptor: ship.DescriptorForm(f.descriptor), KubeVersion: f.kubeVersion,
+	}
+}
+
+// checkOutput finds a wrong format before anything is written.
+func (f *requestFlags) checkOutput() error {
+	switch template.Format(f.output) {
+	case template.FormatYAML, template.FormatJSON:
+		return nil
+	}
+	return template.ErrFormat
+}
+
+// printResult writes findings to the error stream and the resources to standard output.
+func (f *requestFlags) printResult(command *cobra.Command, result ship.Result, err error) error {
+	for _, finding := range result.Report.Findings {
+		command.PrintErrln(finding)
+	}
+	if err != nil {
+		return err
+	}
+	return template.Print(command.OutOrStdout(), template.Format(f.output), result.Template, result.Release)
+}

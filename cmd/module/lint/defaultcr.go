@@ -1,0 +1,58 @@
+package lint
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
+)
+
+// checkDefaultCR returns the default custom resource as JSON, without a status.
+func checkDefaultCR(objects []object, module Module, report *Report) []byte {
+	if module.Content.DefaultCR == nil {
+		return nil
+	}
+	file := module.Content.DefaultCR.Path
+	parsed := parseDocuments(file, module.Content.DefaultCR.Data, report)
+	if len(parsed) != 1 {
+		report.fail(file, "", "has %d objects; a module has one default custom resource", len(parsed))
+		return nil
+	}
+	resource := parsed[0]
+	if resource.GetAPIVersion() == "" || resource.GetKind() == "" {
+		report.fail(file, resource.where(), "has no apiVersion or no kind")
+		return nil
+	}
+	if resource.GetName() == "" {
+		report.warn(file, resource.where(), "has no name: it gets the name of the Manifest, which differs from Kyma to Kyma")
+	}
+	if _, found := resource.Object["status"]; found {
+		report.warn(file, resource.where(), "has a status, which is dropped: the module's operator writes it")
+		unstructured.RemoveNestedField(resource.Object, "status")
+	}
+	checkDefinition(objects, resource, module.Config, report)
+	data, err := resource.MarshalJSON()
+	if err != nil {
+		report.fail(file, resource.where(), "cannot be written as JSON: %v", err)
+		return nil
+	}
+	return data
+}
+
+// checkDefinition compares the default custom resource with the definition of
+// its kind, which must come with the module.
+func checkDefinition(objects []object, resource object, module config.Module, report *Report) {
+	kind := resource.GroupVersionKind()
+	found, ok := definitionsIn(objects)[kind.GroupKind()]
+	switch {
+	case !ok:
+		report.fail(resource.file, resource.where(), "the module has no CustomResourceDefinition for %s", kind.GroupKind())
+	case !found.served[kind.Version]:
+		report.fail(resource.file, resource.where(), "the module's CustomResourceDefinition for %s does not serve version %s", kind.GroupKind(), kind.Version)
+	case found.namespaced && module.ClusterScoped:
+		report.fail(module.File(), "clusterScoped", "%s is namespaced by its CustomResourceDefinition", kind.GroupKind())
+	case !found.namespaced && !module.ClusterScoped:
+		report.fail(module.File(), "clusterScoped", "must be true: %s is cluster scoped by its CustomResourceDefinition", kind.GroupKind())
+	case !found.namespaced && resource.GetNamespace() != "":
+		report.fail(resource.file, resource.where(), "is cluster scoped and cannot be in a namespace")
+	}
+}

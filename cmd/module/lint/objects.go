@@ -1,0 +1,152 @@
+package lint
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
+)
+
+// maxObjectSize is what an object may have as JSON: etcd takes requests of at
+// most 1.5 MiB, and managed fields and status must find room beside it.
+const maxObjectSize = 1 << 20
+
+// remoteNamespace is where a namespaced object without a namespace is put by
+// default (contract, section 5).
+const remoteNamespace = "kyma-system"
+
+// identity is what an object may be there once by.
+type identity struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+// checkObjects checks each object and whether they go together.
+func checkObjects(objects []object, module config.Module, report *Report) {
+	definitions := definitionsIn(objects)
+	first := map[identity]object{}
+	for _, item := range objects {
+		if !checkIdentity(item, report) {
+			continue
+		}
+		if item.size > maxObjectSize {
+			report.fail(item.file, item.where(), "has %d bytes; an API server stores at most about %d", item.size, maxObjectSize)
+		}
+		namespaced, known := scope(item, definitions)
+		checkScope(item, namespaced, known, report)
+
+		key := identity{item.GroupVersionKind().GroupKind(), item.GetNamespace(), item.GetName()}
+		switch {
+		case known && !namespaced:
+			key.namespace = ""
+		case key.namespace == "":
+			key.namespace = remoteNamespace
+		}
+		if other, twice := first[key]; twice {
+			report.fail(item.file, item.where(), "is there twice; first in %s, document %d", other.file, other.document)
+			continue
+		}
+		first[key] = item
+	}
+	if len(objects) == 0 {
+		report.fail(module.File(), "", "the module has no objects")
+	}
+}
+
+// checkIdentity reports whether the object is one that can be applied.
+func checkIdentity(item object, report *Report) bool {
+	switch {
+	case item.GetAPIVersion() == "" || item.GetKind() == "":
+		report.fail(item.file, item.where(), "has no apiVersion or no kind")
+	case strings.HasPrefix(item.GetAPIVersion(), "kustomize.config.k8s.io/"):
+		report.fail(item.file, item.where(), "%v", layers.ErrKustomize)
+	case item.IsList():
+		report.fail(item.file, item.where(), "is a list; ship its items as documents of their own")
+	case item.GetGenerateName() != "":
+		report.fail(item.file, item.where(), "has generateName; an object that is kept up to date needs a name")
+	case item.GetName() == "":
+		report.fail(item.file, item.where(), "has no metadata.name")
+	default:
+		return true
+	}
+	return false
+}
+
+func checkScope(item object, namespaced, known bool, report *Report) {
+	switch {
+	case !known && item.GetAnnotations()[shared.AnnotationOptional] != shared.ValueTrue:
+		report.warn(item.file, item.where(),
+			"%s is neither built into Kubernetes nor defined by this module: the module waits until the cluster knows it; with the annotation %s: \"true\" the object is left out until then",
+			item.GroupVersionKind().GroupKind(), shared.AnnotationOptional)
+	case known && !namespaced && item.GetNamespace() != "":
+		report.fail(item.file, item.where(), "is cluster scoped and cannot be in a namespace")
+	}
+}
+
+// definition is what a CustomResourceDefinition says of a kind.
+type definition struct {
+	namespaced bool
+	// served versions.
+	served map[string]bool
+}
+
+// definitionsIn collects the kinds that the module itself defines.
+func definitionsIn(objects []object) map[schema.GroupKind]definition {
+	found := map[schema.GroupKind]definition{}
+	for _, item := range objects {
+		if item.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
+			continue
+		}
+		group, _, _ := unstructured.NestedString(item.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(item.Object, "spec", "names", "kind")
+		scope, _, _ := unstructured.NestedString(item.Object, "spec", "scope")
+		versions, _, _ := unstructured.NestedSlice(item.Object, "spec", "versions")
+		entry := definition{namespaced: scope == "Namespaced", served: map[string]bool{}}
+		for _, version := range versions {
+			if fields, ok := version.(map[string]any); ok {
+				name, _, _ := unstructured.NestedString(fields, "name")
+				served, _, _ := unstructured.NestedBool(fields, "served")
+				entry.served[name] = served
+			}
+		}
+		found[schema.GroupKind{Group: group, Kind: kind}] = entry
+	}
+	return found
+}
+
+// scope says whether the object's kind is namespaced, where it is known.
+func scope(item object, definitions map[schema.GroupKind]definition) (namespaced, known bool) {
+	if own, ok := definitions[item.GroupVersionKind().GroupKind()]; ok {
+		return own.namespaced, true
+	}
+	return openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: item.GetAPIVersion(), Kind: item.GetKind()})
+}
+
+// checkManager wants the object that spec.manager names to be in the module.
+func checkManager(objects []object, module config.Module, report *Report) {
+	if module.Manager == nil {
+		return
+	}
+	for _, item := range objects {
+		namespace := item.GetNamespace()
+		wanted := module.Manager.Namespace
+		if namespace == "" {
+			namespace = remoteNamespace
+		}
+		if wanted == "" {
+			wanted = remoteNamespace
+		}
+		if item.GroupVersionKind().GroupKind() == module.Manager.Schema().GroupKind() &&
+			item.GetName() == module.Manager.Name && namespace == wanted {
+			return
+		}
+	}
+	report.fail(module.File(), "manager", "%s %s is not among the module's objects",
+		module.Manager.Schema().GroupKind(), module.Manager.Name)
+}

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -103,4 +104,12 @@ func New(o Options) (*Activities, error) {
 		o.Ours = func(map[string]string) bool { return true }
 	}
 	return &Activities{options: o}, nil
+}
+
+// RegisterIndex makes the index ManifestsByKyma.
+func RegisterIndex(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &v1beta2.Manifest{}, ManifestsByKyma, IndexManifestByKyma); err != nil {
+		return fmt.Errorf("index Manifests: %w", err)
+	}
+	return nil
 }

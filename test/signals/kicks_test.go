@@ -103,8 +103,8 @@ func startWorkers(t *testing.T, temporal client.Client, tr *truth) {
 }
 
 const (
-	entities       = 40
-	kicksPerEntity = 12
+	entities       = 30
+	kicksPerEntity = 8
 )
 
 // kickAtRandom changes and kicks every entity at random instants, each about as far apart as one look takes,
@@ -133,6 +133,7 @@ func kickAtRandom(t *testing.T, tr *truth, kind string, send func(ref kick.Ref, 
 }
 
 func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
+	t.Parallel()
 	_, temporal := testfleet.TemporalNamespace(t, "settling")
 	tr := newTruth()
 	startWorkers(t, temporal, tr)
@@ -143,6 +144,7 @@ func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 }
 
 func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
+	t.Parallel()
 	_, temporal := testfleet.TemporalNamespace(t, "continuing")
 	tr := newTruth()
 	startWorkers(t, temporal, tr)

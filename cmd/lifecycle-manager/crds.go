@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
+)
+
+func newCRDsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "crds",
+		Short: "Print the CustomResourceDefinitions of this build, for kubectl apply --server-side -f -",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return fs.WalkDir(crds.Files, ".", func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				content, err := fs.ReadFile(crds.Files, path)
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "---\n%s\n", content)
+				return err
+			})
+		},
+	}
+}

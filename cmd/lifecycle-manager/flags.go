@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+)
+
+// Roles of a process (flag --role).
+const (
+	roleAll      = "all"
+	roleWatchers = "watchers"
+	roleWorkers  = "workers"
+)
+
+// flags are the flags of `lifecycle-manager run`.
+type flags struct {
+	role, mode, kubeconfig, logLevel string
+
+	metricsAddress, probeAddress, pprofAddress string
+	pprof                                      bool
+
+	leaderElect                               bool
+	leaderElectionNamespace                   string
+	leaseDuration, renewDeadline, retryPeriod time.Duration
+
+	clientQPS, remoteQPS     float32
+	clientBurst, remoteBurst int
+
+	settings         desired.Settings
+	resyncInterval   time.Duration
+	sweepConcurrency int
+	rolloutSpread    time.Duration
+	stopTimeout      time.Duration
+
+	controlPlaneSlots, remoteSlots int
+
+	registryHost, registrySubpath, registrySecret string
+	plainHTTPHosts                                []string
+	cacheDir                                      string
+}
+
+func (f *flags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.role, "role", roleAll, "what this process does: all, watchers or workers")
+	set.StringVar(&f.mode, "mode", string(desired.ModeControlPlane), "where modules go unless a Kyma says otherwise: control-plane (remote clusters) or single-cluster")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG, then in-cluster, then ~/.kube/config")
+	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
+	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 switches them off")
+	set.BoolVar(&f.pprof, "pprof", false, "serve pprof")
+	set.StringVar(&f.pprofAddress, "pprof-bind-address", ":8084", "address of pprof, where it is on")
+
+	set.BoolVar(&f.leaderElect, "leader-elect", false, "watch only while holding the lease; needed with more than one process that watches")
+	set.StringVar(&f.leaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease; default: the pod's")
+	set.DurationVar(&f.leaseDuration, "leader-election-lease-duration", 180*time.Second, "how long others wait before they take over an unrenewed lease")
+	set.DurationVar(&f.renewDeadline, "leader-election-renew-deadline", 120*time.Second, "how long the leader tries to renew before it gives up")
+	set.DurationVar(&f.retryPeriod, "leader-election-retry-period", 3*time.Second, "how often the lease is tried for")
+
+	set.Float32Var(&f.clientQPS, "k8s-client-qps", 300, "requests per second to the control plane")
+	set.IntVar(&f.clientBurst, "k8s-client-burst", 600, "burst of requests to the control plane")
+	set.Float32Var(&f.remoteQPS, "k8s-skr-client-qps", 50, "requests per second to one remote cluster")
+	set.IntVar(&f.remoteBurst, "k8s-skr-client-burst", 100, "burst of requests to one remote cluster")
+
+	set.StringVar(&f.settings.SyncNamespace, "sync-namespace", "kyma-system", "remote namespace of Kymas that do not set spec.sync")
+	set.StringVar(&f.settings.RemoteKymaName, "remote-kyma-name", "default", "name of the remote Kyma where spec.sync is unset")
+	set.StringVar(&f.settings.AccessSecretNamespace, "access-secret-namespace", "", "where access Secrets are looked for when the Kyma's namespace has none")
+	set.StringVar(&f.settings.ManagedBy, "managed-by", "lifecycle-manager", "value of the label managed-by on what this instance works on")
+	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
+	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane in control-plane mode")
+	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
+
+	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
+	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once (of 64)")
+	set.DurationVar(&f.rolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
+	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may go on after a stop; keep it below the pod's termination grace period")
+	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
+	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
+
+	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which component descriptors are fetched that a ModuleTemplate does not embed")
+	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
+	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system)")
+	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
+	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
+}
+
+// check refuses what cannot work, before anything is started.
+func (f *flags) check() error {
+	switch f.role {
+	case roleAll, roleWatchers, roleWorkers:
+	default:
+		return fmt.Errorf("--role must be %s, %s or %s, not %q", roleAll, roleWatchers, roleWorkers, f.role)
+	}
+	switch desired.Mode(f.mode) {
+	case desired.ModeControlPlane, desired.ModeSingleCluster:
+		f.settings.Mode = desired.Mode(f.mode)
+	default:
+		return fmt.Errorf("--mode must be %s or %s, not %q", desired.ModeControlPlane, desired.ModeSingleCluster, f.mode)
+	}
+	if f.resyncInterval < time.Second {
+		return fmt.Errorf("--resync-interval must be at least 1s, not %s", f.resyncInterval)
+	}
+	if f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
+		return fmt.Errorf("--sweep-concurrency must be between 1 and 64, not %d", f.sweepConcurrency)
+	}
+	if f.rolloutSpread < 0 {
+		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.rolloutSpread)
+	}
+	f.settings.DescriptorRepository = f.descriptorRepository()
+	if f.kubeconfig != "" {
+		if _, err := os.Stat(f.kubeconfig); err != nil {
+			return fmt.Errorf("--kubeconfig: %w", err)
+		}
+	}
+	return nil
+}
+
+// descriptorRepository is `<registry>[/<subpath>]`.
+func (f *flags) descriptorRepository() string {
+	if f.registrySubpath == "" {
+		return f.registryHost
+	}
+	return f.registryHost + "/" + f.registrySubpath
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/watchers"
+)
+
+// newScheme knows the core types and our own.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme, v1beta2.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("make the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// restConfig is the configuration for the control plane.
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return ctrl.GetConfig()
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+func newManager(f *flags) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	config, err := restConfig(f.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = f.clientQPS, f.clientBurst
+	cached, err := cacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	stop := f.stopTimeout + 10*time.Second
+	pprofAddress := ""
+	if f.pprof {
+		pprofAddress = f.pprofAddress
+	}
+	return ctrl.NewManager(config, manager.Options{
+		Scheme:                        scheme,
+		Cache:                         cached,
+		Metrics:                       server.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress:        f.probeAddress,
+		PprofBindAddress:              pprofAddress,
+		LeaderElection:                f.leaderElect && f.role != roleWorkers,
+		LeaderElectionID:              "lifecycle-manager." + shared.OperatorGroup,
+		LeaderElectionNamespace:       f.leaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &f.leaseDuration,
+		RenewDeadline:                 &f.renewDeadline,
+		RetryPeriod:                   &f.retryPeriod,
+		GracefulShutdownTimeout:       &stop,
+	})
+}
+
+// cacheOptions keep the caches small: of Secrets only the metadata of those that give access to clusters,
+// of Manifests not the inventory, and of nothing the managed fields.
+func cacheOptions() (cache.Options, error) {
+	isAccess, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("select access Secrets: %w", err)
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			watchers.SecretMetadata(): {Label: labels.NewSelector().Add(*isAccess)},
+			&v1beta2.Manifest{}:       {Transform: withoutInventory},
+		},
+	}, nil
+}
+
+func withoutInventory(obj any) (any, error) {
+	if m, ok := obj.(*v1beta2.Manifest); ok {
+		m.ManagedFields, m.Status.Inventory, m.Status.Synced, m.Spec.Resource = nil, nil, nil, nil
+	}
+	return obj, nil
+}
+
+// registryKeychain reads the registry's credentials once, at start. Nil means anonymous access.
+func registryKeychain(ctx context.Context, f *flags, mgr manager.Manager) (authn.Keychain, error) {
+	if f.registrySecret == "" {
+		return nil, nil
+	}
+	key := types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: f.registrySecret}
+	if namespace, name, found := strings.Cut(f.registrySecret, "/"); found {
+		key = types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	var secret corev1.Secret
+	if err := mgr.GetAPIReader().Get(ctx, key, &secret); err != nil {
+		return nil, fmt.Errorf("read the registry's credentials from Secret %s: %w", key, err)
+	}
+	keychain, err := artifacts.KeychainFromDockerConfig(secret.Data[corev1.DockerConfigJsonKey])
+	if err != nil {
+		return nil, fmt.Errorf("read the registry's credentials from Secret %s: %w", key, err)
+	}
+	return keychain, nil
+}

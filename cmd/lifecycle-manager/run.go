@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/cobra"
+	temporal "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	temporallog "go.temporal.io/sdk/log"
+	"go.uber.org/zap"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/watchers"
+	"github.com/kyma-project/lifecycle-manager/worker"
+)
+
+func newRunCommand() *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run watchers and workers, or one of them",
+		Long: `Run watchers and workers, or one of them (--role).
+
+The connection to Temporal comes from the environment, as for every Temporal SDK: TEMPORAL_ADDRESS,
+TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file named by TEMPORAL_CONFIG_FILE.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return run(cmd.Context(), f)
+		},
+	}
+	f.register(cmd.Flags())
+	return cmd
+}
+
+// connectTimeout bounds the first connection to Temporal.
+const connectTimeout = 30 * time.Second
+
+func run(ctx context.Context, f *flags) error {
+	log, err := newLogger(f.logLevel)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(log)
+	build, err := worker.BuildID()
+	if err != nil {
+		return err
+	}
+	temporalClient, namespace, err := connectTemporal(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer temporalClient.Close()
+	if err := worker.EnsureSearchAttributes(ctx, temporalClient, namespace); err != nil {
+		return err
+	}
+
+	mgr, err := newManager(f)
+	if err != nil {
+		return err
+	}
+	if err := worker.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	keychain, err := registryKeychain(ctx, f, mgr)
+	if err != nil {
+		return err
+	}
+	assembly, err := worker.Assemble(worker.Parts{
+		ControlPlane: mgr.GetConfig(), Scheme: mgr.GetScheme(), Cache: mgr.GetCache(), Temporal: temporalClient,
+		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
+		Registry: metrics.Registry, Version: version,
+		Config: worker.Config{
+			Settings: f.settings, ResyncInterval: f.resyncInterval, SweepConcurrency: f.sweepConcurrency,
+			Limits:    clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst},
+			Artifacts: artifacts.Options{CacheDir: f.cacheDir, PlainHTTPHosts: f.plainHTTPHosts, Keychain: keychain},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := addRoles(mgr, f, temporalClient, assembly, build); err != nil {
+		return err
+	}
+	if err := addProbes(mgr, temporalClient); err != nil {
+		return err
+	}
+	log.Info("starting", "version", version, "build", build, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
+	return mgr.Start(ctx)
+}
+
+// addRoles adds what this process is to do.
+func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly, build string) error {
+	if f.role != roleWorkers {
+		err := watchers.Add(mgr, watchers.Options{
+			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
+			Sweeps:        watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval},
+			RolloutSpread: f.rolloutSpread,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if f.role != roleWatchers {
+		return mgr.Add(worker.New(temporalClient, worker.Options{
+			Activities: a.Activities,
+			Slots:      worker.Slots{ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
+			BuildID:    build, StopTimeout: f.stopTimeout,
+		}))
+	}
+	return nil
+}
+
+// addProbes makes the process healthy while it runs, and ready while its caches are filled and Temporal answers.
+func addProbes(mgr manager.Manager, temporalClient temporal.Client) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("caches", func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return fmt.Errorf("caches are not filled yet")
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("temporal", func(req *http.Request) error {
+		ctx, cancel := context.WithTimeout(req.Context(), 2*time.Second)
+		defer cancel()
+		_, err := temporalClient.CheckHealth(ctx, &temporal.CheckHealthRequest{})
+		return err
+	})
+}
+
+// connectTemporal connects as the environment says and returns the client and its namespace.
+func connectTemporal(ctx context.Context, log logr.Logger) (temporal.Client, string, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return nil, "", fmt.Errorf("read the Temporal configuration from the environment: %w", err)
+	}
+	if options.Namespace == "" {
+		options.Namespace = temporal.DefaultNamespace
+	}
+	options.Logger = temporallog.NewStructuredLogger(slogFrom(log.WithName("temporal")))
+	if options.MetricsHandler, err = worker.MetricsHandler(metrics.Registry); err != nil {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	connected, err := temporal.DialContext(ctx, options)
+	if err != nil {
+		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+	}
+	return connected, options.Namespace, nil
+}
+
+// newLogger logs structured lines at the given level.
+func newLogger(level string) (logr.Logger, error) {
+	parsed, err := zap.ParseAtomicLevel(level)
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("--log-level: %w", err)
+	}
+	config := zap.NewProductionConfig()
+	config.Level = parsed
+	config.DisableStacktrace = true
+	config.EncoderConfig.EncodeTime = isoTime
+	built, err := config.Build()
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("make the logger: %w", err)
+	}
+	return zapr.NewLogger(built), nil
+}

@@ -1,0 +1,152 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	temporal "go.temporal.io/sdk/client"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
+)
+
+// Parts are what the activities are assembled from.
+type Parts struct {
+	// ControlPlane is the configuration for the control plane, with the limits of its flags.
+	ControlPlane *rest.Config
+	Scheme       *runtime.Scheme
+	// Cache serves the catalog, Secret metadata, Kymas and Manifests; see Index.
+	Cache    cache.Cache
+	Temporal temporal.Client
+	Events   record.EventRecorder
+	Registry prometheus.Registerer
+	// Version of this build (semver), noted on what it brings into remote clusters.
+	Version string
+	Config  Config
+}
+
+// Config are the flags of an instance as far as activities depend on them.
+type Config struct {
+	Settings       desired.Settings
+	ResyncInterval time.Duration
+	// SweepConcurrency is the number of shards walked at once.
+	SweepConcurrency int
+	Limits           clusters.Limits
+	Artifacts        artifacts.Options
+}
+
+// Assembly is what Assemble made of the parts.
+type Assembly struct {
+	Activities Activities
+	Clusters   *clusters.Registry
+	Kicks      *kick.Sender
+	Inputs     desired.Inputs
+}
+
+// Index registers the field indexes that watchers and activities read the cache by. Call it before the
+// cache starts.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := desired.RegisterIndexes(ctx, indexer); err != nil {
+		return err
+	}
+	if err := desired.RegisterKymaIndex(ctx, indexer); err != nil {
+		return err
+	}
+	return sweep.RegisterIndex(ctx, indexer)
+}
+
+// Assemble makes the activities and what they share. It makes no request.
+func Assemble(p Parts) (*Assembly, error) {
+	controlPlane, err := client.New(p.ControlPlane, client.Options{Scheme: p.Scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make the control plane client: %w", err)
+	}
+	access, err := clusters.New(clusters.Options{
+		ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits,
+		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("prepare access to clusters: %w", err)
+	}
+	counter, err := NewKicks(p.Registry)
+	if err != nil {
+		return nil, err
+	}
+	a := &Assembly{
+		Clusters: access,
+		Kicks:    kick.NewSender(p.Temporal, counter),
+		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: p.Cache},
+	}
+	store, err := artifacts.New(p.Config.Artifacts)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the artifact store: %w", err)
+	}
+	if err := a.assembleKymaSide(p, controlPlane, store); err != nil {
+		return nil, fmt.Errorf("assemble what works on Kymas: %w", err)
+	}
+	if err := a.assembleManifestSide(p, controlPlane, store); err != nil {
+		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
+	}
+	return a, nil
+}
+
+func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store) error {
+	var err error
+	resolveOptions := resolve.Options{
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
+		Descriptors: store,
+	}
+	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {
+		return err
+	}
+	planner, err := resolve.NewPlanner(resolveOptions)
+	if err != nil {
+		return err
+	}
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	if err != nil {
+		return err
+	}
+	if a.Activities.Sync, err = syncing.New(syncing.Options{
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Clusters: a.Clusters,
+		Definitions: definitions, Version: p.Version,
+	}); err != nil {
+		return err
+	}
+	a.Activities.Status, err = status.New(status.Options{
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Planner: planner, Clusters: a.Clusters, Events: p.Events,
+	})
+	return err
+}
+
+func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store) error {
+	var err error
+	a.Activities.Install, err = install.New(install.Options{
+		ControlPlane: controlPlane, Clusters: a.Clusters, Artifacts: store, Kymas: a.Kicks,
+		RemoteNamespace: p.Config.Settings.SyncNamespace,
+	})
+	if err != nil {
+		return err
+	}
+	a.Activities.Sweep, err = sweep.New(sweep.Options{
+		Interval: p.Config.ResyncInterval, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours,
+		Fleet: p.Cache, Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Install,
+		Kicks: a.Kicks, Open: sweep.NewVisibility(p.Temporal, p.Config.ResyncInterval/4),
+	})
+	return err
+}

@@ -1,23 +1,113 @@
+# Everything that a contributor needs starts here: `make` shows what there is.
 # Needs Go, git and make; everything else is built from source or fetched by Go.
-.DEFAULT_GOAL := help
+
 VERSION ?= 0.0.0-dev
 
+# Tools, by version. They are built once, and kept outside the tree.
+CONTROLLER_GEN_VERSION := v0.23.0
+CRD_REF_DOCS_VERSION   := v0.3.0
+GOLANGCI_LINT_VERSION  := v2.15.0
+
+SHELL         := /bin/bash
+.SHELLFLAGS   := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS     += --no-print-directory
+
+TOOLS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lifecycle-manager/tools
+
+CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)
+CRD_REF_DOCS   := $(TOOLS_DIR)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
+GOLANGCI_LINT  := $(TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+
+# Every Go module of this repository, the product's (.) first.
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.*')))
+
+# Packages to look at, for a quick look at a few: make lint PACKAGES=./api/...
+PACKAGES ?= ./...
+
+# Files that `make generate` writes.
+GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md
+
+##@ Everyday
+
 .PHONY: help
-help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+		/^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## watch modules being installed into a real cluster; ARGS=--exit-when-ready ends by itself, ARGS=-h shows more
+demo: build ## Watch modules being installed into a real cluster; ARGS=--exit-when-ready ends by itself, ARGS=-h shows more
 	@bin/demo $(ARGS)
 
 .PHONY: build
-build: ## build all programs into bin/
+build: ## Build all programs into bin/
 	@go run ./test/build -version $(VERSION)
 
 .PHONY: fleet
-fleet: ## build bin/fleet: real clusters, Temporal and a registry on this machine (test/fleet/README.md)
+fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machine (test/fleet/README.md)
 	@go run ./test/build fleet
 
 .PHONY: screenshot
-screenshot: build ## take docs/assets/temporal-ui.png anew; needs Chromium
+screenshot: build ## Take docs/assets/temporal-ui.png anew; needs Chromium
 	@test/demo/screenshot.sh
+
+.PHONY: test-api
+test-api: ## Test the custom resources: helpers, schemas, rules, columns
+	go test ./api/... ./deploy/crds/...
+	go -C api/schematest test ./...
+
+##@ Checks
+
+.PHONY: vet
+vet: ## Run go vet in every module
+	@for module in $(MODULES); do echo "go vet $$module"; (cd $$module && go vet $(PACKAGES)); done
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint in every module; PACKAGES=./api/... for some of the product's
+	@for module in $(if $(filter ./...,$(PACKAGES)),$(MODULES),.); do \
+		echo "golangci-lint $$module"; \
+		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml $(PACKAGES)); \
+	done
+
+.PHONY: check-generated
+check-generated: ## Fail where generated files are stale (and renew them)
+	@before="$$(sha256sum $(GENERATED))"; \
+	$(MAKE) generate; \
+	after="$$(sha256sum $(GENERATED))"; \
+	if [ "$$before" != "$$after" ]; then \
+		echo "generated files were stale; they are renewed now, so commit them:"; \
+		diff <(echo "$$before") <(echo "$$after") | awk '/^[<>]/ {print "  " $$3}' | sort -u; \
+		exit 1; \
+	fi
+
+##@ Generated files
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs and the API reference
+	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=deploy/crds
+	$(CRD_REF_DOCS) --config api/crd-ref-docs.yaml --source-path api/v1beta2 --renderer markdown \
+		--output-path docs/api-reference.md --log-level ERROR
+
+##@ Tools
+
+.PHONY: tools
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) ## Build the tools, which the other targets do as needed
+
+# Builds a tool into a folder of its own first, so that a build that was broken
+# off leaves nothing that looks like a tool.
+define build-tool
+	@mkdir -p $(TOOLS_DIR)
+	@echo "building $(notdir $@) (once)"
+	@folder=$$(mktemp -d $(TOOLS_DIR)/build-XXXXXX); trap 'rm -rf "$$folder"' EXIT; \
+	GOBIN="$$folder" GOFLAGS= go install $(1); mv "$$folder"/* $@
+endef
+
+$(CONTROLLER_GEN):
+	$(call build-tool,sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION))
+
+$(CRD_REF_DOCS):
+	$(call build-tool,github.com/elastic/crd-ref-docs@$(CRD_REF_DOCS_VERSION))
+
+$(GOLANGCI_LINT):
+	$(call build-tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION))

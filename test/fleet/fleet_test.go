@@ -112,7 +112,7 @@ func TestAFleetFromUpToDown(t *testing.T) {
 		return exec.Command(d.Temporal.Binary, append(args, "--address", d.Temporal.Address)...)
 	}
 
-	t.Run("a Deployment becomes Available and a Job completes in the remote cluster", func(t *testing.T) {
+	t.Run("a Deployment becomes Available and a Job completes in the remote cluster", func(*testing.T) {
 		remote("create", "deployment", "web", "--image=example.com/web", "--replicas=2")
 		remote("create", "job", "once", "--image=example.com/once")
 		remote("wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
@@ -121,7 +121,7 @@ func TestAFleetFromUpToDown(t *testing.T) {
 
 	t.Run("the registry wants its password", func(t *testing.T) {
 		status := func(password string) int {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.Registry.URL+"/v2/_catalog", nil)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.Registry.URL+"/v2/_catalog", http.NoBody)
 			require.NoError(t, err)
 			request.SetBasicAuth(d.Registry.Username, password)
 			response, err := http.DefaultClient.Do(request)

@@ -81,11 +81,11 @@ func (f *Fleet) startCluster(ctx context.Context, name string) error {
 	components := clusterComponents(cluster, client)
 	var running []watched
 	for _, component := range components {
-		process, err := f.start(ctx, component)
+		started, err := f.start(ctx, component)
 		if err != nil {
 			return err
 		}
-		running = append(running, process)
+		running = append(running, started)
 		if component.ready == nil {
 			continue
 		}

@@ -94,7 +94,7 @@ func (f *Fleet) await(ctx context.Context, name string, ready func(context.Conte
 		// Whatever answered, it was not a process that has ended.
 		for _, check := range running {
 			if ended := check(); ended != nil {
-				return f.failed(ended2component(ended, name), ended)
+				return f.failed(endedComponent(ended, name), ended)
 			}
 		}
 		if err == nil {
@@ -108,8 +108,8 @@ func (f *Fleet) await(ctx context.Context, name string, ready func(context.Conte
 	}
 }
 
-// ended2component names the component whose process has ended.
-func ended2component(err error, fallback string) string {
+// endedComponent names the component whose process has ended.
+func endedComponent(err error, fallback string) string {
 	var exited *process.ExitedError
 	if errors.As(err, &exited) {
 		return exited.Component

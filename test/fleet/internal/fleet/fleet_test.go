@@ -32,7 +32,9 @@ func takeAPort(t *testing.T) int {
 	listener, err := net.Listen("tcp", ports.Address(0))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	return listener.Addr().(*net.TCPAddr).Port
+	address, isTCP := listener.Addr().(*net.TCPAddr)
+	require.True(t, isTCP)
+	return address.Port
 }
 
 func TestAPortLostBeforeItsUseIsReplaced(t *testing.T) {

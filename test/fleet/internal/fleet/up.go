@@ -61,7 +61,11 @@ func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions
 		return err
 	}
 	if err := f.startAll(ctx, owner); err != nil {
-		f.Progress.Printf("failed, stopping everything")
+		if ctx.Err() != nil {
+			f.Progress.Printf("interrupted, stopping everything")
+		} else {
+			f.Progress.Printf("failed, stopping everything")
+		}
 		return errors.Join(err, f.stopAll(context.WithoutCancel(ctx)))
 	}
 	return nil

@@ -45,7 +45,8 @@ func parseStat(stat []byte) (state, ticks string, err error) {
 		return "", "", fmt.Errorf("process status without a program name: %q", stat)
 	}
 	fields := strings.Fields(string(stat[end+1:]))
-	const stateField, startField = 3 - 3, 22 - 3
+	// Counted from the third.
+	const stateField, startField = 0, 19
 	if len(fields) <= startField {
 		return "", "", fmt.Errorf("process status with %d fields after the program name", len(fields))
 	}

@@ -27,7 +27,8 @@ type Spec struct {
 	LogPath string
 }
 
-// ExitedError says that a started process ended although it was to stay.
+// ExitedError says that a started process ended although it was to stay. Its
+// text leaves naming the component to those who wrap it.
 type ExitedError struct {
 	Component string
 	// Status is how it ended, like "exit status 1".
@@ -35,7 +36,7 @@ type ExitedError struct {
 }
 
 func (e *ExitedError) Error() string {
-	return fmt.Sprintf("%s ended: %s", e.Component, e.Status)
+	return "its process ended: " + e.Status
 }
 
 // Launcher starts processes that outlive their starter.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 const (
 	playShim     = "play-shim"
 	playStubborn = "play-stubborn"
+	playPolite   = "play-polite"
 	playDead     = "play-dead"
 )
 
@@ -35,6 +35,12 @@ func TestMain(m *testing.M) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("deaf")
 		time.Sleep(time.Hour)
+	case playPolite:
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, syscall.SIGTERM)
+		fmt.Println("listening")
+		<-asked
+		os.Exit(0)
 	case playDead:
 		fmt.Println("last words")
 		os.Exit(3)
@@ -57,6 +63,14 @@ func startProgram(t *testing.T, launcher Launcher, component, path string, args 
 	return started, log
 }
 
+func awaitOutput(t *testing.T, log string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(log)
+		return err == nil && len(data) > 0
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
 func TestAStartedProgramIsRecordedUnderItsOwnIdentity(t *testing.T) {
 	launcher := newLauncher(t)
 	started, _ := startProgram(t, launcher, "remote-1/sleep", "/bin/sleep", "3600")
@@ -76,17 +90,19 @@ func TestAStartedProgramIsRecordedUnderItsOwnIdentity(t *testing.T) {
 func TestAProgramThatIgnoresTheRequestToEndIsKilled(t *testing.T) {
 	launcher := newLauncher(t)
 	started, log := startProgram(t, launcher, "stubborn", os.Args[0], playStubborn)
-	require.Eventually(t, func() bool { data, err := os.ReadFile(log); return err == nil && len(data) > 0 }, 10*time.Second, 10*time.Millisecond)
+	awaitOutput(t, log)
 	require.NoError(t, launcher.Records.Stop(t.Context(), "stubborn", 100*time.Millisecond))
 	require.False(t, started.Alive())
 }
 
-func TestAPausedProgramIsStopped(t *testing.T) {
+func TestAPausedProgramCanStillEndByItself(t *testing.T) {
 	launcher := newLauncher(t)
-	started, _ := startProgram(t, launcher, "paused", "/bin/sleep", "3600")
+	started, log := startProgram(t, launcher, "paused", os.Args[0], playPolite)
+	awaitOutput(t, log)
 	require.NoError(t, started.Signal(syscall.SIGSTOP))
-	require.NoError(t, launcher.Records.Stop(t.Context(), "paused", time.Minute))
-	require.False(t, started.Alive())
+	require.NoError(t, launcher.Records.Stop(t.Context(), "paused", 10*time.Second))
+	require.Eventually(t, func() bool { return started.Exited() != nil }, 10*time.Second, 10*time.Millisecond)
+	require.EqualError(t, started.Exited(), "its process ended: exit status 0")
 }
 
 func TestAProgramThatEndsIsNoticedWithItsStatus(t *testing.T) {
@@ -136,23 +152,4 @@ func TestABrokenRecordDoesNotHideTheOthers(t *testing.T) {
 	require.ErrorContains(t, err, "broken.json")
 	require.Len(t, records, 1)
 	require.Equal(t, "sleep", records[0].Component)
-}
-
-func TestAZombieIsGone(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("the state is read from /proc")
-	}
-	state, ticks, err := parseStat([]byte("42 (a) Z (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21"))
-	require.NoError(t, err)
-	require.Equal(t, "S", state, "the name of a program may hold parentheses")
-	require.Equal(t, "4711", ticks)
-
-	cmd, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { _, err := Identify(cmd.Pid); return err != nil }, 10*time.Second, time.Millisecond,
-		"not collected by Wait, it is there as a zombie")
-	_, err = Identify(cmd.Pid)
-	require.ErrorIs(t, err, ErrGone)
-	_, err = cmd.Wait()
-	require.NoError(t, err)
 }

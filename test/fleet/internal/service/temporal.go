@@ -98,7 +98,7 @@ func (t Temporal) Ready(ctx context.Context) error {
 
 // get fetches an URL and returns the headers of a successful answer.
 func get(ctx context.Context, url, username, password string) (http.Header, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("GET %s: %w", url, err)
 	}

@@ -134,6 +134,11 @@ func (s *seen) String() string {
 	if s.downloaded > 0 {
 		parts = append(parts, fmt.Sprintf("%d modules downloaded", s.downloaded))
 	}
-	parts = append(parts, fmt.Sprintf("%d packages compiled", s.compiled))
+	if s.compiled > 0 {
+		parts = append(parts, fmt.Sprintf("%d packages compiled", s.compiled))
+	}
+	if len(parts) == 0 {
+		return "all packages are compiled already, linking"
+	}
 	return strings.Join(parts, ", ")
 }

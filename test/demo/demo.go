@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// settings are what the user chose.
+type settings struct {
+	exitWhenReady bool
+	timeout       time.Duration
+	uiPort        int
+	// folder and programs are the folders of what the demo keeps and of the
+	// built programs, absolute or relative to the working folder.
+	folder, programs string
+}
+
+// demo is a demo under way.
+type demo struct {
+	settings
+	*speaker
+	fleet fleet
+	// running are the programs beside the demo, in the order of their start.
+	running []*kept
+	manager *kept
+}
+
+// run is the demo from beginning to end. Whatever it came to, nothing of it runs
+// afterwards.
+func run(ctx context.Context, s settings) error {
+	d := &demo{settings: s, speaker: newSpeaker(os.Stderr, time.Now)}
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return fmt.Errorf("make the folder for the demo's state: %w", err)
+	}
+	unlock, err := lock(d.path("lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = d.show(ctx)
+	return errors.Join(err, d.takeDown(context.WithoutCancel(ctx)))
+}
+
+func (d *demo) show(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		d.bringUpFleet,
+		d.prepareControlPlane,
+		d.startManager,
+		d.startSampleOperator,
+		d.pushModules,
+		d.createKyma,
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	if d.exitWhenReady {
+		return d.untilAllIsReady(ctx)
+	}
+	// Whoever watches may want to look also at what did not work.
+	failure := d.untilReady(ctx)
+	if failure != nil {
+		if ctx.Err() != nil {
+			return failure
+		}
+		d.say("%v", failure)
+	}
+	if err := d.explain(ctx); err != nil {
+		return errors.Join(failure, err)
+	}
+	return errors.Join(failure, d.stay(ctx))
+}
+
+// untilAllIsReady waits for the Kyma's modules, then enables one more from
+// inside the remote cluster and waits for that, too.
+func (d *demo) untilAllIsReady(ctx context.Context) error {
+	if err := d.untilReady(ctx); err != nil {
+		return err
+	}
+	if err := d.enableFromInside(ctx); err != nil {
+		return err
+	}
+	if err := d.untilReady(ctx); err != nil {
+		return err
+	}
+	if err := d.showDeployments(ctx); err != nil {
+		return err
+	}
+	d.say("all is Ready")
+	return nil
+}
+
+// stay shows the tree whenever it changes, until Ctrl-C.
+func (d *demo) stay(ctx context.Context) error {
+	// The tree ends with the demo, or with Lifecycle Manager.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-d.manager.ended:
+			cancel(d.manager.failure())
+		case <-ctx.Done():
+		}
+	}()
+	err := d.treeCommand("--watch").run(ctx, streams{out: os.Stdout})
+	select {
+	case <-d.manager.ended:
+		return d.manager.failure()
+	default:
+	}
+	if ctx.Err() != nil {
+		return nil // Ctrl-C is how the demo ends
+	}
+	return err
+}
+
+// takeDown stops all that the demo has started.
+func (d *demo) takeDown(ctx context.Context) error {
+	d.say("stopping everything; logs stay in %s", d.folder)
+	for i := len(d.running) - 1; i >= 0; i-- {
+		d.running[i].stop()
+	}
+	return d.takeDownFleet(ctx)
+}
+
+// path is a file in the demo's folder.
+func (d *demo) path(name string) string { return filepath.Join(d.folder, name) }
+
+// program is the path of one of our programs.
+func (d *demo) program(name string) string { return filepath.Join(d.programs, name) }
+
+// startKept runs a program beside the demo.
+func (d *demo) startKept(name string, environment []string, c command) (*kept, error) {
+	k, err := keepRunning(name, d.path(name+".log"), environment, c)
+	if err == nil {
+		d.running = append(d.running, k)
+	}
+	return k, err
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+)
+
+// enableCommand enables one more module as the owner of the remote cluster does.
+func (d *demo) enableCommand() command {
+	return d.remoteKubectl("-n", remoteNamespace, "patch", "kyma", remoteKyma, "--type", "json",
+		"-p", `[{"op":"add","path":"/spec/modules/-","value":{"name":"`+laterModule+`"}}]`)
+}
+
+// moveChannelCommand gives the sample module's next version to the channel regular.
+func (d *demo) moveChannelCommand() command {
+	return d.kubectl("-n", kymaNamespace, "patch", "modulereleasemeta", "sample", "--type", "merge",
+		"-p", `{"spec":{"channels":[{"channel":"regular","version":"1.1.0"},{"channel":"fast","version":"1.1.0"}]}}`)
+}
+
+func (d *demo) deleteCommand() command {
+	return d.kubectl("-n", kymaNamespace, "delete", "kyma", kymaName)
+}
+
+// workflowURL is where Temporal's web interface shows the Kyma's workflow. Its id
+// holds slashes, which must not become part of the path.
+func (d *demo) workflowURL(uid string) string {
+	id := "kyma/" + kymaNamespace + "/" + kymaName + "/" + uid
+	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace, url.PathEscape(id))
+}
+
+// explain says what there is to look at and to try.
+func (d *demo) explain(ctx context.Context) error {
+	read, err := d.readKyma(ctx)
+	if err != nil {
+		return err
+	}
+	d.text(fmt.Sprintf(`Look at
+  Temporal           %s
+    this Kyma        %s
+  control plane      %s
+  remote cluster     %s
+
+Try, in another terminal and in this folder
+  enable a module from inside the remote cluster (seen within %s):
+    %s
+  move a channel to the next version of a module:
+    %s
+  delete the Kyma, and with it all that its modules have in the remote cluster:
+    %s
+
+Ctrl-C ends the demo and all that it has started. The tree below follows what you do.
+
+`,
+		d.fleet.Temporal.UIURL, d.workflowURL(read.Metadata.UID),
+		d.kubectl("get", "kymas,manifests", "-A"), d.remoteKubectl("get", "kymas,deployments", "-A"),
+		resyncInterval, d.enableCommand(), d.moveChannelCommand(), d.deleteCommand()))
+	return nil
+}

@@ -19,10 +19,12 @@ CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)
 CRD_REF_DOCS   := $(TOOLS_DIR)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 GOLANGCI_LINT  := $(TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 
-# Every Go module of this repository, the product's (.) first.
-MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.*')))
+# Every Go module of this repository that has code of ours, the product's (.)
+# first; the others only pin what is built from other repositories.
+MODULE_FOLDERS := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.*')))
+MODULES := $(foreach m,$(MODULE_FOLDERS),$(if $(wildcard $m/*.go $m/*/*.go $m/*/*/*.go),$m))
 
-# Packages to look at, for a quick look at a few: make lint PACKAGES=./api/...
+# Packages of the product to lint, where not all modules are to be: make lint PACKAGES=./api/...
 PACKAGES ?= ./...
 
 # Files that `make generate` writes.
@@ -61,14 +63,17 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 
 .PHONY: vet
 vet: ## Run go vet in every module
-	@for module in $(MODULES); do echo "go vet $$module"; (cd $$module && go vet $(PACKAGES)); done
+	@failed=; for module in $(MODULES); do \
+		echo "go vet $$module"; \
+		(cd $$module && go vet ./...) || failed="$$failed $$module"; \
+	done; [ -z "$$failed" ] || { echo "go vet found something in:$$failed"; exit 1; }
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint in every module; PACKAGES=./api/... for some of the product's
-	@for module in $(if $(filter ./...,$(PACKAGES)),$(MODULES),.); do \
+	@failed=; for module in $(if $(filter ./...,$(PACKAGES)),$(MODULES),.); do \
 		echo "golangci-lint $$module"; \
-		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml $(PACKAGES)); \
-	done
+		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml $(PACKAGES)) || failed="$$failed $$module"; \
+	done; [ -z "$$failed" ] || { echo "golangci-lint found something in:$$failed"; exit 1; }
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files are stale (and renew them)

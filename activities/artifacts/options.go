@@ -15,20 +15,21 @@ type Options struct {
 	CacheDir string
 	// DiskBytes bounds CacheDir; 2 GiB. The least recently used layers go first.
 	DiskBytes int64
-	// MemoryBytes bounds the layers held in memory, RenderedBytes the rendered objects; 128 MiB each.
-	MemoryBytes   int64
-	RenderedBytes int64
+	// MemoryBytes bounds the layers held in memory; 128 MiB.
+	MemoryBytes int64
 	// Limits bound what one artifact may cost.
 	Limits Limits
 	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
 	// have TLS, wherever they are.
 	PlainHTTPHosts []string
-	// Keychain has the credentials; see KeychainFromDockerConfig. Nil: anonymous.
+	// Keychain has the credentials; see DockerConfig. Nil: anonymous.
 	Keychain authn.Keychain
 	// Transport to registries; nil means one with the usual time-outs and the environment's proxies.
 	Transport http.RoundTripper
 	// Timeout bounds one fetch including retries; 60 s.
 	Timeout time.Duration
+	// Pulls is how many fetches run at once; 16.
+	Pulls int
 	// DescriptorTTL is for how long it is believed that a component version's tag has not moved; 5 min.
 	DescriptorTTL time.Duration
 	// Clock defaults to time.Now.
@@ -41,6 +42,8 @@ type Limits struct {
 	// content, and of what a chart renders to; 64 MiB.
 	LayerBytes    int64
 	UnpackedBytes int64
+	// DescriptorBytes is the size of a component descriptor; 4 MiB.
+	DescriptorBytes int64
 	// Entries is the number of entries of an archive; 10,000. Objects of one module; 5,000.
 	Entries int
 	Objects int
@@ -49,3 +52,42 @@ type Limits struct {
 	// RenderTime bounds the rendering of a chart; 20 s.
 	RenderTime time.Duration
 }
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.DiskBytes, 2<<30)
+	setDefault(&o.MemoryBytes, 128<<20)
+	setDefault(&o.Timeout, time.Minute)
+	setDefault(&o.Pulls, 16)
+	setDefault(&o.DescriptorTTL, 5*time.Minute)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Keychain == nil {
+		o.Keychain = anonymous{}
+	}
+	o.Limits = o.Limits.withDefaults()
+	return o
+}
+
+func (l Limits) withDefaults() Limits {
+	setDefault(&l.LayerBytes, 16<<20)
+	setDefault(&l.UnpackedBytes, 64<<20)
+	setDefault(&l.DescriptorBytes, 4<<20)
+	setDefault(&l.Entries, 10_000)
+	setDefault(&l.Objects, 5_000)
+	setDefault(&l.ObjectBytes, 3<<19)
+	setDefault(&l.RenderTime, 20*time.Second)
+	return l
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// anonymous has no credentials.
+type anonymous struct{}
+
+func (anonymous) Resolve(authn.Resource) (authn.Authenticator, error) { return authn.Anonymous, nil }

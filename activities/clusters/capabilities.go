@@ -8,8 +8,9 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
 )
 
 // capabilitiesTTL is for how long a cluster's version and APIs are believed.
@@ -24,7 +25,17 @@ type capabilities struct {
 	versionAt  time.Time
 	versions   []string
 	versionsAt time.Time
+	serves     map[string]servedAPI
 }
+
+// servedAPI is whether an API was served at a time.
+type servedAPI struct {
+	served bool
+	at     time.Time
+}
+
+// maxServes bounds what is remembered of one cluster.
+const maxServes = 256
 
 // Version returns the version of the API server, at most 10 minutes old.
 func (c *Cluster) Version(ctx context.Context) (*version.Info, error) {
@@ -54,7 +65,7 @@ func (c *Cluster) Version(ctx context.Context) (*version.Info, error) {
 // APIVersions returns what the cluster serves in the two forms that charts ask for, "group/version" and
 // "group/version/Kind", sorted, at most 10 minutes old. Groups whose API server does not answer are left out.
 // The caller must not change the result.
-func (c *Cluster) APIVersions(ctx context.Context) ([]string, error) {
+func (c *Cluster) APIVersions(_ context.Context) ([]string, error) {
 	k := &c.capabilities
 	now := k.clock()
 	k.mu.Lock()
@@ -64,7 +75,7 @@ func (c *Cluster) APIVersions(ctx context.Context) ([]string, error) {
 	if fresh {
 		return known, nil
 	}
-	versions, err := c.readAPIVersions(ctx)
+	versions, err := c.readAPIVersions()
 	if err != nil {
 		return nil, fmt.Errorf("read the APIs of %s: %w", c.Name, err)
 	}
@@ -74,28 +85,61 @@ func (c *Cluster) APIVersions(ctx context.Context) ([]string, error) {
 	return versions, nil
 }
 
-func (c *Cluster) readAPIVersions(ctx context.Context) ([]string, error) {
-	var groups metav1.APIGroupList
-	if err := c.Mapper.get(ctx, &groups, "/apis"); err != nil {
+func (c *Cluster) readAPIVersions() ([]string, error) {
+	_, lists, err := discovery.ServerGroupsAndResources(c.Discovery)
+	// A dead aggregated API must not block the charts of others.
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, err
 	}
-	served := []string{"v1"}
-	for _, group := range groups.Groups {
-		for _, v := range group.Versions {
-			served = append(served, v.GroupVersion)
+	var all []string
+	for _, list := range lists {
+		all = append(all, list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if !strings.Contains(resource.Name, "/") {
+				all = append(all, list.GroupVersion+"/"+resource.Kind)
+			}
 		}
 	}
-	all := slices.Clone(served)
-	for _, groupVersion := range served {
-		resources, err := c.Mapper.resourcesOf(ctx, groupVersion)
-		if err != nil {
-			// A dead aggregated API must not block the charts of others.
-			continue
-		}
-		for kind := range resources {
-			all = append(all, groupVersion+"/"+kind)
-		}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// Serves tells whether the cluster serves "group/version" ("v1" for the core group) or
+// "group/version/Kind", as of at most 10 minutes ago.
+func (c *Cluster) Serves(ctx context.Context, api string) (bool, error) {
+	k := &c.capabilities
+	now := k.clock()
+	k.mu.Lock()
+	known, found := k.serves[api]
+	k.mu.Unlock()
+	if found && now.Sub(known.at) < capabilitiesTTL {
+		return known.served, nil
 	}
-	slices.SortFunc(all, strings.Compare)
-	return all, nil
+	served, err := c.readServes(ctx, api)
+	if err != nil {
+		return false, fmt.Errorf("ask %s for %s: %w", c.Name, api, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.serves == nil || len(k.serves) > maxServes {
+		k.serves = map[string]servedAPI{}
+	}
+	k.serves[api] = servedAPI{served: served, at: now}
+	return served, nil
+}
+
+func (c *Cluster) readServes(ctx context.Context, api string) (bool, error) {
+	groupVersion, kind := api, ""
+	if parts := strings.Split(api, "/"); len(parts) == 3 || (len(parts) == 2 && parts[0] == "v1") {
+		groupVersion, kind = strings.Join(parts[:len(parts)-1], "/"), parts[len(parts)-1]
+	}
+	resources, err := c.Mapper.resourcesOf(ctx, groupVersion)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, hasKind := resources[kind]
+	return kind == "" || hasKind, nil
 }

@@ -49,6 +49,10 @@ const controlPlaneName = "control plane"
 // newControlPlane makes access from a configuration of our own, which is used as it is.
 func newControlPlane(config *rest.Config, scheme *runtime.Scheme, clock func() time.Time) (*Cluster, error) {
 	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		// Unset means unlimited here, and not client-go's 5 a second: the server has its own fairness.
+		config.QPS = -1
+	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make the HTTP client for the control plane: %w", err)

@@ -1,0 +1,117 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/sync/singleflight"
+)
+
+// Cache holds values that are expensive to make, up to a budget of bytes; the least recently used go
+// first. Concurrent callers for one key share one load. It is safe for concurrent use.
+type Cache[V any] struct {
+	budget int64
+	flight singleflight.Group
+
+	mu    sync.Mutex
+	bytes int64
+	lru   *simplelru.LRU[string, sized[V]]
+}
+
+type sized[V any] struct {
+	value V
+	bytes int64
+}
+
+// NewCache returns an empty cache.
+func NewCache[V any](budget int64) *Cache[V] {
+	c := &Cache[V]{budget: budget}
+	// The bytes are the limit, not the number. NewLRU fails only for a size that is not positive.
+	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, e sized[V]) { c.bytes -= e.bytes })
+	return c
+}
+
+// Get returns the value for a key, loading it where it is missing. load also says how many bytes the
+// value takes; errors are not kept. The load is shared, so it does not end with the context of one caller,
+// and it must bound its own time. Callers must not change the value.
+func (c *Cache[V]) Get(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
+	if value, ok := c.Peek(key); ok {
+		return value, nil
+	}
+	return c.share(ctx, key, func(ctx context.Context) (V, int64, error) {
+		if value, ok := c.Peek(key); ok {
+			return value, 0, errAlreadyThere
+		}
+		return load(ctx)
+	})
+}
+
+// Renew loads the value for a key whether it is there or not, and keeps it.
+func (c *Cache[V]) Renew(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
+	return c.share(ctx, key, load)
+}
+
+// errAlreadyThere tells share that the value came from the cache.
+var errAlreadyThere = errors.New("already there")
+
+func (c *Cache[V]) share(ctx context.Context, key string, load func(context.Context) (V, int64, error)) (V, error) {
+	result := c.flight.DoChan(key, func() (any, error) {
+		value, bytes, err := guarded(context.WithoutCancel(ctx), load)
+		switch {
+		case errors.Is(err, errAlreadyThere):
+			return value, nil
+		case err == nil:
+			c.Put(key, value, bytes)
+		}
+		return value, err
+	})
+	var none V
+	select {
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case r := <-result:
+		if r.Err != nil {
+			return none, r.Err
+		}
+		return r.Val.(V), nil
+	}
+}
+
+// Peek returns the value for a key if it is there.
+func (c *Cache[V]) Peek(key string) (V, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.lru.Get(key)
+	return e.value, ok
+}
+
+// Put stores a value. One above the whole budget is not kept.
+func (c *Cache[V]) Put(key string, value V, bytes int64) {
+	if bytes > c.budget {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lru.Remove(key)
+	c.lru.Add(key, sized[V]{value: value, bytes: bytes})
+	c.bytes += bytes
+	for c.bytes > c.budget {
+		c.lru.RemoveOldest()
+	}
+}
+
+// guarded keeps a panic in a load (a hostile template, a bug in a parser) from ending the process: it
+// would happen in a goroutine of the single flight, where no caller can recover it.
+func guarded[V any](ctx context.Context, load func(context.Context) (V, int64, error)) (value V, bytes int64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return load(ctx)
+}

@@ -1,0 +1,140 @@
+package artifacts
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// How OCM stores component versions in OCI registries
+// (https://github.com/open-component-model/ocm-spec, mapping to OCI).
+const (
+	componentDescriptors   = "component-descriptors"
+	componentDescriptorTar = "component-descriptor.yaml"
+	buildSeparator         = ".build-"
+	maxManifestBytes       = 1 << 20
+)
+
+// descriptor is a component descriptor as fetched.
+type descriptor struct {
+	content []byte
+	at      time.Time
+}
+
+// FetchDescriptor returns the component descriptor of a component version as it is stored (YAML or JSON),
+// from `<repository>/component-descriptors/<component>:<version>`. repository is "<registry>[/<subpath>]".
+// It may be up to Options.DescriptorTTL old, and older while the registry is unavailable: component
+// versions do not change. Errors are faults: ReasonDescriptorNotFound, ReasonInvalidDescriptor (Rejected), …
+func (s *Store) FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error) {
+	key := repository + "/" + component + ":" + version
+	known, isKnown := s.descriptors.Peek(key)
+	if isKnown && s.options.Clock().Sub(known.at) < s.options.DescriptorTTL {
+		return known.content, nil
+	}
+	fresh, err := s.descriptors.Renew(ctx, key, func(ctx context.Context) (descriptor, int64, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+		defer cancel()
+		content, err := s.registry.descriptor(ctx, repository, component, version)
+		return descriptor{content: content, at: s.options.Clock()}, int64(len(content)), err
+	})
+	if err != nil {
+		if isKnown && fault.Of(err).Kind == fault.Transient {
+			return known.content, nil
+		}
+		return nil, err
+	}
+	return fresh.content, nil
+}
+
+func (r *registry) descriptor(ctx context.Context, repository, component, version string) ([]byte, error) {
+	what := "component version " + component + ":" + version
+	place, err := r.repository(path.Join(strings.TrimSuffix(repository, "/"), componentDescriptors, component))
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := r.componentManifest(ctx, place, strings.ReplaceAll(version, "+", buildSeparator), what)
+	if err != nil {
+		return nil, err
+	}
+	for _, layer := range manifest.Layers {
+		form, isDescriptor := descriptorForm(string(layer.MediaType))
+		if !isDescriptor {
+			continue
+		}
+		content, err := r.descriptorLayer(ctx, place, layer, what)
+		if err != nil {
+			return nil, err
+		}
+		if form == FormDirectory {
+			return fromTar(content, what, r.limits)
+		}
+		return content, nil
+	}
+	return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s has no layer with a component descriptor", what)
+}
+
+func (r *registry) componentManifest(ctx context.Context, place name.Repository, tag, what string) (*v1.Manifest, error) {
+	accept := string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2)
+	body, err := r.open(ctx, place, "manifests/"+tag, accept, what, ReasonDescriptorNotFound)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	var manifest v1.Manifest
+	raw, err := io.ReadAll(io.LimitReader(body, maxManifestBytes))
+	if err != nil {
+		return nil, classify(err, what, "")
+	}
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is not an OCI manifest", what)
+	}
+	return &manifest, nil
+}
+
+func (r *registry) descriptorLayer(ctx context.Context, place name.Repository, layer v1.Descriptor, what string) ([]byte, error) {
+	sum, err := parseDigest(layer.Digest.String())
+	if err != nil {
+		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: %w", what, err)
+	}
+	body, err := r.open(ctx, place, "blobs/"+layer.Digest.String(), "", what, ReasonDescriptorNotFound)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	return readVerified(body, sum, r.limits.DescriptorBytes, what)
+}
+
+// descriptorForm tells how a layer of this media type holds a component descriptor. Beside OCM's own
+// there are types of its predecessors, which end in the same way.
+func descriptorForm(mediaType string) (Form, bool) {
+	if !strings.Contains(mediaType, "component-descriptor") || strings.Contains(mediaType, "metadata") {
+		return "", false
+	}
+	if strings.HasSuffix(mediaType, "+tar") || strings.Contains(mediaType, "component-descriptor.config") {
+		return FormDirectory, true
+	}
+	return formYAML, true
+}
+
+func fromTar(content []byte, what string, limits Limits) ([]byte, error) {
+	files, err := untar(content, limits)
+	if err != nil {
+		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: %w", what, err)
+	}
+	for _, f := range files {
+		if f.name == componentDescriptorTar {
+			return f.content, nil
+		}
+	}
+	return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: the archive has no %s", what, componentDescriptorTar)
+}

@@ -1,0 +1,93 @@
+package artifacts
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// disk keeps layers in a folder that several workers may share. It is an optimisation: whatever goes
+// wrong with it is as if the layer were not there. A nil disk keeps nothing.
+type disk struct {
+	folder string
+	budget int64
+}
+
+// read returns a layer that is there and is what its name says; a truncated file is never served.
+func (d *disk) read(sum string) ([]byte, bool) {
+	if d == nil {
+		return nil, false
+	}
+	path := filepath.Join(d.folder, sum)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false
+	}
+	if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != sum {
+		_ = os.Remove(path)
+		return nil, false
+	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now)
+	return content, true
+}
+
+// write stores a verified layer: to a temporary file first, so that others see it whole or not at all.
+func (d *disk) write(sum string, content []byte) {
+	if d == nil {
+		return
+	}
+	file, err := os.CreateTemp(d.folder, ".partial-*")
+	if err != nil {
+		return
+	}
+	temporary := file.Name()
+	_, err = file.Write(content)
+	if closeErr := file.Close(); err != nil || closeErr != nil {
+		_ = os.Remove(temporary)
+		return
+	}
+	if err := os.Rename(temporary, filepath.Join(d.folder, sum)); err != nil {
+		_ = os.Remove(temporary)
+		return
+	}
+	d.trim()
+}
+
+// trim removes the least recently used files until the rest is within the budget, and partial files
+// that a killed process left.
+func (d *disk) trim() {
+	entries, err := os.ReadDir(d.folder)
+	if err != nil {
+		return
+	}
+	var files []os.FileInfo
+	var total int64
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if info.Name()[0] == '.' {
+			if time.Since(info.ModTime()) > time.Hour {
+				_ = os.Remove(filepath.Join(d.folder, info.Name()))
+			}
+			continue
+		}
+		files = append(files, info)
+		total += info.Size()
+	}
+	slices.SortFunc(files, func(a, b os.FileInfo) int { return cmp.Compare(a.ModTime().UnixNano(), b.ModTime().UnixNano()) })
+	for _, file := range files {
+		if total <= d.budget {
+			return
+		}
+		if os.Remove(filepath.Join(d.folder, file.Name())) == nil {
+			total -= file.Size()
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// Reasons of faults of this package. All are fault.Rejected but the last two, which are fault.Transient.
+const (
+	// ReasonInvalidReference: the name of a layer or component version is not one.
+	ReasonInvalidReference = "InvalidReference"
+	// ReasonLayerNotFound: the registry does not have the layer.
+	ReasonLayerNotFound = "LayerNotFound"
+	// ReasonDescriptorNotFound: the registry does not have the component version.
+	ReasonDescriptorNotFound = "DescriptorNotFound"
+	// ReasonInvalidDescriptor: the component version is not stored as OCM says.
+	ReasonInvalidDescriptor = "InvalidDescriptor"
+	// ReasonDigestMismatch: what the registry sent is not what the digest names.
+	ReasonDigestMismatch = "DigestMismatch"
+	// ReasonLayerTooLarge: the layer, or what it unpacks to, is above the limits.
+	ReasonLayerTooLarge = "LayerTooLarge"
+	// ReasonInvalidManifest: the layer cannot be read as what it says it is.
+	ReasonInvalidManifest = "InvalidManifest"
+	// ReasonInvalidChart: the Helm chart cannot be loaded or rendered.
+	ReasonInvalidChart = "InvalidChart"
+	// ReasonUnsupported: the layer is of a kind that we do not install, e.g. a kustomize folder.
+	ReasonUnsupported = "Unsupported"
+
+	// ReasonRegistryUnavailable: the registry cannot be reached, or asks to try again.
+	ReasonRegistryUnavailable = "RegistryUnavailable"
+	// ReasonRegistryUnauthorized: the registry does not accept our credentials. They are not an input of
+	// any Manifest, so this is tried again.
+	ReasonRegistryUnauthorized = "RegistryUnauthorized"
+)
+
+func invalid(format string, args ...any) error {
+	return fault.New(fault.Rejected, ReasonInvalidManifest, format, args...)
+}
+
+// classify turns the error of a request to a registry into a fault.
+func classify(err error, what, missing string) error {
+	var known *fault.Error
+	if errors.As(err, &known) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var answer *transport.Error
+	if errors.As(err, &answer) {
+		switch answer.StatusCode {
+		case http.StatusNotFound:
+			return fault.New(fault.Rejected, missing, "%s: the registry does not have it", what)
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return fault.New(fault.Transient, ReasonRegistryUnauthorized, "%s: the registry does not let us (status %d)", what, answer.StatusCode)
+		}
+		return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: the registry answered with status %d", what, answer.StatusCode)
+	}
+	return fault.New(fault.Transient, ReasonRegistryUnavailable, "%s: %w", what, withoutURL(err))
+}
+
+// withoutURL keeps the address of a request out of messages: that of a redirect may hold a signature.
+func withoutURL(err error) error {
+	var request *url.Error
+	if !errors.As(err, &request) {
+		return err
+	}
+	host := ""
+	if address, parseErr := url.Parse(request.URL); parseErr == nil {
+		host = address.Host
+	}
+	return fmt.Errorf("%s %s: %w", request.Op, host, request.Err)
+}

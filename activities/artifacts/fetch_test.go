@@ -1,0 +1,368 @@
+package artifacts
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	ociregistry "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+const component = "kyma-project.io/module/sample"
+
+// testRegistry is an OCI registry in this process, without TLS.
+type testRegistry struct {
+	*httptest.Server
+	host  string
+	blobs atomic.Int64
+	// answer, where set, answers instead of the registry; it returns false to leave it to the registry.
+	answer func(http.ResponseWriter, *http.Request) bool
+}
+
+func newTestRegistry(t *testing.T) *testRegistry {
+	t.Helper()
+	r := &testRegistry{}
+	inner := ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0)))
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/blobs/") {
+			r.blobs.Add(1)
+		}
+		if r.answer == nil || !r.answer(w, req) {
+			inner.ServeHTTP(w, req)
+		}
+	}))
+	t.Cleanup(r.Close)
+	r.host = strings.TrimPrefix(r.URL, "http://")
+	return r
+}
+
+// push stores a blob and returns the layer that names it.
+func (r *testRegistry) push(t *testing.T, content []byte) Layer {
+	t.Helper()
+	l := Layer{Repository: r.host + "/sub/component-descriptors", Name: component, Digest: digest(content)}
+	address := fmt.Sprintf("%s/v2/sub/component-descriptors/%s/blobs/uploads/?digest=%s", r.URL, component, l.Digest)
+	response, err := http.Post(address, "application/octet-stream", bytes.NewReader(content))
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusCreated, response.StatusCode)
+	return l
+}
+
+func (r *testRegistry) put(t *testing.T, path, mediaType string, content []byte) {
+	t.Helper()
+	request, err := http.NewRequest(http.MethodPut, r.URL+path, bytes.NewReader(content))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", mediaType)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusCreated, response.StatusCode)
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func (r *testRegistry) store(t *testing.T, change func(*Options)) *Store {
+	t.Helper()
+	options := Options{PlainHTTPHosts: []string{r.host}, Timeout: 10 * time.Second}
+	if change != nil {
+		change(&options)
+	}
+	s, err := New(options)
+	require.NoError(t, err)
+	return s
+}
+
+func TestFetchReturnsWhatTheDigestNames(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	l := r.push(t, []byte("content"))
+	l.Repository = "http://" + l.Repository
+	content, err := r.store(t, nil).Fetch(context.Background(), l)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(content))
+}
+
+func TestFetchSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	sent := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, req *http.Request) bool {
+			if strings.Contains(req.URL.Path, "/blobs/") {
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte(body))
+				return true
+			}
+			return false
+		}
+	}
+	tests := []struct {
+		name   string
+		answer func(http.ResponseWriter, *http.Request) bool
+		change func(*Layer)
+		kind   fault.Kind
+		reason string
+	}{
+		{"the registry does not have the layer", nil, func(l *Layer) { l.Digest = digest([]byte("other")) }, fault.Rejected, ReasonLayerNotFound},
+		{"the registry sends something else", sent(200, "tampered"), nil, fault.Rejected, ReasonDigestMismatch},
+		{"the registry sends an HTML page", sent(200, "<html>login</html>"), nil, fault.Rejected, ReasonDigestMismatch},
+		{"the registry sends too much", sent(200, strings.Repeat("x", 2000)), nil, fault.Rejected, ReasonLayerTooLarge},
+		{"the registry does not let us", sent(401, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
+		{"the registry forbids it", sent(403, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
+		{"the registry fails", sent(500, ""), nil, fault.Transient, ReasonRegistryUnavailable},
+		{"the reference is a tag", nil, func(l *Layer) { l.Digest = "v1.0.0" }, fault.Rejected, ReasonInvalidReference},
+		{"the digest is cut off", nil, func(l *Layer) { l.Digest = "sha256:abc" }, fault.Rejected, ReasonInvalidReference},
+		{"the component name is no path", nil, func(l *Layer) { l.Name = "Sample Module" }, fault.Rejected, ReasonInvalidReference},
+		{"nobody listens", nil, func(l *Layer) { l.Repository = "127.0.0.1:1/x" }, fault.Transient, ReasonRegistryUnavailable},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := newTestRegistry(t)
+			l := r.push(t, []byte("content"))
+			r.answer = test.answer
+			if test.change != nil {
+				test.change(&l)
+			}
+			_, err := r.store(t, func(o *Options) { o.Limits.LayerBytes = 1000 }).Fetch(context.Background(), l)
+			require.Error(t, err)
+			require.Equal(t, test.reason, fault.Of(err).Reason, err.Error())
+			require.Equal(t, test.kind, fault.Of(err).Kind)
+		})
+	}
+}
+
+func TestFetchSpeaksPlainHTTPOnlyToHostsThatAreNamed(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	l := r.push(t, []byte("content"))
+	s, err := New(Options{Timeout: 10 * time.Second})
+	require.NoError(t, err)
+	_, err = s.Fetch(context.Background(), l)
+	require.Equal(t, ReasonRegistryUnavailable, fault.Of(err).Reason)
+	require.Zero(t, r.blobs.Load())
+}
+
+func TestFetchAuthenticatesWithItsOwnHostsCredentials(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	l := r.push(t, []byte("content"))
+	r.answer = func(w http.ResponseWriter, req *http.Request) bool {
+		if user, password, _ := req.BasicAuth(); user == "me" && password == "pass" {
+			return false
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	with := func(config string) *Store {
+		keychain, err := DockerConfig([]byte(config))
+		require.NoError(t, err)
+		return r.store(t, func(o *Options) { o.Keychain = keychain })
+	}
+	_, err := with(`{"auths":{"https://` + r.host + `":{"username":"me","password":"pass"}}}`).Fetch(context.Background(), l)
+	require.NoError(t, err)
+	_, err = with(`{"auths":{"` + r.host + `":{"auth":"bWU6cGFzcw=="}}}`).Fetch(context.Background(), l)
+	require.NoError(t, err)
+	_, err = with(`{"auths":{"other.example.com":{"username":"me","password":"pass"}}}`).Fetch(context.Background(), l)
+	require.Equal(t, ReasonRegistryUnauthorized, fault.Of(err).Reason)
+	require.NotContains(t, err.Error(), "pass")
+
+	_, err = DockerConfig([]byte(`{"auths": "s3cret"`))
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "s3cret")
+}
+
+func TestManyInstallationsCauseOnePull(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	l := r.push(t, []byte("content"))
+	s := r.store(t, nil)
+	var callers sync.WaitGroup
+	for range 200 {
+		callers.Go(func() { _, _ = s.Fetch(context.Background(), l) })
+	}
+	callers.Wait()
+	require.EqualValues(t, 1, r.blobs.Load())
+}
+
+func TestACallerThatGoesAwayDoesNotSpoilThePullOfOthers(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	l := r.push(t, []byte("content"))
+	begun, proceed := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.answer = func(_ http.ResponseWriter, req *http.Request) bool {
+		if strings.Contains(req.URL.Path, "/blobs/") {
+			once.Do(func() { close(begun) })
+			<-proceed
+		}
+		return false
+	}
+	s := r.store(t, nil)
+	impatient, leave := context.WithCancel(context.Background())
+	first := make(chan error, 1)
+	go func() { _, err := s.Fetch(impatient, l); first <- err }()
+	<-begun
+	second := make(chan error, 1)
+	go func() { _, err := s.Fetch(context.Background(), l); second <- err }()
+	leave()
+	require.ErrorIs(t, <-first, context.Canceled)
+	close(proceed)
+	require.NoError(t, <-second)
+}
+
+func TestTheFolderServesWhatIsWholeAndNothingElse(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	l := r.push(t, []byte("content"))
+	folder := t.TempDir()
+	again := func() *Store { return r.store(t, func(o *Options) { o.CacheDir = folder; o.DiskBytes = 20 }) }
+
+	_, err := again().Fetch(context.Background(), l)
+	require.NoError(t, err)
+	content, err := again().Fetch(context.Background(), l)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(content))
+	require.EqualValues(t, 1, r.blobs.Load(), "another process finds it in the folder")
+
+	path := filepath.Join(folder, strings.TrimPrefix(l.Digest, "sha256:"))
+	require.NoError(t, os.WriteFile(path, []byte("cont"), 0o600))
+	content, err = again().Fetch(context.Background(), l)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(content))
+	require.EqualValues(t, 2, r.blobs.Load(), "a truncated file is fetched again")
+
+	old := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, old, old))
+	_, err = again().Fetch(context.Background(), r.push(t, []byte("fifteen letters")))
+	require.NoError(t, err)
+	require.NoFileExists(t, path, "the budget is kept, the least recently used goes")
+}
+
+func TestTheCacheKeepsItsBudgetAndSurvivesAPanic(t *testing.T) {
+	t.Parallel()
+	c := NewCache[int](10)
+	load := func(value int, bytes int64) func(context.Context) (int, int64, error) {
+		return func(context.Context) (int, int64, error) { return value, bytes, nil }
+	}
+	for key, value := range map[string]int{"a": 1, "b": 2, "c": 3} {
+		got, err := c.Get(context.Background(), key, load(value, 4))
+		require.NoError(t, err)
+		require.Equal(t, value, got)
+	}
+	kept := 0
+	for _, key := range []string{"a", "b", "c"} {
+		if _, ok := c.Peek(key); ok {
+			kept++
+		}
+	}
+	require.Equal(t, 2, kept)
+	_, err := c.Get(context.Background(), "large", load(4, 11))
+	require.NoError(t, err)
+	_, ok := c.Peek("large")
+	require.False(t, ok, "what is above the whole budget is not kept")
+	_, err = c.Get(context.Background(), "panic", func(context.Context) (int, int64, error) { panic("boom") })
+	require.ErrorContains(t, err, "boom")
+}
+
+func TestFetchDescriptorReadsEveryWayThatItIsStored(t *testing.T) {
+	t.Parallel()
+	const content = "meta:\n  schemaVersion: v2\n"
+	tests := []struct {
+		name, mediaType string
+		layer           []byte
+		version, tag    string
+	}{
+		{"as an archive", "application/vnd.ocm.software.component-descriptor.v2+yaml+tar", archive(entry{name: "component-descriptor.yaml", content: content}), "1.0.0", "1.0.0"},
+		{"as YAML", "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte(content), "1.0.0", "1.0.0"},
+		{"as JSON", "application/vnd.ocm.software.component-descriptor.v2+json", []byte(content), "1.0.0", "1.0.0"},
+		{"by the predecessor", "application/vnd.gardener.cloud.cnudie.component-descriptor.v2+yaml+tar", archive(entry{name: "component-descriptor.yaml", content: content}), "1.0.0", "1.0.0"},
+		{"with build metadata in the version", "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte(content), "1.0.0+abc", "1.0.0.build-abc"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := newTestRegistry(t)
+			r.pushComponent(t, test.mediaType, test.layer, test.tag)
+			got, err := r.store(t, nil).FetchDescriptor(context.Background(), r.host+"/sub", component, test.version)
+			require.NoError(t, err)
+			require.Equal(t, content, string(got))
+		})
+	}
+}
+
+func (r *testRegistry) pushComponent(t *testing.T, mediaType string, layer []byte, tag string) {
+	t.Helper()
+	config := []byte("{}")
+	r.push(t, layer)
+	r.push(t, config)
+	manifest, err := json.Marshal(map[string]any{
+		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
+		"config": map[string]any{"mediaType": "application/vnd.ocm.software.component.config.v1+json", "digest": digest(config), "size": len(config)},
+		"layers": []any{map[string]any{"mediaType": mediaType, "digest": digest(layer), "size": len(layer)}},
+	})
+	require.NoError(t, err)
+	r.put(t, "/v2/sub/component-descriptors/"+component+"/manifests/"+tag, "application/vnd.oci.image.manifest.v1+json", manifest)
+}
+
+func TestFetchDescriptorSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	r.pushComponent(t, "application/octet-stream", []byte("x"), "1.0.0")
+	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml+tar", archive(entry{name: "other.yaml", content: "x"}), "2.0.0")
+	s := r.store(t, nil)
+	for version, reason := range map[string]string{"1.0.0": ReasonInvalidDescriptor, "2.0.0": ReasonInvalidDescriptor, "3.0.0": ReasonDescriptorNotFound} {
+		_, err := s.FetchDescriptor(context.Background(), r.host+"/sub", component, version)
+		require.Equal(t, reason, fault.Of(err).Reason)
+		require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	}
+}
+
+func TestADescriptorOutlivesItsRegistry(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte("first"), "1.0.0")
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := r.store(t, func(o *Options) { o.Clock = func() time.Time { return now } })
+	fetch := func() string {
+		content, err := s.FetchDescriptor(context.Background(), r.host+"/sub", component, "1.0.0")
+		require.NoError(t, err)
+		return string(content)
+	}
+	require.Equal(t, "first", fetch())
+	before := r.blobs.Load()
+	require.Equal(t, "first", fetch())
+	require.Equal(t, before, r.blobs.Load(), "it is believed for a while")
+	now = now.Add(time.Hour)
+	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte("second"), "1.0.0")
+	require.Equal(t, "second", fetch())
+	now = now.Add(time.Hour)
+	r.answer = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusTeapot); return true }
+	require.Equal(t, "second", fetch())
+}
+
+func TestRepositoryName(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, component, RepositoryName(component, "urlPath"))
+	require.Equal(t, component, RepositoryName(component, ""))
+	require.Equal(t, strings.TrimPrefix(digest([]byte(component)), "sha256:"), RepositoryName(component, "sha256-digest"))
+}

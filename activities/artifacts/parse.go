@@ -1,0 +1,186 @@
+package artifacts
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// parser collects the objects of a module from its documents and checks them.
+type parser struct {
+	limits   Limits
+	rendered Rendered
+	seen     map[identity]string
+	// skip, where set, tells which objects do not count.
+	skip func(*unstructured.Unstructured) bool
+}
+
+// identity is what makes two objects the same one, whatever their versions.
+type identity struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+}
+
+func newParser(limits Limits) *parser {
+	return &parser{limits: limits, seen: map[identity]string{}}
+}
+
+// directory reads all YAML and JSON files of an archive in the order of their paths. Others are ignored,
+// as are hidden ones.
+func (p *parser) directory(files []file) error {
+	files = slices.Clone(files)
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	for _, f := range files {
+		base := path.Base(f.name)
+		switch {
+		case strings.HasPrefix(base, "."):
+			continue
+		case base == "kustomization.yaml" || base == "kustomization.yml" || base == "Kustomization":
+			return fault.New(fault.Rejected, ReasonUnsupported,
+				"%s: kustomize folders are not supported; ship what `kustomize build` writes as a raw manifest", f.name)
+		}
+		switch path.Ext(base) {
+		case ".yaml", ".yml", ".json":
+			if err := p.documents(f.name, f.content); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// documents reads a stream of YAML documents, decoding as kubectl does. where is for messages.
+func (p *parser) documents(where string, content []byte) error {
+	if !utf8.Valid(content) {
+		return invalid("%s is not UTF-8", where)
+	}
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		at := fmt.Sprintf("document %d of %s", number, where)
+		if err != nil {
+			return invalid("%s cannot be read: %w", at, err)
+		}
+		if number > p.limits.Objects {
+			return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s has more than %d documents", where, p.limits.Objects)
+		}
+		if err := p.document(at, document); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parser) document(at string, document []byte) error {
+	// Strict: a key given twice is a mistake of which one half would be lost silently.
+	asJSON, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return invalid("%s is not valid YAML: %s", at, brief(err))
+	}
+	if string(asJSON) == "null" {
+		return nil
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(asJSON, &content); err != nil {
+		return invalid("%s is not an object", at)
+	}
+	if len(content) == 0 {
+		return nil
+	}
+	if len(asJSON) > p.limits.ObjectBytes && content["items"] == nil {
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s is larger than %d bytes, which no cluster can store", at, p.limits.ObjectBytes)
+	}
+	return p.object(at, &unstructured.Unstructured{Object: content})
+}
+
+func (p *parser) object(at string, u *unstructured.Unstructured) error {
+	apiVersion, kind := u.GetAPIVersion(), u.GetKind()
+	if apiVersion == "" || kind == "" {
+		return invalid("%s has no apiVersion or kind", at)
+	}
+	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
+		return invalid("%s has apiVersion %q, which is none", at, apiVersion)
+	}
+	if strings.HasSuffix(kind, "List") && u.IsList() {
+		return p.list(at, u)
+	}
+	if _, isMap := u.Object["metadata"].(map[string]any); !isMap || u.GetName() == "" {
+		return invalid("%s (%s) has no metadata.name", at, kind)
+	}
+	if err := checkMetadata(u); err != nil {
+		return invalid("%s (%s %s): %w", at, kind, u.GetName(), err)
+	}
+	if p.skip != nil && p.skip(u) {
+		return nil
+	}
+	id := identity{kind: u.GroupVersionKind().GroupKind(), name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}
+	if first, twice := p.seen[id]; twice {
+		return invalid("%s %s is in %s and in %s", kind, id.name, first, at)
+	}
+	if len(p.rendered.Objects) >= p.limits.Objects {
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "there are more than %d objects", p.limits.Objects)
+	}
+	p.seen[id] = at
+	p.rendered.Objects = append(p.rendered.Objects, u)
+	return nil
+}
+
+// list takes a list apart, as kubectl does.
+func (p *parser) list(at string, u *unstructured.Unstructured) error {
+	items, _ := u.Object["items"].([]any)
+	for i, item := range items {
+		content, isMap := item.(map[string]any)
+		if !isMap {
+			return invalid("item %d of %s is not an object", i, at)
+		}
+		if err := p.object(fmt.Sprintf("item %d of %s", i, at), &unstructured.Unstructured{Object: content}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMetadata finds metadata of wrong types, which the accessors of unstructured objects pass over.
+func checkMetadata(u *unstructured.Unstructured) error {
+	for _, field := range []string{"labels", "annotations"} {
+		if _, _, err := unstructured.NestedStringMap(u.Object, "metadata", field); err != nil {
+			return fmt.Errorf("metadata.%s is not a map of strings", field)
+		}
+	}
+	if _, _, err := unstructured.NestedString(u.Object, "metadata", "namespace"); err != nil {
+		return errors.New("metadata.namespace is not a string")
+	}
+	return nil
+}
+
+// brief keeps a message to what fits a status: parsers quote whole documents.
+func brief(err error) string {
+	lines := strings.SplitN(err.Error(), "\n", 3)
+	line := strings.TrimSpace(lines[0])
+	if strings.HasSuffix(line, ":") && len(lines) > 1 {
+		line += " " + strings.TrimSpace(lines[1])
+	}
+	const enough = 200
+	if len(line) > enough {
+		line = strings.ToValidUTF8(line[:enough], "") + "…"
+	}
+	return line
+}

@@ -1,0 +1,234 @@
+package artifacts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/chartutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// Form is what a layer is made of.
+type Form string
+
+const (
+	// FormAny takes the layer for what its content shows: a chart, an archive of a folder, or YAML.
+	FormAny Form = ""
+	// FormDirectory must be an archive of a folder with YAML files, or of a chart.
+	FormDirectory Form = "directory"
+	// FormChart must be an archive of a Helm chart.
+	FormChart Form = "chart"
+	// formYAML is what a layer turns out to be.
+	formYAML Form = "yaml"
+)
+
+// Source is what a module is rendered from.
+type Source struct {
+	Install Layer
+	// Form restricts what the install layer may be.
+	Form Form
+	// Config is the layer with a chart's values, or nil.
+	Config  *Layer
+	Release Release
+}
+
+// Cluster is what charts may ask of a cluster; *clusters.Cluster answers.
+type Cluster interface {
+	Version(ctx context.Context) (*version.Info, error)
+	// Serves tells whether "group/version" or "group/version/Kind" is served.
+	Serves(ctx context.Context, api string) (bool, error)
+	// APIVersions are all that are served, in both forms.
+	APIVersions(ctx context.Context) ([]string, error)
+}
+
+// Rendered is what a source comes to.
+type Rendered struct {
+	// Objects in the order of the source. They belong to the caller.
+	Objects []*unstructured.Unstructured
+	// LeftOut are the chart's hooks and tests, as "Kind name": they are not installed.
+	LeftOut []string
+}
+
+// Recipe says what a source would be rendered from. Two recipes with the same key render to the same.
+type Recipe struct {
+	// Key covers the layers, and for charts the values, the release, and of the cluster's capabilities
+	// those that the chart's templates can ask for.
+	Key string
+
+	store  *Store
+	source Source
+	info   layerInfo
+	known  *chartutil.Capabilities
+}
+
+// layerInfo is what is to be known of a layer before it is rendered. It is kept longer than the layer.
+type layerInfo struct {
+	form Form
+	asks asksFor
+}
+
+// infoBytes is roughly what a layerInfo takes.
+const infoBytes = 1 << 10
+
+// Prepare works out the recipe of a source for a cluster. A layer seen before is not fetched again, and
+// the cluster is asked only for what a chart asks for.
+func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*Recipe, error) {
+	info, err := s.infos.Get(ctx, source.Install.Digest, func(ctx context.Context) (layerInfo, int64, error) {
+		read, err := s.inspect(ctx, source.Install)
+		return read, infoBytes, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := fits(source, info); err != nil {
+		return nil, err
+	}
+	r := &Recipe{store: s, source: source, info: info}
+	if info.form != FormChart {
+		r.Key = string(info.form) + ":" + source.Install.Digest
+		return r, nil
+	}
+	if r.known, err = capabilitiesOf(ctx, info.asks, cluster); err != nil {
+		return nil, err
+	}
+	config := ""
+	if source.Config != nil {
+		config = source.Config.Digest
+	}
+	r.Key = string(FormChart) + ":" + digestOf(source.Install.Digest, config, source.Release, r.known.KubeVersion, r.known.APIVersions)
+	return r, nil
+}
+
+// Render fetches what is missing and renders. Errors are faults.
+func (r *Recipe) Render(ctx context.Context) (*Rendered, error) {
+	layer, err := r.store.Fetch(ctx, r.source.Install)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := r.render(ctx, layer)
+	if err != nil {
+		return nil, in(r.source.Install, err)
+	}
+	if len(rendered.Objects) == 0 {
+		return nil, in(r.source.Install, invalid("it holds no object"))
+	}
+	return rendered, nil
+}
+
+func (r *Recipe) render(ctx context.Context, layer []byte) (*Rendered, error) {
+	limits := r.store.options.Limits
+	files, plain, err := unpack(layer, limits)
+	if err != nil {
+		return nil, err
+	}
+	switch r.info.form {
+	case FormChart:
+		var values []byte
+		if r.source.Config != nil {
+			if values, err = r.store.Fetch(ctx, *r.source.Config); err != nil {
+				return nil, err
+			}
+		}
+		return renderChart(ctx, files, values, r.source.Release, r.known, limits)
+	case FormDirectory:
+		p := newParser(limits)
+		return &p.rendered, p.directory(files)
+	default:
+		p := newParser(limits)
+		return &p.rendered, p.documents("the layer", plain)
+	}
+}
+
+func (s *Store) inspect(ctx context.Context, l Layer) (layerInfo, error) {
+	layer, err := s.Fetch(ctx, l)
+	if err != nil {
+		return layerInfo{}, err
+	}
+	files, _, err := unpack(layer, s.options.Limits)
+	if err != nil {
+		return layerInfo{}, in(l, err)
+	}
+	if files == nil {
+		return layerInfo{form: formYAML}, nil
+	}
+	if _, isChart := chartRoot(files); !isChart {
+		return layerInfo{form: FormDirectory}, nil
+	}
+	loaded, err := loadChart(files)
+	if err != nil {
+		return layerInfo{}, in(l, err)
+	}
+	info := layerInfo{form: FormChart}
+	info.asks.read(loaded)
+	return info, nil
+}
+
+// fits refuses a layer that is not what it is said to be.
+func fits(source Source, info layerInfo) error {
+	switch {
+	case source.Form == FormChart && info.form != FormChart:
+		return in(source.Install, fault.New(fault.Rejected, ReasonInvalidChart, "it is no archive of a Helm chart"))
+	case source.Form == FormDirectory && info.form == formYAML:
+		return in(source.Install, invalid("it is no archive of a folder"))
+	}
+	return nil
+}
+
+func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (*chartutil.Capabilities, error) {
+	known := &chartutil.Capabilities{KubeVersion: chartutil.DefaultCapabilities.KubeVersion, HelmVersion: chartutil.DefaultCapabilities.HelmVersion}
+	if asks.version {
+		read, err := cluster.Version(ctx)
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := chartutil.ParseKubeVersion(read.GitVersion)
+		if err != nil {
+			return nil, fmt.Errorf("the cluster's version %q is none: %w", read.GitVersion, err)
+		}
+		known.KubeVersion = *parsed
+	}
+	if asks.allAPIs {
+		served, err := cluster.APIVersions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		known.APIVersions = served
+		return known, nil
+	}
+	for _, api := range asks.apis {
+		served, err := cluster.Serves(ctx, api)
+		if err != nil {
+			return nil, err
+		}
+		if served {
+			known.APIVersions = append(known.APIVersions, api)
+		}
+	}
+	return known, nil
+}
+
+// in says in which layer something is wrong, and keeps the fault's kind and reason.
+func in(l Layer, err error) error {
+	var known *fault.Error
+	if !errors.As(err, &known) {
+		return fmt.Errorf("%s: %w", l, err)
+	}
+	return &fault.Error{Kind: known.Kind, Reason: known.Reason, Message: l.String() + ": " + known.Message, Cause: known, RetryAfter: known.RetryAfter}
+}
+
+func digestOf(values ...any) string {
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	for _, value := range values {
+		// Strings, and structs and lists of strings, can always be encoded.
+		_ = encoder.Encode(value)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}

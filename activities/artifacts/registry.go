@@ -1,0 +1,156 @@
+package artifacts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+const userAgent = "lifecycle-manager"
+
+// registry speaks to OCI registries.
+type registry struct {
+	plain    []string
+	keychain authn.Keychain
+	next     http.RoundTripper
+	limits   Limits
+	slots    chan struct{}
+}
+
+func newRegistry(o Options) *registry {
+	next := o.Transport
+	if next == nil {
+		next = &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:     true,
+			MaxIdleConnsPerHost:   8,
+			IdleConnTimeout:       90 * time.Second,
+			TLSHandshakeTimeout:   5 * time.Second,
+			ResponseHeaderTimeout: 20 * time.Second,
+		}
+	}
+	r := &registry{plain: o.PlainHTTPHosts, keychain: o.Keychain, limits: o.Limits, slots: make(chan struct{}, o.Pulls)}
+	r.next = transport.NewUserAgent(&tlsOnly{next: next, plain: o.PlainHTTPHosts}, userAgent)
+	return r
+}
+
+// tlsOnly refuses plain HTTP to every host that is not named, whoever asks for it: the library, which
+// takes loopback and private addresses for insecure, or a redirect.
+type tlsOnly struct {
+	next  http.RoundTripper
+	plain []string
+}
+
+func (t *tlsOnly) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != "https" && !slices.Contains(t.plain, req.URL.Host) {
+		return nil, fmt.Errorf("plain HTTP to registry %s is not allowed", req.URL.Host)
+	}
+	return t.next.RoundTrip(req)
+}
+
+// blob fetches a layer and verifies it while it comes in.
+func (r *registry) blob(ctx context.Context, l Layer, sum string) ([]byte, error) {
+	repository, err := r.repository(l.Repository + "/" + l.Name)
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.open(ctx, repository, "blobs/"+l.Digest, "", l.String(), ReasonLayerNotFound)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	return readVerified(body, sum, r.limits.LayerBytes, l.String())
+}
+
+// readVerified reads at most limit bytes, which must have the given sum.
+func readVerified(body io.Reader, sum string, limit int64, what string) ([]byte, error) {
+	hash := sha256.New()
+	content, err := io.ReadAll(io.TeeReader(io.LimitReader(body, limit+1), hash))
+	if err != nil {
+		return nil, classify(err, what, "")
+	}
+	if int64(len(content)) > limit {
+		return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "%s is larger than %d bytes", what, limit)
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
+		return nil, fault.New(fault.Rejected, ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
+	}
+	return content, nil
+}
+
+// repository parses "host[:port]/path". A scheme is ignored: which hosts may do without TLS is not for
+// the input to say.
+func (r *registry) repository(reference string) (name.Repository, error) {
+	reference = strings.TrimPrefix(strings.TrimPrefix(reference, "https://"), "http://")
+	options := []name.Option{name.StrictValidation}
+	host, _, _ := strings.Cut(reference, "/")
+	if slices.Contains(r.plain, host) {
+		options = append(options, name.Insecure)
+	}
+	repository, err := name.NewRepository(reference, options...)
+	if err != nil {
+		return name.Repository{}, fault.New(fault.Rejected, ReasonInvalidReference, "%q is not a repository in a registry: %w", reference, err)
+	}
+	return repository, nil
+}
+
+// open requests something of a repository. The caller closes the body.
+func (r *registry) open(ctx context.Context, repository name.Repository, path, accept, what, missing string) (io.ReadCloser, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+	case <-ctx.Done():
+		return nil, classify(ctx.Err(), what, missing)
+	}
+	client, err := r.client(ctx, repository)
+	if err != nil {
+		return nil, classify(err, what, missing)
+	}
+	address := fmt.Sprintf("%s://%s/v2/%s/%s", repository.Scheme(), repository.RegistryStr(), repository.RepositoryStr(), path)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, fault.New(fault.Rejected, ReasonInvalidReference, "%s cannot be addressed", what)
+	}
+	if accept != "" {
+		request.Header.Set("Accept", accept)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, classify(err, what, missing)
+	}
+	if err := transport.CheckError(response, http.StatusOK); err != nil {
+		_ = response.Body.Close()
+		return nil, classify(err, what, missing)
+	}
+	return response.Body, nil
+}
+
+// client authenticates with the registry as it asks for. What fails in passing is tried again twice.
+func (r *registry) client(ctx context.Context, repository name.Repository) (*http.Client, error) {
+	credentials, err := authn.Resolve(ctx, r.keychain, repository)
+	if err != nil {
+		return nil, fmt.Errorf("find credentials for %s: %w", repository.RegistryStr(), err)
+	}
+	retrying := transport.NewRetry(r.next,
+		transport.WithRetryBackoff(transport.Backoff{Duration: 500 * time.Millisecond, Factor: 3, Jitter: 0.2, Steps: 3}),
+		transport.WithRetryStatusCodes(http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
+	authenticated, err := transport.NewWithContext(ctx, repository.Registry, credentials, retrying, []string{repository.Scope(transport.PullScope)})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: authenticated}, nil
+}

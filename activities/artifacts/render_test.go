@@ -1,0 +1,327 @@
+package artifacts
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+type entry struct {
+	name, content string
+	kind          byte
+	link          string
+}
+
+func archive(entries ...entry) []byte {
+	var buffer bytes.Buffer
+	writer := tar.NewWriter(&buffer)
+	for _, e := range entries {
+		if e.kind == 0 {
+			e.kind = tar.TypeReg
+		}
+		header := &tar.Header{Name: e.name, Typeflag: e.kind, Linkname: e.link, Mode: 0o644}
+		if e.kind == tar.TypeReg {
+			header.Size = int64(len(e.content))
+		}
+		if err := writer.WriteHeader(header); err != nil {
+			panic(err)
+		}
+		if _, err := writer.Write([]byte(e.content)); err != nil && e.kind == tar.TypeReg {
+			panic(err)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		panic(err)
+	}
+	return buffer.Bytes()
+}
+
+func zipped(content []byte) []byte {
+	var buffer bytes.Buffer
+	writer := gzip.NewWriter(&buffer)
+	_, _ = writer.Write(content)
+	_ = writer.Close()
+	return buffer.Bytes()
+}
+
+// fakeCluster answers what charts ask, and notes it.
+type fakeCluster struct {
+	version string
+	apis    []string
+	asked   []string
+}
+
+func (c *fakeCluster) Version(context.Context) (*version.Info, error) {
+	c.asked = append(c.asked, "version")
+	return &version.Info{GitVersion: c.version}, nil
+}
+
+func (c *fakeCluster) Serves(_ context.Context, api string) (bool, error) {
+	c.asked = append(c.asked, api)
+	for _, known := range c.apis {
+		if known == api {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (c *fakeCluster) APIVersions(context.Context) ([]string, error) {
+	c.asked = append(c.asked, "all")
+	return c.apis, nil
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %}\n"
+
+func configMapNamed(name string) string { return strings.ReplaceAll(configMap, "%", name) }
+
+// render renders a layer as a module of the given form would be.
+func render(t *testing.T, layer []byte, form Form, change func(*Options)) (*Rendered, error) {
+	t.Helper()
+	r := newTestRegistry(t)
+	s := r.store(t, change)
+	recipe, err := s.Prepare(context.Background(), Source{Install: r.push(t, layer), Form: form, Release: Release{Name: "sample", Namespace: "kyma-system"}}, &fakeCluster{version: "v1.36.1"})
+	if err != nil {
+		return nil, err
+	}
+	return recipe.Render(context.Background())
+}
+
+func names(r *Rendered) []string {
+	var all []string
+	for _, object := range r.Objects {
+		all = append(all, object.GetName())
+	}
+	return all
+}
+
+func TestRawManifestsAreReadInEveryForm(t *testing.T) {
+	t.Parallel()
+	two := configMapNamed("a") + "---\n# only a comment\n---\n" + configMapNamed("b")
+	folder := archive(entry{name: "./", kind: tar.TypeDir}, entry{name: "./2.yml", content: configMapNamed("b")}, entry{name: "./1.yaml", content: configMapNamed("a")},
+		entry{name: "./README.md", content: "no manifest"}, entry{name: "./.hidden.yaml", content: "}"})
+	tests := []struct {
+		name  string
+		layer []byte
+		form  Form
+	}{
+		{"YAML documents", []byte(two), FormAny},
+		{"YAML with a byte order mark", append([]byte("\ufeff"), two...), FormAny},
+		{"YAML compressed", zipped([]byte(two)), FormAny},
+		{"a list", []byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"), FormAny},
+		{"JSON", []byte(`{"apiVersion":"v1","kind":"ConfigMapList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}]}`), FormAny},
+		{"an archive of a folder", folder, FormDirectory},
+		{"an archive of a folder that nobody announced", folder, FormAny},
+		{"a compressed archive", zipped(folder), FormDirectory},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			rendered, err := render(t, test.layer, test.form, nil)
+			require.NoError(t, err)
+			require.Equal(t, []string{"a", "b"}, names(rendered))
+		})
+	}
+}
+
+func TestYAMLIsReadAsKubectlReadsIt(t *testing.T) {
+	t.Parallel()
+	rendered, err := render(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {bare: y, number: 1}\n"), FormAny, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"bare": true, "number": int64(1)}, rendered.Objects[0].Object["data"])
+}
+
+func TestHostileLayersAreRefused(t *testing.T) {
+	t.Parallel()
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for i := 'b'; i < 'k'; i++ {
+		p := string(i - 1)
+		bomb += string(i) + ": &" + string(i) + " [" + strings.Repeat("*"+p+",", 8) + "*" + p + "]\n"
+	}
+	object := configMapNamed("a")
+	tests := []struct {
+		name     string
+		layer    []byte
+		form     Form
+		reason   string
+		contains string
+	}{
+		{"an HTML page", []byte("<html><body>sign in</body></html>"), FormAny, ReasonInvalidManifest, "document 1"},
+		{"nothing", []byte("---\n---\n"), FormAny, ReasonInvalidManifest, "no object"},
+		{"text that is not UTF-8", []byte("a: \xff\xfe"), FormAny, ReasonInvalidManifest, "UTF-8"},
+		{"YAML that does not parse", []byte("a: [b"), FormAny, ReasonInvalidManifest, "document 1"},
+		{"aliases that explode", []byte(bomb), FormAny, ReasonInvalidManifest, "document 1"},
+		{"a key given twice", []byte("apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "kind"},
+		{"a list instead of an object", []byte("- a\n- b\n"), FormAny, ReasonInvalidManifest, "not an object"},
+		{"an object without a kind", []byte("apiVersion: v1\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "apiVersion or kind"},
+		{"an object without a name", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"), FormAny, ReasonInvalidManifest, "metadata.name"},
+		{"an object with a wrong apiVersion", []byte("apiVersion: a/b/c\nkind: ConfigMap\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "apiVersion"},
+		{"labels that are not strings", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: 1}}\n"), FormAny, ReasonInvalidManifest, "labels"},
+		{"metadata that is no object", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: a\n"), FormAny, ReasonInvalidManifest, "metadata.name"},
+		{"two objects of the same name", []byte(object + "---\n" + object), FormAny, ReasonInvalidManifest, "document 2"},
+		{"too many documents", []byte(strings.Repeat(object+"---\n", 101)), FormAny, ReasonInvalidManifest, ""},
+		{"100 thousand empty documents", []byte(strings.Repeat("---\n{}\n", 100_000)), FormAny, ReasonLayerTooLarge, "documents"},
+		{"an object that etcd would refuse", []byte(object + "data: {x: " + strings.Repeat("x", 2000) + "}\n"), FormAny, ReasonLayerTooLarge, "1000 bytes"},
+		{"a truncated archive", archive(entry{name: "a.yaml", content: object})[:530], FormAny, ReasonInvalidManifest, "a.yaml"},
+		{"truncated gzip", zipped([]byte(object))[:30], FormAny, ReasonInvalidManifest, "decompressed"},
+		{"a decompression bomb", zipped(bytes.Repeat([]byte("x"), 30_000)), FormAny, ReasonLayerTooLarge, "unpacks"},
+		{"too many entries", archive(entries(11)...), FormDirectory, ReasonLayerTooLarge, "entries"},
+		{"a path out of the archive", archive(entry{name: "../../etc/passwd", content: "x"}), FormAny, ReasonInvalidManifest, "leaves it"},
+		{"a path out of the archive in the middle", archive(entry{name: "a/../../b.yaml", content: "x"}), FormAny, ReasonInvalidManifest, "leaves it"},
+		{"a path out of the archive for Windows", archive(entry{name: `..\b.yaml`, content: "x"}), FormAny, ReasonInvalidManifest, "leaves it"},
+		{"an absolute path", archive(entry{name: "/etc/passwd", content: "x"}), FormAny, ReasonInvalidManifest, "absolute"},
+		{"a symbolic link", archive(entry{name: "a.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), FormAny, ReasonInvalidManifest, "link"},
+		{"a hard link", archive(entry{name: "a.yaml", kind: tar.TypeLink, link: "/etc/passwd"}), FormAny, ReasonInvalidManifest, "link"},
+		{"a device", archive(entry{name: "null", kind: tar.TypeChar}), FormAny, ReasonInvalidManifest, "regular"},
+		{"the same file twice", archive(entry{name: "a.yaml", content: object}, entry{name: "./a.yaml", content: object}), FormAny, ReasonInvalidManifest, "twice"},
+		{"a kustomize folder", archive(entry{name: "kustomization.yaml", content: "resources: []"}), FormAny, ReasonUnsupported, "kustomize build"},
+		{"a folder that is none", []byte(object), FormDirectory, ReasonInvalidManifest, "folder"},
+		{"a chart that is none", []byte(object), FormChart, ReasonInvalidChart, "chart"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := render(t, test.layer, test.form, func(o *Options) {
+				o.Limits = Limits{UnpackedBytes: 20_000, Objects: 200, ObjectBytes: 1000, Entries: 10}
+				if strings.Contains(test.name, "documents") {
+					o.Limits.UnpackedBytes = 0
+				}
+			})
+			require.Error(t, err)
+			f := fault.Of(err)
+			require.Equal(t, fault.Rejected, f.Kind, err.Error())
+			require.Equal(t, test.reason, f.Reason, err.Error())
+			require.Contains(t, f.Message, test.contains)
+			require.Contains(t, f.Message, "layer 127.0.0.1", "the message says which layer")
+			require.Less(t, len(f.Message), 1000)
+		})
+	}
+}
+
+func entries(number int) []entry {
+	var all []entry
+	for i := range number {
+		all = append(all, entry{name: strings.Repeat("a", i+1) + ".md"})
+	}
+	return all
+}
+
+const chartYAML = "apiVersion: v2\nname: sample\nversion: 1.0.0\n"
+
+func chartOf(files ...entry) []byte {
+	all := []entry{{name: "sample/Chart.yaml", content: chartYAML}}
+	for _, f := range files {
+		f.name = "sample/" + f.name
+		all = append(all, f)
+	}
+	return zipped(archive(all...))
+}
+
+func TestChartsAreRenderedWithCRDsFirstAndWithoutHooks(t *testing.T) {
+	t.Parallel()
+	chart := chartOf(
+		entry{name: "values.yaml", content: "greeting: hello\n"},
+		entry{name: "crds/crd.yaml", content: "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: samples.example.com}\n"},
+		entry{name: "templates/_part.tpl", content: `{{ define "name" }}{{ .Release.Name }}-{{ .Release.Namespace }}{{ end }}`},
+		entry{name: "templates/a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ include \"name\" . }}}\ndata: {greeting: {{ .Values.greeting }}}\n"},
+		entry{name: "templates/hook.yaml", content: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: check, annotations: {helm.sh/hook: post-install}}\n"},
+		entry{name: "templates/tests/test.yaml", content: "apiVersion: v1\nkind: Pod\nmetadata: {name: test, annotations: {helm.sh/hook: test}}\n"},
+		entry{name: "templates/NOTES.txt", content: "Thank you"},
+	)
+	for _, form := range []Form{FormChart, FormAny, FormDirectory} {
+		rendered, err := render(t, chart, form, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{"samples.example.com", "sample-kyma-system"}, names(rendered))
+		require.Equal(t, []string{"Job check", "Pod test"}, rendered.LeftOut)
+		require.Equal(t, map[string]any{"greeting": "hello"}, rendered.Objects[1].Object["data"])
+	}
+}
+
+func TestAChartTakesItsValuesFromTheConfigLayer(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	s := r.store(t, nil)
+	install := r.push(t, chartOf(entry{name: "templates/a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.image.tag }}}\n"}))
+	prepare := func(values string) *Recipe {
+		config := r.push(t, []byte(values))
+		recipe, err := s.Prepare(context.Background(), Source{Install: install, Config: &config}, &fakeCluster{})
+		require.NoError(t, err)
+		return recipe
+	}
+	one, two := prepare("image: {tag: one}"), prepare("image: {tag: two}")
+	require.NotEqual(t, one.Key, two.Key)
+	rendered, err := two.Render(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, []string{"two"}, names(rendered))
+	_, err = prepare("- not a map").Render(context.Background())
+	require.Equal(t, ReasonInvalidChart, fault.Of(err).Reason)
+}
+
+func TestTheClusterIsAskedOnlyForWhatAChartAsks(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	s := r.store(t, nil)
+	plain := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	tests := []struct {
+		name     string
+		template string
+		asked    []string
+	}{
+		{"nothing", plain, nil},
+		{"the version", plain + "data: {v: {{ .Capabilities.KubeVersion.Version }}}\n", []string{"version"}},
+		{"one API", `{{ if .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" }}{{ fail "no" }}{{ end }}` + "\n" + plain, []string{"version", "monitoring.coreos.com/v1"}},
+		{"an API that is not written out", `{{ $api := "a/v1" }}{{ if .Capabilities.APIVersions.Has $api }}{{ fail "no" }}{{ end }}` + "\n" + plain, []string{"version", "all"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			install := r.push(t, chartOf(entry{name: "templates/a.yaml", content: test.template}))
+			old, recent := &fakeCluster{version: "v1.35.0", apis: []string{"v1"}}, &fakeCluster{version: "v1.36.1", apis: []string{"v1", "batch/v1"}}
+			first, err := s.Prepare(context.Background(), Source{Install: install}, old)
+			require.NoError(t, err)
+			require.Equal(t, test.asked, old.asked)
+			second, err := s.Prepare(context.Background(), Source{Install: install}, recent)
+			require.NoError(t, err)
+			require.Equal(t, len(test.asked) == 0, first.Key == second.Key, "clusters that differ in what is asked do not share a rendering")
+			_, err = first.Render(context.Background())
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestHostileChartsAreRefused(t *testing.T) {
+	t.Parallel()
+	template := func(text string) []byte { return chartOf(entry{name: "templates/a.yaml", content: text}) }
+	tests := []struct {
+		name     string
+		layer    []byte
+		contains string
+	}{
+		{"a template that does not parse", template("{{ if }}"), "parse error"},
+		{"a template that fails", template(`{{ fail "give me values" }}`), "give me values"},
+		{"a template that never ends", template(`{{ range $i := until 100000 }}{{ range $j := until 100000 }}{{ range $k := until 100000 }}{{ end }}{{ end }}{{ end }}`), "within"},
+		{"a template that calls itself", chartOf(entry{name: "templates/_a.tpl", content: `{{ define "a" }}{{ include "a" . }}{{ end }}`}, entry{name: "templates/b.yaml", content: `{{ include "a" . }}`}), "templates"},
+		{"a chart without a version", zipped(archive(entry{name: "sample/Chart.yaml", content: "apiVersion: v2\nname: sample\n"})), "version"},
+		{"a library", zipped(archive(entry{name: "sample/Chart.yaml", content: chartYAML + "type: library\n"})), "library"},
+		{"a chart for another Kubernetes", zipped(archive(entry{name: "sample/Chart.yaml", content: chartYAML + "kubeVersion: '>= 1.99'\n"}, entry{name: "sample/templates/a.yaml", content: configMapNamed("a")})), "1.99"},
+		{"a chart with files beside it", zipped(archive(entry{name: "sample/Chart.yaml", content: chartYAML}, entry{name: "other/a.yaml", content: "x"})), "beside"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := render(t, test.layer, FormChart, func(o *Options) { o.Limits.RenderTime = 2 * time.Second })
+			require.Error(t, err)
+			require.Equal(t, ReasonInvalidChart, fault.Of(err).Reason, err.Error())
+			require.Contains(t, err.Error(), test.contains)
+		})
+	}
+}

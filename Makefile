@@ -7,6 +7,7 @@ VERSION ?= 0.0.0-dev
 CONTROLLER_GEN_VERSION := v0.23.0
 CRD_REF_DOCS_VERSION   := v0.3.0
 GOLANGCI_LINT_VERSION  := v2.15.0
+WORKFLOWCHECK_VERSION  := v0.6.0
 
 SHELL         := /bin/bash
 .SHELLFLAGS   := -eu -o pipefail -c
@@ -18,6 +19,7 @@ TOOLS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lifecycle-manager/tools
 CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)
 CRD_REF_DOCS   := $(TOOLS_DIR)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 GOLANGCI_LINT  := $(TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+WORKFLOWCHECK  := $(TOOLS_DIR)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
 # Every Go module of this repository that has code of ours, the product's (.)
 # first; the others only pin what is built from other repositories.
@@ -46,6 +48,14 @@ demo: build ## Watch modules being installed into a real cluster; ARGS=--exit-wh
 build: ## Build all programs into bin/
 	@go run ./test/build -version $(VERSION)
 
+.PHONY: test
+test: build ## Run all tests, on a local fleet that is brought up for them
+	@test/run
+
+.PHONY: record-histories
+record-histories: build ## Record the workflow histories of test/replay anew; AS=v1 names the version of the logic
+	@RECORD_HISTORIES=$(or $(AS),v1) test/run ./test/e2e -run TheLifeOf -count 1 -timeout 20m
+
 .PHONY: fleet
 fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machine (test/fleet/README.md)
 	@go run ./test/build fleet
@@ -68,8 +78,13 @@ vet: ## Run go vet in every module
 		(cd $$module && go vet ./...) || failed="$$failed $$module"; \
 	done; [ -z "$$failed" ] || { echo "go vet found something in:$$failed"; exit 1; }
 
+.PHONY: workflowcheck
+workflowcheck: $(WORKFLOWCHECK) ## Fail where workflow code is not deterministic
+	@echo "workflowcheck ./workflows"
+	@$(WORKFLOWCHECK) ./workflows/...
+
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Run golangci-lint in every module; PACKAGES=./api/... for some of the product's
+lint: $(GOLANGCI_LINT) workflowcheck ## Run golangci-lint in every module; PACKAGES=./api/... for some of the product's
 	@failed=; for module in $(if $(filter ./...,$(PACKAGES)),$(MODULES),.); do \
 		echo "golangci-lint $$module"; \
 		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml $(PACKAGES)) || failed="$$failed $$module"; \
@@ -97,7 +112,7 @@ generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs and th
 ##@ Tools
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) ## Build the tools, which the other targets do as needed
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
 
 # Builds a tool into a folder of its own first, so that a build that was broken
 # off leaves nothing that looks like a tool.
@@ -116,3 +131,6 @@ $(CRD_REF_DOCS):
 
 $(GOLANGCI_LINT):
 	$(call build-tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION))
+
+$(WORKFLOWCHECK):
+	$(call build-tool,go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION))

@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// Budgets of the design, section 4: events in the histories of a Kyma and its Manifests together.
+const (
+	budgetFirstInstall  = 140
+	budgetFurtherModule = 60
+	budgetFiftyKicks    = 300
+)
+
+// history reads the whole history of the newest run of a workflow.
+func (s *stage) history(id string) *historypb.History {
+	s.t.Helper()
+	history := &historypb.History{}
+	iterator := s.temporal.GetWorkflowHistory(ctx(s.t), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iterator.HasNext() {
+		event, err := iterator.Next()
+		require.NoError(s.t, err)
+		history.Events = append(history.Events, event)
+	}
+	return history
+}
+
+// events counts the events of a Kyma's workflow and those of its Manifests.
+func (s *stage) events(kyma *v1beta2.Kyma) (total int, parts string) {
+	s.t.Helper()
+	of := len(s.history(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents())
+	total, parts = of, fmt.Sprintf("Kyma %d", of)
+	for _, m := range s.manifests(kyma) {
+		of := len(s.history(kick.ManifestWorkflowID(kick.RefOf(&m))).GetEvents())
+		total += of
+		parts += fmt.Sprintf(", %s %d", m.Name, of)
+	}
+	return total, parts
+}
+
+// assertHistoryBudgets compares a first installation with its budget. These are counts, so they are stable.
+func (s *stage) assertHistoryBudgets(t *testing.T, kyma *v1beta2.Kyma) {
+	t.Helper()
+	total, parts := s.events(kyma)
+	t.Logf("history events of a first installation: %d (%s)", total, parts)
+	modules := len(kyma.Status.Modules)
+	require.LessOrEqual(t, total, budgetFirstInstall+(modules-1)*budgetFurtherModule, parts)
+}
+
+// recordHistories keeps the histories of a scenario for the replay tests, when asked to by `make record-histories`.
+func (s *stage) recordHistories(scenario string, kyma *v1beta2.Kyma) {
+	s.t.Helper()
+	if os.Getenv("RECORD_HISTORIES") == "" {
+		return
+	}
+	folder := filepath.Join(testfleet.Root(s.t), "test", "replay", "histories", os.Getenv("RECORD_HISTORIES"))
+	require.NoError(s.t, os.MkdirAll(folder, 0o755))
+	s.record(filepath.Join(folder, scenario+"-kyma.json"), kick.KymaWorkflowID(kick.RefOf(kyma)))
+	for _, m := range s.manifests(kyma) {
+		s.record(filepath.Join(folder, scenario+"-manifest.json"), kick.ManifestWorkflowID(kick.RefOf(&m)))
+	}
+}
+
+func (s *stage) record(path, id string) {
+	s.t.Helper()
+	content, err := protojson.MarshalOptions{Indent: " "}.Marshal(s.history(id))
+	require.NoError(s.t, err)
+	// A history is published with the code: nothing of the machine that recorded it belongs there.
+	host, err := os.Hostname()
+	require.NoError(s.t, err)
+	text := strings.ReplaceAll(string(content), host, "recorder")
+	require.NoError(s.t, os.WriteFile(path, []byte(text+"\n"), 0o644))
+}

@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// manifests are the Manifests of a Kyma.
+func (s *stage) manifests(kyma *v1beta2.Kyma) []v1beta2.Manifest {
+	s.t.Helper()
+	var list v1beta2.ManifestList
+	require.NoError(s.t, s.controlPlane.List(ctx(s.t), &list, client.InNamespace(kyma.Namespace)))
+	return slices.DeleteFunc(list.Items, func(m v1beta2.Manifest) bool { return !metav1.IsControlledBy(&m, kyma) })
+}
+
+// isGone tells whether a Kyma is no longer there.
+func (s *stage) isGone(kyma *v1beta2.Kyma) bool {
+	return apierrors.IsNotFound(s.controlPlane.Get(ctx(s.t), client.ObjectKeyFromObject(kyma), &v1beta2.Kyma{}))
+}
+
+// workflowsOf says in which status the workflows of a Kyma and of its Manifests are, by type. Several of one type
+// in different statuses show as "mixed".
+func (s *stage) workflowsOf(kyma *v1beta2.Kyma) map[string]string {
+	s.t.Helper()
+	prefix := map[string]string{
+		kick.KymaWorkflow:     kick.KymaWorkflowID(kick.RefOf(kyma)),
+		kick.ManifestWorkflow: fmt.Sprintf("manifest/%s/%s-", kyma.Namespace, kyma.Name),
+	}
+	found := map[string]string{}
+	for name, id := range prefix {
+		page, err := s.temporal.ListWorkflow(ctx(s.t), &workflowservice.ListWorkflowExecutionsRequest{
+			Query: fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s' AND ExecutionStatus != 'ContinuedAsNew'", name, id),
+		})
+		require.NoError(s.t, err)
+		for _, execution := range page.GetExecutions() {
+			status := execution.GetStatus().String()
+			if old, seen := found[name]; seen && old != status {
+				status = "mixed"
+			}
+			found[name] = status
+		}
+	}
+	return found
+}
+
+// all lists every object of every kind in a cluster, but for what a cluster makes by itself.
+func (s *stage) all(t *testing.T, c cluster) []unstructured.Unstructured {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
+	require.NoError(t, err)
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	require.NoError(t, err)
+	lists, err := found.ServerPreferredResources()
+	if !discovery.IsGroupDiscoveryFailedError(err) {
+		require.NoError(t, err)
+	}
+	var objects []unstructured.Unstructured
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		require.NoError(t, err)
+		for _, resource := range list.APIResources {
+			if !slices.Contains(resource.Verbs, "list") || isOwnBusiness(version.Group, resource.Kind) {
+				continue
+			}
+			items := &unstructured.UnstructuredList{}
+			items.SetGroupVersionKind(version.WithKind(resource.Kind))
+			err := c.List(t.Context(), items)
+			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsServiceUnavailable(err) {
+				continue
+			}
+			require.NoError(t, err, "list %s", resource.Kind)
+			objects = append(objects, items.Items...)
+		}
+	}
+	return objects
+}
+
+// isOwnBusiness tells whether objects of a kind change without anybody asking for it.
+func isOwnBusiness(group, kind string) bool {
+	return kind == "Event" || kind == "Lease" || kind == "Node" || kind == "ComponentStatus" || strings.HasPrefix(group, "metrics")
+}
+
+// ofModule names what is in a cluster of what Lifecycle Manager installs for modules.
+func (s *stage) ofModule(t *testing.T, c cluster) []string {
+	t.Helper()
+	var left []string
+	for _, obj := range s.all(t, c) {
+		if obj.GetAnnotations()[shared.AnnotationOwnedBy] != "" || obj.GroupVersionKind().Group == sampleGVK.Group {
+			left = append(left, obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName())
+		}
+	}
+	return left
+}
+
+// versions are the resource versions of everything in a cluster: equal before and after means that nobody wrote.
+func (s *stage) versions(t *testing.T, c cluster) map[string]string {
+	t.Helper()
+	versions := map[string]string{}
+	for _, obj := range s.all(t, c) {
+		versions[obj.GroupVersionKind().String()+" "+obj.GetNamespace()+"/"+obj.GetName()] = obj.GetResourceVersion()
+	}
+	require.NotEmpty(t, versions)
+	return versions
+}
+
+// differences names what differs between two readings of a cluster.
+func differences(before, after map[string]string) []string {
+	var different []string
+	for name, version := range before {
+		if after[name] != version {
+			different = append(different, fmt.Sprintf("%s: %s -> %s", name, version, after[name]))
+		}
+	}
+	for name := range maps.Keys(after) {
+		if _, existed := before[name]; !existed {
+			different = append(different, name+" is new")
+		}
+	}
+	slices.Sort(different)
+	return different
+}

@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// A process killed at several moments of an installation and started again must come to the same end as one that
+// was left alone, and must not have applied anything that is not wanted.
+func TestAProcessKilledInMidInstallComesToTheSameEnd(t *testing.T) {
+	s := newStage(t)
+	s.push("test/modules/sample/1.0.0")
+	s.instance.start()
+	s.create(newKyma("undisturbed", "sample"))
+	s.becomesReady("undisturbed", "sample@1.0.0")
+	want := shapes(s.all(t, s.remote))
+	s.removeKyma("undisturbed")
+
+	for _, after := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 1200 * time.Millisecond} {
+		t.Run("killed after "+after.String(), func(t *testing.T) {
+			require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("undisturbed", "sample")))
+			time.Sleep(after)
+			s.instance.kill()
+			s.instance.start()
+			s.becomesReady("undisturbed", "sample@1.0.0")
+			require.Equal(t, want, shapes(s.all(t, s.remote)))
+			s.removeKyma("undisturbed")
+		})
+	}
+}
+
+// shapes are the objects of modules in a cluster without what differs from one installation to the next.
+func shapes(objects []unstructured.Unstructured) map[string]string {
+	found := map[string]string{}
+	for _, obj := range objects {
+		if obj.GetAnnotations()[shared.AnnotationOwnedBy] != "" {
+			found[obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName()] = obj.GetAnnotations()[shared.AnnotationAppliedDigest]
+		}
+	}
+	return found
+}
+
+// removeKyma deletes a Kyma and waits until it is gone; its access Secret stays.
+func (s *stage) removeKyma(name string) {
+	s.t.Helper()
+	kyma := s.kyma(name)
+	require.NoError(s.t, s.controlPlane.Delete(ctx(s.t), kyma))
+	s.eventually("Kyma "+name+" is gone", time.Minute, func(c *assert.CollectT) {
+		assert.True(c, s.isGone(kyma))
+	})
+}
+
+// Temporal's database is progress, not truth: without it, a settled fleet stays as it is, and nobody writes to
+// any remote cluster.
+func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
+	s := newStage(t)
+	s.push("test/modules/sample/1.0.0")
+	s.instance.start()
+	s.create(newKyma("settled", "sample"))
+	s.becomesReady("settled", "sample@1.0.0")
+	kyma := s.kyma("settled")
+	s.eventually("the Manifest settles", 15*time.Second, func(c *assert.CollectT) {
+		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(kyma))
+	})
+	s.instance.stop()
+	before := s.versions(t, s.remote)
+
+	// A namespace that never saw this fleet is a lost database, as far as the process can tell.
+	s.namespace, s.temporal = testfleet.TemporalNamespace(t, "lost")
+	s.instance.start()
+	s.eventually("the Kyma's workflow runs again", 30*time.Second, func(c *assert.CollectT) {
+		assert.Equal(c, "Running", s.workflowsOf(kyma)[kick.KymaWorkflow])
+	})
+	time.Sleep(2 * resync) // two whole passes of the sweep look at everything
+	require.Empty(t, differences(before, s.versions(t, s.remote)))
+
+	t.Run("and a change is acted on as before", func(t *testing.T) {
+		s.push("test/modules/sample/1.1.0")
+		remote := s.remoteKyma()
+		remote.Spec.Channel = "fast"
+		require.NoError(t, s.remote.Update(t.Context(), remote))
+		s.becomesReady("settled", "sample@1.1.0")
+	})
+}
+
+// The real thing: the server is stopped, its database removed, and it starts empty.
+func TestTemporalsServerLosesItsDatabase(t *testing.T) {
+	s := newStage(t)
+	s.namespace, s.temporal = "default", nil
+	s.push("test/modules/sample/1.0.0")
+	s.instance.start()
+	s.create(newKyma("settled", "sample"))
+	s.becomesReady("settled", "sample@1.0.0")
+	s.instance.stop()
+	before := s.versions(t, s.remote)
+
+	fleet := exec.CommandContext(t.Context(), testfleet.Binary(t, "fleet"), "reset", "temporal")
+	fleet.Stderr = os.Stderr
+	require.NoError(t, fleet.Run())
+	s.instance.start()
+	time.Sleep(2 * resync)
+	require.Empty(t, differences(before, s.versions(t, s.remote)))
+	require.Equal(t, shared.StateReady, s.kyma("settled").Status.State)
+}

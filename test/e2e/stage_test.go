@@ -1,0 +1,330 @@
+// Package e2e runs Lifecycle Manager as a process on the local fleet and looks at what becomes of Kymas: in
+// the control plane, in real remote clusters, and in Temporal.
+//
+// The tests run one after the other, each with an instance of its own in a Temporal namespace of its own.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+const (
+	controlPlaneNamespace = "kcp-system"
+	remoteNamespace       = "kyma-system"
+)
+
+// cluster is one of the fleet's clusters as its admin sees it.
+type cluster struct {
+	client.Client
+	kubeconfig string
+	// access is the kubeconfig of the service account for Lifecycle Manager.
+	access string
+}
+
+// stage is what a test plays on: the control plane, one remote cluster, and an instance.
+type stage struct {
+	t            *testing.T
+	controlPlane cluster
+	remote       cluster
+	registry     string
+	namespace    string
+	temporal     temporal.Client
+	instance     *instance
+}
+
+// newStage prepares the control plane and an idle instance; the test starts it.
+func newStage(t *testing.T, flags ...string) *stage {
+	t.Helper()
+	s := &stage{
+		t:            t,
+		controlPlane: openCluster(t, "FLEET_CONTROL_PLANE"),
+		remote:       openCluster(t, "FLEET_REMOTE_1"),
+		registry:     testfleet.Require(t, "FLEET_REGISTRY"),
+	}
+	s.namespace, s.temporal = testfleet.TemporalNamespace(t, strings.ReplaceAll(t.Name(), "/", "-"))
+	installDefinitions(t, s.controlPlane)
+	s.ensureNamespace(s.controlPlane, controlPlaneNamespace)
+	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
+	s.serveSamples()
+	s.instance = &instance{t: t, stage: s, flags: flags}
+	t.Cleanup(s.instance.stop)
+	t.Cleanup(s.deleteEverything)
+	return s
+}
+
+func openCluster(t *testing.T, variable string) cluster {
+	t.Helper()
+	path := testfleet.Require(t, variable+"_KUBECONFIG")
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	config.QPS, config.Burst = 200, 400
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1beta2.AddToScheme} {
+		require.NoError(t, add(scheme))
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return cluster{Client: c, kubeconfig: path, access: testfleet.Require(t, variable+"_ACCESS_KUBECONFIG")}
+}
+
+var definitionsOnce sync.Once
+
+func installDefinitions(t *testing.T, c cluster) {
+	t.Helper()
+	definitionsOnce.Do(func() {
+		all, err := crds.All()
+		require.NoError(t, err)
+		for _, definition := range all {
+			definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+			err := c.Patch(ctx(t), definition, client.Apply, client.FieldOwner("e2e"), client.ForceOwnership) //nolint:staticcheck // a typed object
+			require.NoError(t, err)
+		}
+	})
+	require.Eventually(t, func() bool { return c.List(ctx(t), &v1beta2.KymaList{}) == nil }, 20*time.Second, 100*time.Millisecond)
+}
+
+// ctx ends with the test's own deadline.
+func ctx(t *testing.T) context.Context {
+	t.Helper()
+	return t.Context()
+}
+
+func (s *stage) ensureNamespace(c cluster, name string) {
+	s.t.Helper()
+	err := c.Create(ctx(s.t), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(s.t, err)
+	}
+}
+
+// push packs the module in a folder, pushes it and announces it in the control plane.
+func (s *stage) push(folder string) {
+	s.t.Helper()
+	announced := s.run(testfleet.Binary(s.t, "module"), "push", filepath.Join(testfleet.Root(s.t), folder), "--registry", s.registry, "--plain-http")
+	s.apply(s.controlPlane, controlPlaneNamespace, announced)
+}
+
+// run runs a program and returns its standard output.
+func (s *stage) run(program string, args ...string) []byte {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx(s.t), program, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(s.t, cmd.Run(), "%s %s: %s", filepath.Base(program), strings.Join(args, " "), errs.String())
+	return out.Bytes()
+}
+
+// apply applies a stream of YAML documents; objects without a namespace go into the given one.
+func (s *stage) apply(c cluster, namespace string, documents []byte) {
+	s.t.Helper()
+	for _, document := range strings.Split("\n"+string(documents), "\n---") {
+		obj := &unstructured.Unstructured{}
+		require.NoError(s.t, yaml.Unmarshal([]byte(document), &obj.Object))
+		if len(obj.Object) == 0 {
+			continue
+		}
+		if obj.GetNamespace() == "" {
+			obj.SetNamespace(namespace)
+		}
+		require.NoError(s.t, c.Apply(ctx(s.t), client.ApplyConfigurationFromUnstructured(obj), client.FieldOwner("e2e"), client.ForceOwnership))
+	}
+}
+
+// give gives a Kyma access to the remote cluster.
+func (s *stage) give(kymaName string) {
+	s.t.Helper()
+	config, err := os.ReadFile(s.remote.access)
+	require.NoError(s.t, err)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: kymaName + "-access", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: kymaName},
+		},
+		Data: map[string][]byte{"config": config},
+	}
+	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), secret))
+}
+
+// newKyma is a Kyma with these modules.
+func newKyma(name string, modules ...string) *v1beta2.Kyma {
+	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: controlPlaneNamespace}}
+	for _, module := range modules {
+		kyma.Spec.Modules = append(kyma.Spec.Modules, v1beta2.Module{Name: module})
+	}
+	return kyma
+}
+
+// create creates a Kyma with access to the remote cluster.
+func (s *stage) create(kyma *v1beta2.Kyma) {
+	s.t.Helper()
+	s.give(kyma.Name)
+	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), kyma))
+}
+
+// kyma reads a Kyma from the control plane.
+func (s *stage) kyma(name string) *v1beta2.Kyma {
+	s.t.Helper()
+	var kyma v1beta2.Kyma
+	require.NoError(s.t, s.controlPlane.Get(ctx(s.t), client.ObjectKey{Namespace: controlPlaneNamespace, Name: name}, &kyma))
+	return &kyma
+}
+
+// remoteKyma reads the Kyma in the remote cluster.
+func (s *stage) remoteKyma() *v1beta2.Kyma {
+	s.t.Helper()
+	var kyma v1beta2.Kyma
+	require.NoError(s.t, s.remote.Get(ctx(s.t), client.ObjectKey{Namespace: remoteNamespace, Name: "default"}, &kyma))
+	return &kyma
+}
+
+// eventually waits until what is asserted is true.
+func (s *stage) eventually(what string, within time.Duration, check func(c *assert.CollectT)) {
+	s.t.Helper()
+	if !assert.EventuallyWithT(s.t, check, within, 100*time.Millisecond, what) {
+		s.instance.printLog()
+		s.t.FailNow()
+	}
+}
+
+// becomesReady waits until the Kyma is Ready with exactly these modules, as name@version.
+func (s *stage) becomesReady(name string, modules ...string) {
+	s.t.Helper()
+	s.eventually("Kyma "+name+" becomes Ready", time.Minute, func(c *assert.CollectT) {
+		var kyma v1beta2.Kyma
+		if !assert.NoError(c, s.controlPlane.Get(s.t.Context(), client.ObjectKey{Namespace: controlPlaneNamespace, Name: name}, &kyma)) {
+			return
+		}
+		var have []string
+		for _, m := range kyma.Status.Modules {
+			have = append(have, m.Name+"@"+m.Version)
+			assert.Equal(c, shared.StateReady, m.State, "module %s: %s", m.Name, m.Message)
+		}
+		assert.ElementsMatch(c, modules, have)
+		assert.Equal(c, shared.StateReady, kyma.Status.State)
+	})
+}
+
+// deleteEverything deletes all Kymas and waits until nothing of them is left, so that the next test begins with
+// clean clusters. It fails the test if that does not come to an end.
+func (s *stage) deleteEverything() {
+	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var kymas v1beta2.KymaList
+	if err := s.controlPlane.List(bounded, &kymas); err != nil || len(kymas.Items) == 0 {
+		s.deleteCatalog(bounded)
+		return
+	}
+	if !s.instance.running() {
+		s.instance.start()
+	}
+	for i := range kymas.Items {
+		_ = s.controlPlane.Delete(bounded, &kymas.Items[i])
+	}
+	for bounded.Err() == nil {
+		if err := s.controlPlane.List(bounded, &kymas); err == nil && len(kymas.Items) == 0 {
+			s.deleteCatalog(bounded)
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	s.instance.printLog()
+	s.t.Errorf("Kymas are left after the test: %d", len(kymas.Items))
+}
+
+func (s *stage) deleteCatalog(bounded context.Context) {
+	for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
+		assert.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, obj, client.InNamespace(controlPlaneNamespace)))
+	}
+	isAccess, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: shared.LabelKymaName, Operator: metav1.LabelSelectorOpExists}},
+	})
+	assert.NoError(s.t, err)
+	assert.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(controlPlaneNamespace),
+		client.MatchingLabelsSelector{Selector: isAccess}))
+}
+
+// process is a program that runs beside the test and is stopped by its process id.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+func startProcess(t *testing.T, log *os.File, env []string, program string, args ...string) *process {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), env...)
+	require.NoError(t, cmd.Start())
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		close(p.done)
+	}()
+	return p
+}
+
+func (p *process) running() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) stop(sig os.Signal) {
+	_ = p.cmd.Process.Signal(sig)
+	select {
+	case <-p.done:
+	case <-time.After(40 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+// freeAddress is an address on loopback that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// isReady asks a probe.
+func isReady(address string) bool {
+	response, err := http.Get(fmt.Sprintf("http://%s/readyz", address)) //nolint:noctx // a probe of a test
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}

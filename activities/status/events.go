@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Reasons of Events on a Kyma.
+// Reasons of Events on a Kyma. A refused module has the reason of its refusal instead.
 const (
 	EventReady         = "KymaReady"
 	EventWarning       = "KymaWarning"
@@ -27,8 +27,8 @@ type event struct {
 }
 
 // transitions lists what changed from one status to the next in a way that people would want to be told of.
-// What stays as it is was told before.
-func transitions(before, after v1beta2.KymaStatus) []event {
+// What stays as it is was told before. Reasons are those of refused modules, by name.
+func transitions(before, after v1beta2.KymaStatus, reasons map[string]string) []event {
 	var events []event
 	was := map[string]v1beta2.ModuleStatus{}
 	for _, module := range before.Modules {
@@ -41,6 +41,9 @@ func transitions(before, after v1beta2.KymaStatus) []event {
 			continue
 		}
 		if e, worth := moduleEvent(old, module); worth {
+			if reason := reasons[module.Name]; reason != "" {
+				e.reason = reason
+			}
 			events = append(events, e)
 		}
 	}

@@ -49,9 +49,11 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 	switch {
 	case plan.Refusal != nil:
 		refused(&row, kyma, plan)
-	case plan.Action == resolve.ActionWait:
+	case plan.Action == resolve.ActionWait && (plan.Existing == nil || row.Message == ""):
 		row.State = shared.StateDeleting
 		row.Message = "waits until its earlier installation is removed"
+	case plan.Action == resolve.ActionWait:
+		// What holds the removal is said by the Manifest.
 	case plan.Existing == nil && !plan.Module.IsManaged():
 		row.State = shared.StateUnmanaged
 	case plan.Existing == nil:

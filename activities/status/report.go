@@ -53,7 +53,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	if err := a.write(ctx, before, kyma); err != nil {
+	if err := a.write(ctx, before, kyma, refusals(o.view)); err != nil {
 		return ReportResult{}, err
 	}
 	result := summary(kyma)
@@ -76,7 +76,7 @@ func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.
 
 // write writes the status if it is not so already, at the resource version that was read, and then tells
 // people of the transitions.
-func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma) error {
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, refusals map[string]string) error {
 	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
 		return nil
 	}
@@ -86,8 +86,19 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma) erro
 	if err != nil {
 		return fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}
-	a.tell(kyma, transitions(before.Status, wanted))
+	a.tell(kyma, transitions(before.Status, wanted, refusals))
 	return nil
+}
+
+// refusals are the reasons of refused modules by name.
+func refusals(view resolve.View) map[string]string {
+	reasons := map[string]string{}
+	for _, plan := range view.Modules {
+		if plan.Refusal != nil {
+			reasons[plan.Name] = plan.Refusal.Reason
+		}
+	}
+	return reasons
 }
 
 // needsLook tells whether another look is due: the inputs moved on since the last completed one, or a

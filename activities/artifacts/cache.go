@@ -78,7 +78,8 @@ func (c *Cache[V]) share(ctx context.Context, key string, load func(context.Cont
 		if r.Err != nil {
 			return none, r.Err
 		}
-		return r.Val.(V), nil
+		value, _ := r.Val.(V)
+		return value, nil
 	}
 }
 

@@ -24,9 +24,9 @@ type dockerAuth struct {
 // keychain has credentials by registry, or by registry and path, the longest that fits first.
 type keychain map[string]authn.AuthConfig
 
-// DockerConfig makes a keychain of the content of a docker config (`.dockerconfigjson`). Credential
+// KeychainFromDockerConfig makes a keychain of the content of a docker config (`.dockerconfigjson`). Credential
 // helpers in it are ignored: they are programs. An entry's credentials go to its own host only.
-func DockerConfig(content []byte) (authn.Keychain, error) {
+func KeychainFromDockerConfig(content []byte) (authn.Keychain, error) {
 	var parsed struct {
 		Auths map[string]dockerAuth `json:"auths"`
 	}

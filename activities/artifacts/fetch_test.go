@@ -174,7 +174,7 @@ func TestFetchAuthenticatesWithItsOwnHostsCredentials(t *testing.T) {
 		return true
 	}
 	with := func(config string) *Store {
-		keychain, err := DockerConfig([]byte(config))
+		keychain, err := KeychainFromDockerConfig([]byte(config))
 		require.NoError(t, err)
 		return r.store(t, func(o *Options) { o.Keychain = keychain })
 	}
@@ -186,7 +186,7 @@ func TestFetchAuthenticatesWithItsOwnHostsCredentials(t *testing.T) {
 	require.Equal(t, ReasonRegistryUnauthorized, fault.Of(err).Reason)
 	require.NotContains(t, err.Error(), "pass")
 
-	_, err = DockerConfig([]byte(`{"auths": "s3cret"`))
+	_, err = KeychainFromDockerConfig([]byte(`{"auths": "s3cret"`))
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "s3cret")
 }

@@ -22,7 +22,7 @@ type Options struct {
 	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
 	// have TLS, wherever they are.
 	PlainHTTPHosts []string
-	// Keychain has the credentials; see DockerConfig. Nil: anonymous.
+	// Keychain has the credentials; see KeychainFromDockerConfig. Nil: anonymous.
 	Keychain authn.Keychain
 	// Transport to registries; nil means one with the usual time-outs and the environment's proxies.
 	Transport http.RoundTripper

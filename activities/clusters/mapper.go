@@ -128,7 +128,8 @@ func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	return answer.(map[string]kindInfo), nil
+	resources, _ := answer.(map[string]kindInfo)
+	return resources, nil
 }
 
 // versionsOf returns the versions of a group, the preferred one first; none for an unknown group.

@@ -90,7 +90,8 @@ func (r *Registry) ForKyma(ctx context.Context, namespace, kymaName string) (*Cl
 	if err != nil {
 		return nil, err
 	}
-	return r.keep(key, secret, made.(*Cluster)), nil
+	cluster, _ := made.(*Cluster)
+	return r.keep(key, secret, cluster), nil
 }
 
 // Evict lets go of what is cached for a Kyma's cluster and closes its idle connections.

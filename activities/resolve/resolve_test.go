@@ -1,0 +1,296 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// registry serves descriptors by component and version.
+type registry map[string][]byte
+
+func (r registry) FetchDescriptor(_ context.Context, repository, component, version string) ([]byte, error) {
+	raw, ok := r[repository+" "+component+":"+version]
+	if !ok {
+		return nil, fault.New(fault.Rejected, "NotFound", "no %s:%s in %s", component, version, repository)
+	}
+	return raw, nil
+}
+
+// bench is an instance with one Kyma in a cluster in memory.
+type bench struct {
+	*Activities
+	cluster *desiredtest.Cluster
+	kyma    *v1beta2.Kyma
+	in      Input
+}
+
+func newBench(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, objects ...client.Object) *bench {
+	t.Helper()
+	if settings.Mode == "" {
+		settings.Mode = desired.ModeSingleCluster
+	}
+	cluster := desiredtest.NewCluster("cp", append([]client.Object{kyma}, objects...)...)
+	activities, err := New(Options{Settings: settings, ControlPlane: cluster, Catalog: cluster, Descriptors: registry{
+		"registry.example.com/modules kyma-project.io/module/fetched:1.0.0": desiredtest.Descriptor("kyma-project.io/module/fetched", "1.0.0").Raw,
+	}})
+	require.NoError(t, err)
+	return &bench{activities, cluster, kyma, Input{Ref: kick.RefOf(kyma)}}
+}
+
+func (b *bench) look(t *testing.T) Result {
+	t.Helper()
+	result, err := b.resolve(context.Background(), b.in)
+	require.NoError(t, err)
+	return result
+}
+
+func (b *bench) edit(t *testing.T, change func(*v1beta2.Kyma)) {
+	t.Helper()
+	kyma := b.read(t)
+	change(kyma)
+	require.NoError(t, b.cluster.Update(context.Background(), kyma))
+}
+
+func (b *bench) read(t *testing.T) *v1beta2.Kyma {
+	t.Helper()
+	kyma := &v1beta2.Kyma{}
+	require.NoError(t, b.cluster.Get(context.Background(), b.in.Ref.Key(), kyma))
+	return kyma
+}
+
+func (b *bench) manifests(t *testing.T) []v1beta2.Manifest {
+	t.Helper()
+	list := v1beta2.ManifestList{}
+	require.NoError(t, b.cluster.List(context.Background(), &list))
+	return list.Items
+}
+
+func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda", "nowhere"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	result := b.look(t)
+	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
+	require.Equal(t, Result{
+		Outcome: OutcomeDone, Channel: "regular", Created: []string{name}, Refused: 1, InputsDigest: result.InputsDigest,
+	}, result)
+	require.NotEmpty(t, result.InputsDigest)
+	require.Equal(t, []string{"patch Kyma kyma-sample", "apply Manifest " + name, "patch ModuleTemplate keda-regular"}, b.cluster.Writes())
+
+	kyma := b.read(t)
+	require.Equal(t, []string{"operator.kyma-project.io/Kyma"}, kyma.Finalizers)
+	require.Equal(t, "lifecycle-manager", kyma.Labels[shared.LabelManagedBy])
+	require.Len(t, b.manifests(t), 1)
+}
+
+func TestASteadyLookWritesNothing(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	first := b.look(t)
+	b.cluster.Forget()
+	second := b.look(t)
+	require.Empty(t, b.cluster.Writes())
+	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes are no change of inputs")
+	require.Equal(t, []string{
+		"get Kyma kyma-sample", "list ManifestList",
+		"list ModuleReleaseMetaList", "list ModuleTemplateList", // from the cache in earnest
+	}, b.cluster.Reads())
+}
+
+func TestTheDigestIsTheOneThatWatchersCompute(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	result := b.look(t)
+	digest, err := desired.Inputs{
+		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(b.cluster), Secrets: b.cluster,
+	}.Digest(context.Background(), b.read(t))
+	require.NoError(t, err)
+	require.Equal(t, digest, result.InputsDigest)
+}
+
+func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{}, template, desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
+	b.look(t)
+	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	template.Spec.Descriptor = desiredtest.Descriptor("kyma-project.io/module/keda", "1.1.0")
+	require.NoError(t, b.cluster.Update(context.Background(), template))
+	b.cluster.Forget()
+	result := b.look(t)
+	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
+	require.Equal(t, []string{name}, result.Updated)
+	require.Equal(t, []string{"apply Manifest " + name}, b.cluster.Writes())
+}
+
+func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{},
+		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
+	b.look(t)
+	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
+	result := b.look(t)
+	require.Equal(t, []string{shared.ManifestName("kyma-sample", "kyma-project.io/module/btp", "btp")}, result.Deleted)
+	require.Len(t, b.manifests(t), 1)
+}
+
+func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	b.look(t)
+	require.NoError(t, b.cluster.Delete(context.Background(), template))
+	b.cluster.Forget()
+	result := b.look(t)
+	require.Equal(t, 1, result.Refused)
+	require.Empty(t, b.cluster.Writes())
+	require.Len(t, b.manifests(t), 1)
+}
+
+func TestAManifestToBeLeftAloneStaysWhenItsEntryGoes(t *testing.T) {
+	left := installed("keda", "1.0.0")
+	left.Labels[shared.LabelSkipReconciliation] = "true"
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, left)
+	require.Empty(t, b.look(t).Deleted)
+	require.Len(t, b.manifests(t), 1)
+}
+
+func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*v1beta2.Kyma)
+		ref    func(*kick.Ref)
+		want   Outcome
+	}{
+		"another one of the same name": {ref: func(r *kick.Ref) { r.UID = "other" }, want: OutcomeGone},
+		"it does not exist":            {ref: func(r *kick.Ref) { r.Name = "other" }, want: OutcomeGone},
+		"skipped":                      {change: func(k *v1beta2.Kyma) { k.Labels[shared.LabelSkipReconciliation] = "true" }, want: OutcomeSkipped},
+		"a synced copy":                {change: func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationSyncedFrom] = "a/b" }, want: OutcomeSkipped},
+		"another instance's":           {change: func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "other" }, want: OutcomeNotOurs},
+		"being deleted, also if skipped": {change: func(k *v1beta2.Kyma) {
+			now := metav1.Now()
+			k.DeletionTimestamp, k.Finalizers = &now, []string{shared.FinalizerKyma}
+			k.Labels[shared.LabelSkipReconciliation] = "true"
+		}, want: OutcomeDeleting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := desiredtest.Kyma("keda")
+			if test.change != nil {
+				test.change(kyma)
+			}
+			b := newBench(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+			if test.ref != nil {
+				test.ref(&b.in.Ref)
+			}
+			require.Equal(t, Result{Outcome: test.want}, b.look(t))
+			require.Empty(t, b.cluster.Writes())
+		})
+	}
+}
+
+func TestAnInstanceThatIsNotTheDefaultTakesOnlyItsOwn(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{ManagedBy: "second"})
+	require.Equal(t, OutcomeNotOurs, b.look(t).Outcome)
+	b.edit(t, func(k *v1beta2.Kyma) { k.Labels = map[string]string{shared.LabelManagedBy: "second"} })
+	require.Equal(t, OutcomeDone, b.look(t).Outcome)
+}
+
+func TestBeforeTheRemoteKymaWasTakenInNothingChanges(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeControlPlane},
+		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), installed("btp", "1.0.0"))
+	result := b.look(t)
+	require.Equal(t, Result{Outcome: OutcomeDone, Synced: true, AwaitsSync: true, Channel: "regular"}, result)
+	require.Equal(t, []string{"patch Kyma kyma-sample"}, b.cluster.Writes())
+}
+
+func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
+	template := desiredtest.Template("fetched", "1.0.0")
+	template.Spec.Descriptor = nil
+	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
+		template, desiredtest.ReleaseMeta("fetched", "regular=1.0.0"))
+	require.Len(t, b.look(t).Created, 1)
+	require.Equal(t, "registry.example.com/modules/component-descriptors", b.manifests(t)[0].Spec.Install.Source.Repo)
+}
+
+func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {
+	taken := installed("keda", "0.1.0")
+	taken.Labels[shared.LabelKymaName] = "somebody"
+	taken.OwnerReferences[0].UID = "somebody-uid"
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), taken)
+	_, err := b.resolve(context.Background(), b.in)
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Equal(t, ReasonNameCollision, fault.Of(err).Reason)
+	require.Equal(t, "0.1.0", b.manifests(t)[0].Spec.Version)
+}
+
+func TestOneManifestThatCannotBeWrittenDoesNotKeepTheOthersFromIt(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("btp", "keda"), desired.Settings{},
+		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
+	b.cluster.Fail = func(verb, object string) error {
+		if verb == "apply" && strings.Contains(object, "btp") {
+			return apierrors.NewInternalError(errors.New("etcd is tired"))
+		}
+		return nil
+	}
+	_, err := b.resolve(context.Background(), b.in)
+	require.Equal(t, fault.Transient, fault.Of(err).Kind)
+	require.ErrorContains(t, err, "etcd is tired")
+	require.Len(t, b.manifests(t), 1)
+}
+
+func TestAStaleCacheIsNotActedOn(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	cached := desiredtest.ChannelTemplate("keda", "regular", "0.9.0")
+	cached.ResourceVersion = "1"
+	cache := desiredtest.NewCluster("cp", cached)
+	b.planner.cache = cache
+	b.in.Seen = []Version{{Kind: "ModuleTemplate", Namespace: template.Namespace, Name: template.Name, ResourceVersion: "999"}}
+	b.look(t)
+	require.Equal(t, "1.0.0", b.manifests(t)[0].Spec.Version)
+}
+
+func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
+	kyma := desiredtest.Kyma("keda")
+	now := metav1.Now()
+	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
+	held := installed("keda", "1.0.0")
+	held.Finalizers = []string{shared.FinalizerManifest}
+	skipped := installed("btp", "1.0.0")
+	skipped.Labels[shared.LabelSkipReconciliation] = "true"
+	mandatory := installed("warden", "1.0.0")
+	mandatory.Labels[shared.LabelMandatoryModule] = "true"
+	foreign := installed("istio", "1.0.0")
+	foreign.OwnerReferences[0].UID = types.UID("earlier")
+	b := newBench(t, kyma, desired.Settings{}, held, skipped, mandatory, foreign)
+
+	result, err := b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, Left: []string{held.Name}}, result)
+	var names []string
+	for _, manifest := range b.manifests(t) {
+		names = append(names, manifest.Name)
+	}
+	require.ElementsMatch(t, []string{held.Name, foreign.Name}, names)
+
+	b.cluster.Forget()
+	result, err = b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.Equal(t, []string{held.Name}, result.Left)
+	require.Empty(t, b.cluster.Writes(), "it is being deleted already")
+}
+
+func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, installed("keda", "1.0.0"))
+	result, err := b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.Equal(t, DeleteResult{Outcome: OutcomeDone}, result)
+	require.Len(t, b.manifests(t), 1)
+}

@@ -22,5 +22,6 @@ func programs(version string) []program {
 		{name: "sample-operator", module: ".", source: "./test/sample-operator"},
 		manager,
 		{name: "module", module: "cmd/module", source: "."},
+		{name: "modules", module: "test/modules", source: "."},
 	}
 }

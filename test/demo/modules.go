@@ -2,34 +2,27 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
-	"strings"
 )
 
-// modules are the folders of the modules that are pushed, each with a
-// module-config.yaml.
-func modules() []string {
-	return []string{
-		filepath.Join("test", "modules", "sample", "1.0.0"),
-		filepath.Join("test", "modules", "sample", "1.1.0"),
-	}
-}
-
-// pushModules pushes all modules into the fleet's registry and announces them in
-// the control plane by the ModuleTemplates and ModuleReleaseMetas that the module
-// tool prints.
+// pushModules pushes our sample module and real operators into the fleet's
+// registry, as component versions, and announces them in the control plane by
+// their ModuleTemplates and ModuleReleaseMetas.
 func (d *demo) pushModules(ctx context.Context) error {
-	for _, folder := range modules() {
-		announced, err := command{
-			d.program("module"), "push", folder, "--registry", d.fleet.Registry.Host, "--plain-http",
-		}.output(ctx, nil)
-		if err != nil {
-			return err
-		}
-		if err := d.apply(ctx, announced); err != nil {
-			return err
-		}
-		d.say("pushed %s", strings.TrimPrefix(filepath.ToSlash(folder), "test/modules/"))
+	d.say("pushing modules into the registry")
+	resources := d.path("modules")
+	if err := os.RemoveAll(resources); err != nil {
+		return fmt.Errorf("remove the modules' resources of an earlier demo: %w", err)
 	}
-	return nil
+	push := command{
+		d.program("modules"), "--registry", d.fleet.Registry.Host, "--plain-http",
+		"--source", filepath.Join("test", "modules"), "--out", resources,
+	}
+	if err := push.run(ctx, streams{err: &relay{to: d.speaker}}); err != nil {
+		return err
+	}
+	_, err := d.kubectl("apply", "--server-side", "-f", resources).output(ctx, nil)
+	return err
 }

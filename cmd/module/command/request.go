@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
@@ -36,7 +38,7 @@ func (f *requestFlags) checkOutput() error {
 	case template.FormatYAML, template.FormatJSON:
 		return nil
 	}
-	return template.ErrFormat
+	return fmt.Errorf("%w: --output %q: yaml and json are known", template.ErrFormat, f.output)
 }
 
 // printResult writes findings to the error stream and the resources to standard output.

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mandelsoft/logging"
 	"github.com/spf13/cobra"
-	ocmlog "ocm.software/ocm/api/utils/logging"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
@@ -43,9 +41,7 @@ var errUsage = errors.New("wrong usage")
 
 // Execute runs the command line and returns the exit code.
 func Execute(arguments []string, streams Streams) int {
-	// The OCM library writes a warning for each plain HTTP connection, which
-	// whoever gave --plain-http knows.
-	ocmlog.Context().SetDefaultLevel(logging.ErrorLevel)
+	component.LogErrorsOnly()
 
 	root := &cobra.Command{
 		Use:   "module",

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mandelsoft/logging"
 	"ocm.software/ocm/api/datacontext"
 	"ocm.software/ocm/api/ocm/compdesc"
 	metav1 "ocm.software/ocm/api/ocm/compdesc/meta/v1"
@@ -16,6 +17,7 @@ import (
 	_ "ocm.software/ocm/api/ocm/extensions/digester/digesters" // digests of resources
 	"ocm.software/ocm/api/ocm/extensions/repositories/composition"
 	"ocm.software/ocm/api/utils/blobaccess"
+	ocmlog "ocm.software/ocm/api/utils/logging"
 	"ocm.software/ocm/api/utils/runtime"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
@@ -68,6 +70,13 @@ func (d Descriptor) ResourceDigests() (map[string]string, error) {
 		digests[resource.Name] = access.LocalReference
 	}
 	return digests, nil
+}
+
+// LogErrorsOnly silences the OCM library's own log below errors: it writes a
+// warning for each connection without TLS, which whoever asked for PlainHTTP
+// knows. The log is one for the whole process, so the program decides.
+func LogErrorsOnly() {
+	ocmlog.Context().SetDefaultLevel(logging.ErrorLevel)
 }
 
 // newContext is an OCM context of our own, with nothing configured from the

@@ -1,0 +1,101 @@
+package lint_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/module/lint"
+)
+
+const chartConfig = `
+name: kyma-project.io/module/widget
+moduleName: widget
+version: 1.0.0
+chart: chart
+values: values.yaml
+manager: {group: apps, version: v1, kind: Deployment, name: widget}
+`
+
+func goodChart() files {
+	return files{
+		"module-config.yaml": chartConfig,
+		"values.yaml":        "image: {tag: v1}\n",
+		"chart/Chart.yaml":   "apiVersion: v2\nname: upstream\nversion: 0.0.0\nkubeVersion: '>= 1.30.0-0'\n",
+		"chart/values.yaml":  "image: {tag: ''}\n",
+		"chart/crds/a.yaml":  goodDefinition,
+		"chart/templates/deployment.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}
+  namespace: {{ .Release.Namespace }}
+spec:
+  template: {spec: {containers: [{name: a, image: "a:{{ required "a tag is needed" .Values.image.tag }}"}]}}
+`,
+		"chart/templates/NOTES.txt":    "not: [yaml",
+		"chart/templates/_helpers.tpl": "{{ define \"x\" }}not: [yaml{{ end }}",
+	}
+}
+
+func TestAGoodChartHasNoFindings(t *testing.T) {
+	lines, err := check(t, goodChart())
+	require.NoError(t, err)
+	require.Empty(t, lines)
+}
+
+func TestTheObjectsOfAChartAreCounted(t *testing.T) {
+	_, report := lint.Check(goodChart().write(t), lint.Options{KubeVersion: "v1.36.1"})
+	require.Equal(t, 2, report.Objects)
+}
+
+func TestFindingsInCharts(t *testing.T) {
+	for name, test := range map[string]struct {
+		files files
+		want  string
+	}{
+		"a template that does not render": {
+			goodChart().with("values.yaml", "{}\n"),
+			"error: chart: does not render",
+		},
+		"values that are no map": {
+			goodChart().with("values.yaml", "- a\n"),
+			"values.yaml",
+		},
+		"values that the chart's schema refuses": {
+			goodChart().with("chart/values.schema.json", `{"properties": {"image": {"properties": {"tag": {"type": "number"}}}}}`),
+			"error: chart: values:",
+		},
+		"a folder that is no chart": {
+			goodChart().without("chart/Chart.yaml"),
+			"Chart.yaml file is missing",
+		},
+		"a library chart": {
+			goodChart().with("chart/Chart.yaml", "apiVersion: v2\nname: upstream\nversion: 0.0.0\ntype: library\n"),
+			"error: chart: Chart.yaml: is a library chart",
+		},
+		"a dependency that is not packed": {
+			goodChart().with("chart/Chart.yaml", "apiVersion: v2\nname: upstream\nversion: 0.0.0\ndependencies: [{name: base, version: 1.0.0, repository: 'https://example.com'}]\n"),
+			"error: chart: Chart.yaml: charts it depends on are not in charts/: base; run `helm dependency build` first",
+		},
+		"a chart for another Kubernetes": {
+			goodChart().with("chart/Chart.yaml", "apiVersion: v2\nname: upstream\nversion: 0.0.0\nkubeVersion: '< 1.30.0'\n"),
+			"error: chart: Chart.yaml: wants Kubernetes < 1.30.0",
+		},
+		"a rendered document that is no YAML": {
+			goodChart().with("chart/templates/bad.yaml", "a: [1\n"),
+			"error: chart/templates/bad.yaml: document 1: is no YAML",
+		},
+		"a rendered object that the chart has among its definitions": {
+			goodChart().with("chart/templates/again.yaml", goodDefinition),
+			"error: chart/templates/again.yaml: document 1 (CustomResourceDefinition widgets.example.com): is there twice; first in",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines, err := check(t, test.files)
+			require.Contains(t, strings.Join(lines, "\n"), test.want)
+			require.ErrorIs(t, err, lint.ErrFindings)
+		})
+	}
+}

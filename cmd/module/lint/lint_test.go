@@ -1,0 +1,307 @@
+package lint_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/module/lint"
+)
+
+const (
+	goodConfig = `
+name: kyma-project.io/module/widget
+moduleName: widget
+version: 1.0.0
+manifest: manifest.yaml
+defaultCR: default-cr.yaml
+`
+	goodDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true}
+  - {name: v1alpha1, served: false, storage: false}
+`
+	goodDefaultCR = `
+apiVersion: example.com/v1
+kind: Widget
+metadata:
+  name: default
+`
+	configMap = `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+`
+)
+
+// files maps paths in a module's folder to their content.
+type files map[string]string
+
+func good() files {
+	return files{
+		"module-config.yaml": goodConfig,
+		"manifest.yaml":      goodDefinition,
+		"default-cr.yaml":    goodDefaultCR,
+	}
+}
+
+func (f files) with(path, content string) files {
+	f[path] = content
+	return f
+}
+
+func (f files) without(path string) files {
+	delete(f, path)
+	return f
+}
+
+func (f files) write(t *testing.T) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	for path, content := range f {
+		full := filepath.Join(folder, filepath.FromSlash(path))
+		require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o755))
+		require.NoError(t, os.WriteFile(full, []byte(content), 0o600))
+	}
+	return folder
+}
+
+// check returns the findings as lines, with paths relative to the folder.
+func check(t *testing.T, f files) (lines []string, err error) {
+	t.Helper()
+	folder := f.write(t)
+	_, report := lint.Check(folder, lint.Options{KubeVersion: "v1.36.1"})
+	for _, finding := range report.Findings {
+		lines = append(lines, strings.ReplaceAll(finding.String(), folder+"/", ""))
+	}
+	return lines, report.Err()
+}
+
+func TestAGoodModuleHasNoFindings(t *testing.T) {
+	lines, err := check(t, good())
+	require.NoError(t, err)
+	require.Empty(t, lines)
+}
+
+func TestFindings(t *testing.T) {
+	for name, test := range map[string]struct {
+		files files
+		want  string
+	}{
+		"no configuration": {
+			good().without("module-config.yaml"),
+			"no such file or directory",
+		},
+		"an unknown field in the configuration": {
+			good().with("module-config.yaml", goodConfig+"chanels: [fast]\n"),
+			`module-config.yaml: error unmarshaling JSON: while decoding JSON: json: unknown field "chanels"`,
+		},
+		"a component name without a path": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "kyma-project.io/module/widget", "widget", 1)),
+			`error: module-config.yaml: name: "widget" is no component name`,
+		},
+		"a module name with a digit": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "moduleName: widget", "moduleName: widget2", 1)),
+			`error: module-config.yaml: moduleName: "widget2" is no module name`,
+		},
+		"a module name with a short word": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "moduleName: widget", "moduleName: my-widget", 1)),
+			`error: module-config.yaml: moduleName: "my-widget" is no module name`,
+		},
+		"a version with a leading v": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "1.0.0", "v1.0.0", 1)),
+			`error: module-config.yaml: version: "v1.0.0" is no semantic version`,
+		},
+		"a version with build metadata": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "1.0.0", "1.0.0+abc", 1)),
+			`error: module-config.yaml: version: "1.0.0+abc" has build metadata`,
+		},
+		"a version of 33 characters": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "1.0.0", "1.0.0-abcdefghijklmnopqrstuvwxyz0", 1)),
+			`has 33 characters; 32 are allowed`,
+		},
+		"the reserved channel": {
+			good().with("module-config.yaml", goodConfig+"channels: [fast, none]\n"),
+			`error: module-config.yaml: channels[1]: channel "none": the name "none" is reserved`,
+		},
+		"a channel with a version that is none": {
+			good().with("module-config.yaml", goodConfig+"channels: [fast=latest]\n"),
+			`error: module-config.yaml: channels[0]: channel "fast=latest": "latest" is no semantic version`,
+		},
+		"channels of a mandatory module": {
+			good().with("module-config.yaml", goodConfig+"channels: [fast]\nmandatory: true\n"),
+			`error: module-config.yaml: channels: a mandatory module has no channels`,
+		},
+		"neither manifest nor chart": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest: manifest.yaml\n", "", 1)),
+			`error: module-config.yaml: manifest: is missing: give either manifest or chart`,
+		},
+		"manifest and chart": {
+			good().with("module-config.yaml", goodConfig+"chart: chart\n"),
+			`error: module-config.yaml: chart: excludes manifest`,
+		},
+		"values without a chart": {
+			good().with("module-config.yaml", goodConfig+"values: manifest.yaml\n"),
+			`error: module-config.yaml: values: belong to a chart`,
+		},
+		"an unknown target": {
+			good().with("module-config.yaml", goodConfig+"target: moon\n"),
+			`error: module-config.yaml: target: "moon" is neither "control-plane" nor "remote"`,
+		},
+		"a link that is none": {
+			good().with("module-config.yaml", goodConfig+"resources: [{name: notes, link: notes.md}]\n"),
+			`error: module-config.yaml: resources[0].link: "notes.md" is no address`,
+		},
+		"a resource that is there twice": {
+			good().with("module-config.yaml", goodConfig+"resources: [{name: a, link: 'https://a'}, {name: a, link: 'https://b'}]\n"),
+			`error: module-config.yaml: resources[1].name: "a" is there twice`,
+		},
+		"a state that no check can map to": {
+			good().with("module-config.yaml", goodConfig+"customStateChecks: [{jsonPath: status.ok, value: 'yes', mappedState: Fine}]\n"),
+			`error: module-config.yaml: customStateChecks[0].mappedState: "Fine" is none of`,
+		},
+		"a manager that the module does not have": {
+			good().with("module-config.yaml", goodConfig+"manager: {group: apps, version: v1, kind: Deployment, name: widget}\n"),
+			`error: module-config.yaml: manager: Deployment.apps widget is not among the module's objects`,
+		},
+		"a manifest that is not there": {
+			good().without("manifest.yaml"),
+			`manifest.yaml: no such file or directory`,
+		},
+		"an empty manifest": {
+			good().with("manifest.yaml", "# nothing\n---\n").with("module-config.yaml", strings.Replace(goodConfig, "defaultCR: default-cr.yaml\n", "", 1)),
+			`error: module-config.yaml: the module has no objects`,
+		},
+		"a document that is no YAML": {
+			good().with("manifest.yaml", goodDefinition+"---\na: [1\n"),
+			`error: manifest.yaml: document 2: is no YAML`,
+		},
+		"a document that is no object": {
+			good().with("manifest.yaml", goodDefinition+"---\n[1, 2]\n"),
+			`error: manifest.yaml: document 2: is no Kubernetes object`,
+		},
+		"a key that is there twice": {
+			good().with("manifest.yaml", goodDefinition+"---"+configMap+"data: {a: one}\ndata: {a: two}\n"),
+			`warning: manifest.yaml: document 2: of two equal keys the last one counts`,
+		},
+		"an object without a kind": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nmetadata: {name: a}\n"),
+			`error: manifest.yaml: document 2 ( a): has no apiVersion or no kind`,
+		},
+		"an object without a name": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\n"),
+			`error: manifest.yaml: document 2 (ConfigMap ): has no metadata.name`,
+		},
+		"an object with a generated name": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"),
+			`error: manifest.yaml: document 2 (ConfigMap ): has generateName`,
+		},
+		"a list": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: List\nitems: []\n"),
+			`error: manifest.yaml: document 2 (List ): is a list`,
+		},
+		"an object that is there twice": {
+			good().with("manifest.yaml", goodDefinition+"---"+configMap+"---"+configMap),
+			`error: manifest.yaml: document 3 (ConfigMap settings): is there twice; first in manifest.yaml, document 2`,
+		},
+		"an object that is there twice, once with the namespace it would get anyway": {
+			good().with("manifest.yaml", goodDefinition+"---"+configMap+"---"+strings.Replace(configMap, "settings}", "settings, namespace: kyma-system}", 1)),
+			`is there twice`,
+		},
+		"a cluster scoped object in a namespace": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a, namespace: b}\n"),
+			`error: manifest.yaml: document 2 (ClusterRole b/a): is cluster scoped and cannot be in a namespace`,
+		},
+		"an object of somebody else's kind": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: other.com/v1\nkind: Thing\nmetadata: {name: a}\n"),
+			`warning: manifest.yaml: document 2 (Thing a): Thing.other.com is neither built into Kubernetes nor defined by this module`,
+		},
+		"an object above one mebibyte": {
+			good().with("manifest.yaml", goodDefinition+"---"+configMap+"data: {a: "+strings.Repeat("x", 1<<20)+"}\n"),
+			`error: manifest.yaml: document 2 (ConfigMap settings): has 1048661 bytes`,
+		},
+		"a folder for kustomize": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest.yaml", "manifest", 1)).
+				with("manifest/a.yaml", goodDefinition).with("manifest/kustomization.yaml", "resources: [a.yaml]\n"),
+			"manifest/kustomization.yaml: kustomize input is not installed; ship what `kustomize build` prints as the manifest",
+		},
+		"a folder for kustomize further down": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest.yaml", "manifest", 1)).
+				with("manifest/a.yaml", goodDefinition).with("manifest/overlays/Kustomization", "resources: [a.yaml]\n"),
+			"manifest/overlays/Kustomization: kustomize input is not installed",
+		},
+		"a document for kustomize": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"),
+			"error: manifest.yaml: document 2 (Kustomization ): kustomize input is not installed",
+		},
+		"a folder without manifests": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "manifest.yaml", "manifest", 1)).with("manifest/README.md", "x"),
+			"no .yaml, .yml or .json file in manifest",
+		},
+		"a default custom resource without its definition": {
+			good().with("manifest.yaml", configMap),
+			`error: default-cr.yaml: document 1 (Widget default): the module has no CustomResourceDefinition for Widget.example.com`,
+		},
+		"a default custom resource in a version that is not served": {
+			good().with("default-cr.yaml", strings.Replace(goodDefaultCR, "v1", "v1alpha1", 1)),
+			`does not serve version v1alpha1`,
+		},
+		"a default custom resource without a kind": {
+			good().with("default-cr.yaml", "apiVersion: example.com/v1\nmetadata: {name: default}\n"),
+			`error: default-cr.yaml: document 1 ( default): has no apiVersion or no kind`,
+		},
+		"a default custom resource without a name": {
+			good().with("default-cr.yaml", "apiVersion: example.com/v1\nkind: Widget\n"),
+			`warning: default-cr.yaml: document 1 (Widget ): has no name`,
+		},
+		"a default custom resource with a status": {
+			good().with("default-cr.yaml", goodDefaultCR+"status: {state: Ready}\n"),
+			`warning: default-cr.yaml: document 1 (Widget default): has a status, which is dropped`,
+		},
+		"two default custom resources": {
+			good().with("default-cr.yaml", goodDefaultCR+"---"+goodDefaultCR),
+			`error: default-cr.yaml: has 2 objects`,
+		},
+		"a namespaced default custom resource that is said to be cluster scoped": {
+			good().with("module-config.yaml", goodConfig+"clusterScoped: true\n"),
+			`error: module-config.yaml: clusterScoped: Widget.example.com is namespaced`,
+		},
+		"a cluster scoped default custom resource that is not said to be": {
+			good().with("manifest.yaml", strings.Replace(goodDefinition, "Namespaced", "Cluster", 1)),
+			`error: module-config.yaml: clusterScoped: must be true`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lines, err := check(t, test.files)
+			require.Contains(t, strings.Join(lines, "\n"), test.want)
+			if strings.HasPrefix(test.want, "warning") {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, lint.ErrFindings)
+		})
+	}
+}
+
+func TestAnOptionalObjectOfSomebodyElsesKindNeedsNoWarning(t *testing.T) {
+	lines, err := check(t, good().with("manifest.yaml", goodDefinition+`---
+apiVersion: other.com/v1
+kind: Thing
+metadata:
+  name: a
+  annotations: {operator.kyma-project.io/optional: "true"}
+`))
+	require.NoError(t, err)
+	require.Empty(t, lines)
+}

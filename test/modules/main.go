@@ -1,0 +1,161 @@
+// Command modules pushes the modules of the demo and of the end-to-end tests:
+// real operators, taken as they are published inside Go modules, and our sample
+// module. It writes their ModuleTemplates and ModuleReleaseMetas into a folder.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
+)
+
+type options struct {
+	// here is the folder of this program, with the modules' configurations.
+	here string
+	// out is where the resources are written to.
+	out       string
+	only      []string
+	overwrite bool
+	request   ship.Request
+	registry  component.Registry
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// That a registry on the loopback interface is spoken to without TLS is no news.
+	component.LogErrorsOnly()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "modules: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	var given options
+	var descriptor string
+	var passwordStdin bool
+	command := &cobra.Command{
+		Use:   "modules --registry HOST[:PORT][/SUBPATH] --out FOLDER",
+		Short: "Push the modules of demo and tests, and write their resources",
+		Long: `Push the modules of demo and tests to a registry, and write their ModuleTemplates
+and ModuleReleaseMetas into a folder for kubectl apply -f FOLDER.
+
+With go run -C, a relative folder is relative to this program's own.`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			given.request.Descriptor = ship.DescriptorForm(descriptor)
+			if passwordStdin {
+				password, err := io.ReadAll(command.InOrStdin())
+				if err != nil {
+					return fmt.Errorf("read password: %w", err)
+				}
+				given.registry.Password = strings.TrimRight(string(password), "\r\n")
+			}
+			return pushAll(command.Context(), given, command.ErrOrStderr())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&given.here, "source", ".", "folder of this program, with the modules' configurations")
+	flags.StringVar(&given.out, "out", "", "folder for the resources")
+	flags.StringSliceVar(&given.only, "only", nil, "push only these modules, such as sample or sample/1.0.0")
+	flags.StringVar(&given.registry.Address, "registry", "", "registry and path in it: HOST[:PORT][/SUBPATH]")
+	flags.BoolVar(&given.registry.PlainHTTP, "plain-http", false, "speak HTTP without TLS to the registry")
+	flags.StringVar(&given.registry.Username, "username", "", "name to log in with")
+	flags.BoolVar(&passwordStdin, "password-stdin", false, "read the password from standard input")
+	flags.BoolVar(&given.overwrite, "overwrite", false, "replace versions that the registry has with other content")
+	flags.StringVar(&descriptor, "descriptor", string(ship.DescriptorEmbedded), "embedded or none")
+	for _, required := range []string{"out", "registry"} {
+		if err := command.MarkFlagRequired(required); err != nil {
+			panic(err) // a flag that was defined above
+		}
+	}
+	return command
+}
+
+// pushAll pushes the chosen modules one after the other. It may be repeated.
+func pushAll(ctx context.Context, given options, progress io.Writer) (err error) {
+	modules, err := chosen(catalog(), given.only)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "modules-*")
+	if err != nil {
+		return fmt.Errorf("make a folder to work in: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	if err := os.MkdirAll(given.out, 0o755); err != nil {
+		return fmt.Errorf("make the folder for resources: %w", err)
+	}
+	for _, module := range modules {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		started := time.Now()
+		result, err := push(ctx, given, module, work)
+		if err != nil {
+			return err
+		}
+		action := "pushed"
+		if !result.Written {
+			action = "already there"
+		}
+		if _, err := fmt.Fprintf(progress, "%-55s %s (%s)\n", result.Version, action, time.Since(started).Round(time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func push(ctx context.Context, given options, module source, work string) (ship.Result, error) {
+	folder, err := assemble(ctx, given.here, module, work)
+	if err != nil {
+		return ship.Result{}, err
+	}
+	request := given.request
+	request.Path = folder
+	result, err := ship.Push(request, given.registry, given.overwrite)
+	if err != nil {
+		for _, finding := range result.Report.Findings {
+			err = errors.Join(err, errors.New(finding.String()))
+		}
+		return ship.Result{}, err
+	}
+	if err := write(filepath.Join(given.out, "moduletemplate-"+result.Template.Name+".yaml"), result.Template); err != nil {
+		return ship.Result{}, err
+	}
+	if result.Release != nil {
+		// One for all versions of the module: the last one pushed counts.
+		if err := write(filepath.Join(given.out, "modulereleasemeta-"+result.Release.Name+".yaml"), result.Release); err != nil {
+			return ship.Result{}, err
+		}
+	}
+	return result, nil
+}
+
+func write(path string, resource any) error {
+	text, err := yaml.Marshal(resource)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}

@@ -34,15 +34,19 @@ type options struct {
 }
 
 func main() {
+	os.Exit(run())
+}
+
+func run() (exitCode int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// That a registry on the loopback interface is spoken to without TLS is no news.
 	component.LogErrorsOnly()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "modules: %v\n", err)
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func newCommand() *cobra.Command {

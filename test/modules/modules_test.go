@@ -7,16 +7,20 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/lint"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
 )
@@ -93,6 +97,36 @@ func TestModuleVersionsAreThoseOfTheirSources(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, strings.TrimPrefix(found.Version, "v"), configured.Version, module.folder)
 	}
+}
+
+// In the repository cert-manager's chart has the tag v0.0.0 for all its images.
+func TestCertManagersImagesHaveItsVersion(t *testing.T) {
+	module, err := chosen(catalog(), []string{"cert-manager"})
+	require.NoError(t, err)
+	folder, err := assemble(t.Context(), ".", module[0], t.TempDir())
+	require.NoError(t, err)
+	configured, err := config.Load(folder)
+	require.NoError(t, err)
+	content, err := layers.Read(configured)
+	require.NoError(t, err)
+	values, err := chartutil.ToRenderValues(content.Chart, content.Values, chartutil.ReleaseOptions{Name: "cert-manager"}, chartutil.DefaultCapabilities)
+	require.NoError(t, err)
+	rendered, err := engine.Render(content.Chart, values)
+	require.NoError(t, err)
+
+	images := map[string]bool{}
+	for _, text := range rendered {
+		for _, image := range regexp.MustCompile(`quay\.io/jetstack/[^\s"]+`).FindAllString(text, -1) {
+			images[image] = true
+		}
+	}
+	require.Equal(t, map[string]bool{
+		"quay.io/jetstack/cert-manager-acmesolver:v1.21.2":      true,
+		"quay.io/jetstack/cert-manager-cainjector:v1.21.2":      true,
+		"quay.io/jetstack/cert-manager-controller:v1.21.2":      true,
+		"quay.io/jetstack/cert-manager-startupapicheck:v1.21.2": true,
+		"quay.io/jetstack/cert-manager-webhook:v1.21.2":         true,
+	}, images)
 }
 
 func TestContentThatIsNotWhatGoSumPinsIsRefused(t *testing.T) {

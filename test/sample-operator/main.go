@@ -35,14 +35,18 @@ type options struct {
 var errLiveness = errors.New("--while takes available, exists or always")
 
 func main() {
+	os.Exit(run())
+}
+
+func run() (exitCode int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if err := newCommand(log).ExecuteContext(ctx); err != nil {
 		log.Error("sample operator ends", "error", err)
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func newCommand(log *slog.Logger) *cobra.Command {

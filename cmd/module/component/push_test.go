@@ -56,7 +56,7 @@ func TestPushedLayersAreBlobsBesideTheDescriptor(t *testing.T) {
 
 	response, err := http.Get("http://" + address + "/v2/sub/path/component-descriptors/kyma-project.io/module/sample/blobs/" + digests["raw-manifest"])
 	require.NoError(t, err)
-	defer response.Body.Close()
+	defer func() { require.NoError(t, response.Body.Close()) }()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.Equal(t, "kind: ConfigMap\n", string(body))

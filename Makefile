@@ -81,7 +81,7 @@ vet: ## Run go vet in every module
 .PHONY: workflowcheck
 workflowcheck: $(WORKFLOWCHECK) ## Fail where workflow code is not deterministic
 	@echo "workflowcheck ./workflows"
-	@$(WORKFLOWCHECK) ./workflows/...
+	@$(WORKFLOWCHECK) -config workflows/workflowcheck.yaml ./workflows/...
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) workflowcheck ## Run golangci-lint in every module; PACKAGES=./api/... for some of the product's

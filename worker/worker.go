@@ -1,5 +1,5 @@
 // Package worker assembles the Temporal workers: what they register, on which task queues, with how many
-// slots, and under which build id.
+// slots. The build id is the SDK's own, a checksum of the binary: by it a sleeping run notices a new build.
 package worker
 
 import (
@@ -42,8 +42,6 @@ type Slots struct {
 type Options struct {
 	Activities Activities
 	Slots      Slots
-	// BuildID identifies this build; see BuildID.
-	BuildID string
 	// StopTimeout is how long running activities may go on after a stop; keep it below the pod's own.
 	StopTimeout time.Duration
 }
@@ -93,7 +91,6 @@ func (o Options) queue(slots int) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: slots,
 		WorkerStopTimeout:                  o.StopTimeout,
-		BuildID:                            o.BuildID,
 		// Heartbeats of writing activities are sent every few seconds, so that a lost connection is
 		// noticed well within the heartbeat time-out.
 		DefaultHeartbeatThrottleInterval: 3 * time.Second,

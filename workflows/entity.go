@@ -159,19 +159,26 @@ func (e *entity) end(ctx workflow.Context, started time.Time, f fault.Fault) {
 
 // wake is when this entity has to act next: the earlier of its pending kicks and its own retry.
 func (e *entity) wake(now time.Time) (time.Time, bool) {
-	due, any := e.pace.Due(now, e.mail.pending)
-	if !e.retryAt.IsZero() && (!any || e.retryAt.Before(due)) {
+	due, pending := e.pace.Due(now, e.mail.pending)
+	if !e.retryAt.IsZero() && (!pending || e.retryAt.Before(due)) {
 		return e.retryAt, true
 	}
-	return due, any
+	return due, pending
+}
+
+// isDue tells whether there is something to act on now.
+func (e *entity) isDue(ctx workflow.Context) bool {
+	now := workflow.Now(ctx)
+	due, waits := e.wake(now)
+	return waits && !due.After(now)
 }
 
 // sleep waits until the entity is due, something arrives, or also is true. It says why in the view.
 func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	condition := func() bool { return e.mail.arrived() || (also != nil && also()) }
 	now := workflow.Now(ctx)
-	due, any := e.wake(now)
-	if !any {
+	due, waits := e.wake(now)
+	if !waits {
 		return workflow.Await(ctx, condition)
 	}
 	if !due.After(now) {

@@ -100,7 +100,7 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 		case kymaSleep:
 			r.waitingFor(ctx, r.sleepsFor())
 			r.show(ctx)
-			if err := r.entity.sleep(ctx, nil); err != nil {
+			if err := r.sleep(ctx, nil); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 // input is what the next run starts with.
 func (r *kymaRun) input() any {
 	carry := r.state
-	carry.Carry = r.entity.carry()
+	carry.Carry = r.carry()
 	return KymaInput{Ref: r.ref, Carry: &carry}
 }
 

@@ -30,8 +30,7 @@ type kymaSituation struct {
 
 func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 	now := workflow.Now(ctx)
-	due, any := r.wake(now)
-	isDue := any && !due.After(now)
+	isDue := r.isDue(ctx)
 	return nextForKyma(kymaSituation{
 		Gone:          r.gone(),
 		Deleting:      r.state.Deleting,

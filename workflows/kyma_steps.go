@@ -51,8 +51,7 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	if temporal.IsCanceledError(err) {
 		return true, err
 	}
-	r.state.SyncFault = fault.FromTemporal(err)
-	if err != nil {
+	if r.state.SyncFault = fault.FromTemporal(err); !r.state.SyncFault.IsZero() {
 		return false, nil
 	}
 	r.state.Sync = res
@@ -67,8 +66,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (stri
 	if temporal.IsCanceledError(err) {
 		return "", true, err
 	}
-	r.state.ResolveFault = fault.FromTemporal(err)
-	if err != nil {
+	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return "", false, nil
 	}
 	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs

@@ -100,7 +100,7 @@ func (r *manifestRun) step(ctx workflow.Context, step manifestStep) (bool, error
 // input is what the next run starts with.
 func (r *manifestRun) input() any {
 	carry := r.state
-	carry.Carry = r.entity.carry()
+	carry.Carry = r.carry()
 	return ManifestInput{Ref: r.ref, Carry: &carry}
 }
 

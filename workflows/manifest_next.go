@@ -48,9 +48,7 @@ type manifestSituation struct {
 }
 
 func (r *manifestRun) next(ctx workflow.Context) manifestStep {
-	now := workflow.Now(ctx)
-	due, any := r.wake(now)
-	isDue := any && !due.After(now)
+	isDue := r.isDue(ctx)
 	return nextForManifest(manifestSituation{
 		Phase:        r.state.Phase,
 		Deleting:     r.state.Deleting || r.mail.pending.Deleting,

@@ -24,7 +24,8 @@ func (r *manifestRun) look(ctx workflow.Context) error {
 		if err := workflow.Await(ctx, func() bool { return future.IsReady() || r.mail.arrived() }); err != nil {
 			return err
 		}
-		if r.mail.drain(); r.mail.pending.Deleting {
+		r.mail.drain()
+		if r.mail.pending.Deleting {
 			cancel()
 			// The activity writes: whatever comes next waits for its end.
 			if err := workflow.Await(ctx, future.IsReady); err != nil {
@@ -140,8 +141,12 @@ func (r *manifestRun) follow(ctx workflow.Context) error {
 		return r.ensureDefaultCR(ctx, started, seen)
 	}
 	phase := phaseFollow
-	if settles(seen) {
+	switch {
+	case settles(seen):
 		phase = phaseEnded
+	case seen.SameAs(r.state.Reported):
+		// A wait ends when there is news. Should one ever end without, it must not be begun again at once.
+		return r.failed(ctx, started, fault.Fault{Kind: fault.Transient, Reason: "NoNews", Message: "the wait ended without news"})
 	}
 	return r.finishFollow(ctx, started, seen, phase)
 }
@@ -194,7 +199,7 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 	}
 	switch res.Outcome {
 	case install.OutcomeWaiting:
-		if res.Observed != r.state.Reported {
+		if !res.Observed.SameAs(r.state.Reported) {
 			return r.finishLook(ctx, started, fault.Fault{}, res.Observed, false, phaseFollowRemoval)
 		}
 		r.state.Phase = phaseFollowRemoval
@@ -238,8 +243,7 @@ func (r *manifestRun) await(ctx workflow.Context, summary string, answer any, st
 			return true, err
 		}
 		r.mail.drain()
-		due, any := r.wake(workflow.Now(ctx))
-		if r.mail.forced || (any && !due.After(workflow.Now(ctx))) {
+		if r.mail.forced || r.isDue(ctx) {
 			return true, nil
 		}
 	}

@@ -26,24 +26,24 @@ func TestKicksAreActedOnAtTheRightTime(t *testing.T) {
 		pace    Pace
 		pending Pending
 		due     time.Time
-		any     bool
+		waits   bool
 	}{
 		"without a kick nothing is due":                       {pace: Pace{}, pending: Pending{}},
-		"the first kick is due at once":                       {pace: Pace{}, pending: pendingOf(kick.Kick{Reason: "a"}), due: noon, any: true},
-		"a kick during the wait is due when the wait ends":    {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{}), due: noon.Add(time.Second), any: true},
-		"a kick after the wait is due at once":                {pace: Pace{Wait: time.Second, Until: noon.Add(-time.Second)}, pending: pendingOf(kick.Kick{}), due: noon, any: true},
-		"an urgent kick passes the wait":                      {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, any: true},
-		"a roll-out kick waits for its turn":                  {pending: pendingOf(kick.Kick{NotBefore: &later}), due: later, any: true},
-		"the earliest turn of several counts":                 {pending: pendingOf(kick.Kick{NotBefore: &muchLater}, kick.Kick{NotBefore: &later}), due: later, any: true},
-		"an ordinary kick overtakes a roll-out":               {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{}), due: noon, any: true},
-		"an ordinary kick stays ahead of a later roll-out":    {pending: pendingOf(kick.Kick{}, kick.Kick{NotBefore: &later}), due: noon, any: true},
-		"a kick about the Kyma itself overtakes a roll-out":   {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{Urgent: true}), due: noon, any: true},
-		"a roll-out whose turn has passed waits for the pace": {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{NotBefore: &noon}), due: noon.Add(time.Second), any: true},
+		"the first kick is due at once":                       {pace: Pace{}, pending: pendingOf(kick.Kick{Reason: "a"}), due: noon, waits: true},
+		"a kick during the wait is due when the wait ends":    {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{}), due: noon.Add(time.Second), waits: true},
+		"a kick after the wait is due at once":                {pace: Pace{Wait: time.Second, Until: noon.Add(-time.Second)}, pending: pendingOf(kick.Kick{}), due: noon, waits: true},
+		"an urgent kick passes the wait":                      {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{Urgent: true}), due: noon, waits: true},
+		"a roll-out kick waits for its turn":                  {pending: pendingOf(kick.Kick{NotBefore: &later}), due: later, waits: true},
+		"the earliest turn of several counts":                 {pending: pendingOf(kick.Kick{NotBefore: &muchLater}, kick.Kick{NotBefore: &later}), due: later, waits: true},
+		"an ordinary kick overtakes a roll-out":               {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{}), due: noon, waits: true},
+		"an ordinary kick stays ahead of a later roll-out":    {pending: pendingOf(kick.Kick{}, kick.Kick{NotBefore: &later}), due: noon, waits: true},
+		"a kick about the Kyma itself overtakes a roll-out":   {pending: pendingOf(kick.Kick{NotBefore: &later}, kick.Kick{Urgent: true}), due: noon, waits: true},
+		"a roll-out whose turn has passed waits for the pace": {pace: Pace{Wait: time.Second, Until: noon.Add(time.Second)}, pending: pendingOf(kick.Kick{NotBefore: &noon}), due: noon.Add(time.Second), waits: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			due, any := tc.pace.Due(noon, tc.pending)
-			require.Equal(t, tc.any, any)
+			due, waits := tc.pace.Due(noon, tc.pending)
+			require.Equal(t, tc.waits, waits)
 			require.Equal(t, tc.due, due)
 		})
 	}

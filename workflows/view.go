@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 	"time"
 
@@ -103,20 +102,15 @@ func SearchAttributes() []string {
 
 // publish upserts the search attributes that changed since they were last upserted.
 func (e *entity) publish(ctx workflow.Context, attributes map[string]string) error {
-	names := make([]string, 0, len(attributes))
-	for name, value := range attributes {
-		if value != "" && e.published[name] != value {
-			names = append(names, name)
+	var updates []temporal.SearchAttributeUpdate
+	for _, name := range SearchAttributes() {
+		if value := attributes[name]; value != "" && e.published[name] != value {
+			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
+			e.published[name] = value
 		}
 	}
-	if len(names) == 0 {
+	if len(updates) == 0 {
 		return nil
-	}
-	sort.Strings(names)
-	updates := make([]temporal.SearchAttributeUpdate, 0, len(names))
-	for _, name := range names {
-		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(attributes[name]))
-		e.published[name] = attributes[name]
 	}
 	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
 }

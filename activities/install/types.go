@@ -41,6 +41,11 @@ type Observed struct {
 	Total int32 `json:"total,omitempty"`
 }
 
+// SameAs tells whether two observations say the same to people; counts alone are no news.
+func (o Observed) SameAs(other Observed) bool {
+	return o.State == other.State && o.Reason == other.Reason && o.Message == other.Message
+}
+
 // ApplyInput names the Manifest to install or upgrade.
 type ApplyInput struct {
 	Ref kick.Ref `json:"ref"`

@@ -186,11 +186,11 @@ func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason str
 	w.send(ctx, func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })
 }
 
-func (w *walk) send(ctx context.Context, kick func() error) {
+func (w *walk) send(ctx context.Context, deliver func() error) {
 	if err := w.options.KickLimit.Wait(ctx); err != nil {
 		return
 	}
-	if err := kick(); err != nil {
+	if err := deliver(); err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot kick, the next pass will", "error", err)
 		return
 	}

@@ -54,10 +54,6 @@ func run(ctx context.Context, f *flags) error {
 		return err
 	}
 	ctrl.SetLogger(log)
-	build, err := worker.BuildID()
-	if err != nil {
-		return err
-	}
 	temporalClient, namespace, err := connectTemporal(ctx, log)
 	if err != nil {
 		return err
@@ -91,18 +87,18 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	if err := addRoles(mgr, f, temporalClient, assembly, build); err != nil {
+	if err := addRoles(mgr, f, temporalClient, assembly); err != nil {
 		return err
 	}
 	if err := addProbes(mgr, temporalClient); err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "build", build, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
+	log.Info("starting", "version", version, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
 	return mgr.Start(ctx)
 }
 
 // addRoles adds what this process is to do.
-func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly, build string) error {
+func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly) error {
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
@@ -115,9 +111,9 @@ func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *
 	}
 	if f.role != roleWatchers {
 		return mgr.Add(worker.New(temporalClient, worker.Options{
-			Activities: a.Activities,
-			Slots:      worker.Slots{ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
-			BuildID:    build, StopTimeout: f.stopTimeout,
+			Activities:  a.Activities,
+			Slots:       worker.Slots{ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
+			StopTimeout: f.stopTimeout,
 		}))
 	}
 	return nil

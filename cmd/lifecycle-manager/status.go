@@ -208,7 +208,9 @@ func (s *screen) show(kymas []tree.Kyma) error {
 	}
 	s.last = compared.String()
 	if s.terminal && s.lines > 0 {
-		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines)
+		if _, err := fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines); err != nil {
+			return err
+		}
 	}
 	s.lines = strings.Count(drawn.String(), "\n")
 	if !s.terminal {

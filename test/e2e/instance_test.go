@@ -45,7 +45,7 @@ func (i *instance) launch() {
 	}
 	log, err := os.OpenFile(i.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(i.t, err)
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	i.probe = freeAddress(i.t)
 	args := append([]string{
 		"run", "--kubeconfig", i.stage.controlPlane.access, "--metrics-bind-address", "0", "--health-probe-bind-address", i.probe,

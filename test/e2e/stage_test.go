@@ -220,9 +220,7 @@ func (s *stage) becomesReady(name string, modules ...string) {
 	s.t.Helper()
 	s.eventually("Kyma "+name+" becomes Ready", time.Minute, func(c *assert.CollectT) {
 		var kyma v1beta2.Kyma
-		if !assert.NoError(c, s.controlPlane.Get(s.t.Context(), client.ObjectKey{Namespace: controlPlaneNamespace, Name: name}, &kyma)) {
-			return
-		}
+		require.NoError(c, s.controlPlane.Get(s.t.Context(), client.ObjectKey{Namespace: controlPlaneNamespace, Name: name}, &kyma))
 		var have []string
 		for _, m := range kyma.Status.Modules {
 			have = append(have, m.Name+"@"+m.Version)
@@ -262,13 +260,13 @@ func (s *stage) deleteEverything() {
 
 func (s *stage) deleteCatalog(bounded context.Context) {
 	for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
-		assert.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, obj, client.InNamespace(controlPlaneNamespace)))
+		require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, obj, client.InNamespace(controlPlaneNamespace)))
 	}
 	isAccess, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: shared.LabelKymaName, Operator: metav1.LabelSelectorOpExists}},
 	})
-	assert.NoError(s.t, err)
-	assert.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(controlPlaneNamespace),
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(controlPlaneNamespace),
 		client.MatchingLabelsSelector{Selector: isAccess}))
 }
 
@@ -315,7 +313,7 @@ func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
 
@@ -325,6 +323,6 @@ func isReady(address string) bool {
 	if err != nil {
 		return false
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	return response.StatusCode == http.StatusOK
 }

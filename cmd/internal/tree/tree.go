@@ -100,11 +100,11 @@ func (k Kyma) Ready() bool {
 
 // Render draws the tree.
 func Render(out io.Writer, kymas []Kyma) error {
-	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	var text strings.Builder
 	for _, k := range kymas {
-		fmt.Fprintf(table, "%s  %s  channel %s%s%s\n", k.Name, stateOf(k.State), k.Channel, ready(k), took(k.ReadyAfter, k.Age))
+		fmt.Fprintf(&text, "%s  %s  channel %s%s%s\n", k.Name, stateOf(k.State), k.Channel, ready(k), took(k.ReadyAfter, k.Age))
 		if k.Operation != "" && k.State != shared.StateReady {
-			fmt.Fprintf(table, "│  %s\n", k.Operation)
+			fmt.Fprintf(&text, "│  %s\n", k.Operation)
 		}
 		for i, m := range k.Modules {
 			branch := "├─"
@@ -120,8 +120,12 @@ func Render(out io.Writer, kymas []Kyma) error {
 				objects = m.Objects + " objects"
 			}
 			cells := []string{branch + " " + m.Name, m.Version, stateOf(m.State), after, objects, firstLine(m.Message)}
-			fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+			text.WriteString(strings.TrimRight(strings.Join(cells, "\t"), "\t") + "\n")
 		}
+	}
+	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	if _, err := table.Write([]byte(text.String())); err != nil {
+		return err
 	}
 	return table.Flush()
 }

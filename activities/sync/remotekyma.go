@@ -166,37 +166,40 @@ func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s des
 	if !ours {
 		return nil
 	}
+	others, err := r.releaseRemoteKyma(ctx, found)
+	if err != nil {
+		return err
+	}
 	if found.DeletionTimestamp.IsZero() {
-		uid := found.UID
-		err := r.Delete(ctx, found, client.Preconditions{UID: &uid})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete remote Kyma %s: %w", nameOf(found), err)
+		if err := r.deleteObject(ctx, found); err != nil {
+			return err
 		}
-		r.writes++
-	}
-	return r.releaseRemoteKyma(ctx, found)
-}
-
-// releaseRemoteKyma takes our own finalizer off a remote Kyma, which earlier generations wrote there.
-func (r *remote) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) error {
-	var others []string
-	for _, finalizer := range found.Finalizers {
-		if finalizer != shared.FinalizerKyma {
-			others = append(others, finalizer)
-		}
-	}
-	if len(others) < len(found.Finalizers) {
-		before := found.DeepCopy()
-		found.Finalizers = others
-		err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remoteOwner())
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("release remote Kyma %s: %w", nameOf(found), err)
-		}
-		r.writes++
 	}
 	if len(others) > 0 {
 		return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s: %s", nameOf(found),
 			shared.OtherFinalizersPresent(others))
 	}
 	return nil
+}
+
+// releaseRemoteKyma takes our own finalizer off a remote Kyma, which earlier generations wrote there, and says
+// which others it has.
+func (r *remote) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) ([]string, error) {
+	var others []string
+	for _, finalizer := range found.Finalizers {
+		if finalizer != shared.FinalizerKyma {
+			others = append(others, finalizer)
+		}
+	}
+	if len(others) == len(found.Finalizers) {
+		return others, nil
+	}
+	before := found.DeepCopy()
+	found.Finalizers = others
+	err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remoteOwner())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("release remote Kyma %s: %w", nameOf(found), err)
+	}
+	r.writes++
+	return others, nil
 }

@@ -1,0 +1,188 @@
+package sync
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
+	template := func(module, version string, change func(*v1beta2.ModuleTemplate)) v1beta2.ModuleTemplate {
+		object := desiredtest.Template(module, version)
+		if change != nil {
+			change(object)
+		}
+		return *object
+	}
+	channel := func(module string, change func(*v1beta2.ModuleTemplate)) v1beta2.ModuleTemplate {
+		object := desiredtest.ChannelTemplate(module, "regular", "1.0.0")
+		if change != nil {
+			change(object)
+		}
+		return *object
+	}
+	meta := func(module string, change func(*v1beta2.ModuleReleaseMeta), assignments ...string) v1beta2.ModuleReleaseMeta {
+		object := desiredtest.ReleaseMeta(module, assignments...)
+		if change != nil {
+			change(object)
+		}
+		return *object
+	}
+	label := func(key string) func(*v1beta2.ModuleTemplate) {
+		return func(t *v1beta2.ModuleTemplate) { t.Labels[key] = "true" }
+	}
+	templates := []v1beta2.ModuleTemplate{
+		template("keda", "1.0.0", nil), template("keda", "2.0.0", nil), template("keda", "0.1.0", nil),
+		template("secret", "1.0.0", nil),
+		template("warden", "1.0.0", nil),
+		template("premium", "1.0.0", nil),
+		channel("btp", nil),
+		channel("newest", label(shared.LabelBeta)),
+		channel("hidden", label(shared.LabelInternal)),
+		channel("always", func(t *v1beta2.ModuleTemplate) { t.Spec.Mandatory = true }),
+		channel("theirs", func(t *v1beta2.ModuleTemplate) { t.Labels[shared.LabelManagedBy] = "other" }),
+		channel("controlled", func(t *v1beta2.ModuleTemplate) { t.Labels[shared.LabelControllerName] = "other" }),
+		channel("copied", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationSyncedFrom] = "a/b" }),
+		channel("btp", func(t *v1beta2.ModuleTemplate) { t.Namespace = "another" }),
+	}
+	metas := []v1beta2.ModuleReleaseMeta{
+		meta("keda", nil, "regular=1.0.0", "fast=2.0.0"),
+		meta("secret", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Internal = true }, "regular=1.0.0"),
+		meta("warden", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.0.0"} }),
+		meta("premium", func(m *v1beta2.ModuleReleaseMeta) {
+			m.Spec.KymaSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"plan": "premium"}}
+		}, "regular=1.0.0"),
+	}
+	seen := func(change func(*v1beta2.Kyma), settings desired.Settings) []string {
+		kyma := desiredtest.Kyma()
+		if change != nil {
+			change(kyma)
+		}
+		var all []string
+		for _, object := range allowedCatalog(kyma, settings.WithDefaults(), "kyma-system", false, templates, metas) {
+			all = append(all, kindOf(object)+" "+nameOf(object))
+		}
+		return all
+	}
+	ordinary := []string{
+		"ModuleReleaseMeta kcp-system/keda",
+		"ModuleTemplate kcp-system/btp-regular", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
+	}
+	require.Equal(t, ordinary, seen(nil, desired.Settings{}))
+	require.ElementsMatch(t, append([]string{"ModuleTemplate kcp-system/newest-regular"}, ordinary...),
+		seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" }, desired.Settings{}))
+	require.ElementsMatch(t, append([]string{
+		"ModuleTemplate kcp-system/hidden-regular", "ModuleReleaseMeta kcp-system/secret", "ModuleTemplate kcp-system/secret-1.0.0",
+	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelInternal] = "true" }, desired.Settings{}))
+	require.ElementsMatch(t, append([]string{
+		"ModuleReleaseMeta kcp-system/premium", "ModuleTemplate kcp-system/premium-1.0.0",
+	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{RestrictedModules: []string{"premium"}}))
+	require.Equal(t, []string{
+		"ModuleReleaseMeta kcp-system/keda", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
+	}, seen(nil, desired.Settings{RestrictedModules: []string{"btp"}}))
+	require.Equal(t, []string{"ModuleTemplate kcp-system/theirs-regular"}, seen(nil, desired.Settings{ManagedBy: "other"}))
+}
+
+func remoteTemplate(t *testing.T, b *bench, name string) *v1beta2.ModuleTemplate {
+	t.Helper()
+	template := &v1beta2.ModuleTemplate{}
+	require.NoError(t, b.remote.Get(context.Background(), types.NamespacedName{Namespace: "kyma-system", Name: name}, template))
+	return template
+}
+
+func TestTheCatalogFollowsTheControlPlane(t *testing.T) {
+	ctx := context.Background()
+	source := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	source.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = "{}"
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, source, desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
+	b.sync(t)
+	copied := remoteTemplate(t, b, "keda-regular")
+	require.Equal(t, source.Spec.Channel, copied.Spec.Channel)
+	require.JSONEq(t, string(source.Spec.Descriptor.Raw), string(copied.Spec.Descriptor.Raw))
+	require.Equal(t, "keda", copied.Labels[shared.LabelModuleName])
+	require.Equal(t, "kyma", copied.Labels[shared.LabelManagedBy])
+	require.NotContains(t, copied.Annotations, "kubectl.kubernetes.io/last-applied-configuration")
+
+	require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(source), source))
+	source.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.1.0")
+	require.NoError(t, b.control.Update(ctx, source))
+	b.forget()
+	b.sync(t)
+	require.Equal(t, []string{"apply ModuleTemplate keda-regular"}, b.remote.Writes(), "one write for one difference")
+	require.Contains(t, string(remoteTemplate(t, b, "keda-regular").Spec.Descriptor.Raw), "1.1.0")
+
+	require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(source), source))
+	source.Labels[shared.LabelInternal] = "true"
+	require.NoError(t, b.control.Update(ctx, source))
+	b.forget()
+	b.sync(t)
+	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "it is no longer allowed")
+}
+
+func TestAnEditInTheRemoteCatalogIsReverted(t *testing.T) {
+	ctx := context.Background()
+	for name, edit := range map[string]func(*v1beta2.ModuleTemplate){
+		"a changed spec":        func(m *v1beta2.ModuleTemplate) { m.Spec.Channel = "fast" },
+		"a label of the source": func(m *v1beta2.ModuleTemplate) { m.Labels[shared.LabelModuleName] = "other" },
+		"our digest":            func(m *v1beta2.ModuleTemplate) { m.Annotations[shared.AnnotationAppliedDigest] = "x" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+			b.sync(t)
+			copied := remoteTemplate(t, b, "keda-regular")
+			edit(copied)
+			require.NoError(t, b.remote.Update(ctx, copied, client.FieldOwner("kubectl")))
+			b.sync(t)
+			copied = remoteTemplate(t, b, "keda-regular")
+			require.Equal(t, "regular", copied.Spec.Channel)
+			require.Equal(t, "keda", copied.Labels[shared.LabelModuleName])
+			b.forget()
+			b.sync(t)
+			require.Empty(t, b.remote.Writes(), "and then it is quiet")
+		})
+	}
+}
+
+func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	byHand := func(name string) *v1beta2.ModuleTemplate {
+		template := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
+		template.Name, template.Namespace, template.UID = name, "kyma-system", types.UID(name)
+		return template
+	}
+	require.NoError(t, b.remote.Create(ctx, byHand("keda-regular")))
+	require.NoError(t, b.remote.Create(ctx, byHand("own")))
+	otherKymas := byHand("others")
+	otherKymas.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other"
+	require.NoError(t, b.remote.Create(ctx, otherKymas))
+	result := b.sync(t)
+	require.Equal(t, fault.Rejected, result.Catalog.Kind)
+	require.Contains(t, result.Catalog.Message, "objects of its own with names of the catalog: [ModuleTemplate keda-regular]")
+	for _, name := range []string{"keda-regular", "own", "others"} {
+		require.Equal(t, "mine", remoteTemplate(t, b, name).Labels[shared.LabelModuleName], name)
+	}
+}
+
+func TestTheCatalogCanBeSwitchedOff(t *testing.T) {
+	on, off := true, false
+	kyma := desiredtest.Kyma()
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, ModuleCatalog: &off}
+	b := newBench(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	result := b.sync(t)
+	require.True(t, result.CatalogOff)
+	for _, request := range append(b.remote.Writes(), b.remote.Reads()...) {
+		require.NotContains(t, strings.TrimPrefix(request, "create CustomResourceDefinition"), "ModuleTemplate")
+	}
+}

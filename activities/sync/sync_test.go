@@ -1,0 +1,479 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+)
+
+// bench is an instance with one Kyma, its control plane and its remote cluster, both in memory.
+type bench struct {
+	*Activities
+	control, remote *desiredtest.Cluster
+	in              Input
+	unreachable     error
+}
+
+func (b *bench) ForKyma(context.Context, string, string) (*clusters.Cluster, error) {
+	if b.unreachable != nil {
+		return nil, b.unreachable
+	}
+	return &clusters.Cluster{Client: b.remote}, nil
+}
+
+func newBench(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, objects ...client.Object) *bench {
+	t.Helper()
+	b := &bench{
+		control: desiredtest.NewCluster("control-uid", append([]client.Object{kyma}, objects...)...),
+		remote:  desiredtest.NewCluster("remote-uid"),
+		in:      Input{Ref: kick.RefOf(kyma)},
+	}
+	b.assemble(t, settings, "1.0.0")
+	return b
+}
+
+func (b *bench) assemble(t *testing.T, settings desired.Settings, version string) {
+	t.Helper()
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	require.NoError(t, err)
+	b.Activities, err = New(Options{
+		Settings: settings, ControlPlane: b.control, Catalog: b.control, Clusters: b, Definitions: definitions, Version: version,
+	})
+	require.NoError(t, err)
+}
+
+func (b *bench) sync(t *testing.T) Result {
+	t.Helper()
+	result, err := b.syncRemote(context.Background(), b.in)
+	require.NoError(t, err)
+	return result
+}
+
+func (b *bench) kyma(t *testing.T) *v1beta2.Kyma {
+	t.Helper()
+	kyma := &v1beta2.Kyma{}
+	require.NoError(t, b.control.Get(context.Background(), b.in.Ref.Key(), kyma))
+	return kyma
+}
+
+func (b *bench) remoteKyma(t *testing.T) *v1beta2.Kyma {
+	t.Helper()
+	kyma := &v1beta2.Kyma{}
+	require.NoError(t, b.remote.Get(context.Background(), types.NamespacedName{Namespace: "kyma-system", Name: "default"}, kyma))
+	return kyma
+}
+
+func (b *bench) editRemote(t *testing.T, change func(*v1beta2.Kyma)) {
+	t.Helper()
+	kyma := b.remoteKyma(t)
+	change(kyma)
+	require.NoError(t, b.remote.Update(context.Background(), kyma))
+}
+
+func (b *bench) forget() {
+	b.control.Forget()
+	b.remote.Forget()
+}
+
+func names(modules []v1beta2.Module) []string {
+	var all []string
+	for _, module := range modules {
+		all = append(all, module.Name)
+	}
+	return all
+}
+
+func TestTheFirstSynchronizationBringsEverythingInTheRightOrder(t *testing.T) {
+	kyma := desiredtest.Kyma("keda")
+	kyma.Labels[shared.LabelRuntimeID] = "runtime"
+	b := newBench(t, kyma, desired.Settings{}, desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+	result := b.sync(t)
+	require.Equal(t, Result{Outcome: OutcomeSynced, Cluster: "remote-uid", AcceptedChange: true, Writes: 7}, result)
+	require.Equal(t, []string{
+		"patch Kyma kyma-sample",        // the finalizer, before anything that would have to be undone
+		"patch status Kyma kyma-sample", // the place
+		"patch status Kyma kyma-sample", // what the remote Kyma asks for
+	}, b.control.Writes())
+	require.Equal(t, []string{
+		"create Namespace kyma-system",
+		"create CustomResourceDefinition kymas.operator.kyma-project.io",
+		"create CustomResourceDefinition moduletemplates.operator.kyma-project.io",
+		"create CustomResourceDefinition modulereleasemetas.operator.kyma-project.io",
+		"create Kyma default",
+		"apply ModuleReleaseMeta keda",
+		"apply ModuleTemplate keda-1.0.0",
+	}, b.remote.Writes())
+	require.LessOrEqual(t, len(b.remote.Writes())+len(b.remote.Reads()), 10+2, "requests for the first synchronization, and one per catalog object")
+
+	copied := b.remoteKyma(t)
+	require.Equal(t, "regular", copied.Spec.Channel)
+	require.Equal(t, []string{"keda"}, names(copied.Spec.Modules))
+	require.Equal(t, map[string]string{
+		"operator.kyma-project.io/watched-by": "kyma", "operator.kyma-project.io/managed-by": "kyma", "kyma-project.io/runtime-id": "runtime",
+	}, copied.Labels)
+	require.True(t, desired.IsSyncedCopy(copied))
+
+	recorded := b.kyma(t).Status.Remote
+	require.Equal(t, &v1beta2.RemoteStatus{
+		Name: "default", Namespace: "kyma-system", Generation: "Default", Cluster: "remote-uid",
+		UID: string(copied.UID), ObservedGeneration: 1, Channel: "regular", Modules: copied.Spec.Modules,
+	}, recorded)
+
+	namespace := &corev1.Namespace{}
+	require.NoError(t, b.remote.Get(context.Background(), types.NamespacedName{Name: "kyma-system"}, namespace))
+	require.Equal(t, "enabled", namespace.Labels["istio-injection"])
+	require.Equal(t, "enabled", namespace.Labels["namespaces.warden.kyma-project.io/validate"])
+}
+
+func TestASteadySynchronizationWritesNothing(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+	b.sync(t)
+	b.forget()
+	require.Equal(t, Result{Outcome: OutcomeSynced, Cluster: "remote-uid"}, b.sync(t))
+	require.Empty(t, b.control.Writes())
+	require.Empty(t, b.remote.Writes())
+	require.Equal(t, []string{
+		"get Namespace kube-system", "get Namespace kyma-system", "list CustomResourceDefinitionList",
+		"get Kyma default", "list ModuleTemplateList", "list ModuleReleaseMetaList",
+	}, b.remote.Reads())
+}
+
+func TestTheRemoteOwnersEditIsTakenInBeforeAnybodyActsOnIt(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
+	b.sync(t)
+	b.editRemote(t, func(k *v1beta2.Kyma) {
+		k.Spec.Channel = "fast"
+		k.Spec.Modules = []v1beta2.Module{{Name: "btp"}}
+	})
+	b.forget()
+	require.True(t, b.sync(t).AcceptedChange)
+	require.Empty(t, b.remote.Writes())
+	recorded := b.kyma(t).Status.Remote
+	require.Equal(t, "fast", recorded.Channel)
+	require.Equal(t, []string{"btp"}, names(recorded.Modules))
+	require.False(t, b.sync(t).AcceptedChange)
+}
+
+func TestAnInvalidEditLeavesWhatWasLastAcceptedInForce(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
+	b.sync(t)
+	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "btp"}, {Name: "btp"}} })
+	result := b.sync(t)
+	require.Equal(t, OutcomeSynced, result.Outcome)
+	require.Equal(t, fault.Rejected, result.Invalid.Kind)
+	require.Equal(t, "remote Kyma kyma-system/default cannot be accepted: module btp is listed twice", result.Invalid.Message)
+	require.Equal(t, []string{"keda"}, names(b.kyma(t).Status.Remote.Modules))
+	b.forget()
+	require.Equal(t, ReasonRemoteKymaInvalid, b.sync(t).Invalid.Reason)
+	require.Empty(t, b.control.Writes(), "a refused edit is noted once")
+}
+
+func TestARemoteKymaThatVanishedComesBackWithWhatItsOwnerLastAskedFor(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
+	b.sync(t)
+	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Channel, k.Spec.Modules = "fast", []v1beta2.Module{{Name: "btp"}} })
+	b.sync(t)
+	require.NoError(t, b.remote.Delete(context.Background(), b.remoteKyma(t)))
+	result := b.sync(t)
+	require.False(t, result.AcceptedChange, "its wishes are the same")
+	copied := b.remoteKyma(t)
+	require.Equal(t, "fast", copied.Spec.Channel)
+	require.Equal(t, []string{"btp"}, names(copied.Spec.Modules))
+	require.Equal(t, string(copied.UID), b.kyma(t).Status.Remote.UID)
+}
+
+func TestChangedLabelsOfTheRemoteKymaAreRestoredAndOthersLeftAlone(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
+	b.sync(t)
+	b.editRemote(t, func(k *v1beta2.Kyma) {
+		k.Labels = map[string]string{shared.LabelWatchedBy: "nobody", "mine": "stays"}
+		k.Annotations = map[string]string{"note": "stays"}
+	})
+	b.forget()
+	b.sync(t)
+	require.Equal(t, []string{"patch Kyma default"}, b.remote.Writes())
+	copied := b.remoteKyma(t)
+	require.Equal(t, map[string]string{shared.LabelWatchedBy: "kyma", shared.LabelManagedBy: "kyma", "mine": "stays"}, copied.Labels)
+	require.Equal(t, "stays", copied.Annotations["note"])
+	require.True(t, desired.IsSyncedCopy(copied))
+}
+
+func TestWhichModulesAreCopiedIntoANewRemoteKyma(t *testing.T) {
+	on, off := true, false
+	for name, test := range map[string]struct {
+		sync *v1beta2.Sync
+		want []string
+	}{
+		"without spec.sync all":            {want: []string{"keda"}},
+		"with spec.sync none":              {sync: &v1beta2.Sync{Enabled: &on, Namespace: "kyma-system"}},
+		"with noModuleCopy off all":        {sync: &v1beta2.Sync{Enabled: &on, Namespace: "kyma-system", NoModuleCopy: &off}, want: []string{"keda"}},
+		"with noModuleCopy set to on none": {sync: &v1beta2.Sync{Enabled: &on, Namespace: "kyma-system", NoModuleCopy: &on}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := desiredtest.Kyma("keda")
+			kyma.Spec.Sync = test.sync
+			b := newBench(t, kyma, desired.Settings{})
+			b.sync(t)
+			copied := &v1beta2.Kyma{}
+			place := b.kyma(t).Status.Remote
+			require.NoError(t, b.remote.Get(context.Background(), types.NamespacedName{Namespace: place.Namespace, Name: place.Name}, copied))
+			require.Equal(t, test.want, names(copied.Spec.Modules))
+		})
+	}
+}
+
+func TestWhereNothingIsSynchronizedNothingIsTouched(t *testing.T) {
+	for name, test := range map[string]struct {
+		change   func(*v1beta2.Kyma)
+		settings desired.Settings
+		ref      func(*kick.Ref)
+		want     Outcome
+	}{
+		"another one of the same name": {ref: func(r *kick.Ref) { r.UID = "other" }, want: OutcomeGone},
+		"single-cluster mode":          {settings: desired.Settings{Mode: desired.ModeSingleCluster}, want: OutcomeOff},
+		"spec.sync without enabled":    {change: func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{} }, want: OutcomeOff},
+		"skipped":                      {change: func(k *v1beta2.Kyma) { k.Labels[shared.LabelSkipReconciliation] = "true" }, want: OutcomeOff},
+		"another instance's":           {change: func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "other" }, want: OutcomeOff},
+		"a synced copy":                {change: func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationSyncedFrom] = "a/b" }, want: OutcomeOff},
+		"being deleted": {change: func(k *v1beta2.Kyma) {
+			now := metav1.Now()
+			k.DeletionTimestamp, k.Finalizers = &now, []string{shared.FinalizerKyma}
+		}, want: OutcomeDeleting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := desiredtest.Kyma("keda")
+			if test.change != nil {
+				test.change(kyma)
+			}
+			b := newBench(t, kyma, test.settings)
+			if test.ref != nil {
+				test.ref(&b.in.Ref)
+			}
+			require.Equal(t, Result{Outcome: test.want}, b.sync(t))
+			require.Empty(t, b.control.Writes())
+			require.Empty(t, b.remote.Reads())
+			require.Empty(t, b.remote.Writes())
+		})
+	}
+}
+
+func TestAnUnreachableClusterIsSaidSo(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
+	b.unreachable = fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
+	_, err := b.syncRemote(context.Background(), b.in)
+	require.Equal(t, clusters.ReasonAccessSecretNotFound, fault.Of(err).Reason)
+
+	b.unreachable = nil
+	b.remote.Fail = func(string, string) error { return apierrors.NewUnauthorized("expired") }
+	_, err = b.syncRemote(context.Background(), b.in)
+	require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
+	require.Nil(t, b.kyma(t).Status.Remote)
+}
+
+func TestAPartThatFailsDoesNotKeepTheRemoteKymaFromBeingRead(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+	b.remote.Fail = func(verb, object string) error {
+		if verb == "apply" && strings.HasPrefix(object, "ModuleTemplate") {
+			return apierrors.NewInternalError(errors.New("etcd is tired"))
+		}
+		return nil
+	}
+	result := b.sync(t)
+	require.True(t, result.AcceptedChange)
+	require.Equal(t, fault.Transient, result.Catalog.Kind)
+	require.Contains(t, result.Catalog.Message, "ModuleTemplate kyma-system/keda-1.0.0")
+	require.True(t, result.Definitions.IsZero())
+
+	b.remote.Fail = nil
+	require.True(t, b.sync(t).Catalog.IsZero())
+}
+
+func TestARemoteKymaOfAnotherIsLeftAlone(t *testing.T) {
+	other := desiredtest.Kyma()
+	other.Name, other.UID = "other", "other-uid"
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, other)
+	taken := desiredtest.Kyma("istio")
+	taken.Name, taken.Namespace, taken.Annotations = "default", "kyma-system", map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+	require.NoError(t, b.remote.Create(context.Background(), taken))
+	b.forget()
+	_, err := b.syncRemote(context.Background(), b.in)
+	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	require.ErrorContains(t, err, "belongs to Kyma kcp-system/other")
+	require.Equal(t, []string{"istio"}, names(b.remoteKyma(t).Spec.Modules))
+
+	require.NoError(t, b.control.Delete(context.Background(), other))
+	require.True(t, b.sync(t).AcceptedChange, "its Kyma is gone, so it is taken over")
+	require.Equal(t, []string{"istio"}, names(b.kyma(t).Status.Remote.Modules))
+}
+
+func TestSynchronizationIntoTheControlPlanesOwnClusterIsSafe(t *testing.T) {
+	on := true
+	build := func(namespace string, objects ...client.Object) *bench {
+		kyma := desiredtest.Kyma("keda")
+		kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: namespace}
+		b := newBench(t, kyma, desired.Settings{}, objects...)
+		b.remote = b.control
+		return b
+	}
+	b := build("kcp-system")
+	_, err := b.syncRemote(context.Background(), b.in)
+	require.Equal(t, ReasonOntoItself, fault.Of(err).Reason)
+	require.Nil(t, b.kyma(t).Status.Remote)
+
+	original := desiredtest.Kyma("istio")
+	original.Namespace, original.UID = "copies", "original-uid"
+	b = build("copies", original)
+	_, err = b.syncRemote(context.Background(), b.in)
+	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	require.ErrorContains(t, err, "is not a copy")
+
+	beside := desiredtest.ChannelTemplate("btp", "regular", "1.0.0")
+	beside.Namespace, beside.UID = "copies", "beside"
+	b = build("copies", desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), beside)
+	b.sync(t)
+	var templates v1beta2.ModuleTemplateList
+	require.NoError(t, b.control.List(context.Background(), &templates))
+	require.Len(t, templates.Items, 3, "an original that is there already is not copied onto itself")
+	for _, template := range templates.Items {
+		copied := template.Namespace == "copies" && template.Name == "keda-regular"
+		require.Equal(t, copied, desired.IsSyncedCopy(&template), template.Name)
+	}
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.control.Writes())
+}
+
+func TestDefinitionsAreNeverDowngradedOrNarrowed(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
+	b.sync(t)
+	ctx := context.Background()
+	key := types.NamespacedName{Name: crds.Kymas}
+	read := func() *apiextensionsv1.CustomResourceDefinition {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		require.NoError(t, b.remote.Get(ctx, key, crd))
+		return crd
+	}
+
+	crd := read()
+	crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1beta9", Served: true})
+	crd.Spec.Names.ShortNames = []string{"edited"}
+	require.NoError(t, b.remote.Update(ctx, crd))
+	b.forget()
+	b.sync(t)
+	require.Contains(t, b.remote.Writes(), "update CustomResourceDefinition kymas.operator.kyma-project.io")
+	crd = read()
+	require.Equal(t, []string{"ky"}, crd.Spec.Names.ShortNames, "somebody's edit is reverted")
+	require.Equal(t, "v1beta9", crd.Spec.Versions[len(crd.Spec.Versions)-1].Name, "a version that we do not know stays served")
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes())
+
+	crd.Annotations[annotationDefinitionVersion] = "2.0.0"
+	crd.Annotations[annotationDefinitionDigest] = "of a newer build"
+	require.NoError(t, b.remote.Update(ctx, crd))
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes(), "a newer build brought it")
+}
+
+func TestADefinitionOfSomebodyElseIsWidenedAndNeverOursToDelete(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
+	all, err := crds.Get(crds.Kymas)
+	require.NoError(t, err)
+	theirs := all[0]
+	theirs.Labels, theirs.Annotations = nil, nil
+	theirs.Spec.Versions = theirs.Spec.Versions[:1]
+	require.NoError(t, b.remote.Create(context.Background(), theirs))
+	b.sync(t)
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(t, b.remote.Get(context.Background(), types.NamespacedName{Name: crds.Kymas}, crd))
+	require.Equal(t, "kyma", crd.Labels[shared.LabelManagedBy])
+	require.NotContains(t, crd.Annotations, annotationDefinitionCreated)
+	require.Greater(t, len(crd.Spec.Versions), 1)
+}
+
+func TestProbe(t *testing.T) {
+	ctx := context.Background()
+	setup := func(t *testing.T) *bench {
+		b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+		b.sync(t)
+		copied := b.remoteKyma(t)
+		copied.Status = desired.RemoteStatus(b.kyma(t))
+		require.NoError(t, b.remote.Status().Update(ctx, copied))
+		b.forget()
+		return b
+	}
+	for why, change := range map[string]func(*testing.T, *bench){
+		"":                    func(*testing.T, *bench) {},
+		"remote Kyma is gone": func(t *testing.T, b *bench) { require.NoError(t, b.remote.Delete(ctx, b.remoteKyma(t))) },
+		"remote Kyma was edited": func(t *testing.T, b *bench) {
+			b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+		},
+		"labels of the remote Kyma were changed": func(t *testing.T, b *bench) {
+			copied := b.remoteKyma(t)
+			require.NoError(t, b.remote.Patch(ctx, copied, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
+		},
+		"status of the remote Kyma is not ours": func(t *testing.T, b *bench) {
+			copied := b.remoteKyma(t)
+			copied.Status.State = shared.StateReady
+			require.NoError(t, b.remote.Status().Update(ctx, copied))
+		},
+		"remote catalog differs": func(t *testing.T, b *bench) {
+			require.NoError(t, b.remote.Delete(ctx, &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: "keda-1.0.0", Namespace: "kyma-system"}}))
+		},
+	} {
+		t.Run("says: "+why, func(t *testing.T) {
+			b := setup(t)
+			change(t, b)
+			b.forget()
+			changed, got, err := b.Probe(ctx, b.kyma(t))
+			require.NoError(t, err)
+			require.Equal(t, why, got)
+			require.Equal(t, why != "", changed)
+			require.Empty(t, b.remote.Writes())
+			require.Empty(t, b.control.Writes())
+			require.LessOrEqual(t, len(b.remote.Reads()), 3)
+		})
+	}
+	t.Run("says that it was never synchronized", func(t *testing.T) {
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{})
+		changed, why, err := b.Probe(ctx, b.kyma(t))
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, "never synchronized", why)
+	})
+	t.Run("an error is no difference", func(t *testing.T) {
+		b := setup(t)
+		b.remote.Fail = func(string, string) error { return apierrors.NewInternalError(errors.New("x")) }
+		changed, _, err := b.Probe(ctx, b.kyma(t))
+		require.False(t, changed)
+		require.Equal(t, fault.Transient, fault.Of(err).Kind)
+	})
+}
+
+func TestAKindThatIsNotServedIsToldFromAnObjectThatIsNotThere(t *testing.T) {
+	resource := schema.GroupResource{Group: "operator.kyma-project.io", Resource: "kymas"}
+	require.False(t, kindMissing(apierrors.NewNotFound(resource, "default")))
+	require.True(t, kindMissing(fmt.Errorf("read: %w", apierrors.NewGenericServerResponse(404, "GET", resource, "default", "404 page not found", 0, true))))
+	require.False(t, kindMissing(nil))
+}

@@ -23,6 +23,7 @@ type flags struct {
 
 	metricsAddress, probeAddress, pprofAddress string
 	pprof                                      bool
+	perClusterMetrics                          bool
 
 	leaderElect                               bool
 	leaderElectionNamespace                   string
@@ -51,6 +52,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
+	set.BoolVar(&f.perClusterMetrics, "per-cluster-metrics", true, "export the state of every Kyma and module; switch it off for large fleets")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 switches them off")
 	set.BoolVar(&f.pprof, "pprof", false, "serve pprof")
 	set.StringVar(&f.pprofAddress, "pprof-bind-address", ":8084", "address of pprof, where it is on")

@@ -108,6 +108,12 @@ func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *
 		if err != nil {
 			return err
 		}
+		if f.perClusterMetrics {
+			states := watchers.NewStateMetrics(mgr.GetCache(), mgr.Elected(), f.settings)
+			if err := metrics.Registry.Register(states); err != nil {
+				return fmt.Errorf("register the state metrics: %w", err)
+			}
+		}
 	}
 	if f.role != roleWatchers {
 		return mgr.Add(worker.New(temporalClient, worker.Options{

@@ -1,0 +1,256 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// fleet is all that a walk talks to but the caches.
+type fleet struct {
+	digest  string
+	probe   func() (bool, string, error)
+	module  install.Observed
+	open    Open
+	openErr error
+	kicked  map[string]string // workflow id to reason
+}
+
+func (f *fleet) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
+
+func (f *fleet) Probe(context.Context, *v1beta2.Kyma) (bool, string, error) { return f.probe() }
+
+func (f *fleet) OpenWorkflows(context.Context) (Open, error) { return f.open, f.openErr }
+
+func (f *fleet) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
+	f.kicked[kick.KymaWorkflowID(ref)] = k.Reason
+	return nil
+}
+
+func (f *fleet) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
+	f.kicked[kick.ManifestWorkflowID(ref)] = k.Reason
+	return nil
+}
+
+func (f *fleet) SignalOpen(_ context.Context, id string, k kick.Kick) error {
+	f.kicked["open "+id] = k.Reason
+	return nil
+}
+
+type moduleProbe struct{ *fleet }
+
+func (m moduleProbe) Probe(context.Context, *v1beta2.Manifest) (install.Observed, error) {
+	return m.module, nil
+}
+
+const (
+	kymaID     = "kyma/kcp-system/demo/uid"
+	manifestID = "manifest/kcp-system/demo-m/m-uid"
+)
+
+// quiet is a fleet of one Kyma with one module in which nothing differs.
+func quiet() *fleet {
+	return &fleet{
+		digest: "now", probe: func() (bool, string, error) { return false, "", nil },
+		module: install.Observed{State: shared.StateReady},
+		open:   Open{kymaID: time.Now()}, kicked: map[string]string{},
+	}
+}
+
+func quietKyma() *v1beta2.Kyma {
+	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo", UID: "uid"}}
+	kyma.Status.InputsDigest, kyma.Status.Remote = "now", &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system"}
+	kyma.Status.Modules = []v1beta2.ModuleStatus{{
+		Name: "m", State: shared.StateReady, Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "demo-m"}},
+	}}
+	return kyma
+}
+
+func quietManifest() *v1beta2.Manifest {
+	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kcp-system", Name: "demo-m", UID: "m-uid", Generation: 1,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "operator.kyma-project.io/v1beta2", Kind: "Kyma", Name: "demo", UID: "uid"}},
+	}}
+	m.Status.State, m.Status.Settled, m.Status.InputsDigest = shared.StateReady, true, install.InputsDigest(m)
+	return m
+}
+
+func activitiesFor(t *testing.T, f *fleet, objects ...client.Object) *Activities {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&v1beta2.Manifest{}, ManifestsByKyma, IndexManifestByKyma).Build()
+	a, err := New(Options{
+		Interval: time.Second, ShardsAtOnce: Shards, Fleet: reader, Live: reader, Inputs: f, Remote: f, Modules: moduleProbe{f}, Kicks: f, Open: f,
+		KickLimit: rate.NewLimiter(rate.Inf, 1),
+	})
+	require.NoError(t, err)
+	return a
+}
+
+// walk walks the shard of the Kyma as an activity of Temporal.
+func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: shard})
+	if err != nil {
+		return WalkResult{}, err
+	}
+	var res WalkResult
+	require.NoError(t, value.Get(&res))
+	return res, nil
+}
+
+func shardOf(uid types.UID) int { return int(Position(uid) % Shards) }
+
+func TestWhatAWalkKicks(t *testing.T) {
+	unreachable := false
+	cases := map[string]struct {
+		prepare func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest)
+		want    map[string]string
+	}{
+		"nothing where nothing differs": {prepare: func(*fleet, *v1beta2.Kyma, *v1beta2.Manifest) {}},
+		"a Kyma whose inputs changed unnoticed": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
+			want:    map[string]string{kymaID: "the inputs differ from those last looked at"},
+		},
+		"a Kyma without an open workflow": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },
+			want:    map[string]string{kymaID: "the Kyma has no open workflow"},
+		},
+		"a Kyma that was edited in its remote cluster": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
+			},
+			want: map[string]string{kymaID: "the remote Kyma was edited"},
+		},
+		"a Kyma whose cluster has become unreachable": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.probe = func() (bool, string, error) {
+					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+				}
+			},
+			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
+		},
+		"nobody while a cluster stays unreachable": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Remote.Reachable, f.digest = &unreachable, "then"
+				f.probe = func() (bool, string, error) {
+					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+				}
+			},
+		},
+		"a Kyma and its unsettled Manifests when the cluster can be reached again": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				k.Status.Remote.Reachable, m.Status.Settled = &unreachable, false
+				f.open[manifestID] = time.Now()
+			},
+			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the remote cluster can be reached again"},
+		},
+		"a Kyma whose status does not show a Manifest's state": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Modules[0].State = shared.StateProcessing
+			},
+			want: map[string]string{kymaID: "the status differs from a Manifest"},
+		},
+		"an unsettled Manifest without an open workflow": {
+			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
+			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+		},
+		"not an unsettled Manifest that is being worked on": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.Settled, f.open[manifestID] = false, time.Now()
+			},
+		},
+		"a Manifest whose inputs changed unnoticed": {
+			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
+			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+		},
+		"a settled Manifest whose module changed its state": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module.State = shared.StateWarning },
+			want:    map[string]string{manifestID: "the module changed its state"},
+		},
+		"not a Manifest that was refused": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.State, k.Status.Modules[0].State = shared.StateError, shared.StateError
+			},
+		},
+		"workflows whose resource is gone, and does not start them": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid: same shard
+			},
+			want: map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"},
+		},
+		"not a young workflow that caches do not know yet": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.open["kyma/kcp-system/young/uid"] = time.Now()
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f, kyma, manifest := quiet(), quietKyma(), quietManifest()
+			tc.prepare(f, kyma, manifest)
+			res, err := walkShard(t, activitiesFor(t, f, kyma, manifest), shardOf("uid"))
+			require.NoError(t, err)
+			if tc.want == nil {
+				tc.want = map[string]string{}
+			}
+			require.Equal(t, tc.want, f.kicked)
+			require.Equal(t, 1, res.Kymas)
+			require.Equal(t, len(tc.want), res.Kicked)
+		})
+	}
+}
+
+func TestAWalkLeavesOtherShardsAlone(t *testing.T) {
+	f := quiet()
+	f.digest = "then"
+	res, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), (shardOf("uid")+1)%Shards)
+	require.NoError(t, err)
+	require.Empty(t, f.kicked)
+	require.Zero(t, res.Kymas)
+}
+
+func TestAWalkThatCannotSeeWorkflowsKicksNobody(t *testing.T) {
+	f := quiet()
+	f.openErr = errors.New("visibility is down")
+	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid"))
+	require.Error(t, err)
+	require.Empty(t, f.kicked)
+}
+
+func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) {
+	f, kyma := quiet(), quietKyma()
+	f.digest = "then"
+	a := activitiesFor(t, f, kyma, quietManifest())
+
+	behind := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now(), Last: Position("uid")}}
+	require.NoError(t, behind.run(t.Context(), nil, func(cursor) {}))
+	require.Empty(t, f.kicked, "the Kyma was walked by an earlier attempt")
+
+	stop := make(chan struct{})
+	close(stop)
+	a.options.Interval = time.Hour
+	stopped := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now().Add(time.Hour)}}
+	require.ErrorIs(t, stopped.run(t.Context(), stop, func(cursor) {}), errHandedOver)
+}

@@ -1,0 +1,249 @@
+package watchers
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// sent is one delivered kick.
+type sent struct {
+	to   string
+	kick kick.Kick
+}
+
+// recorder remembers kicks in place of Temporal.
+type recorder struct{ sent []sent }
+
+func (r *recorder) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
+	r.sent = append(r.sent, sent{kick.KymaWorkflowID(ref), k})
+	return nil
+}
+
+func (r *recorder) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
+	r.sent = append(r.sent, sent{kick.ManifestWorkflowID(ref), k})
+	return nil
+}
+
+func (r *recorder) OpenKyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
+	r.sent = append(r.sent, sent{"open " + kick.KymaWorkflowID(ref), k})
+	return nil
+}
+
+func (r *recorder) SignalOpen(_ context.Context, id string, k kick.Kick) error {
+	r.sent = append(r.sent, sent{"open " + id, k})
+	return nil
+}
+
+// inputs answers with one digest for all.
+type inputs string
+
+func (i inputs) Digest(context.Context, *v1beta2.Kyma) (string, error) { return string(i), nil }
+
+type evictions []string
+
+func (e *evictions) Evict(namespace, name string) { *e = append(*e, namespace+"/"+name) }
+
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *evictions) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	kicks, evicted := &recorder{}, &evictions{}
+	return &watcher{
+		Options: Options{
+			Settings: desired.Settings{}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
+			RolloutSpread: time.Hour, KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
+		},
+		reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+	}, kicks, evicted
+}
+
+func kymaWith(change func(*v1beta2.Kyma)) *v1beta2.Kyma {
+	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo", UID: "uid", Generation: 2}}
+	kyma.Status.ObservedGeneration, kyma.Status.InputsDigest = 2, "now"
+	if change != nil {
+		change(kyma)
+	}
+	return kyma
+}
+
+var demo = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "uid"}
+
+func TestWhomAKymaEventKicks(t *testing.T) {
+	template := cause{Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7"}
+	cases := map[string]struct {
+		kyma    *v1beta2.Kyma
+		req     kymaRequest
+		reason  string
+		urgent  bool
+		delayed bool
+	}{
+		"a Kyma whose inputs were seen already wakes nobody": {kyma: kymaWith(nil), req: kymaRequest{Ref: demo}},
+		"a changed Kyma is urgent": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo, Own: true},
+			reason: "Kyma changed", urgent: true,
+		},
+		"a spec that changed while nobody watched is urgent": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest, k.Generation = "before", 3 }), req: kymaRequest{Ref: demo},
+			reason: "Kyma changed", urgent: true,
+		},
+		"other inputs that changed while nobody watched are spread": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo},
+			reason: "inputs changed while nobody watched", delayed: true,
+		},
+		"a changed template is spread": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo, Cause: template},
+			reason: "ModuleTemplate changed", delayed: true,
+		},
+		"a template that changes nothing for this Kyma wakes nobody": {kyma: kymaWith(nil), req: kymaRequest{Ref: demo, Cause: template}},
+		"a deletion is urgent, whatever was seen": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) {
+				k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{"operator.kyma-project.io/Kyma"}
+			}),
+			req: kymaRequest{Ref: demo}, reason: "Kyma is being deleted", urgent: true,
+		},
+		"a Kyma of another instance is left alone": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) {
+				k.Labels, k.Status.InputsDigest = map[string]string{"operator.kyma-project.io/managed-by": "another"}, "before"
+			}),
+			req: kymaRequest{Ref: demo, Own: true},
+		},
+		"a synced copy is left alone": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) {
+				k.Annotations, k.Status.InputsDigest = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}, "before"
+			}),
+			req: kymaRequest{Ref: demo, Own: true},
+		},
+		"another Kyma of the same name is not the one that changed": {
+			kyma: kymaWith(func(k *v1beta2.Kyma) { k.UID, k.Status.InputsDigest = "another", "before" }), req: kymaRequest{Ref: demo, Own: true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, kicks, _ := newWatcher(t, tc.kyma)
+			_, err := w.kickKyma(t.Context(), tc.req)
+			require.NoError(t, err)
+			if tc.reason == "" {
+				require.Empty(t, kicks.sent)
+				return
+			}
+			require.Len(t, kicks.sent, 1)
+			got := kicks.sent[0]
+			require.Equal(t, "kyma/kcp-system/demo/uid", got.to)
+			require.Equal(t, tc.reason, got.kick.Reason)
+			require.Equal(t, tc.urgent, got.kick.Urgent)
+			require.Equal(t, tc.delayed, got.kick.NotBefore != nil)
+		})
+	}
+}
+
+func TestARolloutIsSpreadByWhatEveryLeaderKnows(t *testing.T) {
+	change := cause{Kind: "ModuleReleaseMeta", ResourceVersion: "7"}
+	early, late := time.Hour, time.Duration(0)
+	for i := range 100 {
+		kyma := kymaWith(func(k *v1beta2.Kyma) { k.UID = types.UID(string(rune('a'+i%26)) + string(rune('a'+i/26))) })
+		delay := rolloutDelay(kyma, change, time.Hour)
+		require.Equal(t, delay, rolloutDelay(kyma, change, time.Hour))
+		early, late = min(early, delay), max(late, delay)
+	}
+	require.Less(t, early, 10*time.Minute)
+	require.Greater(t, late, 50*time.Minute)
+	require.Less(t, late, time.Hour)
+	require.Zero(t, rolloutDelay(kymaWith(nil), change, 0))
+}
+
+func TestAKymaThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {
+	w, kicks, _ := newWatcher(t)
+	_, err := w.kickKyma(t.Context(), kymaRequest{Ref: demo, Gone: true})
+	require.NoError(t, err)
+	require.Equal(t, "open kyma/kcp-system/demo/uid", kicks.sent[0].to)
+}
+
+func manifestWith(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
+	controls := true
+	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kcp-system", Name: "demo-m", UID: "m-uid", Generation: 1,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "operator.kyma-project.io/v1beta2", Kind: "Kyma", Name: "demo", UID: "uid", Controller: &controls}},
+	}}
+	m.Status.Settled, m.Status.InputsDigest = true, install.InputsDigest(m)
+	if change != nil {
+		change(m)
+	}
+	return m
+}
+
+func TestWhomAManifestEventKicks(t *testing.T) {
+	cases := map[string]struct {
+		manifest *v1beta2.Manifest
+		reason   string
+		deleting bool
+	}{
+		"a settled one wakes nobody":   {manifest: manifestWith(nil)},
+		"a changed one":                {manifest: manifestWith(func(m *v1beta2.Manifest) { m.Generation = 2 }), reason: "Manifest changed"},
+		"one that was left unfinished": {manifest: manifestWith(func(m *v1beta2.Manifest) { m.Status.Settled = false }), reason: "Manifest is not settled"},
+		"one under deletion": {manifest: manifestWith(func(m *v1beta2.Manifest) {
+			m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{"declarative.kyma-project.io/finalizer"}
+		}), reason: "Manifest is being deleted", deleting: true},
+		"one of another instance": {manifest: manifestWith(func(m *v1beta2.Manifest) {
+			m.Generation, m.Labels = 2, map[string]string{"operator.kyma-project.io/managed-by": "another"}
+		})},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, kicks, _ := newWatcher(t, tc.manifest)
+			_, err := w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(tc.manifest)})
+			require.NoError(t, err)
+			if tc.reason == "" {
+				require.Empty(t, kicks.sent)
+				return
+			}
+			require.Len(t, kicks.sent, 1)
+			require.Equal(t, tc.reason, kicks.sent[0].kick.Reason)
+			require.Equal(t, tc.deleting, kicks.sent[0].kick.Deleting)
+		})
+	}
+}
+
+func TestAManifestThatIsGoneWakesItsKyma(t *testing.T) {
+	w, kicks, _ := newWatcher(t)
+	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil)))
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 2)
+	require.Equal(t, "open kyma/kcp-system/demo/uid", kicks.sent[0].to)
+	require.True(t, kicks.sent[0].kick.Urgent)
+	require.Equal(t, "open manifest/kcp-system/demo-m/m-uid", kicks.sent[1].to)
+}
+
+func TestAChangedAccessSecretEvictsBeforeItKicks(t *testing.T) {
+	other := kymaWith(func(k *v1beta2.Kyma) { k.Namespace, k.UID = "elsewhere", "other" })
+	w, kicks, evicted := newWatcher(t, kymaWith(nil), other)
+	_, err := w.kickForSecret(t.Context(), secretRequest{Namespace: "kcp-system", KymaName: "demo", Cause: cause{Kind: kindSecret, Name: "s", ResourceVersion: "9"}})
+	require.NoError(t, err)
+	require.Equal(t, evictions{"kcp-system/demo"}, *evicted, "a Kyma of equal name in another namespace keeps its cluster")
+	require.Len(t, kicks.sent, 1)
+	require.True(t, kicks.sent[0].kick.Urgent)
+}
+
+func TestStatusWritesOfOurOwnAreNoChange(t *testing.T) {
+	before := kymaWith(nil)
+	after := before.DeepCopy()
+	after.ResourceVersion, after.Status.State = "9", "Ready"
+	require.False(t, changed(before, after))
+	after.Labels = map[string]string{"operator.kyma-project.io/beta": "true"}
+	require.True(t, changed(before, after))
+}

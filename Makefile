@@ -62,7 +62,7 @@ fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machin
 
 .PHONY: screenshot
 screenshot: build ## Take docs/assets/temporal-ui.png anew; needs Chromium
-	@test/demo/screenshot.sh
+	@go run ./test/demo/screenshot
 
 .PHONY: test-api
 test-api: ## Test the custom resources: helpers, schemas, rules, columns

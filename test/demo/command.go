@@ -26,7 +26,7 @@ func (c command) String() string {
 	return strings.Join(words, " ")
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`) //nolint:gochecknoglobals // a constant, as far as Go has them
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
 // quote makes a text one word of a POSIX shell.
 func quote(text string) string {

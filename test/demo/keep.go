@@ -84,7 +84,7 @@ func keepRunning(name, log string, environment []string, c command) (*kept, erro
 	if err != nil {
 		return nil, fmt.Errorf("start %s: open its log: %w", name, err)
 	}
-	defer file.Close() // the program has its own handle
+	defer func() { _ = file.Close() }() // the program has its own handle
 	cmd := exec.Command(self, append([]string{keepCommand}, c...)...)
 	cmd.Stdout, cmd.Stderr = file, file
 	cmd.Env = append(os.Environ(), environment...)

@@ -1,0 +1,439 @@
+package status_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+)
+
+// side is the Kyma's side of an instance of its own, on real API servers: the activities run one after the
+// other as the workflow runs them.
+type side struct {
+	t         *testing.T
+	namespace string
+	instance  string
+	control   client.Client
+	remote    client.Client
+	requests  *requests
+	inputs    desired.Inputs
+	resolve   *resolve.Activities
+	sync      *syncing.Activities
+	status    *status.Activities
+	kyma      types.NamespacedName
+}
+
+// requests lists what was asked of the remote cluster.
+type requests struct {
+	mu   sync.Mutex
+	list []string
+}
+
+type counted struct {
+	*requests
+	next http.RoundTripper
+}
+
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	c.list = append(c.list, r.Method+" "+r.URL.Path)
+	c.mu.Unlock()
+	return c.next.RoundTrip(r)
+}
+
+func (r *requests) since() (all, writes []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, request := range r.list {
+		all = append(all, request)
+		if !strings.HasPrefix(request, http.MethodGet) {
+			writes = append(writes, request)
+		}
+	}
+	r.list = nil
+	return all, writes
+}
+
+// environment returns a variable that `make test` sets; without it the test is skipped.
+func environment(t *testing.T, variable string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
+			t.Fatalf("%s is not set, but a fleet is required", variable)
+		}
+		t.Skipf("needs real clusters (%s is not set): run it with `make test`", variable)
+	}
+	return value
+}
+
+func newSide(t *testing.T) *side {
+	t.Helper()
+	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, "LM_TEST_REMOTE")
+	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
+	require.NoError(t, err)
+	config.QPS, config.Burst = 200, 200
+	s := &side{t: t, requests: &requests{}}
+	s.instance = fmt.Sprintf("kyma-side-%d", time.Now().UnixNano())
+	s.namespace = s.instance
+	s.control, err = client.New(config, client.Options{Scheme: desiredtest.Scheme()})
+	require.NoError(t, err)
+	installDefinitions(t, s.control)
+	ctx := context.Background()
+	require.NoError(t, s.control.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
+
+	kubeconfig, err := os.ReadFile(remotePath)
+	require.NoError(t, err)
+	require.NoError(t, s.control.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: s.namespace, Labels: map[string]string{shared.LabelKymaName: "kyma-sample"}},
+		Data:       map[string][]byte{"config": kubeconfig},
+	}))
+	remoteConfig, err := clientcmd.BuildConfigFromFlags("", remotePath)
+	require.NoError(t, err)
+	s.remote, err = client.New(remoteConfig, client.Options{Scheme: desiredtest.Scheme()})
+	require.NoError(t, err)
+
+	registry, err := clusters.New(clusters.Options{
+		ControlPlane: config, Scheme: desiredtest.Scheme(),
+		WrapTransport: func(_ string, next http.RoundTripper) http.RoundTripper { return counted{s.requests, next} },
+	})
+	require.NoError(t, err)
+	catalog, err := cache.New(config, cache.Options{Scheme: desiredtest.Scheme()})
+	require.NoError(t, err)
+	require.NoError(t, desired.RegisterIndexes(ctx, catalog))
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- catalog.Start(running) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	for _, object := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
+		_, err := catalog.GetInformer(ctx, object)
+		require.NoError(t, err)
+	}
+	require.True(t, catalog.WaitForCacheSync(ctx))
+
+	settings := desired.Settings{ManagedBy: s.instance}
+	options := resolve.Options{Settings: settings, ControlPlane: s.control, Catalog: catalog, Descriptors: nobody{}}
+	s.resolve, err = resolve.New(options)
+	require.NoError(t, err)
+	planner, err := resolve.NewPlanner(options)
+	require.NoError(t, err)
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	require.NoError(t, err)
+	s.sync, err = syncing.New(syncing.Options{
+		Settings: settings, ControlPlane: s.control, Catalog: catalog, Clusters: registry, Definitions: definitions, Version: "1.0.0",
+	})
+	require.NoError(t, err)
+	s.status, err = status.New(status.Options{Settings: settings, ControlPlane: s.control, Planner: planner, Clusters: registry})
+	require.NoError(t, err)
+	s.inputs = desired.Inputs{Settings: settings, Index: desired.NewCached(catalog), Secrets: catalog}
+	return s
+}
+
+type nobody struct{}
+
+func (nobody) FetchDescriptor(context.Context, string, string, string) ([]byte, error) {
+	return nil, fmt.Errorf("no registry")
+}
+
+// installDefinitions brings the CRDs into the control plane, where no other test has yet.
+func installDefinitions(t *testing.T, c client.Client) {
+	t.Helper()
+	all, err := crds.All()
+	require.NoError(t, err)
+	for _, definition := range all {
+		if err := c.Create(context.Background(), definition); err != nil {
+			require.True(t, apierrors.IsAlreadyExists(err), err)
+		}
+	}
+	require.Eventually(t, func() bool {
+		return c.List(context.Background(), &v1beta2.KymaList{}) == nil && c.List(context.Background(), &v1beta2.ModuleTemplateList{}) == nil &&
+			c.List(context.Background(), &v1beta2.ModuleReleaseMetaList{}) == nil && c.List(context.Background(), &v1beta2.ManifestList{}) == nil
+	}, 30*time.Second, 100*time.Millisecond)
+}
+
+// offer puts an object of this instance into the control plane.
+func (s *side) offer(object client.Object) {
+	s.t.Helper()
+	labels := map[string]string{shared.LabelManagedBy: s.instance}
+	for key, value := range object.GetLabels() {
+		labels[key] = value
+	}
+	object.SetLabels(labels)
+	object.SetNamespace(s.namespace)
+	object.SetUID("")
+	require.NoError(s.t, s.control.Create(context.Background(), object))
+}
+
+func (s *side) create(modules ...string) {
+	s.t.Helper()
+	kyma := desiredtest.Kyma(modules...)
+	kyma.Generation = 0
+	s.offer(kyma)
+	s.kyma = client.ObjectKeyFromObject(kyma)
+}
+
+func (s *side) read() *v1beta2.Kyma {
+	s.t.Helper()
+	kyma := &v1beta2.Kyma{}
+	require.NoError(s.t, s.control.Get(context.Background(), s.kyma, kyma))
+	return kyma
+}
+
+func (s *side) remoteKyma() *v1beta2.Kyma {
+	s.t.Helper()
+	kyma := &v1beta2.Kyma{}
+	require.NoError(s.t, s.remote.Get(context.Background(), types.NamespacedName{Namespace: "kyma-system", Name: "default"}, kyma))
+	return kyma
+}
+
+func (s *side) editRemote(change func(*v1beta2.Kyma)) {
+	s.t.Helper()
+	kyma := s.remoteKyma()
+	change(kyma)
+	require.NoError(s.t, s.remote.Update(context.Background(), kyma))
+}
+
+// look is one whole look, as the workflow makes it, until the report sees nothing more to do.
+func (s *side) look() (syncing.Result, resolve.Result, status.ReportResult) {
+	s.t.Helper()
+	ctx, ref := context.Background(), kick.RefOf(s.read())
+	synced, err := s.sync.SyncRemote(ctx, syncing.Input{Ref: ref})
+	require.NoError(s.t, err)
+	resolved, err := s.resolve.ResolveKyma(ctx, resolve.Input{Ref: ref})
+	require.NoError(s.t, err)
+	reported, err := s.status.ReportKyma(ctx, status.ReportInput{
+		Ref: ref, InputsDigest: resolved.InputsDigest, Synced: true, Push: true, Catalog: synced.Catalog, Definitions: synced.Definitions,
+		Invalid: synced.Invalid,
+	})
+	require.NoError(s.t, err)
+	return synced, resolved, reported
+}
+
+func (s *side) manifests() []v1beta2.Manifest {
+	s.t.Helper()
+	list := v1beta2.ManifestList{}
+	require.NoError(s.t, s.control.List(context.Background(), &list, client.InNamespace(s.namespace)))
+	return list.Items
+}
+
+// ready says for each Manifest what the install engine would say of it in the end.
+func (s *side) ready() {
+	s.t.Helper()
+	for _, manifest := range s.manifests() {
+		manifest.Status.State = shared.StateReady
+		manifest.Status.ObservedGeneration = manifest.Generation
+		require.NoError(s.t, s.control.Status().Update(context.Background(), &manifest))
+	}
+}
+
+func (s *side) seen() bool {
+	digest, err := s.inputs.Digest(context.Background(), s.read())
+	require.NoError(s.t, err)
+	return digest == s.read().Status.InputsDigest
+}
+
+func TestTheKymaSideOnRealClusters(t *testing.T) {
+	s := newSide(t)
+	ctx := context.Background()
+	s.offer(desiredtest.ReleaseMeta("keda", "regular=1.0.0", "fast=2.0.0"))
+	s.offer(desiredtest.Template("keda", "1.0.0"))
+	s.offer(desiredtest.Template("keda", "2.0.0"))
+	btp := desiredtest.ChannelTemplate("btp-operator", "regular", "1.0.0")
+	s.offer(btp)
+	s.create("keda")
+
+	t.Run("the first look brings everything, within its budget of requests", func(t *testing.T) {
+		require.Eventually(t, func() bool { return s.catalogHas("btp-operator-regular") }, 10*time.Second, 50*time.Millisecond)
+		synced, resolved, reported := s.look()
+		all, _ := s.requests.since()
+		t.Logf("%d requests: %v", len(all), all)
+		require.True(t, synced.AcceptedChange)
+		require.True(t, synced.Catalog.IsZero(), synced.Catalog.Message)
+		require.Len(t, resolved.Created, 1)
+		require.Equal(t, shared.StateProcessing, reported.State)
+		require.False(t, reported.NeedsLook)
+		require.Equal(t, shared.StateProcessing, s.remoteKyma().Status.State)
+		// Beside the 10: discovery of our group and of what is not built in, two for the status, and one for
+		// each of the four objects of the catalog.
+		require.LessOrEqual(t, len(all), 10+4+2+4)
+	})
+	t.Run("a steady look writes nothing anywhere", func(t *testing.T) {
+		s.ready()
+		_, _, reported := s.look()
+		require.Equal(t, shared.StateReady, reported.State)
+		before := s.read().ResourceVersion
+		s.requests.since()
+		synced, resolved, _ := s.look()
+		all, writes := s.requests.since()
+		t.Logf("%d requests: %v", len(all), all)
+		require.Empty(t, writes)
+		require.Zero(t, synced.Writes)
+		require.Empty(t, append(append(resolved.Created, resolved.Updated...), resolved.Deleted...))
+		require.Equal(t, before, s.read().ResourceVersion)
+		require.LessOrEqual(t, len(all), 8)
+		require.True(t, s.seen(), "the caches tell the same inputs")
+	})
+	t.Run("the probe sees no difference, in three requests", func(t *testing.T) {
+		s.requests.since()
+		changed, why, err := s.sync.Probe(ctx, s.read())
+		require.NoError(t, err)
+		require.False(t, changed, why)
+		all, _ := s.requests.since()
+		require.Len(t, all, 3)
+	})
+	t.Run("the remote owner enables a module and moves a channel", func(t *testing.T) {
+		s.editRemote(func(k *v1beta2.Kyma) {
+			k.Spec.Modules[0].Channel = "fast"
+			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "btp-operator"})
+		})
+		changed, why, err := s.sync.Probe(ctx, s.read())
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, "remote Kyma was edited", why)
+		_, resolved, _ := s.look()
+		require.Len(t, resolved.Created, 1)
+		require.Len(t, resolved.Updated, 1)
+		s.ready()
+		_, _, reported := s.look()
+		require.Equal(t, shared.StateReady, reported.State)
+		require.Equal(t, "2.0.0", s.remoteKyma().Status.Modules[1].Version)
+	})
+	t.Run("going back to the older version is refused with a warning in both clusters", func(t *testing.T) {
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules[0].Channel = "regular" })
+		_, resolved, reported := s.look()
+		require.Equal(t, 1, resolved.Refused)
+		require.Empty(t, resolved.Updated)
+		require.Equal(t, shared.StateWarning, reported.State)
+		require.Contains(t, s.remoteKyma().Status.Modules[1].Message,
+			"ignore channel skew (from fast to regular), as a higher version (2.0.0) of the module was previously installed")
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules[0].Channel = "fast" })
+		_, _, reported = s.look()
+		require.Equal(t, shared.StateReady, reported.State)
+	})
+	t.Run("edits in the remote catalog are reverted, and then it is quiet", func(t *testing.T) {
+		template := &v1beta2.ModuleTemplate{}
+		key := types.NamespacedName{Namespace: "kyma-system", Name: "btp-operator-regular"}
+		require.NoError(t, s.remote.Get(ctx, key, template))
+		template.Spec.Channel = "fast"
+		template.Spec.RequiresDowntime = true // a field that we do not set
+		require.NoError(t, s.remote.Update(ctx, template, client.FieldOwner("kubectl-edit")))
+		changed, why, err := s.sync.Probe(ctx, s.read())
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, "remote catalog differs", why)
+		s.look()
+		require.NoError(t, s.remote.Get(ctx, key, template))
+		require.Equal(t, "regular", template.Spec.Channel)
+		s.requests.since()
+		s.look()
+		_, writes := s.requests.since()
+		require.Empty(t, writes)
+	})
+	t.Run("a changed template moves one object there and one Manifest here", func(t *testing.T) {
+		require.NoError(t, s.control.Get(ctx, client.ObjectKeyFromObject(btp), btp))
+		btp.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("btp-operator"), "1.1.0")
+		require.NoError(t, s.control.Update(ctx, btp))
+		ref := kick.RefOf(s.read())
+		resolved, err := s.resolve.ResolveKyma(ctx, resolve.Input{Ref: ref, Seen: []resolve.Version{{
+			Kind: "ModuleTemplate", Namespace: btp.Namespace, Name: btp.Name, ResourceVersion: btp.ResourceVersion,
+		}}})
+		require.NoError(t, err)
+		require.Len(t, resolved.Updated, 1, "also if the cache has not heard of it")
+		require.Eventually(t, func() bool { return !s.seen() }, 10*time.Second, 50*time.Millisecond)
+		s.requests.since()
+		s.look()
+		_, writes := s.requests.since()
+		require.Len(t, writes, 2, "the template, and the status")
+	})
+	t.Run("a deleted definition takes the remote Kyma with it, and both come back", func(t *testing.T) {
+		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crds.Kymas}}
+		require.NoError(t, s.remote.Delete(ctx, definition))
+		require.Eventually(t, func() bool {
+			return apierrors.IsNotFound(s.remote.Get(ctx, client.ObjectKeyFromObject(definition), definition))
+		}, 20*time.Second, 100*time.Millisecond)
+		changed, why, err := s.sync.Probe(ctx, s.read())
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, "remote Kyma is gone", why)
+		_, resolved, _ := s.look()
+		require.Empty(t, resolved.Deleted)
+		copied := s.remoteKyma()
+		require.Len(t, copied.Spec.Modules, 2, "with what its owner last asked for")
+		require.NotEmpty(t, copied.Status.State)
+	})
+	t.Run("somebody's edit of a definition is reverted", func(t *testing.T) {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		key := types.NamespacedName{Name: crds.ModuleTemplates}
+		require.NoError(t, s.remote.Get(ctx, key, definition))
+		definition.Spec.Names.ShortNames = []string{"edited"}
+		require.NoError(t, s.remote.Update(ctx, definition))
+		s.look()
+		require.NoError(t, s.remote.Get(ctx, key, definition))
+		require.Equal(t, []string{"mt"}, definition.Spec.Names.ShortNames)
+		s.requests.since()
+		s.look()
+		_, writes := s.requests.since()
+		require.Empty(t, writes)
+	})
+	t.Run("a module taken off the remote list goes", func(t *testing.T) {
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
+		_, resolved, _ := s.look()
+		require.Len(t, resolved.Deleted, 1)
+		require.Len(t, s.manifests(), 1)
+	})
+	t.Run("a deletion leaves nothing of ours in the remote cluster", func(t *testing.T) {
+		ref := kick.RefOf(s.read())
+		require.NoError(t, s.control.Delete(ctx, s.read()))
+		left, err := s.resolve.DeleteManifests(ctx, resolve.Input{Ref: ref})
+		require.NoError(t, err)
+		require.Empty(t, left.Left)
+		require.Empty(t, s.manifests())
+		cleaned, err := s.sync.CleanupRemote(ctx, syncing.Input{Ref: ref})
+		require.NoError(t, err)
+		require.Equal(t, syncing.OutcomeClean, cleaned.Outcome)
+		released, err := s.status.ReleaseKyma(ctx, status.ReportInput{Ref: ref})
+		require.NoError(t, err)
+		require.Equal(t, status.OutcomeReleased, released.Outcome)
+		require.True(t, apierrors.IsNotFound(s.control.Get(ctx, s.kyma, &v1beta2.Kyma{})))
+		require.Eventually(t, func() bool {
+			var definitions apiextensionsv1.CustomResourceDefinitionList
+			require.NoError(t, s.remote.List(ctx, &definitions, client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma}))
+			return len(definitions.Items) == 0
+		}, 20*time.Second, 100*time.Millisecond)
+		require.NoError(t, s.remote.Get(ctx, types.NamespacedName{Name: "kyma-system"}, &corev1.Namespace{}), "the namespace is never pruned")
+	})
+}
+
+// catalogHas tells whether the cache has heard of a template.
+func (s *side) catalogHas(name string) bool {
+	found, err := s.inputs.Index.Templates(context.Background(), s.namespace+"/"+name)
+	return err == nil && len(found) == 1
+}

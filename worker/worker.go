@@ -51,25 +51,31 @@ type Workers struct{ workers []worker.Worker }
 
 // New assembles the workers. It makes no connection.
 func New(temporal client.Client, o Options) *Workers {
+	a := o.Activities
 	controlPlane := worker.New(temporal, kick.ControlPlaneQueue, o.queue(o.Slots.ControlPlane))
 	RegisterWorkflows(controlPlane)
-	controlPlane.RegisterActivity(o.Activities.Resolve)
-	controlPlane.RegisterActivity(o.Activities.Status)
-	controlPlane.RegisterActivity(o.Activities.Install)
+	register(controlPlane, a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest)
 
 	remoteOptions := o.queue(o.Slots.Remote)
 	remoteOptions.DisableWorkflowWorker = true
 	remote := worker.New(temporal, kick.RemoteQueue, remoteOptions)
-	remote.RegisterActivity(o.Activities.Sync)
-	remote.RegisterActivity(o.Activities.Status)
-	remote.RegisterActivity(o.Activities.Install)
+	register(remote, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
+		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval)
 
 	sweepOptions := o.queue(o.Slots.Sweep)
 	sweepOptions.DisableWorkflowWorker = true
 	sweeps := worker.New(temporal, kick.SweepQueue, sweepOptions)
-	sweeps.RegisterActivity(o.Activities.Sweep)
+	register(sweeps, a.Sweep.WalkShard)
 
 	return &Workers{workers: []worker.Worker{controlPlane, remote, sweeps}}
+}
+
+// register registers activities under the names of their methods.
+func register(registry worker.ActivityRegistry, activities ...any) {
+	for _, each := range activities {
+		registry.RegisterActivity(each)
+	}
 }
 
 // RegisterWorkflows registers every workflow under its name. All are AutoUpgrade: a sleeping run goes on

@@ -8,7 +8,7 @@ import (
 
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=ky,categories=kyma
+// +kubebuilder:resource:shortName=ky,categories=lifecycle
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=".spec.channel"
 // +kubebuilder:printcolumn:name="Modules",type=string,JSONPath=".status.modulesReady",description="Modules that are ready, of all modules"

@@ -8,7 +8,7 @@ import (
 
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=mf,categories=kyma
+// +kubebuilder:resource:shortName=mf,categories=lifecycle
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".metadata.labels['operator\\.kyma-project\\.io/module-name']"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=".spec.version"

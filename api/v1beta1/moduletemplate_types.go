@@ -7,7 +7,7 @@ import (
 )
 
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName=mt,categories=kyma
+// +kubebuilder:resource:shortName=mt,categories=lifecycle
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".spec.moduleName"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=".spec.channel"

@@ -8,7 +8,7 @@ import (
 
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=kw,categories=kyma
+// +kubebuilder:resource:shortName=kw,categories=lifecycle
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
 // +kubebuilder:printcolumn:name="Manager",type=string,JSONPath=".spec.manager"
 // +kubebuilder:printcolumn:name="Watches",type=string,JSONPath=".spec.resourceToWatch.resource"

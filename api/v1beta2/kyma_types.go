@@ -134,7 +134,7 @@ type Sync struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
-// +kubebuilder:resource:shortName=ky,categories=kyma
+// +kubebuilder:resource:shortName=ky,categories=lifecycle
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=".spec.channel"
 // +kubebuilder:printcolumn:name="Modules",type=string,JSONPath=".status.modulesReady",description="Modules that are ready, of all modules"

@@ -74,7 +74,7 @@ type MandatoryVersion struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
-// +kubebuilder:resource:path=modulereleasemetas,shortName=mrm,categories=kyma
+// +kubebuilder:resource:path=modulereleasemetas,shortName=mrm,categories=lifecycle
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".spec.moduleName"
 // +kubebuilder:printcolumn:name="Mandatory",type=string,JSONPath=".spec.mandatory.version"
 // +kubebuilder:printcolumn:name="Channels",type=string,JSONPath=".spec.channels"

@@ -167,7 +167,7 @@ type ModuleIcon struct {
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
-// +kubebuilder:resource:shortName=mt,categories=kyma
+// +kubebuilder:resource:shortName=mt,categories=lifecycle
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".spec.moduleName"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=".spec.version"
 // +kubebuilder:printcolumn:name="Channel",type=string,JSONPath=".spec.channel"

@@ -109,7 +109,7 @@ type WatcherStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:storageversion
 // +kubebuilder:metadata:labels="operator.kyma-project.io/managed-by=kyma"
-// +kubebuilder:resource:shortName=kw,categories=kyma
+// +kubebuilder:resource:shortName=kw,categories=lifecycle
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=".status.state"
 // +kubebuilder:printcolumn:name="Manager",type=string,JSONPath=".spec.manager"
 // +kubebuilder:printcolumn:name="Watches",type=string,JSONPath=".spec.resourceToWatch.resource"

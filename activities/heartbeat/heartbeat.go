@@ -40,7 +40,9 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 	beat := func(ctx context.Context) error {
 		return temporalClient.RecordActivityHeartbeat(ctx, info.TaskToken)
 	}
-	p := pulse{interval: interval, timeout: timeout, beat: beat, cancel: cancel}
+	// The SDK reports a cancellation only when it learned of it itself, from a heartbeat of its own.
+	tell := func() { activity.RecordHeartbeat(ctx) }
+	p := pulse{interval: interval, timeout: timeout, beat: beat, cancel: cancel, ended: tell}
 
 	done := make(chan struct{})
 	var background sync.WaitGroup
@@ -60,6 +62,8 @@ type pulse struct {
 	interval, timeout time.Duration
 	beat              func(context.Context) error
 	cancel            context.CancelCauseFunc
+	// ended is called when the server says that this attempt is over.
+	ended func()
 }
 
 func (p pulse) run(ctx context.Context, done <-chan struct{}) {
@@ -81,10 +85,27 @@ func (p pulse) run(ctx context.Context, done <-chan struct{}) {
 		case err == nil:
 			deadline.Reset(p.timeout)
 		case ends(err):
+			p.ended()
 			p.cancel(fmt.Errorf("heartbeat: %w", err))
 			return
 		}
 	}
+}
+
+// Error is what an activity that got the context of Every returns for its own error: a cancellation where it
+// was asked to cancel, so that the workflow sees that and not how the work was cut off.
+func Error(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	cause := context.Cause(ctx)
+	switch {
+	case temporal.IsCanceledError(cause):
+		return temporal.NewCanceledError()
+	case errors.Is(cause, ErrLost):
+		return cause
+	}
+	return err
 }
 
 // ends tells whether the answer to a heartbeat means that this attempt is over.

@@ -6,17 +6,14 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Annotations on Manifests by which resolve tells install what has no field in the contract.
-const (
-	// AnnotationCustomStateCheck holds the ModuleTemplate's spec.customStateCheck as JSON.
-	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
-	// AnnotationRemoteNamespace is the remote namespace (contract, section 5) where it is not the flag's.
-	AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
-)
+// AnnotationRemoteNamespace on a Manifest is the remote namespace (contract, section 5), where it is not
+// that of Options.RemoteNamespace.
+const AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
 
 // InputsDigest is the digest of all of a Manifest that decides what is to be done: its identity and
 // generation, whether it is being deleted, and the labels and annotations that matter. Watchers and the
@@ -28,7 +25,7 @@ func InputsDigest(m *v1beta2.Manifest) string {
 		strconv.FormatBool(!m.DeletionTimestamp.IsZero()),
 		strconv.FormatBool(m.IsSkipReconciliation()),
 		strconv.FormatBool(m.IsUnmanaged()),
-		m.Annotations[AnnotationCustomStateCheck],
+		m.Annotations[desired.AnnotationCustomStateCheck],
 		m.Annotations[AnnotationRemoteNamespace],
 		m.Annotations[shared.AnnotationRecreateDefaultCR],
 	}

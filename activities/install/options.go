@@ -36,6 +36,8 @@ type Options struct {
 	RemoteNamespace string
 	// Parallel is how many objects of one module are applied at once; 8.
 	Parallel int
+	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
+	BundleBytes int64
 	// HeartbeatInterval of the activities that write; 5 s.
 	HeartbeatInterval time.Duration
 	// Clock defaults to time.Now.
@@ -43,7 +45,10 @@ type Options struct {
 }
 
 // Activities make Manifests real.
-type Activities struct{ options Options }
+type Activities struct {
+	options Options
+	bundles *artifacts.Cache[*bundle]
+}
 
 // New returns the activities, to be registered with a worker.
 func New(o Options) (*Activities, error) {
@@ -56,11 +61,14 @@ func New(o Options) (*Activities, error) {
 	if o.Parallel == 0 {
 		o.Parallel = 8
 	}
+	if o.BundleBytes == 0 {
+		o.BundleBytes = 128 << 20
+	}
 	if o.HeartbeatInterval == 0 {
 		o.HeartbeatInterval = 5 * time.Second
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Activities{options: o}, nil
+	return &Activities{options: o, bundles: artifacts.NewCache[*bundle](o.BundleBytes)}, nil
 }

@@ -1,0 +1,274 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ApplyManifest takes one look at the Manifest and installs or upgrades what it names: layers fetched and
+// rendered, finalizers and the union of old and new inventory written, objects applied in stages, hashes
+// recorded, and pruned what is no longer wanted. It can be run again at any point.
+//
+// What could not be applied is in Observed with OutcomeIncomplete. Errors are faults.
+func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
+	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
+	defer stop()
+	result, err := a.apply(ctx, in.Ref)
+	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+}
+
+// looks is how often a Manifest that changes under our hands is looked at anew within one activity.
+const looks = 5
+
+func (a *Activities) apply(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
+	for range looks {
+		result, err := a.applyOnce(ctx, ref)
+		if !errors.Is(err, errChanged) {
+			return result, err
+		}
+	}
+	return ApplyResult{}, &fault.Error{
+		Kind: fault.Transient, Reason: ReasonManifestChanged, RetryAfter: time.Second,
+		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", ref),
+	}
+}
+
+func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
+	m, err := a.read(ctx, ref)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	if m == nil {
+		return ApplyResult{Outcome: OutcomeGone}, nil
+	}
+	result := ApplyResult{InputsDigest: InputsDigest(m), Module: m.ModuleName(), Version: m.Spec.Version, Kyma: m.KymaName()}
+	switch {
+	case !m.DeletionTimestamp.IsZero():
+		result.Outcome = OutcomeDeleting
+		return result, nil
+	case m.IsSkipReconciliation():
+		result.Outcome = OutcomeSkipped
+		result.Observed = asBefore(m, ReasonSkipped)
+		return result, nil
+	case m.IsUnmanaged():
+		result.Outcome = OutcomeUnmanaged
+		result.Observed = Observed{State: shared.StateUnmanaged, Reason: ReasonUnmanaged, Message: "the module is not managed"}
+		return result, a.unmanage(ctx, m)
+	}
+	job, err := a.prepare(ctx, m)
+	if err != nil {
+		return ApplyResult{}, a.noteRejected(ctx, m, err)
+	}
+	return a.carryOut(ctx, job, result)
+}
+
+// installation is one look's work on one Manifest.
+type installation struct {
+	manifest *v1beta2.Manifest
+	cluster  *clusters.Cluster
+	bundle   *bundle
+	plan     plan
+	kinds    kinds
+	owner    owner
+	// remoteNamespace is where namespaced objects go that name no namespace.
+	remoteNamespace string
+	// begins is what is said of the module from the moment that something is applied.
+	begins Observed
+}
+
+// prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
+func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*installation, error) {
+	cluster, err := a.target(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := a.options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
+	if err != nil {
+		return nil, clusters.Classify(err)
+	}
+	b, err := a.bundleOf(ctx, recipe, m.Spec.LocalizedImages)
+	if err != nil {
+		return nil, err
+	}
+	job := &installation{
+		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m),
+		kinds: kinds{own: b.definitions, mapper: cluster.Mapper},
+	}
+	if job.plan, err = planOf(ctx, b, job.kinds, job.remoteNamespace); err != nil {
+		return nil, clusters.Classify(err)
+	}
+	return job, nil
+}
+
+// sourceOf is what the Manifest is rendered from.
+func (a *Activities) sourceOf(m *v1beta2.Manifest) artifacts.Source {
+	source := artifacts.Source{
+		Install: layerOf(m.Spec.Install.Source),
+		Release: artifacts.Release{Name: m.ModuleName(), Namespace: a.remoteNamespace(m)},
+	}
+	if source.Release.Name == "" {
+		source.Release.Name = m.Spec.Install.Name
+	}
+	switch m.Spec.Install.Source.Type {
+	case v1beta2.ImageSourceHelmChart:
+		source.Form = artifacts.FormChart
+	case v1beta2.ImageSourceOCIDir:
+		source.Form = artifacts.FormDirectory
+	case v1beta2.ImageSourceOCIRef:
+		source.Form = artifacts.FormAny
+	}
+	if m.Spec.Config != nil {
+		config := layerOf(*m.Spec.Config)
+		source.Config = &config
+	}
+	return source
+}
+
+func layerOf(image v1beta2.ImageSpec) artifacts.Layer {
+	return artifacts.Layer{Repository: image.Repo, Name: image.Name, Digest: image.Ref}
+}
+
+// noteRejected records for which inputs a look failed that cannot succeed without a change, so that the
+// sweep does not take it for one that was never made. It returns the look's error.
+func (a *Activities) noteRejected(ctx context.Context, m *v1beta2.Manifest, failure error) error {
+	if fault.Of(failure).Kind != fault.Rejected {
+		return failure
+	}
+	digest := InputsDigest(m)
+	_, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		s.InputsDigest, s.ObservedGeneration = digest, m.Generation
+	})
+	if err != nil {
+		return err
+	}
+	return failure
+}
+
+// carryOut writes first what must be known if we die, applies, and records what came of it.
+func (a *Activities) carryOut(ctx context.Context, job *installation, result ApplyResult) (ApplyResult, error) {
+	m := job.manifest
+	if err := a.claim(ctx, m); err != nil {
+		return ApplyResult{}, err
+	}
+	if err := a.announce(ctx, job, result.InputsDigest); err != nil {
+		return ApplyResult{}, err
+	}
+	applied, err := a.applyStages(ctx, job)
+	if err != nil {
+		// What was applied so far is in the union already; its hashes come with the next look.
+		return ApplyResult{}, err
+	}
+	gone := map[string]bool{}
+	if applied.complete() {
+		if gone, err = a.prune(ctx, job); err != nil {
+			return ApplyResult{}, err
+		}
+	}
+	result.Outcome, result.Observed = applied.judge(job)
+	if err := a.recordApplied(ctx, job, applied, gone); err != nil {
+		return ApplyResult{}, err
+	}
+	return result, nil
+}
+
+// claim writes our finalizers where they are missing, before anything is done that has to be undone.
+func (a *Activities) claim(ctx context.Context, m *v1beta2.Manifest) error {
+	before := m.DeepCopy()
+	changed := controllerutil.AddFinalizer(m, shared.FinalizerManifest)
+	changed = controllerutil.AddFinalizer(m, shared.FinalizerLabelRemoval) || changed
+	if !changed {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.options.ControlPlane.Patch(ctx, m, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+		return fmt.Errorf("write the finalizers of Manifest %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	return nil
+}
+
+// announce writes the union of what is and what will be in the cluster, with the resourceVersion that the
+// decision was made on, before any of it is applied. For new inputs the module is at work from now on; a
+// pass that only repairs leaves the state as it is.
+func (a *Activities) announce(ctx context.Context, job *installation, digest string) error {
+	m := job.manifest
+	inventory := union(m.Status.Inventory, job.plan.entries)
+	if inventoryBytes(inventory) > maxInventoryBytes {
+		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(inventory), maxInventoryBytes)
+	}
+	before := m.Status.State
+	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
+	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		s.Inventory = inventory
+		if !begins {
+			return
+		}
+		s.InputsDigest, s.ObservedGeneration, s.Settled = digest, m.Generation, false
+		setObserved(m, s, job.begins, a.now())
+	})
+	if err != nil {
+		return err
+	}
+	if changed && before != shared.StateUnknown && before != m.Status.State {
+		return a.kickKyma(ctx, m)
+	}
+	return nil
+}
+
+func installing(m *v1beta2.Manifest) Observed {
+	verb := "installing"
+	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
+		verb = "upgrading from " + m.Status.InstalledVersion + " to"
+	}
+	return Observed{State: shared.StateProcessing, Reason: ReasonInstalling, Message: verb + " version " + m.Spec.Version}
+}
+
+// recordApplied writes uids, hashes and what is gone, and after a complete success what is installed now.
+func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool) error {
+	m := job.manifest
+	_, err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		s.Inventory = record(s.Inventory, applied.entries, gone)
+		s.Synced = syncedOf(s.Inventory)
+		if applied.complete() {
+			s.InstalledVersion, s.InstalledRef = job.plan.version, job.plan.ref
+		}
+		total := int32(len(s.Inventory))       //nolint:gosec // bounded by maxInventoryBytes
+		failed := int32(len(applied.failures)) //nolint:gosec // as above
+		if s.Counts == nil || s.Counts.Total != total || s.Counts.Failed != failed {
+			s.Counts = &v1beta2.ObjectCounts{Total: total, Failed: failed, Ready: readyBefore(s, total-failed)}
+		}
+	})
+	return err
+}
+
+// readyBefore keeps the number of ready objects, which the wait finds out, as far as it is still possible.
+func readyBefore(s *v1beta2.ManifestStatus, atMost int32) int32 {
+	if s.Counts == nil {
+		return 0
+	}
+	return min(s.Counts.Ready, atMost)
+}
+
+// asBefore is what the status says already.
+func asBefore(m *v1beta2.Manifest, reason string) Observed {
+	o := Observed{State: m.Status.State, Reason: reason}
+	if m.Status.LastOperation != nil {
+		o.Message = m.Status.LastOperation.Operation
+	}
+	if m.Status.Counts != nil {
+		o.Ready, o.Total = m.Status.Counts.Ready, m.Status.Counts.Total
+	}
+	return o
+}

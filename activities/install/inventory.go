@@ -1,0 +1,119 @@
+package install
+
+import (
+	"encoding/hex"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// maxInventoryBytes caps the inventory, so that a Manifest always fits into etcd (design, section 8).
+const maxInventoryBytes = 1 << 20
+
+// union is the inventory before objects are applied: what was there and what will be. What is known of an
+// object stays. The result is sorted by id, so that equal inventories are equal.
+func union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	byID := make(map[string]v1beta2.InventoryEntry, len(old)+len(wanted))
+	for _, e := range wanted {
+		byID[e.ID] = e
+	}
+	for _, e := range old {
+		if w, both := byID[e.ID]; both {
+			e.Version = w.Version
+		}
+		byID[e.ID] = e
+	}
+	return sorted(byID)
+}
+
+// superseded are the entries that are no longer wanted.
+func superseded(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	keep := make(map[string]bool, len(wanted))
+	for _, e := range wanted {
+		keep[e.ID] = true
+	}
+	var gone []v1beta2.InventoryEntry
+	for _, e := range old {
+		if !keep[e.ID] {
+			gone = append(gone, e)
+		}
+	}
+	return gone
+}
+
+// record returns the inventory with uid and hash of what was applied, and without what is gone.
+func record(inventory []v1beta2.InventoryEntry, applied map[string]v1beta2.InventoryEntry, gone map[string]bool) []v1beta2.InventoryEntry {
+	byID := make(map[string]v1beta2.InventoryEntry, len(inventory))
+	for _, e := range inventory {
+		if gone[e.ID] {
+			continue
+		}
+		if a, ok := applied[e.ID]; ok {
+			e = a
+		}
+		byID[e.ID] = e
+	}
+	return sorted(byID)
+}
+
+func sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	if len(byID) == 0 {
+		return nil
+	}
+	all := make([]v1beta2.InventoryEntry, 0, len(byID))
+	for _, e := range byID {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b v1beta2.InventoryEntry) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// inventoryBytes is roughly what an inventory takes in etcd.
+func inventoryBytes(inventory []v1beta2.InventoryEntry) int {
+	total := 0
+	for _, e := range inventory {
+		total += len(e.ID) + len(e.Version) + len(e.UID) + len(e.Hash) + len(`{"id":"","v":"","u":"","h":""},`)
+	}
+	return total
+}
+
+// ownershipHash is a hash over what the server says that we own of an object: the API version and fields
+// of our Apply entry, without its time. It changes when somebody changes or removes a field of ours, and
+// not when others add fields or write the status (design, section 8). Empty when we own nothing.
+//
+// It is taken from answers in the protobuf encoding only, in which the fields come as they are stored.
+func ownershipHash(managed []metav1.ManagedFieldsEntry) string {
+	for i := range managed {
+		e := &managed[i]
+		if e.Manager != shared.FieldManagerModuleResources || e.Operation != metav1.ManagedFieldsOperationApply ||
+			e.Subresource != "" || e.FieldsV1 == nil {
+			continue
+		}
+		hash := fnv.New64a()
+		// A hash.Hash never returns an error from Write.
+		_, _ = hash.Write([]byte(e.APIVersion + "\n"))
+		_, _ = hash.Write(e.FieldsV1.GetRawBytes())
+		return hex.EncodeToString(hash.Sum(nil))
+	}
+	return ""
+}
+
+// syncedOf lists the objects of an inventory as `status.synced` does. Entries that cannot be read are left out.
+func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
+	var all []v1beta2.SyncedObject
+	for _, e := range inventory {
+		gvk, name, err := e.Object()
+		if err != nil {
+			continue
+		}
+		all = append(all, v1beta2.SyncedObject{
+			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: name.Namespace, Name: name.Name,
+		})
+	}
+	return all
+}

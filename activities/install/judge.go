@@ -1,0 +1,148 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Reasons in Observed and in conditions.
+const (
+	// ReasonInstalling: everything was applied just now, nothing has been looked at since.
+	ReasonInstalling = "Installing"
+	// ReasonResourcesPending: some of the module's resources are not ready yet.
+	ReasonResourcesPending = "ResourcesPending"
+	// ReasonResourcesFailed: some of them cannot become ready by waiting.
+	ReasonResourcesFailed = "ResourcesFailed"
+	// ReasonManagerPending: the workload that spec.manager names is not ready yet.
+	ReasonManagerPending = "ManagerPending"
+	// ReasonModuleCRWanted: the default custom resource is to be made.
+	ReasonModuleCRWanted = "ModuleCRWanted"
+	// ReasonModuleCRPending: the module's custom resource says Processing, or nothing.
+	ReasonModuleCRPending = "ModuleCRPending"
+	// ReasonModuleCRDeleting: the module's custom resource is being deleted, but the module is not.
+	ReasonModuleCRDeleting = "ModuleCRDeleting"
+	ReasonModuleCRError    = "ModuleCRError"
+	ReasonModuleCRWarning  = "ModuleCRWarning"
+	// ReasonModuleCRRemoved: its user deleted the default custom resource, and it stays deleted.
+	ReasonModuleCRRemoved = "ModuleCRRemoved"
+	// ReasonReady: the module is ready.
+	ReasonReady = shared.ReasonReady
+
+	// ReasonApplyFailed: the cluster refused some objects.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonApplyRetried: some objects could not be applied for the moment.
+	ReasonApplyRetried = "ApplyRetried"
+	// ReasonMissingAPI: the cluster does not know the kind of some objects.
+	ReasonMissingAPI = "MissingAPI"
+
+	// ReasonSkipped: the Manifest is to be left alone.
+	ReasonSkipped = "Skipped"
+	// ReasonUnmanaged: the module was taken out of our hands.
+	ReasonUnmanaged = "Unmanaged"
+	// ReasonDeleting: the Manifest is being deleted, or gone.
+	ReasonDeleting = "Deleting"
+	// ReasonWaitingForModuleCR: the removal waits for the default custom resource's finalizers.
+	ReasonWaitingForModuleCR = "WaitingForModuleCR"
+	// ReasonBlockedByModuleCRs: custom resources that users made block the removal.
+	ReasonBlockedByModuleCRs = "BlockedByModuleCRs"
+	// ReasonWaitingForResources: the removal waits for resources to go.
+	ReasonWaitingForResources = "WaitingForResources"
+)
+
+// maxNamed is how many objects a message names.
+const maxNamed = 3
+
+// health is what is seen of a module's resources.
+type health struct {
+	total int32
+	// pending and failed are the objects that are not ready, as "Kind namespace/name"; failed ones with
+	// the reason, since they do not become ready by waiting.
+	pending, failed []string
+}
+
+func (h health) ready() int32 { return h.total - int32(len(h.pending)+len(h.failed)) } //nolint:gosec // bounded by the inventory
+
+// managerHealth is what is seen of the workload that spec.manager names.
+type managerHealth struct {
+	// named is true when the Manifest names one.
+	named bool
+	ready bool
+	name  string
+}
+
+// moduleCR is what is seen of the default custom resource.
+type moduleCR struct {
+	// tracked is true when the module has one and we are to care for it (CreateAndDelete).
+	tracked bool
+	// wanted is true when it was neither made nor looked for yet, or is to be made again.
+	wanted bool
+	// exists is true when it, or one that its user made in its place, is there.
+	exists bool
+	state  shared.State
+	name   string
+}
+
+// judge says of a module what its status shows. The resources and what the module says of itself are two
+// things: an error that the module reports is shown whatever its resources do; Ready it is only when both are.
+func judge(h health, manager managerHealth, cr moduleCR) Observed {
+	o := Observed{Ready: h.ready(), Total: h.total}
+	say := func(state shared.State, reason, format string, args ...any) Observed {
+		o.State, o.Reason, o.Message = state, reason, fmt.Sprintf(format, args...)
+		return o
+	}
+	switch {
+	case len(h.failed) > 0:
+		return say(shared.StateError, ReasonResourcesFailed, "%d of %d resources failed: %s", len(h.failed), h.total, some(h.failed))
+	case cr.exists && cr.state == shared.StateError:
+		return say(shared.StateError, ReasonModuleCRError, "%s reports Error", cr.name)
+	case len(h.pending) > 0:
+		return say(shared.StateProcessing, ReasonResourcesPending, "waiting for %s to become ready", some(h.pending))
+	case manager.named && !manager.ready:
+		return say(shared.StateProcessing, ReasonManagerPending, "waiting for the module's manager %s to become ready", manager.name)
+	case cr.tracked && cr.wanted:
+		o.DefaultCRWanted = true
+		return say(shared.StateProcessing, ReasonModuleCRWanted, "making %s", cr.name)
+	case cr.tracked && !cr.exists:
+		return say(shared.StateReady, ReasonModuleCRRemoved, "%s was deleted by its user and is not made again", cr.name)
+	case cr.exists:
+		return judgeCR(cr, say)
+	default:
+		return say(shared.StateReady, ReasonReady, "module is ready")
+	}
+}
+
+func judgeCR(cr moduleCR, say func(shared.State, string, string, ...any) Observed) Observed {
+	switch cr.state {
+	case shared.StateReady:
+		return say(shared.StateReady, ReasonReady, "module is ready")
+	case shared.StateWarning:
+		return say(shared.StateWarning, ReasonModuleCRWarning, "%s reports Warning", cr.name)
+	case shared.StateDeleting:
+		// Deleting is what a Manifest is; a module whose custom resource goes is at work.
+		return say(shared.StateProcessing, ReasonModuleCRDeleting, "%s is being deleted", cr.name)
+	default:
+		return say(shared.StateProcessing, ReasonModuleCRPending, "waiting for %s to become ready", cr.name)
+	}
+}
+
+// some names the first few of a list.
+func some(all []string) string {
+	all = slices.Sorted(slices.Values(all))
+	if len(all) <= maxNamed {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
+}
+
+// resourcesReady tells whether a reason can only be reached when the module's resources are ready.
+func resourcesReady(reason string) bool {
+	switch reason {
+	case ReasonManagerPending, ReasonModuleCRWanted, ReasonModuleCRPending, ReasonModuleCRDeleting,
+		ReasonModuleCRWarning, ReasonModuleCRRemoved, ReasonReady:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,147 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons of faults of this package.
+const (
+	// ReasonInvalidSpec: the Manifest itself cannot be worked with.
+	ReasonInvalidSpec = "InvalidManifestSpec"
+	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
+	ReasonTooManyObjects = "TooManyObjects"
+	// ReasonManifestChanged: the Manifest keeps changing while it is worked on.
+	ReasonManifestChanged = "ManifestChanged"
+	// ReasonDefaultCRInvalid: the cluster refuses the default custom resource.
+	ReasonDefaultCRInvalid = "DefaultCRInvalid"
+	// ReasonDefaultCRRetried: the default custom resource could not be made for the moment.
+	ReasonDefaultCRRetried = "DefaultCRRetried"
+)
+
+// errChanged means that the Manifest is not the one any more that was acted on.
+var errChanged = errors.New("the Manifest changed")
+
+// statusTries is how often a status is written anew after a conflict.
+const statusTries = 4
+
+// read reads the Manifest live. It is nil when it does not exist or is another one of the same name.
+func (a *Activities) read(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, error) {
+	m := &v1beta2.Manifest{}
+	err := a.options.ControlPlane.Get(ctx, ref.Key(), m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Manifest %s: %w", ref, err)
+	}
+	if m.UID != ref.UID {
+		return nil, nil //nolint:nilnil // another one of the same name is as good as none
+	}
+	return m, nil
+}
+
+// unchanged reads the Manifest's metadata live and returns errChanged when a step for it must not go on.
+func (a *Activities) unchanged(ctx context.Context, m *v1beta2.Manifest) error {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest))
+	err := a.options.ControlPlane.Get(ctx, client.ObjectKeyFromObject(m), now)
+	if apierrors.IsNotFound(err) {
+		return errChanged
+	}
+	if err != nil {
+		return fmt.Errorf("read Manifest %s/%s again: %w", m.Namespace, m.Name, err)
+	}
+	if now.UID != m.UID || now.Generation != m.Generation || now.DeletionTimestamp.IsZero() != m.DeletionTimestamp.IsZero() {
+		return errChanged
+	}
+	return nil
+}
+
+// target gives access to the cluster that the Manifest is for.
+func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
+	if !m.Spec.Remote {
+		return a.options.Clusters.ControlPlane(), nil
+	}
+	kyma := m.KymaName()
+	if kyma == "" {
+		return nil, fault.New(fault.Rejected, ReasonInvalidSpec, "Manifest %s/%s is for a remote cluster, but has no label %s",
+			m.Namespace, m.Name, shared.LabelKymaName)
+	}
+	return a.options.Clusters.ForKyma(ctx, m.Namespace, kyma)
+}
+
+// remoteNamespace is the namespace of objects that name none (contract, section 5).
+func (a *Activities) remoteNamespace(m *v1beta2.Manifest) string {
+	if namespace := m.Annotations[AnnotationRemoteNamespace]; namespace != "" {
+		return namespace
+	}
+	return a.options.RemoteNamespace
+}
+
+// writeStatus changes the status with the resourceVersion that was read; nothing is written when nothing
+// changes. The Manifest is updated in place. A conflict is a fault.Transient error: somebody else wrote.
+func (a *Activities) writeStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) (bool, error) {
+	next := m.DeepCopy()
+	change(&next.Status)
+	if equality.Semantic.DeepEqual(m.Status, next.Status) {
+		return false, nil
+	}
+	err := a.options.ControlPlane.Status().Update(ctx, next)
+	if apierrors.IsConflict(err) {
+		return false, fault.New(fault.Transient, clusters.ReasonConflict, "write the status of Manifest %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	if err != nil {
+		return false, fmt.Errorf("write the status of Manifest %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	next.DeepCopyInto(m)
+	return true, nil
+}
+
+// recordStatus writes what has been done and stays true whatever else changed meanwhile: after a conflict
+// the change is made to the status as it is now. Only this package writes these fields, one step at a time.
+func (a *Activities) recordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) (bool, error) {
+	for try := 1; ; try++ {
+		changed, err := a.writeStatus(ctx, m, change)
+		if err == nil || fault.Of(err).Reason != clusters.ReasonConflict || try == statusTries {
+			return changed, err
+		}
+		now, err := a.read(ctx, kick.RefOf(m))
+		if err != nil {
+			return false, err
+		}
+		if now == nil {
+			return false, errChanged
+		}
+		*m = *now
+	}
+}
+
+// layersRef identifies the layers that a Manifest installs.
+func layersRef(m *v1beta2.Manifest) string {
+	ref := m.Spec.Install.Source.Ref
+	if m.Spec.Config != nil {
+		ref += "+" + m.Spec.Config.Ref
+	}
+	return ref
+}
+
+// ownFinalizers are the finalizers that this package sets and releases. The manifest finalizer guards the
+// module's resources, the label removal finalizer the marks on them of a module that became unmanaged. The
+// resource finalizer is set by older releases only.
+func ownFinalizers() []string {
+	return []string{shared.FinalizerManifest, shared.FinalizerLabelRemoval, shared.FinalizerManifestResource}
+}

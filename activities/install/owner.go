@@ -1,0 +1,30 @@
+package install
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// owner is what tells a Manifest's objects from those of others.
+type owner struct {
+	// name is the value of the label app.kubernetes.io/component.
+	name string
+	// mark is the value of the annotation owned-by: namespace/name.
+	mark string
+}
+
+func ownerOf(m *v1beta2.Manifest) owner {
+	return owner{name: m.Name, mark: m.Namespace + "/" + m.Name}
+}
+
+// owns tells whether a live object carries our mark. Only such an object is ours to remove.
+func (o owner) owns(live metav1.Object) bool {
+	return live.GetAnnotations()[shared.AnnotationOwnedBy] == o.mark
+}
+
+// selector finds our objects by label. An object that lost its label is found only by its name.
+func (o owner) selector() string {
+	return shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelComponent + "=" + o.name
+}

@@ -1,0 +1,167 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// prune removes, after everything was applied, what the inventory has and the module no longer. It returns
+// the ids of entries that are positively gone, or not ours any more; the others stay in the inventory and
+// are tried again at the next look.
+func (a *Activities) prune(ctx context.Context, job *installation) (map[string]bool, error) {
+	old := superseded(job.manifest.Status.Inventory, job.plan.entries)
+	gone := map[string]bool{}
+	if len(old) == 0 {
+		return gone, nil
+	}
+	if err := a.unchanged(ctx, job.manifest); err != nil {
+		return nil, err
+	}
+	r := remover{cluster: job.cluster, kinds: kinds{mapper: job.cluster.Mapper}, owner: job.owner, gone: gone, keepUserData: true}
+	for s := stageCount - 1; s >= 0; s-- {
+		if err := r.removeAll(ctx, ofStage(old, s), a.options.Parallel); err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
+}
+
+// ofStage are the entries of one stage. Entries that cannot be read belong to none: nothing is removed for them.
+func ofStage(entries []v1beta2.InventoryEntry, s stage) []v1beta2.InventoryEntry {
+	var all []v1beta2.InventoryEntry
+	for _, e := range entries {
+		if gvk, _, err := e.Object(); err == nil && stageOf(gvk.GroupKind()) == s {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// remover removes objects of the inventory from a cluster, each only when it carries our mark, and with its
+// uid as a precondition.
+type remover struct {
+	cluster *clusters.Cluster
+	kinds   kinds
+	owner   owner
+	// keepUserData keeps definitions that have objects, and namespaces: they go only with the module.
+	keepUserData bool
+
+	mu sync.Mutex
+	// gone are the ids of entries that need no more care.
+	gone map[string]bool
+	// left are the objects that are still there, as "Kind namespace/name".
+	left []string
+}
+
+func (r *remover) removeAll(ctx context.Context, entries []v1beta2.InventoryEntry, parallel int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, e := range entries {
+		group.Go(func() error {
+			there, err := r.remove(ctx, e)
+			if err != nil {
+				return clusters.Classify(err)
+			}
+			r.note(e, there)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (r *remover) note(e v1beta2.InventoryEntry, there bool) {
+	gvk, name, _ := e.Object()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if there {
+		r.left = append(r.left, describe(gvk.Kind, name))
+		return
+	}
+	r.gone[e.ID] = true
+}
+
+// remove removes one object as far as that is possible now. It returns whether the object is still there
+// and still ours.
+func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, error) {
+	gvk, name, err := e.Object()
+	if err != nil {
+		return false, err
+	}
+	described := describe(gvk.Kind, name)
+	live, resource, err := r.live(ctx, gvk, name)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", described, err)
+	}
+	switch {
+	case live == nil, !r.owner.owns(live), isProtected(gvk, name):
+		// What another owner claims, or what was there before us, is not ours to remove.
+		return false, nil
+	case !live.DeletionTimestamp.IsZero():
+		return true, nil
+	}
+	keep, err := r.keeps(ctx, gvk, name)
+	if err != nil {
+		return false, fmt.Errorf("look for what stands on %s: %w", described, err)
+	}
+	if keep {
+		return r.keepUserData, nil
+	}
+	background := metav1.DeletePropagationBackground
+	client := r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace)
+	err = client.Delete(ctx, name.Name, metav1.DeleteOptions{
+		PropagationPolicy: &background,
+		Preconditions:     &metav1.Preconditions{UID: &live.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return false, fmt.Errorf("delete %s: %w", described, err)
+	}
+	// Gone is what is seen to be gone: finalizers may hold it.
+	if live, _, err = r.live(ctx, gvk, name); err != nil {
+		return false, fmt.Errorf("read %s: %w", described, err)
+	}
+	return live != nil && r.owner.owns(live), nil
+}
+
+// live reads the metadata of an object; nil when it, or its kind, is not there.
+func (r *remover) live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
+	resource, err := r.kinds.resource(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		// The version that it was applied with may no longer be served, the kind in another one.
+		resource, err = r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
+	}
+	if meta.IsNoMatchError(err) {
+		return nil, resource, nil
+	}
+	if err != nil {
+		return nil, resource, err
+	}
+	live, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, resource, nil
+	}
+	return live, resource, err
+}
+
+// isProtected names what no module's removal deletes, whatever marks it carries.
+func isProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
+	if gvk.GroupKind() != (schema.GroupKind{Kind: kindNamespace}) {
+		return false
+	}
+	switch name.Name {
+	case shared.NamespaceRemote, shared.NamespaceControlPlane, shared.NamespaceKubeSystem, "default", "kube-public", "kube-node-lease":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+package install
+
+import (
+	"context"
+
+	"go.temporal.io/sdk/activity"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ReportManifest writes what is said of the module into the Manifest's status, with its conditions, and
+// wakes the Kyma's workflow when state, message or version are not what they were. Nothing is written when
+// nothing changes. Errors are faults.
+func (a *Activities) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
+	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
+	defer stop()
+	result, err := a.report(ctx, in, attemptOf(ctx))
+	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+}
+
+func attemptOf(ctx context.Context) int32 {
+	if !activity.IsActivity(ctx) {
+		return 1
+	}
+	return activity.GetInfo(ctx).Attempt
+}
+
+func (a *Activities) report(ctx context.Context, in ReportInput, attempt int32) (ReportResult, error) {
+	m, err := a.read(ctx, in.Ref)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	if m == nil {
+		return ReportResult{Outcome: OutcomeGone}, nil
+	}
+	result := ReportResult{Outcome: OutcomeApplied}
+	observed := in.Observed
+	if !m.DeletionTimestamp.IsZero() {
+		result.Outcome = OutcomeDeleting
+		if observed.State != shared.StateWarning && observed.State != shared.StateError {
+			// A Manifest under deletion is Deleting, or says why it cannot be deleted.
+			observed.State = shared.StateDeleting
+		}
+	}
+	before := m.Status.DeepCopy()
+	result.Changed, err = a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		setObserved(m, s, observed, a.now())
+		s.Settled = in.Settled
+		// A digest of other inputs than the present ones says nothing: the next look is for those.
+		if in.InputsDigest != "" && in.InputsDigest == InputsDigest(m) {
+			s.InputsDigest, s.ObservedGeneration = in.InputsDigest, m.Generation
+		}
+	})
+	if err != nil {
+		return ReportResult{}, err
+	}
+	// An earlier attempt may have written and then failed to tell.
+	if tells(before, &m.Status) || attempt > 1 {
+		return result, a.kickKyma(ctx, m)
+	}
+	return result, nil
+}
+
+// tells tells whether a status differs in what the Kyma's status shows.
+func tells(before, after *v1beta2.ManifestStatus) bool {
+	return before.State != after.State || before.InstalledVersion != after.InstalledVersion || operation(before) != operation(after)
+}
+
+func operation(s *v1beta2.ManifestStatus) string {
+	if s.LastOperation == nil {
+		return ""
+	}
+	return s.LastOperation.Operation
+}
+
+// setObserved puts what is said of the module into a status: state, last operation, counts, conditions.
+func setObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o Observed, now metav1.Time) {
+	s.State = o.State
+	if o.Message != "" {
+		s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, o.Message, now)
+	}
+	if o.Total > 0 {
+		counts := v1beta2.ObjectCounts{Total: o.Total, Ready: o.Ready}
+		if s.Counts != nil && !resourcesReady(o.Reason) {
+			counts.Failed = s.Counts.Failed
+		}
+		s.Counts = &counts
+	}
+	if s.DefaultCR != nil && s.DefaultCR.UID != "" && resourcesReady(o.Reason) {
+		s.DefaultCR.State = o.State
+	}
+	setConditions(m, s, o, now)
+}
+
+// setConditions keeps the three conditions of a Manifest (contract, section 3).
+func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o Observed, now metav1.Time) {
+	ready := resourcesReady(o.Reason)
+	works := o.State == shared.StateReady || o.State == shared.StateWarning
+	if works && !ready || o.State == shared.StateUnmanaged || o.State == shared.StateUnknown {
+		// Nobody looked (no access, left alone): what was seen last stands.
+		return
+	}
+	set := func(kind shared.ConditionType, reason string, isTrue bool, whenTrue, whenFalse string) {
+		c := metav1.Condition{
+			Type: string(kind), Status: metav1.ConditionFalse, Reason: reason, Message: whenFalse,
+			ObservedGeneration: m.Generation, LastTransitionTime: now,
+		}
+		if isTrue {
+			c.Status, c.Message = metav1.ConditionTrue, whenTrue
+		}
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	set(shared.ConditionResources, shared.ReasonResourcesAvailable, ready,
+		"the module's resources are available", "the module's resources are not all available")
+	set(shared.ConditionInstallation, shared.ReasonReady, ready && works,
+		"the module is installed and ready", "the module is not installed and ready")
+	if wanted, err := defaultCROf(m); err != nil || wanted == nil {
+		meta.RemoveStatusCondition(&s.Conditions, string(shared.ConditionModuleCR))
+		return
+	}
+	set(shared.ConditionModuleCR, shared.ReasonModuleCRCreated, s.DefaultCR != nil && s.DefaultCR.UID != "",
+		"the module's default custom resource was created", "the module's default custom resource was not created yet")
+}

@@ -1,0 +1,273 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// secondTry is when what failed in passing within a stage is tried once more: roles that a binding
+	// refers to, a webhook that just starts.
+	secondTry = 500 * time.Millisecond
+	// establishing bounds the wait for the module's definitions.
+	establishing = 20 * time.Second
+	// establishPause is the pause between two looks at them, at first.
+	establishPause = 100 * time.Millisecond
+)
+
+// outcomes collects what came of applying objects.
+type outcomes struct {
+	mu sync.Mutex
+	// entries are the inventory entries of what was applied, by id.
+	entries  map[string]v1beta2.InventoryEntry
+	failures []failure
+}
+
+func (o *outcomes) applied(e v1beta2.InventoryEntry) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.entries[e.ID] = e
+}
+
+func (o *outcomes) failed(f failure) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failures = append(o.failures, f)
+}
+
+func (o *outcomes) complete() bool { return len(o.failures) == 0 }
+
+// applyStages applies the plan, stage by stage and in parallel within a stage. What single objects fail with
+// is collected; what ends the whole pass (no access, a changed Manifest, our own end) is the error.
+func (a *Activities) applyStages(ctx context.Context, job *installation) (*outcomes, error) {
+	all := &outcomes{entries: map[string]v1beta2.InventoryEntry{}}
+	job.plan.version, job.plan.ref = job.manifest.Spec.Version, layersRef(job.manifest)
+	for _, unknown := range job.plan.unknown {
+		all.failed(failure{object: unknown.String(), missing: unknown.object.gvk.String()})
+	}
+	for number, objects := range job.plan.stages {
+		if len(objects) == 0 {
+			continue
+		}
+		if err := a.unchanged(ctx, job.manifest); err != nil {
+			return nil, err
+		}
+		again, err := a.applyAll(ctx, job, objects, all, true)
+		if err != nil {
+			return nil, err
+		}
+		if len(again) > 0 {
+			if err := pause(ctx, secondTry); err != nil {
+				return nil, err
+			}
+			if _, err := a.applyAll(ctx, job, again, all, false); err != nil {
+				return nil, err
+			}
+		}
+		if stage(number) == stageDefinitions {
+			if err := establish(ctx, job, all); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// applyAll applies objects in parallel. With retry, those that failed in passing are returned and not noted.
+func (a *Activities) applyAll(ctx context.Context, job *installation, objects []placed, all *outcomes, retry bool) ([]placed, error) {
+	var mu sync.Mutex
+	var again []placed
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(a.options.Parallel)
+	for _, p := range objects {
+		group.Go(func() error {
+			entry, err := applyOne(ctx, job, p)
+			if err == nil {
+				all.applied(entry)
+				return nil
+			}
+			if endsPass(ctx, err) {
+				return clusters.Classify(fmt.Errorf("apply %s: %w", p, err))
+			}
+			f := failureOf(p, job.kinds, err)
+			if f.missing != "" && p.object.optional {
+				return nil
+			}
+			if retry && f.passing {
+				mu.Lock()
+				defer mu.Unlock()
+				again = append(again, p)
+				return nil
+			}
+			all.failed(f)
+			return nil
+		})
+	}
+	err := group.Wait()
+	return again, err
+}
+
+// applyOne applies one object and returns its inventory entry with uid and hash.
+func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.InventoryEntry, error) {
+	if done, ok := ranAlready(job, p); ok {
+		return done, nil
+	}
+	body := p.object.body
+	if p.object.stage == stageNamespaces {
+		ours, err := createdByUs(ctx, job, p)
+		if err != nil {
+			return p.entry, err
+		}
+		if !ours {
+			body = p.object.unowned
+		}
+	}
+	applied, err := patch(ctx, job, p, body.fill(job.owner))
+	switch {
+	case namespaceMissing(err) && p.name.Namespace == job.remoteNamespace:
+		if err = makeNamespace(ctx, job.cluster, job.remoteNamespace); err == nil {
+			applied, err = patch(ctx, job, p, body.fill(job.owner))
+		}
+	case isJob(p) && apierrors.IsInvalid(err):
+		// The template of a Job cannot be changed: a changed Job is another run.
+		if err = replaceJob(ctx, job, p); err == nil {
+			applied, err = patch(ctx, job, p, body.fill(job.owner))
+		}
+	}
+	if err != nil {
+		return p.entry, err
+	}
+	entry := p.entry
+	entry.UID, entry.Hash = string(applied.UID), ownershipHash(applied.ManagedFields)
+	return entry, nil
+}
+
+func patch(ctx context.Context, job *installation, p placed, body []byte) (*metav1.PartialObjectMetadata, error) {
+	force := true
+	return job.cluster.Metadata.Resource(p.resource.GroupVersionResource).Namespace(p.name.Namespace).
+		Patch(ctx, p.name.Name, applyPatch, body, metav1.PatchOptions{FieldManager: shared.FieldManagerModuleResources, Force: &force})
+}
+
+// ranAlready tells whether the object is a Job that was run for this very version: it runs once, and that it
+// was cleaned up since is no reason to run it again.
+func ranAlready(job *installation, p placed) (v1beta2.InventoryEntry, bool) {
+	if !isJob(p) || job.manifest.Status.InstalledRef != layersRef(job.manifest) {
+		return v1beta2.InventoryEntry{}, false
+	}
+	for _, e := range job.manifest.Status.Inventory {
+		if e.ID == p.entry.ID && e.UID != "" {
+			return e, true
+		}
+	}
+	return v1beta2.InventoryEntry{}, false
+}
+
+func isJob(p placed) bool {
+	return p.object.gvk.GroupKind() == schema.GroupKind{Group: groupBatch, Kind: kindJob}
+}
+
+func replaceJob(ctx context.Context, job *installation, p placed) error {
+	background := metav1.DeletePropagationBackground
+	client := job.cluster.Metadata.Resource(p.resource.GroupVersionResource).Namespace(p.name.Namespace)
+	live, err := client.Get(ctx, p.name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !job.owner.owns(live) {
+		return fault.New(fault.Rejected, ReasonApplyFailed, "a Job of this name is there that is not this module's")
+	}
+	err = client.Delete(ctx, p.name.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// createdByUs tells whether a namespace of the module is not there yet, or is there and carries our mark:
+// one that was there before us is not ours to remove.
+func createdByUs(ctx context.Context, job *installation, p placed) (bool, error) {
+	live, err := job.cluster.Metadata.Resource(p.resource.GroupVersionResource).Get(ctx, p.name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return job.owner.owns(live), nil
+}
+
+// endsPass tells whether an error is about the whole cluster, or about us, and not about one object.
+func endsPass(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		return true
+	}
+	if apierrors.IsForbidden(err) {
+		return false
+	}
+	return fault.Of(clusters.Classify(err)).Kind == fault.Unreachable
+}
+
+// establish waits until the cluster serves the kinds that the module defines, so that their objects can be
+// applied. It looks at what is served and not at the definitions, which are large.
+func establish(ctx context.Context, job *installation, all *outcomes) error {
+	deadline := time.Now().Add(establishing)
+	wait := establishPause
+	missing := job.kinds.groupVersions()
+	for {
+		for gv, kinds := range missing {
+			if served(ctx, job.cluster, gv, kinds) {
+				delete(missing, gv)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			for gv := range missing {
+				all.failed(failure{object: "definitions of " + gv.String(), message: "the cluster does not serve them yet", passing: true})
+			}
+			return nil
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(2*wait, 2*time.Second)
+	}
+}
+
+func served(ctx context.Context, c *clusters.Cluster, gv schema.GroupVersion, kinds []string) bool {
+	for _, kind := range kinds {
+		// The mapper asks once per group version, and again only for what it did not find.
+		if _, err := c.Mapper.Resource(ctx, gv.WithKind(kind)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,90 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// unmanage lets go of a module that its user took out of our hands: what is installed stays, without the
+// marks that would make us, or anybody who trusts them, change or remove it; then the inventory is forgotten
+// and the finalizers are released, so that the Manifest can go without taking anything with it.
+func (a *Activities) unmanage(ctx context.Context, m *v1beta2.Manifest) error {
+	if len(m.Status.Inventory) > 0 || m.Status.DefaultCR != nil {
+		if err := a.unmark(ctx, m); err != nil {
+			return err
+		}
+		if _, err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+			s.Inventory, s.Synced, s.DefaultCR, s.Counts = nil, nil, nil, nil
+		}); err != nil {
+			return err
+		}
+	}
+	if !hasOwnFinalizer(m) {
+		return nil
+	}
+	return a.release(ctx, m)
+}
+
+// unmark takes our labels and annotations off all objects that carry them.
+func (a *Activities) unmark(ctx context.Context, m *v1beta2.Manifest) error {
+	cluster, err := a.target(ctx, m)
+	if err != nil {
+		return err
+	}
+	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m)}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(a.options.Parallel)
+	for _, e := range m.Status.Inventory {
+		gvk, name, err := e.Object()
+		if err != nil {
+			// Such an entry never named anything.
+			continue
+		}
+		group.Go(func() error { return r.unmark(ctx, gvk, name, r.owner.owns) })
+	}
+	if recorded := m.Status.DefaultCR; recorded != nil {
+		gvk, name := recordedCR(recorded)
+		group.Go(func() error {
+			return r.unmark(ctx, gvk, name, func(live metav1.Object) bool { return string(live.GetUID()) == recorded.UID || madeByUs(live) })
+		})
+	}
+	return clusters.Classify(group.Wait())
+}
+
+func (r *remover) unmark(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName, ours func(metav1.Object) bool) error {
+	described := describe(gvk.Kind, name)
+	live, resource, err := r.live(ctx, gvk, name)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", described, err)
+	}
+	if live == nil || !ours(live) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{pathMetadata: map[string]any{
+		"uid":      live.UID,
+		pathLabels: map[string]any{shared.LabelManagedBy: nil, shared.LabelWatchedBy: nil},
+		pathAnnotations: map[string]any{
+			shared.AnnotationOwnedBy: nil, shared.AnnotationAppliedDigest: nil, shared.AnnotationDisclaimer: nil,
+		},
+	}})
+	if err != nil {
+		return fmt.Errorf("encode the patch of %s: %w", described, err)
+	}
+	_, err = r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).
+		Patch(ctx, name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("take the marks off %s: %w", described, err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package install
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// keeps tells whether an object must stay because of what stands on it: a definition with objects, while
+// the module stays; a namespace in which others work.
+func (r *remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (bool, error) {
+	switch gvk.GroupKind() {
+	case schema.GroupKind{Group: groupExtensions, Kind: kindDefinition}:
+		return r.keepsDefinition(ctx, name.Name)
+	case schema.GroupKind{Kind: kindNamespace}:
+		if r.keepUserData {
+			return true, nil
+		}
+		return r.usedByOthers(ctx, name.Name)
+	}
+	return false, nil
+}
+
+// keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would go with it.
+func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error) {
+	if !r.keepUserData {
+		return false, nil
+	}
+	plural, group, _ := strings.Cut(name, ".")
+	gvk, err := r.cluster.Mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: plural})
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	found, err := r.cluster.Metadata.Resource(gvk.GroupVersion().WithResource(plural)).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return false, ignoreUnserved(err)
+	}
+	return len(found.Items) > 0, nil
+}
+
+// occupants are the kinds that show that a namespace is in use.
+func occupants() []schema.GroupKind {
+	return []schema.GroupKind{
+		{Group: groupApps, Kind: kindDeployment},
+		{Group: groupApps, Kind: kindStatefulSet},
+		{Group: groupApps, Kind: "DaemonSet"},
+		{Group: groupBatch, Kind: kindJob},
+		{Group: groupBatch, Kind: "CronJob"},
+		{Kind: kindPod},
+		{Kind: "Service"},
+		{Kind: "PersistentVolumeClaim"},
+	}
+}
+
+// usedByOthers tells whether somebody else works in a namespace that we made. What is going, what belongs
+// to something else that is there, and what is marked as this module's does not count.
+func (r *remover) usedByOthers(ctx context.Context, namespace string) (bool, error) {
+	for _, kind := range occupants() {
+		builtIn, _ := clusters.BuiltIn(kind)
+		resource := kind.WithVersion(builtIn.Version).GroupVersion().WithResource(builtIn.Plural)
+		found, err := r.cluster.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: pageSize})
+		if err != nil {
+			return false, err
+		}
+		for i := range found.Items {
+			item := &found.Items[i]
+			if item.DeletionTimestamp.IsZero() && len(item.OwnerReferences) == 0 && !r.owner.owns(item) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// moduleCRs lists, in all namespaces, the objects of the kind of the default custom resource, up to the limit.
+func (r *remover) moduleCRs(ctx context.Context, gvk schema.GroupVersionKind, limit int64) ([]metav1.PartialObjectMetadata, error) {
+	// Any version shows the objects of all versions.
+	resource, err := r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: limit})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found.Items, nil
+}
+
+// madeByUs tells whether a default custom resource of which no uid was recorded is the one that we made
+// before we could record it.
+func madeByUs(live metav1.Object) bool {
+	return live.GetLabels()[shared.LabelWatchedBy] == shared.WatchedByKyma &&
+		live.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma
+}

@@ -1,0 +1,149 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// quick is for how long a wait looks every second, and for how long the words of a state that stays the
+	// same are not worth a report.
+	quick = 20 * time.Second
+	// quickPause and slowPause are the shortest and the longest pause between two looks.
+	quickPause = time.Second
+	slowPause  = 30 * time.Second
+	// attemptLimit bounds one look, so that a slow cluster does not hold a slot for long.
+	attemptLimit = 8 * time.Second
+	// failedReads is after how many failed reads in a row a wait gives up.
+	failedReads = 5
+
+	reasonWaiting = "Waiting"
+)
+
+// WaitManifest looks at the module once and returns what it sees when that differs from what was last
+// reported: in state, reason or message, or in that the default custom resource is wanted. Otherwise it is a
+// benign fault.Pending error with the time of the next look. After 5 failed reads in a row it returns their
+// fault. It writes nothing.
+func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (Observed, error) {
+	w := waitOf(ctx, a.options.Clock())
+	look, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	observed, err := a.look(look, in.Ref)
+	if err != nil {
+		return Observed{}, fault.ToTemporal(w.failed(ctx, err))
+	}
+	if w.worthTelling(observed, in.Reported) {
+		return observed, nil
+	}
+	return Observed{}, fault.ToTemporal(w.pending(ctx, "the module"))
+}
+
+// look reads the Manifest and how its module is.
+func (a *Activities) look(ctx context.Context, ref kick.Ref) (Observed, error) {
+	m, err := a.read(ctx, ref)
+	if err != nil {
+		return Observed{}, err
+	}
+	if m == nil || !m.DeletionTimestamp.IsZero() {
+		return leaving(), nil
+	}
+	cluster, err := a.target(ctx, m)
+	if err != nil {
+		return Observed{}, err
+	}
+	return a.observe(ctx, cluster, m)
+}
+
+// Probe says how a settled module is, in one pass and without waiting. The Manifest may come from a cache
+// that leaves out its inventory: what matters is read live. A Manifest that is gone or being deleted is as
+// it was.
+func (a *Activities) Probe(ctx context.Context, cached *v1beta2.Manifest) (Observed, error) {
+	m, err := a.read(ctx, kick.RefOf(cached))
+	if err != nil {
+		return Observed{}, err
+	}
+	if m == nil || !m.DeletionTimestamp.IsZero() || m.IsSkipReconciliation() || m.IsUnmanaged() {
+		return asBefore(cached, ""), nil
+	}
+	cluster, err := a.target(ctx, m)
+	if err != nil {
+		return Observed{}, err
+	}
+	return a.observe(ctx, cluster, m)
+}
+
+// wait is where one wait stands.
+type wait struct {
+	// elapsed since the wait began, over all its attempts.
+	elapsed time.Duration
+	// reads is how many reads failed in a row before this attempt.
+	reads int
+}
+
+func waitOf(ctx context.Context, now time.Time) wait {
+	if !activity.IsActivity(ctx) {
+		return wait{}
+	}
+	w := wait{elapsed: now.Sub(activity.GetInfo(ctx).ScheduledTime)}
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &w.reads); err != nil {
+			w.reads = 0
+		}
+	}
+	return w
+}
+
+// worthTelling tells whether what is seen is news. While a state lasts for a short time only, which object
+// of many it waits for is none.
+func (w wait) worthTelling(seen, reported Observed) bool {
+	if seen.Reason == ReasonDeleting || seen.State != reported.State || seen.Reason != reported.Reason || seen.DefaultCRWanted {
+		return true
+	}
+	return seen.Message != reported.Message && w.elapsed >= quick
+}
+
+// pending is the error of a look that saw nothing new.
+func (w wait) pending(ctx context.Context, what string) error {
+	w.remember(ctx, 0)
+	return &fault.Error{Kind: fault.Pending, Reason: reasonWaiting, Message: "waiting for " + what, RetryAfter: w.pause()}
+}
+
+// pause grows from a second to half a minute.
+func (w wait) pause() time.Duration {
+	if w.elapsed < quick {
+		return quickPause
+	}
+	return min(max(w.elapsed/10, 2*time.Second), slowPause)
+}
+
+// failed is the error of a look that could not read: one more of several, or the last. What cannot succeed
+// without a change is told at once.
+func (w wait) failed(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	f := fault.Of(err)
+	if f.Kind == fault.Rejected || w.reads+1 >= failedReads {
+		return err
+	}
+	w.remember(ctx, w.reads+1)
+	return &fault.Error{
+		Kind: fault.Pending, Reason: reasonWaiting, RetryAfter: max(w.pause(), 2*time.Second),
+		Message: fmt.Sprintf("could not look (%d of %d): %s", w.reads+1, failedReads, f.Message),
+	}
+}
+
+// remember keeps the number of failed reads for the next attempt, in the server and not in the history.
+func (w wait) remember(ctx context.Context, reads int) {
+	if reads != w.reads && activity.IsActivity(ctx) {
+		activity.RecordHeartbeat(ctx, reads)
+	}
+}

@@ -1,0 +1,83 @@
+package install
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// WaitRemoval looks once at what a removal waits for and returns when that is not what was last reported, so
+// that another pass of RemoveManifest makes sense. Otherwise it is a benign fault.Pending error. After 5
+// failed reads in a row it returns their fault. It writes nothing.
+func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveResult, error) {
+	w := waitOf(ctx, a.options.Clock())
+	look, cancel := context.WithTimeout(ctx, attemptLimit)
+	defer cancel()
+	result, err := a.lookAtRemoval(look, in.Ref)
+	if err != nil {
+		return RemoveResult{}, fault.ToTemporal(w.failed(ctx, err))
+	}
+	if result.Outcome != OutcomeWaiting || result.Observed != in.Reported {
+		return result, nil
+	}
+	return RemoveResult{}, fault.ToTemporal(w.pending(ctx, "the removal"))
+}
+
+// lookAtRemoval says what a removal waits for. OutcomeRemoved means that nothing is left to wait for.
+func (a *Activities) lookAtRemoval(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
+	m, err := a.read(ctx, ref)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	switch {
+	case m == nil:
+		return RemoveResult{Outcome: OutcomeGone}, nil
+	case m.DeletionTimestamp.IsZero():
+		return RemoveResult{Outcome: OutcomeApplied}, nil
+	}
+	cluster, err := a.target(ctx, m)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m), gone: map[string]bool{}}
+	seen, err := r.lookAtCRs(ctx, m)
+	if err != nil {
+		return RemoveResult{}, clusters.Classify(err)
+	}
+	if waiting := seen.waits(); waiting != nil {
+		return waitingFor(waiting), nil
+	}
+	for s := stageCount - 1; s >= 0; s-- {
+		left, err := r.lookAtStage(ctx, ofStage(m.Status.Inventory, s))
+		if err != nil {
+			return RemoveResult{}, clusters.Classify(err)
+		}
+		if len(left) > 0 {
+			return waitingFor(stageWaits(left)), nil
+		}
+	}
+	return RemoveResult{Outcome: OutcomeRemoved}, nil
+}
+
+// lookAtStage names what of a stage is still there and ours.
+func (r *remover) lookAtStage(ctx context.Context, entries []v1beta2.InventoryEntry) ([]string, error) {
+	var left []string
+	for _, e := range entries {
+		gvk, name, err := e.Object()
+		if err != nil {
+			continue
+		}
+		live, _, err := r.live(ctx, gvk, name)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", describe(gvk.Kind, name), err)
+		}
+		if live != nil && r.owner.owns(live) && !isProtected(gvk, name) {
+			left = append(left, describe(gvk.Kind, name))
+		}
+	}
+	return left, nil
+}

@@ -36,7 +36,7 @@ func catalogHandler[T client.Object](w *watcher, kind string, keys func(T) []str
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q kymaQueue) {
-			if changed(e.ObjectOld, e.ObjectNew) {
+			if w.changed(e.ObjectOld, e.ObjectNew) {
 				concerned := append(keys(e.ObjectOld), keys(e.ObjectNew)...)
 				w.enqueueReferrers(ctx, causeOf(kind, e.ObjectNew), concerned, q)
 			}

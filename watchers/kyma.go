@@ -21,6 +21,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -61,7 +62,7 @@ func (w *watcher) addKymas(mgr manager.Manager) error {
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
 			}
-			if changed(e.ObjectOld, e.ObjectNew) {
+			if w.changed(e.ObjectOld, e.ObjectNew) {
 				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectNew), Own: true})
 			}
 		},
@@ -78,14 +79,23 @@ func (w *watcher) addKymas(mgr manager.Manager) error {
 	return build.Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
 }
 
-// changed tells whether more than the status or what others keep in the metadata changed. The generation
-// also moves when a deletion begins.
-func changed(before, after client.Object) bool {
+// changed tells whether more than the status changed, or what this instance itself keeps in the metadata. The
+// generation also moves when a deletion begins.
+func (w *watcher) changed(before, after client.Object) bool {
 	return before.GetUID() != after.GetUID() ||
 		before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(w.othersLabels(before), w.othersLabels(after)) ||
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+}
+
+// othersLabels are the labels of an object without the mark that this instance puts on what is its own anyway.
+func (w *watcher) othersLabels(obj client.Object) map[string]string {
+	labels := maps.Clone(obj.GetLabels())
+	if w.Settings.Ours(labels) {
+		delete(labels, shared.LabelManagedBy)
+	}
+	return labels
 }
 
 // kickKyma kicks the workflow of a Kyma whose inputs are not those that were last looked at.

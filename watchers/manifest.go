@@ -37,7 +37,7 @@ func (w *watcher) addManifests(mgr manager.Manager) error {
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(gone(e.ObjectOld))
 			}
-			if changed(e.ObjectOld, e.ObjectNew) {
+			if w.changed(e.ObjectOld, e.ObjectNew) {
 				q.Add(manifestRequest{Ref: kick.RefOf(e.ObjectNew)})
 			}
 		},

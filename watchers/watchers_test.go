@@ -240,10 +240,14 @@ func TestAChangedAccessSecretEvictsBeforeItKicks(t *testing.T) {
 }
 
 func TestStatusWritesOfOurOwnAreNoChange(t *testing.T) {
+	w, _, _ := newWatcher(t)
 	before := kymaWith(nil)
 	after := before.DeepCopy()
 	after.ResourceVersion, after.Status.State = "9", "Ready"
-	require.False(t, changed(before, after))
-	after.Labels = map[string]string{"operator.kyma-project.io/beta": "true"}
-	require.True(t, changed(before, after))
+	after.Labels = map[string]string{"operator.kyma-project.io/managed-by": "lifecycle-manager"}
+	require.False(t, w.changed(before, after))
+	after.Labels["operator.kyma-project.io/beta"] = "true"
+	require.True(t, w.changed(before, after))
+	after.Labels = map[string]string{"operator.kyma-project.io/managed-by": "another"}
+	require.True(t, w.changed(before, after))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 )
 
 // enableCommand enables one more module as the owner of the remote cluster does.
@@ -35,13 +36,17 @@ func (d *demo) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	here, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working folder: %w", err)
+	}
 	d.text(fmt.Sprintf(`Look at
   Temporal           %s
-    this Kyma        %s
+  this Kyma there    %s
   control plane      %s
   remote cluster     %s
 
-Try, in another terminal and in this folder
+Try, in another terminal, in %s
   enable a module from inside the remote cluster (seen within %s):
     %s
   move a channel to the next version of a module:
@@ -54,6 +59,6 @@ Ctrl-C ends the demo and all that it has started. The tree below follows what yo
 `,
 		d.fleet.Temporal.UIURL, d.workflowURL(read.Metadata.UID),
 		d.kubectl("get", "kymas,manifests", "-A"), d.remoteKubectl("get", "kymas,deployments", "-A"),
-		resyncInterval, d.enableCommand(), d.moveChannelCommand(), d.deleteCommand()))
+		here, resyncInterval, d.enableCommand(), d.moveChannelCommand(), d.deleteCommand()))
 	return nil
 }

@@ -178,9 +178,9 @@ func TestFetchAuthenticatesWithItsOwnHostsCredentials(t *testing.T) {
 		require.NoError(t, err)
 		return r.store(t, func(o *Options) { o.Keychain = keychain })
 	}
-	_, err := with(`{"auths":{"https://` + r.host + `":{"username":"me","password":"pass"}}}`).Fetch(context.Background(), l)
+	_, err := with(`{"auths":{"https://`+r.host+`":{"username":"me","password":"pass"}}}`).Fetch(context.Background(), l)
 	require.NoError(t, err)
-	_, err = with(`{"auths":{"` + r.host + `":{"auth":"bWU6cGFzcw=="}}}`).Fetch(context.Background(), l)
+	_, err = with(`{"auths":{"`+r.host+`":{"auth":"bWU6cGFzcw=="}}}`).Fetch(context.Background(), l)
 	require.NoError(t, err)
 	_, err = with(`{"auths":{"other.example.com":{"username":"me","password":"pass"}}}`).Fetch(context.Background(), l)
 	require.Equal(t, ReasonRegistryUnauthorized, fault.Of(err).Reason)

@@ -1,0 +1,422 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	ociregistry "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+)
+
+// stand is one Manifest on real clusters: a Kyma and its Manifest in a namespace of their own in the control
+// plane, module objects under names of their own in the remote cluster.
+type stand struct {
+	*testing.T
+	id         string
+	activities *Activities
+	control    client.Client
+	remote     client.Client
+	requests   *requests
+	registry   *httptest.Server
+	kicks      *kicks
+	manifest   *v1beta2.Manifest
+}
+
+// requests are the requests to the remote cluster.
+type requests struct {
+	mu  sync.Mutex
+	all []string
+	// refuse, where set, answers a request with an error instead of sending it.
+	refuse func(*http.Request) error
+}
+
+func (r *requests) wrap(_ string, next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		r.mu.Lock()
+		refuse := r.refuse
+		r.all = append(r.all, req.Method+" "+req.URL.Path)
+		r.mu.Unlock()
+		if refuse != nil {
+			if err := refuse(req); err != nil {
+				return nil, err
+			}
+		}
+		return next.RoundTrip(req)
+	})
+}
+
+// take returns the requests since the last call.
+func (r *requests) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+func writes(requests []string) []string {
+	var all []string
+	for _, request := range requests {
+		if !strings.HasPrefix(request, http.MethodGet) {
+			all = append(all, request)
+		}
+	}
+	return all
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// kicks are what the Kyma's workflow was told.
+type kicks struct {
+	mu  sync.Mutex
+	all []kick.Kick
+}
+
+func (k *kicks) OpenKyma(_ context.Context, _ kick.Ref, sent kick.Kick) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = append(k.all, sent)
+	return nil
+}
+
+func (k *kicks) take() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []string
+	for _, sent := range k.all {
+		all = append(all, sent.Reason)
+	}
+	k.all = nil
+	return all
+}
+
+func TestMain(m *testing.M) {
+	// What controller-runtime logs is no matter of these tests, and without a logger it complains.
+	crlog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// environment returns a variable that `make test` sets; without it the test is skipped.
+func environment(t *testing.T, variable string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	if value == "" {
+		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
+			t.Fatalf("%s is not set, but a fleet is required", variable)
+		}
+		t.Skipf("needs real clusters (%s is not set): run it with `make test`", variable)
+	}
+	return value
+}
+
+func scheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	require.NoError(t, clientscheme.AddToScheme(s))
+	require.NoError(t, apiextensionsv1.AddToScheme(s))
+	require.NoError(t, v1beta2.AddToScheme(s))
+	return s
+}
+
+// newStand makes a stand with a module that is made of the given YAML, in which ID stands for what is unique
+// to the stand.
+func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stand {
+	t.Helper()
+	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, "LM_TEST_REMOTE")
+	t.Parallel()
+	s := &stand{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}}
+	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
+	require.NoError(t, err)
+	config.QPS = -1
+	s.control, err = client.New(config, client.Options{Scheme: scheme(t)})
+	require.NoError(t, err)
+	s.installDefinitions()
+	remoteConfig, err := clientcmd.BuildConfigFromFlags("", remotePath)
+	require.NoError(t, err)
+	remoteConfig.QPS = -1
+	s.remote, err = client.New(remoteConfig, client.Options{Scheme: scheme(t)})
+	require.NoError(t, err)
+	kubeconfig, err := os.ReadFile(remotePath)
+	require.NoError(t, err)
+	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id}})
+	s.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: s.id, Labels: map[string]string{shared.LabelKymaName: "kyma"}},
+		Data:       map[string][]byte{shared.AccessSecretKey: kubeconfig},
+	})
+	s.registry = httptest.NewServer(ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(s.registry.Close)
+
+	access, err := clusters.New(clusters.Options{ControlPlane: config, Scheme: scheme(t), WrapTransport: s.requests.wrap})
+	require.NoError(t, err)
+	store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{s.host()}})
+	require.NoError(t, err)
+	s.activities, err = New(Options{ControlPlane: s.control, Clusters: access, Artifacts: store, Kymas: s.kicks, RemoteNamespace: s.id + "-remote"})
+	require.NoError(t, err)
+	s.createManifest(module, change)
+	t.Cleanup(s.cleanUp)
+	return s
+}
+
+// cleanUp leaves nothing behind that could hold up other tests on the same clusters.
+func (s *stand) cleanUp() {
+	ctx := context.Background()
+	m := &v1beta2.Manifest{}
+	if err := s.control.Get(ctx, client.ObjectKeyFromObject(s.manifest), m); err == nil {
+		m.Finalizers = nil
+		_ = s.control.Update(ctx, m)
+	}
+	_ = s.control.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id}})
+	for _, name := range []string{s.id, s.id + "-remote"} {
+		_ = s.remote.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	_ = s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}})
+}
+
+func (s *stand) host() string { return strings.TrimPrefix(s.registry.URL, "http://") }
+
+func (s *stand) installDefinitions() {
+	s.Helper()
+	definitions, err := crds.Get(crds.Kymas, crds.Manifests)
+	require.NoError(s, err)
+	for _, definition := range definitions {
+		if err := s.control.Create(context.Background(), definition); !apierrors.IsAlreadyExists(err) {
+			require.NoError(s, err)
+		}
+	}
+	require.Eventually(s, func() bool {
+		return s.control.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
+			s.control.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
+	}, 20*time.Second, 100*time.Millisecond)
+}
+
+func (s *stand) create(object client.Object) {
+	s.Helper()
+	require.NoError(s, s.control.Create(context.Background(), object))
+}
+
+// layer pushes a layer made of YAML, in which ID stands for what is unique to the stand.
+func (s *stand) layer(module string) v1beta2.ImageSpec {
+	s.Helper()
+	content := []byte(strings.ReplaceAll(module, "ID", s.id))
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	response, err := http.Post(s.registry.URL+"/v2/component-descriptors/example.com/sample/blobs/uploads/?digest="+digest, "application/octet-stream", bytes.NewReader(content))
+	require.NoError(s, err)
+	require.NoError(s, response.Body.Close())
+	require.Equal(s, http.StatusCreated, response.StatusCode)
+	return v1beta2.ImageSpec{Repo: s.host() + "/component-descriptors", Name: "example.com/sample", Ref: digest, Type: v1beta2.ImageSourceOCIRef}
+}
+
+func (s *stand) createManifest(module string, change func(*v1beta2.Manifest)) {
+	s.Helper()
+	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "kyma"}}
+	s.create(kyma)
+	m := &v1beta2.Manifest{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.id, Name: s.id + "-sample",
+			Labels:          map[string]string{shared.LabelKymaName: "kyma", shared.LabelModuleName: "sample"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(kyma, v1beta2.GroupVersion.WithKind(shared.KindKyma))},
+		},
+		Spec: v1beta2.ManifestSpec{Remote: true, Version: "1.0.0", Install: v1beta2.InstallInfo{Name: "raw-manifest", Source: s.layer(module)}},
+	}
+	if change != nil {
+		change(m)
+	}
+	s.create(m)
+	s.manifest = m
+}
+
+// read reads the Manifest as it is now.
+func (s *stand) read() *v1beta2.Manifest {
+	s.Helper()
+	m := &v1beta2.Manifest{}
+	require.NoError(s, s.control.Get(context.Background(), client.ObjectKeyFromObject(s.manifest), m))
+	return m
+}
+
+func (s *stand) update(change func(*v1beta2.Manifest)) {
+	s.Helper()
+	m := s.read()
+	change(m)
+	require.NoError(s, s.control.Update(context.Background(), m))
+}
+
+func (s *stand) apply() ApplyResult {
+	s.Helper()
+	result, err := s.activities.ApplyManifest(context.Background(), ApplyInput{Ref: kick.RefOf(s.manifest)})
+	require.NoError(s, err)
+	return result
+}
+
+// wait looks until something else is to be said than what was reported.
+func (s *stand) wait(reported Observed) Observed {
+	s.Helper()
+	var seen Observed
+	require.Eventually(s, func() bool {
+		var err error
+		seen, err = s.activities.WaitManifest(context.Background(), WaitInput{Ref: kick.RefOf(s.manifest), Reported: reported})
+		if err != nil {
+			require.Equal(s, fault.Pending, fault.FromTemporal(err).Kind, err.Error())
+		}
+		return err == nil
+	}, 60*time.Second, 100*time.Millisecond, "still %s: %s", reported.Reason, reported.Message)
+	return seen
+}
+
+// install applies and follows the module until its resources are ready, and makes the default CR if wanted.
+func (s *stand) install() Observed {
+	s.Helper()
+	result := s.apply()
+	require.Equal(s, OutcomeApplied, result.Outcome, result.Observed.Message)
+	return s.follow(result.Observed)
+}
+
+func (s *stand) follow(seen Observed) Observed {
+	s.Helper()
+	for seen = s.wait(seen); seen.Reason == ReasonResourcesPending; {
+		seen = s.wait(seen)
+	}
+	if !seen.DefaultCRWanted {
+		return seen
+	}
+	seen, err := s.activities.EnsureDefaultCR(context.Background(), WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
+	require.NoError(s, err)
+	return seen
+}
+
+func (s *stand) report(observed Observed, settled bool) ReportResult {
+	s.Helper()
+	result, err := s.activities.ReportManifest(context.Background(), ReportInput{
+		Ref: kick.RefOf(s.manifest), Observed: observed, InputsDigest: InputsDigest(s.read()), Settled: settled,
+	})
+	require.NoError(s, err)
+	return result
+}
+
+// installReady installs the module, lets its custom resource say Ready, and reports it.
+func (s *stand) installReady() {
+	s.Helper()
+	seen := s.install()
+	if seen.Reason == ReasonModuleCRPending {
+		s.setState("default", "Ready")
+	}
+	seen = s.ready(seen)
+	s.report(seen, true)
+	s.requests.take()
+	s.kicks.take()
+}
+
+// ready follows a module until it is ready. On a busy machine the simulated node may be late with its
+// heartbeat, and pods that were ready are not for a while.
+func (s *stand) ready(seen Observed) Observed {
+	s.Helper()
+	for seen.State != shared.StateReady {
+		require.Equal(s, shared.StateProcessing, seen.State, seen.Message)
+		seen = s.wait(seen)
+	}
+	return seen
+}
+
+func (s *stand) remove(reported Observed) RemoveResult {
+	s.Helper()
+	result, err := s.activities.RemoveManifest(context.Background(), RemoveInput{Ref: kick.RefOf(s.manifest), Reported: reported})
+	require.NoError(s, err)
+	return result
+}
+
+func (s *stand) delete() {
+	s.Helper()
+	require.NoError(s, s.control.Delete(context.Background(), s.read()))
+}
+
+// get reads an object of the remote cluster; nil when it is not there. Group and version as in apiVersion.
+func (s *stand) get(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	s.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(strings.ReplaceAll(apiVersion, "ID", s.id))
+	u.SetKind(kind)
+	err := s.remote.Get(context.Background(), types.NamespacedName{Namespace: strings.ReplaceAll(namespace, "ID", s.id), Name: strings.ReplaceAll(name, "ID", s.id)}, u)
+	if apierrors.IsNotFound(err) || isNoMatch(err) {
+		return nil
+	}
+	require.NoError(s, err)
+	return u
+}
+
+func isNoMatch(err error) bool { return err != nil && strings.Contains(err.Error(), "no matches for kind") }
+
+// sample is the address of a custom resource of the module.
+func (s *stand) sample(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: s.id + ".example.com", Version: "v1", Kind: "Sample"})
+	u.SetNamespace(s.id + "-remote")
+	u.SetName(name)
+	return u
+}
+
+func (s *stand) setState(name, state string) {
+	s.Helper()
+	u := s.sample(name)
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"state":"`+state+`"}}`))
+	require.NoError(s, s.remote.Status().Patch(context.Background(), u, patch))
+}
+
+func (s *stand) condition(kind shared.ConditionType) metav1.ConditionStatus {
+	s.Helper()
+	for _, c := range s.read().Status.Conditions {
+		if c.Type == string(kind) {
+			return c.Status
+		}
+	}
+	return ""
+}
+
+// withDefaultCR gives the Manifest a default custom resource.
+func (s *stand) defaultCR() *runtime.RawExtension { return rawSample(s.id) }
+
+func rawSample(id string) *runtime.RawExtension {
+	raw, _ := json.Marshal(map[string]any{
+		"apiVersion": id + ".example.com/v1", "kind": "Sample",
+		"metadata": map[string]any{"name": "default", "namespace": id + "-remote"},
+		"spec":     map[string]any{"greeting": "hello"}, "status": map[string]any{"state": "Ready"},
+	})
+	return &runtime.RawExtension{Raw: raw}
+}
+
+func withDefaultCR(m *v1beta2.Manifest) { m.Spec.Resource = rawSample(m.Namespace) }

@@ -379,7 +379,9 @@ func (s *stand) get(apiVersion, kind, namespace, name string) *unstructured.Unst
 	return u
 }
 
-func isNoMatch(err error) bool { return err != nil && strings.Contains(err.Error(), "no matches for kind") }
+func isNoMatch(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "no matches for kind")
+}
 
 // sample is the address of a custom resource of the module.
 func (s *stand) sample(name string) *unstructured.Unstructured {

@@ -118,6 +118,8 @@ func newSide(t *testing.T) *side {
 	s.remote, err = client.New(remoteConfig, client.Options{Scheme: desiredtest.Scheme()})
 	require.NoError(t, err)
 
+	clearRemote(t, s.remote)
+
 	registry, err := clusters.New(clusters.Options{
 		ControlPlane: config, Scheme: desiredtest.Scheme(),
 		WrapTransport: func(_ string, next http.RoundTripper) http.RoundTripper { return counted{s.requests, next} },
@@ -176,6 +178,25 @@ func installDefinitions(t *testing.T, c client.Client) {
 	require.Eventually(t, func() bool {
 		return c.List(context.Background(), &v1beta2.KymaList{}) == nil && c.List(context.Background(), &v1beta2.ModuleTemplateList{}) == nil &&
 			c.List(context.Background(), &v1beta2.ModuleReleaseMetaList{}) == nil && c.List(context.Background(), &v1beta2.ManifestList{}) == nil
+	}, 30*time.Second, 100*time.Millisecond)
+}
+
+// clearRemote takes our definitions, and with them all of our objects, out of the remote cluster: an earlier test may
+// have failed on the way.
+func clearRemote(t *testing.T, c client.Client) {
+	t.Helper()
+	all, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	require.NoError(t, err)
+	for _, definition := range all {
+		require.NoError(t, client.IgnoreNotFound(c.Delete(context.Background(), definition)))
+	}
+	require.Eventually(t, func() bool {
+		for _, definition := range all {
+			if !apierrors.IsNotFound(c.Get(context.Background(), client.ObjectKeyFromObject(definition), definition)) {
+				return false
+			}
+		}
+		return true
 	}, 30*time.Second, 100*time.Millisecond)
 }
 
@@ -395,7 +416,8 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, s.remote.Get(ctx, key, definition))
 		definition.Spec.Names.ShortNames = []string{"edited"}
 		require.NoError(t, s.remote.Update(ctx, definition))
-		s.look()
+		synced, _, _ := s.look()
+		require.True(t, synced.Definitions.IsZero(), synced.Definitions.Message)
 		require.NoError(t, s.remote.Get(ctx, key, definition))
 		require.Equal(t, []string{"mt"}, definition.Spec.Names.ShortNames)
 		s.requests.since()

@@ -115,14 +115,43 @@ func readCatalog(ctx context.Context, r client.Reader, namespace string) (map[st
 	return there, nil
 }
 
-// ensureCatalog makes the remote catalog as wanted. One object that cannot be written does not keep the
-// others from it.
-func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) error {
+// catalogReading is what a remote catalog holds, or why it could not be read.
+type catalogReading struct {
+	there map[string][]metav1.PartialObjectMetadata
+	err   error
+}
+
+// readCatalogEarly reads the remote catalog while something else is done. The result must be received.
+func readCatalogEarly(ctx context.Context, r client.Reader, namespace string) <-chan *catalogReading {
+	read := make(chan *catalogReading, 1)
+	go func() {
+		there, err := readCatalog(ctx, r, namespace)
+		read <- &catalogReading{there, err}
+	}()
+	return read
+}
+
+// receive waits for an early reading; without one it is nil.
+func receive(read <-chan *catalogReading) *catalogReading {
+	if read == nil {
+		return nil
+	}
+	return <-read
+}
+
+// ensureCatalog makes the remote catalog as wanted, as it was read early or is read now. One object that
+// cannot be written does not keep the others from it.
+func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, early *catalogReading) error {
 	wanted, err := a.wantedCatalog(ctx, kyma, s, r.own)
 	if err != nil {
 		return err
 	}
-	there, err := readCatalog(ctx, r, s.Namespace)
+	var there map[string][]metav1.PartialObjectMetadata
+	if early != nil {
+		there, err = early.there, early.err
+	} else {
+		there, err = readCatalog(ctx, r, s.Namespace)
+	}
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -141,27 +142,32 @@ func (r *remote) ensureDefinition(ctx context.Context, d definition, unseen bool
 			return false, fmt.Errorf("create CustomResourceDefinition %s: %w", d.crd.Name, err)
 		}
 	}
+	// The API server's own controllers write the status of a definition that was just changed.
+	return false, retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.updateDefinition(ctx, d) })
+}
+
+func (r *remote) updateDefinition(ctx context.Context, d definition) error {
 	there := &apiextensionsv1.CustomResourceDefinition{}
 	if err := r.Get(ctx, client.ObjectKeyFromObject(d.crd), there); err != nil {
-		return false, fmt.Errorf("read CustomResourceDefinition %s: %w", d.crd.Name, err)
+		return fmt.Errorf("read CustomResourceDefinition %s: %w", d.crd.Name, err)
 	}
 	if !there.DeletionTimestamp.IsZero() {
-		return false, fault.New(fault.Transient, ReasonDefinition, "CustomResourceDefinition %s is being deleted", d.crd.Name)
+		return fault.New(fault.Transient, ReasonDefinition, "CustomResourceDefinition %s is being deleted", d.crd.Name)
 	}
 	if d.current(there) {
-		return false, nil
+		return nil
 	}
 	widen(there, d)
 	there.Annotations[annotationGeneration] = strconv.FormatInt(there.Generation+1, 10)
-	err = r.Update(ctx, there, remoteOwner())
+	err := r.Update(ctx, there, remoteOwner())
 	if apierrors.IsInvalid(err) {
-		return false, fault.New(fault.Rejected, ReasonDefinition, "update CustomResourceDefinition %s: %w", d.crd.Name, err)
+		return fault.New(fault.Rejected, ReasonDefinition, "update CustomResourceDefinition %s: %w", d.crd.Name, err)
 	}
 	if err != nil {
-		return false, fmt.Errorf("update CustomResourceDefinition %s: %w", d.crd.Name, err)
+		return fmt.Errorf("update CustomResourceDefinition %s: %w", d.crd.Name, err)
 	}
 	r.writes++
-	return false, r.noteGeneration(ctx, there, remoteOwner())
+	return r.noteGeneration(ctx, there, remoteOwner())
 }
 
 // widen makes a definition in a cluster ours. Versions that it has beyond ours stay served, for objects may

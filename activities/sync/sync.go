@@ -63,7 +63,14 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if result.Definitions, err = part(err, ReasonDefinition); err != nil {
 		return Result{}, err
 	}
+	var read <-chan *catalogReading
+	if fresh && s.Catalog {
+		// An API server makes the first requests for a new definition wait for a second or two. They wait
+		// together.
+		read = readCatalogEarly(ctx, r, s.Namespace)
+	}
 	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh)
+	early := receive(read)
 	if err != nil {
 		if !result.Definitions.IsZero() && kindMissing(err) {
 			// The remote Kyma cannot be there without its definition: that is what has to be mended.
@@ -76,7 +83,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		return Result{}, err
 	}
 	if s.Catalog {
-		err := a.ensureCatalog(ctx, kyma, s, r)
+		err := a.ensureCatalog(ctx, kyma, s, r, early)
 		if result.Catalog, err = part(err, ReasonCatalog); err != nil {
 			return Result{}, err
 		}

@@ -1,0 +1,222 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+func parsed(t *testing.T, documents ...string) []*unstructured.Unstructured {
+	t.Helper()
+	var all []*unstructured.Unstructured
+	for _, document := range documents {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &u.Object))
+		all = append(all, u)
+	}
+	return all
+}
+
+func bundled(t *testing.T, documents ...string) *bundle {
+	t.Helper()
+	b, size, err := build(&artifacts.Rendered{Objects: parsed(t, documents...)}, nil)
+	require.NoError(t, err)
+	require.Positive(t, size)
+	return b
+}
+
+func filled(t *testing.T, tpl template, name string) map[string]any {
+	t.Helper()
+	var content map[string]any
+	require.NoError(t, json.Unmarshal(tpl.fill(owner{name: name, mark: "kcp-system/" + name}), &content))
+	return content
+}
+
+func TestStages(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		group, kind string
+		stage       stage
+		health      bool
+	}{
+		{"", "Namespace", stageNamespaces, false},
+		{"apiextensions.k8s.io", "CustomResourceDefinition", stageDefinitions, true},
+		{"", "ServiceAccount", stageConfiguration, false},
+		{"", "Secret", stageConfiguration, false},
+		{"", "Service", stageConfiguration, false},
+		{"", "PersistentVolumeClaim", stageConfiguration, true},
+		{"rbac.authorization.k8s.io", "ClusterRoleBinding", stageConfiguration, false},
+		{"networking.k8s.io", "NetworkPolicy", stageConfiguration, false},
+		{"policy", "PodDisruptionBudget", stageConfiguration, true},
+		{"scheduling.k8s.io", "PriorityClass", stageConfiguration, false},
+		{"apps", "Deployment", stageWorkloads, true},
+		{"apps", "StatefulSet", stageWorkloads, true},
+		{"apps", "DaemonSet", stageWorkloads, true},
+		{"batch", "Job", stageWorkloads, true},
+		{"batch", "CronJob", stageWorkloads, false},
+		{"", "Pod", stageWorkloads, true},
+		{"autoscaling", "HorizontalPodAutoscaler", stageWorkloads, false},
+		{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", stageAdmission, false},
+		{"apiregistration.k8s.io", "APIService", stageAdmission, false},
+		{"cert-manager.io", "Issuer", stageCustomResources, true},
+		{"operator.kyma-project.io", "Keda", stageCustomResources, true},
+	}
+	for _, test := range tests {
+		kind := schema.GroupKind{Group: test.group, Kind: test.kind}
+		require.Equal(t, test.stage, stageOf(kind), kind.String())
+		require.Equal(t, test.health, healthMatters(kind), kind.String())
+	}
+}
+
+func TestABundleIsInOrderAndWithoutWhatIsTheServers(t *testing.T) {
+	t.Parallel()
+	b := bundled(t,
+		"apiVersion: example.com/v1\nkind: Sample\nmetadata: {name: a}\n",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: ns, uid: x, resourceVersion: '1', managedFields: [], creationTimestamp: null, generation: 3}\nstatus: {replicas: 1}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: a, operator.kyma-project.io/managed-by: me}}\n",
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n",
+	)
+	var order []string
+	for _, o := range b.objects {
+		order = append(order, o.gvk.Kind)
+	}
+	require.Equal(t, []string{"Namespace", "ConfigMap", "Deployment", "Sample"}, order)
+
+	deployment := filled(t, b.objects[2].body, "kyma-a")
+	require.NotContains(t, deployment, "status")
+	metadata := deployment["metadata"].(map[string]any)
+	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation", "namespace"} {
+		require.NotContains(t, metadata, field)
+	}
+	require.Equal(t, map[string]any{
+		"operator.kyma-project.io/managed-by": "kyma", "app.kubernetes.io/component": "kyma-a", "app.kubernetes.io/part-of": "Kyma",
+	}, metadata["labels"])
+	require.Equal(t, "kcp-system/kyma-a", metadata["annotations"].(map[string]any)["operator.kyma-project.io/owned-by"])
+	configMap := filled(t, b.objects[1].body, "kyma-a")["metadata"].(map[string]any)["labels"].(map[string]any)
+	require.Equal(t, "a", configMap["app"])
+	require.Equal(t, "kyma", configMap["operator.kyma-project.io/managed-by"])
+
+	owned, unowned := filled(t, b.objects[0].body, "kyma-a"), filled(t, b.objects[0].unowned, "kyma-a")
+	require.Contains(t, owned["metadata"].(map[string]any)["annotations"], "operator.kyma-project.io/owned-by")
+	require.NotContains(t, unowned["metadata"].(map[string]any)["annotations"], "operator.kyma-project.io/owned-by")
+	require.Contains(t, unowned["metadata"].(map[string]any)["annotations"], "operator.kyma-project.io/applied-digest")
+}
+
+func TestTheAppliedDigestIsTheSameForAllManifestsAndChangesWithTheObject(t *testing.T) {
+	t.Parallel()
+	digest := func(document, name string) string {
+		annotations := filled(t, bundled(t, document).objects[0].body, name)["metadata"].(map[string]any)["annotations"].(map[string]any)
+		return annotations["operator.kyma-project.io/applied-digest"].(string)
+	}
+	one := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}\n"
+	require.Equal(t, digest(one, "x"), digest(one, "y"))
+	require.NotEqual(t, digest(one, "x"), digest("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: c}\n", "x"))
+}
+
+func TestFieldsThatOthersOwnAreGivenUp(t *testing.T) {
+	t.Parallel()
+	objects := parsed(t,
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: scaled, namespace: a}\nspec: {replicas: 1}\n",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: scaled, namespace: b}\nspec: {replicas: 1}\n",
+		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a, namespace: a}\nspec: {scaleTargetRef: {kind: Deployment, name: scaled}}\n",
+		"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: a}\nwebhooks: [{name: a, clientConfig: {caBundle: ''}}, {name: b, clientConfig: {caBundle: Cg==}}, {name: c, clientConfig: {caBundle: Y2E=}}]\n",
+		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {conversion: {webhook: {clientConfig: {caBundle: Cg==}}}}\n",
+		"apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: a}\nspec: {caBundle: ''}\n",
+	)
+	giveUp(objects)
+	has := func(i int, path ...string) bool {
+		_, found, err := unstructured.NestedFieldNoCopy(objects[i].Object, path...)
+		require.NoError(t, err)
+		return found
+	}
+	require.False(t, has(0, "spec", "replicas"), "an autoscaler of the module owns them")
+	require.True(t, has(1, "spec", "replicas"), "not those of a workload of this name elsewhere")
+	webhooks := objects[3].Object["webhooks"].([]any)
+	require.NotContains(t, webhooks[0].(map[string]any)["clientConfig"], "caBundle")
+	require.NotContains(t, webhooks[1].(map[string]any)["clientConfig"], "caBundle", "a line break is a placeholder")
+	require.Contains(t, webhooks[2].(map[string]any)["clientConfig"], "caBundle")
+	require.False(t, has(4, "spec", "conversion", "webhook", "clientConfig", "caBundle"))
+	require.False(t, has(5, "spec", "caBundle"))
+}
+
+func TestLocalizedImagesReplaceThoseOfTheSameNameAndTag(t *testing.T) {
+	t.Parallel()
+	objects := parsed(t,
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {spec: {initContainers: [{image: 'docker.io/x/init:1'}], containers: [{image: 'ghcr.io/a/b/operator:1.0.0@sha256:abc'}, {image: 'other:1'}]}}}\n",
+		"apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec: {jobTemplate: {spec: {template: {spec: {containers: [{image: 'operator:1.0.0'}]}}}}}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {image: 'operator:1.0.0'}\n",
+	)
+	replaceImages(objects, []string{"local.example.com/x/operator:1.0.0", "local.example.com/init:1", "local.example.com/other:2"})
+	containers, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "template", "spec", "containers")
+	require.Equal(t, "local.example.com/x/operator:1.0.0", containers[0].(map[string]any)["image"])
+	require.Equal(t, "other:1", containers[1].(map[string]any)["image"], "another tag is another image")
+	inits, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "template", "spec", "initContainers")
+	require.Equal(t, "local.example.com/init:1", inits[0].(map[string]any)["image"])
+	jobs, _, _ := unstructured.NestedSlice(objects[1].Object, "spec", "jobTemplate", "spec", "template", "spec", "containers")
+	require.Equal(t, "local.example.com/x/operator:1.0.0", jobs[0].(map[string]any)["image"])
+	require.Equal(t, map[string]any{"image": "operator:1.0.0"}, objects[2].Object["data"])
+}
+
+// noKinds knows built-in kinds only, as a cluster without definitions does.
+type noKinds struct{ asked []schema.GroupVersionKind }
+
+func (n *noKinds) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+	n.asked = append(n.asked, gvk)
+	builtIn, ok := clusters.BuiltIn(gvk.GroupKind())
+	if !ok {
+		return clusters.Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
+	}
+	return clusters.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
+}
+
+const sampleCRD = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: samples.example.com}
+spec: {group: example.com, scope: Cluster, names: {kind: Sample, plural: samples}, versions: [{name: v1, served: true}, {name: v1alpha1, served: false}]}
+`
+
+func TestThePlanPlacesObjects(t *testing.T) {
+	t.Parallel()
+	b := bundled(t, sampleCRD,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: here}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: elsewhere}\n",
+		"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'a:b_c', namespace: ignored}\n",
+		"apiVersion: example.com/v1\nkind: Sample\nmetadata: {name: own}\n",
+		"apiVersion: example.com/v1alpha1\nkind: Sample\nmetadata: {name: unserved}\n",
+		"apiVersion: other.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n",
+		"apiVersion: other.com/v1\nkind: Optional\nmetadata: {name: optional, annotations: {operator.kyma-project.io/optional: 'true'}}\n",
+	)
+	p, err := planOf(context.Background(), b, kinds{own: b.definitions, mapper: &noKinds{}}, "kyma-system")
+	require.NoError(t, err)
+	var placed []string
+	for _, objects := range p.stages {
+		for _, o := range objects {
+			placed = append(placed, o.String())
+		}
+	}
+	require.Equal(t, []string{
+		"CustomResourceDefinition samples.example.com", "ConfigMap kyma-system/here", "ConfigMap elsewhere/there", "ClusterRole a:b_c", "Sample own",
+	}, placed)
+	require.Len(t, p.entries, 5)
+	require.Equal(t, "rbac.authorization.k8s.io_ClusterRole__a:b_c", p.entries[3].ID)
+	require.Len(t, p.unknown, 2, "the optional one is no matter")
+	require.Equal(t, 7, p.objects())
+}
+
+func TestAnObjectGivenWithAndWithoutItsNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
+	b := bundled(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kyma-system}\n")
+	_, err := planOf(context.Background(), b, kinds{mapper: &noKinds{}}, "kyma-system")
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Contains(t, err.Error(), "ConfigMap kyma-system/a")
+}

@@ -32,6 +32,9 @@ PACKAGES ?= ./...
 # Files that `make generate` writes.
 GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md
 
+# What the demo runs.
+DEMO_PROGRAMS := demo fleet sample-operator lifecycle-manager modules
+
 ##@ Everyday
 
 .PHONY: help
@@ -41,7 +44,8 @@ help: ## Show this help
 		/^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Watch modules being installed into a real cluster; ARGS=--exit-when-ready ends by itself, ARGS=-h shows more
+demo: ## Watch modules being installed into a real cluster; ARGS=--exit-when-ready ends by itself, ARGS=-h shows more
+	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
 	@bin/demo $(ARGS)
 
 .PHONY: build
@@ -61,7 +65,8 @@ fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machin
 	@go run ./test/build fleet
 
 .PHONY: screenshot
-screenshot: build ## Take docs/assets/temporal-ui.png anew; needs Chromium
+screenshot: ## Take the pictures in docs/assets anew; needs Chromium
+	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
 	@go run ./test/demo/screenshot
 
 .PHONY: test-api

@@ -27,20 +27,20 @@ type browser struct {
 }
 
 // openBrowser starts a browser with an empty profile and one tab. It ends with ctx.
-func openBrowser(ctx context.Context, program string, width, height int) (*browser, error) {
+func openBrowser(ctx context.Context, program string) (*browser, error) {
 	profile, err := os.MkdirTemp("", "screenshot-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a profile for the browser: %w", err)
 	}
 	b := &browser{profile: profile}
-	if err := b.start(ctx, program, width, height); err != nil {
+	if err := b.start(ctx, program); err != nil {
 		b.close()
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	return b, nil
 }
 
-func (b *browser) start(ctx context.Context, program string, width, height int) error {
+func (b *browser) start(ctx context.Context, program string) error {
 	theirIn, ourOut, err := os.Pipe()
 	if err != nil {
 		return err
@@ -76,8 +76,7 @@ func (b *browser) start(ctx context.Context, program string, width, height int) 
 		return err
 	}
 	b.session = attached.SessionID
-	return b.call("Emulation.setDeviceMetricsOverride",
-		map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+	return nil
 }
 
 // close ends the browser and removes its profile.
@@ -89,7 +88,12 @@ func (b *browser) close() {
 	_ = os.RemoveAll(b.profile)
 }
 
-func (b *browser) open(page string) error {
+// open opens a page in a window of the given size in pixels.
+func (b *browser) open(page string, width, height int) error {
+	size := map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}
+	if err := b.call("Emulation.setDeviceMetricsOverride", size, nil); err != nil {
+		return err
+	}
 	return b.call("Page.navigate", map[string]any{"url": page}, nil)
 }
 
@@ -97,18 +101,12 @@ func (b *browser) open(page string) error {
 // more, so that the page can come to rest.
 func (b *browser) waitFor(ctx context.Context, expression string) error {
 	for {
-		var answer struct {
-			Result struct {
-				Value any `json:"value"`
-			} `json:"result"`
-		}
-		err := b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+		value, err := b.evaluate(expression)
 		if err != nil {
 			return err
 		}
 		pause := 250 * time.Millisecond
-		met := answer.Result.Value == true
-		if met {
+		if value == true {
 			pause = 2 * time.Second
 		}
 		select {
@@ -116,10 +114,27 @@ func (b *browser) waitFor(ctx context.Context, expression string) error {
 			return context.Cause(ctx)
 		case <-time.After(pause):
 		}
-		if met {
+		if value == true {
 			return nil
 		}
 	}
+}
+
+// address is the page's present address.
+func (b *browser) address() (string, error) {
+	value, err := b.evaluate("location.href")
+	return fmt.Sprint(value), err
+}
+
+// evaluate returns the value of a JavaScript expression in the page.
+func (b *browser) evaluate(expression string) (any, error) {
+	var answer struct {
+		Result struct {
+			Value any `json:"value"`
+		} `json:"result"`
+	}
+	err := b.call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true}, &answer)
+	return answer.Result.Value, err
 }
 
 // picture writes what the page shows into a PNG file.

@@ -1,4 +1,4 @@
-// Command screenshot takes the picture of Temporal's web interface that the README
+// Command screenshot takes the pictures of Temporal's web interface that the README
 // shows: it runs the demo until all is Ready and opens the link that the demo
 // prints in a headless Chromium. `make screenshot` calls it.
 package main
@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,8 +25,8 @@ type settings struct {
 	demo, state, browser string
 	out                  string
 	// page is a page to photograph without a demo, for trying things out.
-	page          string
-	width, height int
+	page  string
+	width int
 }
 
 func main() {
@@ -43,10 +45,9 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.demo, "demo", "bin/demo", "the demo's program")
 	flags.StringVar(&s.state, "state", ".demo/screenshot", "folder for the demo's state")
 	flags.StringVar(&s.browser, "browser", "chromium", "a Chromium")
-	flags.StringVar(&s.out, "out", "docs/assets/temporal-ui.png", "the picture")
-	flags.StringVar(&s.page, "page", "", "photograph this page, without a demo")
-	flags.IntVar(&s.width, "width", 1400, "width of the window in pixels")
-	flags.IntVar(&s.height, "height", 1100, "height of the window in pixels")
+	flags.StringVar(&s.out, "out", "docs/assets", "folder of the pictures")
+	flags.StringVar(&s.page, "page", "", "photograph this page of a workflow, without a demo")
+	flags.IntVar(&s.width, "width", 1500, "width of the pictures in pixels")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -92,28 +93,77 @@ func (s settings) withDemo(ctx context.Context, use func(context.Context, string
 	return result
 }
 
-// rendered is true in a page that shows the events of a workflow's history.
-const rendered = `document.body.innerText.includes("aggregate the status") && document.fonts.status === "loaded"`
+// shot is one picture.
+type shot struct {
+	// file is the picture's name.
+	file string
+	// below is added to the page's address.
+	below string
+	// text is what the page must show.
+	text string
+	// clicks are the buttons that are clicked then, by their text.
+	clicks []string
+	height int
+}
 
+func shots() []shot {
+	return []shot{
+		{
+			// The first things that the workflow did come first.
+			file: "temporal-ui.png", text: "synchronize the remote cluster", clicks: []string{"Descending", "Minimized"}, height: 1360,
+		},
+		{
+			file: "temporal-details.png", below: "/user-metadata", text: "Events with Metadata", height: 1000,
+		},
+	}
+}
+
+const patience = 2 * time.Minute
+
+// photograph takes all pictures of a workflow's page.
 func (s settings) photograph(ctx context.Context, page string) error {
-	const patience = 2 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	b, err := openBrowser(ctx, s.browser, s.width, s.height)
+	b, err := openBrowser(ctx, s.browser)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	if err := b.open(page); err != nil {
+	// The address without a run leads to the one with the latest run.
+	if err := b.open(page, s.width, shots()[0].height); err != nil {
 		return err
 	}
-	if err := b.waitFor(ctx, rendered); err != nil {
-		// The picture shows what was there instead.
-		return errors.Join(fmt.Errorf("wait for the workflow's history on %s: %w", page, err), b.picture(s.out+".failed.png"))
+	if err := b.waitFor(ctx, `location.pathname.endsWith("/history")`); err != nil {
+		return fmt.Errorf("wait for the run of %s: %w", page, err)
 	}
-	if err := b.picture(s.out); err != nil {
+	run, err := b.address()
+	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "wrote", s.out)
+	for _, shot := range shots() {
+		path := filepath.Join(s.out, shot.file)
+		if err := s.take(ctx, b, strings.TrimSuffix(run, "/history")+shot.below, shot, path); err != nil {
+			// The picture shows what was there instead.
+			return errors.Join(fmt.Errorf("take %s: %w", path, err), b.picture(path+".failed.png"))
+		}
+		fmt.Fprintln(os.Stderr, "wrote", path)
+	}
 	return nil
+}
+
+func (s settings) take(ctx context.Context, b *browser, page string, shot shot, path string) error {
+	if err := b.open(page, s.width, shot.height); err != nil {
+		return err
+	}
+	rendered := fmt.Sprintf(`document.body.innerText.includes(%q) && document.fonts.status === "loaded"`, shot.text)
+	if err := b.waitFor(ctx, rendered); err != nil {
+		return fmt.Errorf("wait for %q on %s: %w", shot.text, page, err)
+	}
+	for _, button := range shot.clicks {
+		click := fmt.Sprintf(`[...document.querySelectorAll("button")].filter(b => b.innerText.trim() === %q).map(b => b.click()).length > 0`, button)
+		if err := b.waitFor(ctx, click); err != nil {
+			return fmt.Errorf("click %q on %s: %w", button, page, err)
+		}
+	}
+	return b.picture(path)
 }

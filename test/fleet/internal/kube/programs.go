@@ -2,6 +2,7 @@ package kube
 
 import (
 	"path/filepath"
+	"time"
 
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/ports"
 )
@@ -82,6 +83,12 @@ func (c Cluster) apiServer() Program {
 	}}
 }
 
+// nodeGracePeriod is how long a node may be silent before its pods are marked
+// as not ready. KWOK beats for it every 20 to 25 s. Far longer than a pause or
+// a busy machine can keep it from that, since there is no other node to go to,
+// and only what KWOK simulates could be lost.
+const nodeGracePeriod = 24 * time.Hour
+
 func (c Cluster) controllerManager() Program {
 	kubeconfig := c.Kubeconfig(controllerManagerUser)
 	return Program{Name: ControllerManager, Args: []string{
@@ -90,6 +97,7 @@ func (c Cluster) controllerManager() Program {
 		"--secure-port=0",
 		"--leader-elect=false",
 		"--controllers=*",
+		"--node-monitor-grace-period=" + nodeGracePeriod.String(),
 		// By default it paces its first requests for seconds.
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",

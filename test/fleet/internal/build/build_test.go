@@ -3,6 +3,7 @@ package build
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,7 @@ func TestEachGroupPinsAllThatIsBuiltOfIt(t *testing.T) {
 func TestTheCacheTellsBuildsApart(t *testing.T) {
 	components := t.TempDir()
 	group := Group{Name: "g", Binaries: []Binary{{Name: "b", Package: "example.com/b", VersionVariables: []string{"v.V"}}}}
+	group.Files = []File{{Name: "f", Own: []string{"own.yaml"}}}
 	require.NoError(t, os.MkdirAll(filepath.Join(components, "g"), 0o700))
 	write := func(name, content string) {
 		require.NoError(t, os.WriteFile(filepath.Join(components, "g", name), []byte(content), 0o600))
@@ -44,12 +46,16 @@ func TestTheCacheTellsBuildsApart(t *testing.T) {
 	}
 	write("go.mod", "module g")
 	write("go.sum", "")
+	write("own.yaml", "")
 	first := key("v1.0.0", "go1.26.0")
 	require.Equal(t, first, key("v1.0.0", "go1.26.0"))
 	require.NotEqual(t, first, key("v1.0.1", "go1.26.0"))
 	require.NotEqual(t, first, key("v1.0.0", "go1.26.1"))
+	write("own.yaml", "changed")
+	second := key("v1.0.0", "go1.26.0")
+	require.NotEqual(t, first, second)
 	write("go.sum", "changed")
-	require.NotEqual(t, first, key("v1.0.0", "go1.26.0"))
+	require.NotEqual(t, second, key("v1.0.0", "go1.26.0"))
 }
 
 func TestReadyProgramsReplaceOnlyWhatTheyCan(t *testing.T) {
@@ -67,4 +73,20 @@ func TestReadyProgramsReplaceOnlyWhatTheyCan(t *testing.T) {
 	require.False(t, found, "the folder is about Kubernetes only")
 	_, found = Builder{}.asset(Binary{Name: "etcd", Replaceable: true})
 	require.False(t, found)
+}
+
+func TestTheNodeBeatsWithoutLeases(t *testing.T) {
+	// KWOK has two stages for this. The other one beats every ten minutes, since
+	// it goes with leases, and the fleet has none.
+	var beats []string
+	for _, group := range Groups() {
+		for _, file := range group.Files {
+			for _, source := range file.Sources {
+				if strings.Contains(source, "heartbeat") {
+					beats = append(beats, filepath.Base(source))
+				}
+			}
+		}
+	}
+	require.Equal(t, []string{"node-heartbeat.yaml"}, beats)
 }

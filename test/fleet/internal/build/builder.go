@@ -175,6 +175,9 @@ func (b Builder) copy(ctx context.Context, task task, temporary string) error {
 	if err := join(&content, source, task.file.Sources); err != nil {
 		return err
 	}
+	if err := join(&content, folder, task.file.Own); err != nil {
+		return err
+	}
 	if err := os.WriteFile(temporary, content.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", task.target, err)
 	}

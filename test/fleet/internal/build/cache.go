@@ -82,6 +82,13 @@ func (g Group) key(components, version, goVersion string) (string, error) {
 	}
 	for _, file := range g.Files {
 		_, _ = fmt.Fprintf(hash, "%s %q\n", file.Name, file.Sources)
+		for _, name := range file.Own {
+			data, err := os.ReadFile(filepath.Join(g.folder(components), name))
+			if err != nil {
+				return "", fmt.Errorf("read what %s of %s is made of: %w", file.Name, g.Name, err)
+			}
+			_, _ = fmt.Fprintf(hash, "%s %d\n%s", name, len(data), data)
+		}
 	}
 	return g.Name + "-" + version + "-" + hex.EncodeToString(hash.Sum(nil))[:12], nil
 }

@@ -13,7 +13,7 @@ type Group struct {
 	Module string
 	// Binaries are built from the module.
 	Binaries []Binary
-	// Files are copied out of the module's source beside the binaries.
+	// Files are put together out of the module's source beside the binaries.
 	Files []File
 }
 
@@ -43,6 +43,8 @@ type File struct {
 	// Sources are paths within the module, which are joined as documents of one
 	// YAML file.
 	Sources []string
+	// Own are paths within the group's folder, which are joined to the sources.
+	Own []string
 }
 
 // kubernetesVersions are the variables that the releases of Kubernetes link
@@ -87,13 +89,20 @@ func Groups() []Group {
 			Binaries: []Binary{
 				{Name: "kwok", Package: "sigs.k8s.io/kwok/cmd/kwok", Cold: "1 min"},
 			},
-			Files: []File{{Name: KwokStages, Sources: []string{
-				"kustomize/stage/node/fast/node-initialize.yaml",
-				"kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-				"kustomize/stage/pod/fast/pod-ready.yaml",
-				"kustomize/stage/pod/fast/pod-complete.yaml",
-				"kustomize/stage/pod/fast/pod-delete.yaml",
-			}}},
+			Files: []File{{
+				Name: KwokStages,
+				Sources: []string{
+					"kustomize/stage/node/fast/node-initialize.yaml",
+					// The other one, heartbeat-with-lease, beats every ten minutes
+					// and counts on leases. A lease would keep KWOK from the node
+					// for a while after a crash of its own.
+					"kustomize/stage/node/heartbeat/node-heartbeat.yaml",
+					"kustomize/stage/pod/fast/pod-ready.yaml",
+					"kustomize/stage/pod/fast/pod-complete.yaml",
+					"kustomize/stage/pod/fast/pod-delete.yaml",
+				},
+				Own: []string{"pod-ready-again.yaml"},
+			}},
 		},
 		{
 			Name:   "temporal",

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,11 +113,26 @@ func TestAFleetFromUpToDown(t *testing.T) {
 		return exec.Command(d.Temporal.Binary, append(args, "--address", d.Temporal.Address)...)
 	}
 
+	beat := func() string {
+		return remote("get", "node", "node-1", `--output=jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}`)
+	}
+	firstBeat := beat()
+
 	t.Run("a Deployment becomes Available and a Job completes in the remote cluster", func(*testing.T) {
 		remote("create", "deployment", "web", "--image=example.com/web", "--replicas=2")
 		remote("create", "job", "once", "--image=example.com/once")
 		remote("wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
 		remote("wait", "job/once", "--for=condition=Complete", "--timeout=60s")
+	})
+
+	t.Run("a pod that was marked as not ready becomes ready again", func(t *testing.T) {
+		pod := strings.TrimSpace(remote("get", "pods", "--selector=app=web", "--output=jsonpath={.items[0].metadata.name}"))
+		// As the node lifecycle controller marks the pods of a node that is silent.
+		require.Equal(t, "False", remote("patch", "pod", pod, "--subresource=status",
+			`--patch={"status":{"conditions":[{"type":"Ready","status":"False"}]}}`,
+			`--output=jsonpath={.status.conditions[?(@.type=="Ready")].status}`))
+		remote("wait", "pod/"+pod, "--for=condition=Ready", "--timeout=60s")
+		remote("wait", "deployment/web", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=60s")
 	})
 
 	t.Run("the registry wants its password", func(t *testing.T) {
@@ -158,6 +174,12 @@ func TestAFleetFromUpToDown(t *testing.T) {
 		require.Error(t, exec.Command(d.Kubectl, "get", "namespaces", "--kubeconfig", d.Remotes[0].AccessKubeconfig).Run())
 		c.run("start", "remote-1/kube-apiserver")
 		remote("get", "deployment", "web")
+	})
+
+	t.Run("the node gives signs of life before it is taken for lost", func(t *testing.T) {
+		require.Eventually(t, func() bool { return beat() != firstBeat }, 2*time.Minute, 500*time.Millisecond)
+		// A node that was lost comes back by a sign of life, too.
+		require.Empty(t, remote("get", "events", "--field-selector=reason=NodeNotReady", "--output=name"))
 	})
 
 	t.Run("a fleet that was stopped goes on with its data", func(t *testing.T) {

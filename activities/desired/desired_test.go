@@ -89,21 +89,21 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 func TestWhichModulesAreWanted(t *testing.T) {
 	on := &v1beta2.Sync{Enabled: ptr(true)}
 	tests := []struct {
-		name     string
-		settings desired.Settings
-		kyma     func() *v1beta2.Kyma
-		complete bool
-		channel  string
-		modules  map[string]string // name to channel
+		name         string
+		settings     desired.Settings
+		kyma         func() *v1beta2.Kyma
+		wantComplete bool
+		wantChannel  string
+		modules      map[string]string // name to channel
 	}{
 		{
 			name: "nothing may be concluded before the remote Kyma was taken in",
-			kyma: func() *v1beta2.Kyma { return desiredtest.Kyma("keda") }, channel: "regular",
+			kyma: func() *v1beta2.Kyma { return desiredtest.Kyma("keda") }, wantChannel: "regular",
 			modules: map[string]string{"keda": ""},
 		},
 		{
 			name: "in a single cluster the spec decides", settings: desired.Settings{Mode: desired.ModeSingleCluster},
-			kyma: func() *v1beta2.Kyma { return desiredtest.Kyma("keda", "btp") }, complete: true, channel: "regular",
+			kyma: func() *v1beta2.Kyma { return desiredtest.Kyma("keda", "btp") }, wantComplete: true, wantChannel: "regular",
 			modules: map[string]string{"keda": "", "btp": ""},
 		},
 		{
@@ -112,19 +112,19 @@ func TestWhichModulesAreWanted(t *testing.T) {
 				k := desiredtest.Kyma()
 				k.Spec.Channel = ""
 				return k
-			}, complete: true, channel: "regular", modules: map[string]string{},
+			}, wantComplete: true, wantChannel: "regular", modules: map[string]string{},
 		},
 		{
 			name: "without spec.sync the remote Kyma alone decides once it is there",
 			kyma: func() *v1beta2.Kyma {
 				return desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
-			}, complete: true, channel: "fast", modules: map[string]string{"btp": ""},
+			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"btp": ""},
 		},
 		{
 			name: "a remote Kyma without modules wants none",
 			kyma: func() *v1beta2.Kyma {
 				return desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast")
-			}, complete: true, channel: "fast", modules: map[string]string{},
+			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{},
 		},
 		{
 			name: "with spec.sync both sides are wanted, and the remote entry decides where both name a module",
@@ -134,7 +134,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 				k.Spec.Sync = on
 				k.Spec.Modules[0].Channel = "regular"
 				return k
-			}, complete: true, channel: "fast", modules: map[string]string{"keda": "alpha", "serverless": "", "btp": ""},
+			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"keda": "alpha", "serverless": "", "btp": ""},
 		},
 		{
 			name: "switching synchronization off is no wish to uninstall what the remote side asked for",
@@ -142,21 +142,21 @@ func TestWhichModulesAreWanted(t *testing.T) {
 				k := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 				k.Spec.Sync = &v1beta2.Sync{Enabled: ptr(false)}
 				return k
-			}, complete: true, channel: "fast", modules: map[string]string{"keda": "", "btp": ""},
+			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"keda": "", "btp": ""},
 		},
 		{
 			name: "restarting in the wrong mode is no wish to uninstall either", settings: desired.Settings{Mode: desired.ModeSingleCluster},
 			kyma: func() *v1beta2.Kyma {
 				return desiredtest.TakenIn(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
-			}, complete: true, channel: "fast", modules: map[string]string{"btp": ""},
+			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"btp": ""},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			kyma := test.kyma()
 			wanted := desired.WantedBy(kyma, desired.SyncOf(kyma, test.settings))
-			require.Equal(t, test.complete, wanted.Complete)
-			require.Equal(t, test.channel, wanted.Channel)
+			require.Equal(t, test.wantComplete, wanted.Complete)
+			require.Equal(t, test.wantChannel, wanted.Channel)
 			channels := map[string]string{}
 			for _, module := range wanted.Modules {
 				channels[module.Name] = module.Channel

@@ -12,12 +12,14 @@ import (
 )
 
 // annotationsThatMatter are those annotations of a Kyma that change what is done for it.
-var annotationsThatMatter = []string{
-	shared.AnnotationRecreateDefaultCR,
-	shared.AnnotationPurgeGracePeriod,
-	shared.AnnotationSKRDomain,
-	AnnotationAllowDowngrade,
-	AnnotationSyncedFrom,
+func annotationsThatMatter() []string {
+	return []string{
+		shared.AnnotationRecreateDefaultCR,
+		shared.AnnotationPurgeGracePeriod,
+		shared.AnnotationSKRDomain,
+		AnnotationAllowDowngrade,
+		AnnotationSyncedFrom,
+	}
 }
 
 // InputsDigest is the digest of everything that decides what is done for a Kyma (design, section 5, "Seen
@@ -26,7 +28,7 @@ var annotationsThatMatter = []string{
 // (see AccessSecrets). What our own writes change (status, finalizers, resource versions) is not in it.
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion) string {
 	annotations := map[string]string{}
-	for _, key := range annotationsThatMatter {
+	for _, key := range annotationsThatMatter() {
 		if value, set := kyma.Annotations[key]; set {
 			annotations[key] = value
 		}

@@ -152,8 +152,8 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 			Name:            existing.Name,
 			Namespace:       existing.Namespace,
 			OwnerReferences: existing.OwnerReferences,
-			Labels:          keep(existing.Labels, ourLabels),
-			Annotations:     keep(existing.Annotations, ourAnnotations),
+			Labels:          keep(existing.Labels, ourLabels()),
+			Annotations:     keep(existing.Annotations, ourAnnotations()),
 		},
 		Spec: *existing.Spec.DeepCopy(),
 	}
@@ -161,16 +161,20 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 	return manifest
 }
 
-// Labels and annotations of a Manifest that are ours to set, and to take away again.
-var (
-	ourLabels = []string{
+// ourLabels are the labels of a Manifest that are ours to set, and to take away again.
+func ourLabels() []string {
+	return []string{
 		shared.LabelKymaName, shared.LabelModuleName, shared.LabelManagedBy, shared.LabelChannel, shared.LabelControllerName,
 	}
-	ourAnnotations = []string{
+}
+
+// ourAnnotations are the annotations of a Manifest that are ours to set, and to take away again.
+func ourAnnotations() []string {
+	return []string{
 		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
 		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck,
 	}
-)
+}
 
 func keep(all map[string]string, keys []string) map[string]string {
 	kept := map[string]string{}
@@ -184,8 +188,8 @@ func keep(all map[string]string, keys []string) map[string]string {
 
 // differs tells whether a Manifest is not as wanted. Labels, annotations and fields of others do not count.
 func differs(existing, wanted *v1beta2.Manifest) bool {
-	return !maps.Equal(keep(existing.Labels, ourLabels), keep(wanted.Labels, ourLabels)) ||
-		!maps.Equal(keep(existing.Annotations, ourAnnotations), keep(wanted.Annotations, ourAnnotations)) ||
+	return !maps.Equal(keep(existing.Labels, ourLabels()), keep(wanted.Labels, ourLabels())) ||
+		!maps.Equal(keep(existing.Annotations, ourAnnotations()), keep(wanted.Annotations, ourAnnotations())) ||
 		!sameOwner(existing, wanted) ||
 		!sameSpec(existing.Spec, wanted.Spec)
 }

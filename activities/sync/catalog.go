@@ -35,7 +35,7 @@ func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespa
 	visible := func(object client.Object) bool {
 		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) &&
 			// In the control plane's own cluster, what is in the remote namespace already is the original.
-			!(own && object.GetNamespace() == remoteNamespace)
+			(!own || object.GetNamespace() != remoteNamespace)
 	}
 	for i := range metas {
 		meta := &metas[i]

@@ -33,7 +33,7 @@ func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desi
 
 // takeIn accepts what the remote Kyma asks for: it is in the control plane's status before anybody acts on
 // it. What cannot be accepted leaves the last accepted in force, and is returned as invalid.
-func (a *Activities) takeIn(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, copied *v1beta2.Kyma) (
+func (a *Activities) takeIn(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	changed bool, invalid fault.Fault, err error,
 ) {
 	if !copied.DeletionTimestamp.IsZero() {

@@ -65,7 +65,10 @@ func (r *remote) createNamespace(ctx context.Context, name string) (bool, error)
 
 // label sets labels and annotations on an object that was read, and touches nothing else of it.
 func (r *remote) label(ctx context.Context, object client.Object, labels, annotations map[string]string) error {
-	before := object.DeepCopyObject().(client.Object)
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object of an API server", object)
+	}
 	object.SetLabels(merged(object.GetLabels(), labels))
 	object.SetAnnotations(merged(object.GetAnnotations(), annotations))
 	if err := r.Patch(ctx, object, client.MergeFrom(before), remoteOwner()); err != nil {

@@ -79,7 +79,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		}
 		return Result{}, err
 	}
-	if result.AcceptedChange, result.Invalid, err = a.takeIn(ctx, kyma, s, r, copied); err != nil {
+	if result.AcceptedChange, result.Invalid, err = a.takeIn(ctx, kyma, copied); err != nil {
 		return Result{}, err
 	}
 	if s.Catalog {

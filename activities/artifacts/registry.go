@@ -121,7 +121,7 @@ func (r *registry) open(ctx context.Context, repository name.Repository, path, a
 		return nil, classify(err, what, missing)
 	}
 	address := fmt.Sprintf("%s://%s/v2/%s/%s", repository.Scheme(), repository.RegistryStr(), repository.RepositoryStr(), path)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidReference, "%s cannot be addressed", what)
 	}

@@ -20,16 +20,16 @@ func builtInKind(group, kind string) (BuiltInKind, bool) {
 	namespaced := func(version, plural string) (BuiltInKind, bool) {
 		return BuiltInKind{Version: version, Plural: plural, Namespaced: true}, true
 	}
-	cluster := func(version, plural string) (BuiltInKind, bool) {
-		return BuiltInKind{Version: version, Plural: plural}, true
+	cluster := func(plural string) (BuiltInKind, bool) {
+		return BuiltInKind{Version: "v1", Plural: plural}, true
 	}
 	switch group + "/" + kind {
 	case "/Namespace":
-		return cluster("v1", "namespaces")
+		return cluster("namespaces")
 	case "/Node":
-		return cluster("v1", "nodes")
+		return cluster("nodes")
 	case "/PersistentVolume":
-		return cluster("v1", "persistentvolumes")
+		return cluster("persistentvolumes")
 	case "/ConfigMap":
 		return namespaced("v1", "configmaps")
 	case "/Endpoints":
@@ -77,41 +77,41 @@ func builtInKind(group, kind string) (BuiltInKind, bool) {
 	case "networking.k8s.io/Ingress":
 		return namespaced("v1", "ingresses")
 	case "networking.k8s.io/IngressClass":
-		return cluster("v1", "ingressclasses")
+		return cluster("ingressclasses")
 	case "networking.k8s.io/NetworkPolicy":
 		return namespaced("v1", "networkpolicies")
 	case "policy/PodDisruptionBudget":
 		return namespaced("v1", "poddisruptionbudgets")
 	case "rbac.authorization.k8s.io/ClusterRole":
-		return cluster("v1", "clusterroles")
+		return cluster("clusterroles")
 	case "rbac.authorization.k8s.io/ClusterRoleBinding":
-		return cluster("v1", "clusterrolebindings")
+		return cluster("clusterrolebindings")
 	case "rbac.authorization.k8s.io/Role":
 		return namespaced("v1", "roles")
 	case "rbac.authorization.k8s.io/RoleBinding":
 		return namespaced("v1", "rolebindings")
 	case "scheduling.k8s.io/PriorityClass":
-		return cluster("v1", "priorityclasses")
+		return cluster("priorityclasses")
 	case "storage.k8s.io/StorageClass":
-		return cluster("v1", "storageclasses")
+		return cluster("storageclasses")
 	case "storage.k8s.io/CSIDriver":
-		return cluster("v1", "csidrivers")
+		return cluster("csidrivers")
 	case "node.k8s.io/RuntimeClass":
-		return cluster("v1", "runtimeclasses")
+		return cluster("runtimeclasses")
 	case "admissionregistration.k8s.io/MutatingWebhookConfiguration":
-		return cluster("v1", "mutatingwebhookconfigurations")
+		return cluster("mutatingwebhookconfigurations")
 	case "admissionregistration.k8s.io/ValidatingWebhookConfiguration":
-		return cluster("v1", "validatingwebhookconfigurations")
+		return cluster("validatingwebhookconfigurations")
 	case "admissionregistration.k8s.io/ValidatingAdmissionPolicy":
-		return cluster("v1", "validatingadmissionpolicies")
+		return cluster("validatingadmissionpolicies")
 	case "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding":
-		return cluster("v1", "validatingadmissionpolicybindings")
+		return cluster("validatingadmissionpolicybindings")
 	case "apiextensions.k8s.io/CustomResourceDefinition":
-		return cluster("v1", "customresourcedefinitions")
+		return cluster("customresourcedefinitions")
 	case "apiregistration.k8s.io/APIService":
-		return cluster("v1", "apiservices")
+		return cluster("apiservices")
 	case "certificates.k8s.io/CertificateSigningRequest":
-		return cluster("v1", "certificatesigningrequests")
+		return cluster("certificatesigningrequests")
 	}
 	return BuiltInKind{}, false
 }

@@ -74,6 +74,34 @@ func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Res
 	return Resource{}, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: versions}
 }
 
+// Kind returns the kind of a resource named by its plural, without a version in the preferred one. An unknown
+// resource is a *meta.NoResourceMatchError (see meta.IsNoMatchError).
+func (m *Mapper) Kind(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	versions := []string{resource.Version}
+	if resource.Version == "" {
+		var err error
+		if versions, err = m.versionsOf(ctx, resource.Group); err != nil {
+			return schema.GroupVersionKind{}, err
+		}
+	}
+	for _, version := range versions {
+		gv := schema.GroupVersion{Group: resource.Group, Version: version}
+		kinds, err := m.resourcesOf(ctx, gv.String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return schema.GroupVersionKind{}, err
+		}
+		for kind, info := range kinds {
+			if info.plural == resource.Resource {
+				return gv.WithKind(kind), nil
+			}
+		}
+	}
+	return schema.GroupVersionKind{}, &meta.NoResourceMatchError{PartialResource: resource}
+}
+
 // Reset forgets what was discovered.
 func (m *Mapper) Reset() {
 	m.mu.Lock()

@@ -256,7 +256,7 @@ func TestAClusterCannotFloodOrRedirectUs(t *testing.T) {
 	require.Equal(t, fault.Unreachable, fault.Of(Classify(err)).Kind)
 
 	before := server.requests.Load()
-	request, err := http.NewRequest(http.MethodGet, server.URL+"/redirect", nil)
+	request, err := http.NewRequest(http.MethodGet, server.URL+"/redirect", http.NoBody)
 	require.NoError(t, err)
 	response, err := cluster.HTTP.Do(request)
 	require.NoError(t, err)

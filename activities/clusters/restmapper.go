@@ -39,27 +39,7 @@ func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 
 // KindFor returns the kind of a resource named by its plural.
 func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	ctx := context.Background()
-	versions := []string{resource.Version}
-	if resource.Version == "" {
-		var err error
-		if versions, err = m.versionsOf(ctx, resource.Group); err != nil {
-			return schema.GroupVersionKind{}, err
-		}
-	}
-	for _, version := range versions {
-		gv := schema.GroupVersion{Group: resource.Group, Version: version}
-		kinds, err := m.resourcesOf(ctx, gv.String())
-		if err != nil {
-			return schema.GroupVersionKind{}, err
-		}
-		for kind, info := range kinds {
-			if info.plural == resource.Resource {
-				return gv.WithKind(kind), nil
-			}
-		}
-	}
-	return schema.GroupVersionKind{}, &meta.NoResourceMatchError{PartialResource: resource}
+	return m.Kind(context.Background(), resource)
 }
 
 // KindsFor returns the kind of a resource in a list.

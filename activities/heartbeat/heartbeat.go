@@ -93,7 +93,8 @@ func (p pulse) run(ctx context.Context, done <-chan struct{}) {
 }
 
 // Error is what an activity that got the context of Every returns for its own error: a cancellation where it
-// was asked to cancel, so that the workflow sees that and not how the work was cut off.
+// was asked to cancel, and that its time was over where it was, so that the workflow sees that and not how the
+// work was cut off.
 func Error(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
@@ -104,6 +105,9 @@ func Error(ctx context.Context, err error) error {
 		return temporal.NewCanceledError()
 	case errors.Is(cause, ErrLost):
 		return cause
+	case errors.Is(cause, context.DeadlineExceeded):
+		// Our time is over; that says nothing about who was asked last.
+		return fmt.Errorf("the step did not finish in time: %w", cause)
 	}
 	return err
 }

@@ -81,6 +81,13 @@ func TestWorkStopsWhenTheServerSaysThatItIsOver(t *testing.T) {
 	}
 }
 
+func TestWorkWhoseTimeIsOverSaysSo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	require.ErrorContains(t, Error(ctx, errors.New("apply Deployment a/b: connection cut")), "the step did not finish in time")
+}
+
 func TestOutsideOfAnActivityThereIsOnlyAContext(t *testing.T) {
 	t.Parallel()
 	ctx, stop := Every(context.Background(), time.Second)

@@ -104,7 +104,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 		return nil, err
 	}
 	job := &installation{
-		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m),
+		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m, b.leftOut),
 		kinds: kinds{own: b.definitions, mapper: cluster.Mapper},
 	}
 	if job.plan, err = planOf(ctx, b, job.kinds, job.remoteNamespace); err != nil {
@@ -227,18 +227,23 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	return nil
 }
 
-func installing(m *v1beta2.Manifest) Observed {
+// installing says what begins, and which of a chart's hooks and tests are not part of it.
+func installing(m *v1beta2.Manifest, leftOut []string) Observed {
 	verb := "installing"
 	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
 		verb = "upgrading from " + m.Status.InstalledVersion + " to"
 	}
-	return Observed{State: shared.StateProcessing, Reason: ReasonInstalling, Message: verb + " version " + m.Spec.Version}
+	message := verb + " version " + m.Spec.Version
+	if len(leftOut) > 0 {
+		message += ", without the chart's hooks: " + some(leftOut)
+	}
+	return Observed{State: shared.StateProcessing, Reason: ReasonInstalling, Message: message}
 }
 
 // recordApplied writes uids, hashes and what is gone, and after a complete success what is installed now.
 func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool) error {
 	m := job.manifest
-	_, err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+	err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		s.Inventory = record(s.Inventory, applied.entries, gone)
 		s.Synced = syncedOf(s.Inventory)
 		if applied.complete() {

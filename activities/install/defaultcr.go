@@ -74,7 +74,7 @@ func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (Observe
 	recorded := recordOf(live, string(live.GetUID()))
 	observed = pendingCR(observed, recorded)
 	before := m.Status.State
-	_, err = a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+	err = a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		s.DefaultCR = recorded
 		setObserved(m, s, observed, a.now())
 	})

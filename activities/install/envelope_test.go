@@ -225,7 +225,7 @@ metadata: {name: ID}
 	require.Contains(t, result.Observed.Message, "upgrading from 1.0.0 to version 1.1.0")
 	require.Equal(t, []string{"Manifest " + s.manifest.Name + " is Processing"}, s.kicks.take())
 	containers, _, _ := unstructured.NestedSlice(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "template", "spec", "containers")
-	require.Equal(t, "example.com/operator:1.1.0", containers[0].(map[string]any)["image"])
+	require.Equal(t, []any{map[string]any{"name": "operator", "image": "example.com/operator:1.1.0"}}, pick(containers, "name", "image"))
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "old"), "what the module no longer has is pruned")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "taken"), "what another owner claims is not")
 	require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "mine"), "nor are definitions with user data")
@@ -530,4 +530,18 @@ func TestAManifestOfAnotherUIDIsNotTouched(t *testing.T) {
 	require.Equal(t, OutcomeGone, removed.Outcome)
 	require.Empty(t, s.read().Finalizers)
 	require.Empty(t, s.requests.take())
+}
+
+// pick returns the objects of a list with the given fields only.
+func pick(list []any, fields ...string) []any {
+	var picked []any
+	for _, item := range list {
+		content, _ := item.(map[string]any)
+		kept := map[string]any{}
+		for _, field := range fields {
+			kept[field] = content[field]
+		}
+		picked = append(picked, kept)
+	}
+	return picked
 }

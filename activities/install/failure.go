@@ -88,8 +88,9 @@ func causeText(cause metav1.CauseType) string {
 		return "is not supported"
 	case metav1.CauseTypeForbidden:
 		return "must not be set or changed"
+	default:
+		return "is invalid or cannot be changed"
 	}
-	return "is invalid or cannot be changed"
 }
 
 // unserved tells whether the server does not know the kind at all, from an object that is not there.

@@ -113,18 +113,18 @@ func (a *Activities) writeStatus(ctx context.Context, m *v1beta2.Manifest, chang
 
 // recordStatus writes what has been done and stays true whatever else changed meanwhile: after a conflict
 // the change is made to the status as it is now. Only this package writes these fields, one step at a time.
-func (a *Activities) recordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) (bool, error) {
+func (a *Activities) recordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) error {
 	for try := 1; ; try++ {
-		changed, err := a.writeStatus(ctx, m, change)
+		_, err := a.writeStatus(ctx, m, change)
 		if err == nil || fault.Of(err).Reason != clusters.ReasonConflict || try == statusTries {
-			return changed, err
+			return err
 		}
 		now, err := a.read(ctx, kick.RefOf(m))
 		if err != nil {
-			return false, err
+			return err
 		}
 		if now == nil {
-			return false, errChanged
+			return errChanged
 		}
 		*m = *now
 	}

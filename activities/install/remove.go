@@ -109,7 +109,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 		// The Manifest goes: its inventory needs no more care.
 		return nil, nil //nolint:nilnil // waiting for nothing is the good case
 	}
-	_, err = a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+	err = a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		s.Inventory = record(s.Inventory, nil, r.gone)
 		s.Synced = syncedOf(s.Inventory)
 	})

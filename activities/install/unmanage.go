@@ -24,7 +24,7 @@ func (a *Activities) unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 		if err := a.unmark(ctx, m); err != nil {
 			return err
 		}
-		if _, err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		if err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 			s.Inventory, s.Synced, s.DefaultCR, s.Counts = nil, nil, nil, nil
 		}); err != nil {
 			return err

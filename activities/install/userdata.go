@@ -35,7 +35,7 @@ func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error
 		return false, nil
 	}
 	plural, group, _ := strings.Cut(name, ".")
-	gvk, err := r.cluster.Mapper.KindFor(schema.GroupVersionResource{Group: group, Resource: plural})
+	gvk, err := r.cluster.Mapper.Kind(ctx, schema.GroupVersionResource{Group: group, Resource: plural})
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -66,10 +69,13 @@ func (d *demo) treeCommand(args ...string) command {
 	}, args...)
 }
 
-// untilReady shows the tree whenever it changes, until all is Ready.
+// untilReady shows the tree whenever it changes, until all is Ready. When that takes
+// too long it shows the end of Lifecycle Manager's log, and its error says what is
+// not Ready and why.
 func (d *demo) untilReady(ctx context.Context) error {
 	tree := d.treeCommand(kymaName, "--until-ready", "--timeout", d.timeout.String())
-	err := tree.run(ctx, streams{out: os.Stdout})
+	var problem bytes.Buffer
+	err := tree.run(ctx, streams{out: os.Stdout, err: &problem})
 	d.text("\n")
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -79,8 +85,11 @@ func (d *demo) untilReady(ctx context.Context) error {
 		return d.manager.failure()
 	default:
 	}
-	return fmt.Errorf("%w\nthe end of Lifecycle Manager's log %s:\n%s", err, d.manager.log, lastLines(d.manager.log, logLines))
+	d.say("the end of Lifecycle Manager's log %s:\n%s\n", d.manager.log, lastLines(d.manager.log, logLines))
+	return fmt.Errorf("%w: %s", errFailed, strings.TrimSpace(strings.TrimPrefix(problem.String(), "error: ")))
 }
+
+var errFailed = errors.New("the demo failed")
 
 // kyma is what the demo reads of the Kyma.
 type kyma struct {

@@ -511,6 +511,12 @@ func TestOnlyAnEntryThatIsPositivelyGoneLeavesItsManifest(t *testing.T) {
 	require.Equal(t, []string{btp.Name}, left, "btp is listed no more; keda is, though its template is gone")
 	require.Equal(t, ActionKeep, plans["keda"].Action)
 
+	twin := installed("keda", "0.9.0")
+	twin.Name = "of-an-earlier-component"
+	s = setup{kyma: desiredtest.Kyma("keda"), manifests: []*v1beta2.Manifest{keda, twin}}
+	_, left = s.plan(t)
+	require.Empty(t, left, "a second Manifest of a listed module is for a person to judge")
+
 	mandatory := installed("warden", "1.0.0")
 	mandatory.Labels[shared.LabelMandatoryModule] = "true"
 	others := installed("istio", "1.0.0")

@@ -167,10 +167,13 @@ func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
 	otherKymas := byHand("others")
 	otherKymas.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other"
 	require.NoError(t, b.remote.Create(ctx, otherKymas))
+	imitated := byHand("imitated")
+	imitated.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/kyma-sample"
+	require.NoError(t, b.remote.Create(ctx, imitated))
 	result := b.sync(t)
 	require.Equal(t, fault.Rejected, result.Catalog.Kind)
 	require.Contains(t, result.Catalog.Message, "objects of its own with names of the catalog: [ModuleTemplate keda-regular]")
-	for _, name := range []string{"keda-regular", "own", "others"} {
+	for _, name := range []string{"keda-regular", "own", "others", "imitated"} {
 		require.Equal(t, "mine", remoteTemplate(t, b, name).Labels[shared.LabelModuleName], name)
 	}
 }

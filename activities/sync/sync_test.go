@@ -174,6 +174,26 @@ func TestTheRemoteOwnersEditIsTakenInBeforeAnybodyActsOnIt(t *testing.T) {
 	require.False(t, b.sync(t).AcceptedChange)
 }
 
+func TestWhatIsRecordedIsRecordedOnlyIfTheKymaIsStillAsItWasRead(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
+	b.control.Fail = func(verb, _ string) error {
+		if verb != "patch status" {
+			return nil
+		}
+		b.control.Fail = nil
+		kyma := b.kyma(t)
+		kyma.Spec.Channel = "fast"
+		return b.control.Update(ctx, kyma)
+	}
+	_, err := b.syncRemote(ctx, b.in)
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	require.Equal(t, fault.Transient, fault.Of(err).Kind)
+	require.Nil(t, b.kyma(t).Status.Remote)
+	require.Empty(t, b.remote.Writes(), "the place is recorded before anything is written there")
+	require.True(t, b.sync(t).AcceptedChange)
+}
+
 func TestAnInvalidEditLeavesWhatWasLastAcceptedInForce(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.sync(t)

@@ -173,16 +173,21 @@ func (e *entity) isDue(ctx workflow.Context) bool {
 	return waits && !due.After(now)
 }
 
-// sleep waits until the entity is due, something arrives, or also is true. It says why in the view.
+// sleep waits until the entity is due, or also is true. Kicks that do not make it due earlier leave the timer
+// as it is: a timer that each kick starts anew would cost two events of history per kick.
 func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
-	condition := func() bool { return e.mail.arrived() || (also != nil && also()) }
 	now := workflow.Now(ctx)
 	due, waits := e.wake(now)
+	if waits && !due.After(now) {
+		return nil
+	}
+	condition := func() bool {
+		e.mail.drain()
+		next, pending := e.wake(workflow.Now(ctx))
+		return e.mail.forced || (also != nil && also()) || (pending && (!waits || next.Before(due)))
+	}
 	if !waits {
 		return workflow.Await(ctx, condition)
-	}
-	if !due.After(now) {
-		return nil
 	}
 	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 		Timeout:      due.Sub(now),

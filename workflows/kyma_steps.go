@@ -103,7 +103,7 @@ func (r *kymaRun) aggregate(ctx workflow.Context, digest string) error {
 	return r.reportKyma(ctx, status.ReportInput{
 		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && r.worst().Kind == fault.Rejected,
 		Sync: r.state.SyncFault, Resolve: r.state.ResolveFault,
-		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog,
+		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
 		CatalogOff: r.state.Sync.CatalogOff,
 	})

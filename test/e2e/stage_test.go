@@ -139,6 +139,8 @@ func (s *stage) run(program string, args ...string) []byte {
 	s.t.Helper()
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx(s.t), program, args...)
+	// Where the operators' modules are pinned; paths in arguments are absolute.
+	cmd.Dir = filepath.Join(testfleet.Root(s.t), "test", "modules")
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	require.NoError(s.t, cmd.Run(), "%s %s: %s", filepath.Base(program), strings.Join(args, " "), errs.String())
 	return out.Bytes()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -474,7 +475,7 @@ func TestASkippedManifestIsLeftAloneUntilItsKymaGoes(t *testing.T) {
 func TestAnUnreachableClusterIsSaidToBeAndNothingIsLost(t *testing.T) {
 	s := newStand(t, moduleYAML, nil)
 	s.installReady()
-	s.requests.refuse = func(*http.Request) error { return errors.New("cut") }
+	s.requests.cut(func(*http.Request) error { return errors.New("cut") })
 	_, err := s.activities.ApplyManifest(context.Background(), ApplyInput{Ref: kick.RefOf(s.manifest)})
 	require.Equal(t, fault.Unreachable, fault.FromTemporal(err).Kind)
 	before := s.read()
@@ -489,14 +490,15 @@ func TestAnUnreachableClusterIsSaidToBeAndNothingIsLost(t *testing.T) {
 
 func TestADeletionStopsAnInstallationBetweenStages(t *testing.T) {
 	s := newStand(t, moduleYAML, nil)
-	deleted := false
-	s.requests.refuse = func(req *http.Request) error {
-		if !deleted && strings.Contains(req.URL.Path, "/serviceaccounts/") {
-			deleted = true
-			return s.control.Delete(context.Background(), s.manifest.DeepCopy())
+	manifest := s.manifest.DeepCopy()
+	var once sync.Once
+	s.requests.cut(func(req *http.Request) error {
+		var err error
+		if strings.Contains(req.URL.Path, "/serviceaccounts/") {
+			once.Do(func() { err = s.control.Delete(context.Background(), manifest) })
 		}
-		return nil
-	}
+		return err
+	})
 	require.Equal(t, OutcomeDeleting, s.apply().Outcome)
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.Equal(t, OutcomeRemoved, s.remove(Observed{}).Outcome, "the inventory was written before anything was applied")

@@ -79,6 +79,13 @@ func (r *requests) wrap(_ string, next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// cut makes requests be answered as given.
+func (r *requests) cut(refuse func(*http.Request) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refuse = refuse
+}
+
 // take returns the requests since the last call.
 func (r *requests) take() []string {
 	r.mu.Lock()

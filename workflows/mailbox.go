@@ -42,7 +42,7 @@ const maxSeen = 32
 
 // Add sums up one more kick.
 func (p *Pending) Add(k kick.Kick) {
-	aboutManifest := k.Kind == "Manifest" && !k.Deleting && !k.Urgent
+	aboutManifest := k.Kind == "Manifest" && !k.Deleting
 	at := time.Time{}
 	if k.NotBefore != nil {
 		at = *k.NotBefore

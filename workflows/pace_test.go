@@ -81,8 +81,10 @@ func TestPendingKicksKeepWhatALookNeeds(t *testing.T) {
 	require.False(t, p.OnlyManifests, "what needed a whole look still needs it")
 }
 
-func TestAManifestThatIsGoneNeedsAWholeLook(t *testing.T) {
-	require.False(t, pendingOf(kick.Kick{Kind: "Manifest", Name: "m", Urgent: true}).OnlyManifests)
+func TestAManifestThatSettledOrIsGoneIsReportedAtOnce(t *testing.T) {
+	p := pendingOf(kick.Kick{Kind: "Manifest", Name: "m", Urgent: true})
+	require.True(t, p.OnlyManifests, "the report finds out whether a whole look is needed")
+	require.True(t, p.Urgent)
 }
 
 func TestWhatIsCarriedOfSeenVersionsIsBounded(t *testing.T) {

@@ -223,7 +223,9 @@ func (a *Activities) kickKyma(ctx context.Context, m *v1beta2.Manifest) error {
 	}
 	ref := kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
 	err := a.options.Kymas.OpenKyma(ctx, ref, kick.Kick{
-		Reason: "Manifest " + m.Name + " is " + orUnknown(m.Status.State), Kind: shared.KindManifest,
+		// The reason is the label of a metric, so it has no names. What has settled is shown at once: while a
+		// module is on its way, its Kyma's workflow paces itself.
+		Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled, Kind: shared.KindManifest,
 		Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 	})
 	if err != nil {

@@ -207,15 +207,16 @@ func (s *screen) show(kymas []tree.Kyma) error {
 		return nil
 	}
 	s.last = compared.String()
-	if s.terminal && s.lines > 0 {
-		if _, err := fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines); err != nil {
-			return err
+	text := drawn.String() + "\n"
+	if s.terminal {
+		// Up over what was drawn before; lines that are too long are cut, since a wrapped one would be counted wrongly.
+		up := ""
+		if s.lines > 0 {
+			up = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
 		}
+		text = up + "\x1b[?7l" + drawn.String() + "\x1b[?7h"
+		s.lines = strings.Count(drawn.String(), "\n")
 	}
-	s.lines = strings.Count(drawn.String(), "\n")
-	if !s.terminal {
-		drawn.WriteString("\n")
-	}
-	_, err := s.out.Write(drawn.Bytes())
+	_, err := io.WriteString(s.out, text)
 	return err
 }

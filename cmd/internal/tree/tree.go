@@ -17,6 +17,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// firstModulesWithin is how soon after a Kyma its first Manifests are there, even if a new cluster is slow to
+// answer. A module with a younger Manifest was asked for later, and its time counts from then.
+const firstModulesWithin = 30 * time.Second
+
 // Kyma is what the tree shows of one Kyma.
 type Kyma struct {
 	Name, Channel, ModulesReady, Operation string
@@ -58,6 +62,15 @@ func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 	for i := range kyma.Status.Modules {
 		view.Modules = append(view.Modules, moduleOf(created, &kyma.Status.Modules[i], byName))
 	}
+	for i := range kyma.Status.Modules {
+		if reference := kyma.Status.Modules[i].Manifest; reference != nil {
+			m := byName[reference.Metadata.Name]
+			if m == nil || m.Generation > 1 || m.CreationTimestamp.Sub(created) > firstModulesWithin {
+				// Ready again, after a later change: the time since the Kyma's creation would say nothing.
+				view.ReadyAfter = 0
+			}
+		}
+	}
 	return view
 }
 
@@ -73,12 +86,16 @@ func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*
 	if counts := manifest.Status.Counts; counts != nil && counts.Total > 0 {
 		view.Objects = fmt.Sprintf("%d/%d", counts.Ready, counts.Total)
 	}
-	if view.Message == "" && m.State != shared.StateReady && manifest.Status.LastOperation != nil {
+	if view.Message == "" && m.State != shared.StateReady && manifest.Status.State == m.State && manifest.Status.LastOperation != nil {
 		view.Message = manifest.Status.LastOperation.Operation
 	}
 	if manifest.Generation > 1 {
-		// After an upgrade the time since the Kyma's creation says nothing.
+		// After an upgrade the time of the first installation is not known any more.
 		return view
+	}
+	if manifest.CreationTimestamp.Sub(created) > firstModulesWithin {
+		// The module was asked for later than the Kyma.
+		created = manifest.CreationTimestamp.Time
 	}
 	view.ReadyAfter = readyAfter(created, m.State, manifest.Status.Conditions, shared.ConditionInstallation)
 	return view

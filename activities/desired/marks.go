@@ -20,7 +20,16 @@ const (
 	AnnotationModuleEntry = shared.OperatorGroup + "/module-entry"
 	// AnnotationCustomStateCheck on a Manifest holds the JSON of `.spec.customStateCheck` of its template.
 	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
+	// AnnotationRemoteNamespace on a Manifest is the remote namespace of its Kyma (contract, section 5), where
+	// that is not the one that `--sync-namespace` names.
+	AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
 )
+
+// ManifestFinalizers are those that a Manifest has from its creation until its module is removed (contract,
+// section 4).
+func ManifestFinalizers() []string {
+	return []string{shared.FinalizerManifest, shared.FinalizerLabelRemoval}
+}
 
 // IsSyncedCopy tells whether an object was brought by a synchronization, so that watchers ignore it.
 func IsSyncedCopy(object client.Object) bool {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -187,8 +188,10 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 // claim writes our finalizers where they are missing, before anything is done that has to be undone.
 func (a *Activities) claim(ctx context.Context, m *v1beta2.Manifest) error {
 	before := m.DeepCopy()
-	changed := controllerutil.AddFinalizer(m, shared.FinalizerManifest)
-	changed = controllerutil.AddFinalizer(m, shared.FinalizerLabelRemoval) || changed
+	changed := false
+	for _, finalizer := range desired.ManifestFinalizers() {
+		changed = controllerutil.AddFinalizer(m, finalizer) || changed
+	}
 	if !changed {
 		return nil
 	}

@@ -172,7 +172,7 @@ func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 		"to be left alone":     func(m *v1beta2.Manifest) { m.Labels[shared.LabelSkipReconciliation] = "true" },
 		"unmanaged":            func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationIsUnmanaged] = "true" },
 		"other state checks":   func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationCustomStateCheck] = "[]" },
-		"another namespace":    func(m *v1beta2.Manifest) { m.Annotations[AnnotationRemoteNamespace] = "x" },
+		"another namespace":    func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteNamespace] = "x" },
 		"recreating is wanted": func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
 	} {
 		changed := manifest()

@@ -11,10 +11,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// AnnotationRemoteNamespace on a Manifest is the remote namespace (contract, section 5), where it is not
-// that of Options.RemoteNamespace.
-const AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
-
 // InputsDigest is the digest of all of a Manifest that decides what is to be done: its identity and
 // generation, whether it is being deleted, and the labels and annotations that matter. Watchers and the
 // sweep compute it from their caches and kick where it differs from the one in the status.
@@ -26,7 +22,7 @@ func InputsDigest(m *v1beta2.Manifest) string {
 		strconv.FormatBool(m.IsSkipReconciliation()),
 		strconv.FormatBool(m.IsUnmanaged()),
 		m.Annotations[desired.AnnotationCustomStateCheck],
-		m.Annotations[AnnotationRemoteNamespace],
+		m.Annotations[desired.AnnotationRemoteNamespace],
 		m.Annotations[shared.AnnotationRecreateDefaultCR],
 	}
 	encoded, err := json.Marshal(inputs)

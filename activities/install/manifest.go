@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -86,7 +87,7 @@ func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters
 
 // remoteNamespace is the namespace of objects that name none (contract, section 5).
 func (a *Activities) remoteNamespace(m *v1beta2.Manifest) string {
-	if namespace := m.Annotations[AnnotationRemoteNamespace]; namespace != "" {
+	if namespace := m.Annotations[desired.AnnotationRemoteNamespace]; namespace != "" {
 		return namespace
 	}
 	return a.options.RemoteNamespace
@@ -143,5 +144,5 @@ func layersRef(m *v1beta2.Manifest) string {
 // module's resources, the label removal finalizer the marks on them of a module that became unmanaged. The
 // resource finalizer is set by older releases only.
 func ownFinalizers() []string {
-	return []string{shared.FinalizerManifest, shared.FinalizerLabelRemoval, shared.FinalizerManifestResource}
+	return append(desired.ManifestFinalizers(), shared.FinalizerManifestResource)
 }

@@ -32,7 +32,7 @@ type Options struct {
 	Artifacts    *artifacts.Store
 	Kymas        Sender
 	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
-	// the Manifest has no annotation AnnotationRemoteNamespace; kyma-system.
+	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
 	RemoteNamespace string
 	// Parallel is how many objects of one module are applied at once; 8.
 	Parallel int

@@ -98,6 +98,12 @@ func (b blueprint) annotations(labels map[string]string) (map[string]string, *Re
 		shared.AnnotationFQDN:             b.descriptor.Component,
 		shared.AnnotationOCMComponentName: b.descriptor.Component,
 	}
+	if namespace := b.sync.Namespace; namespace != b.settings.SyncNamespace {
+		annotations[desired.AnnotationRemoteNamespace] = namespace
+	}
+	if b.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
+		annotations[shared.AnnotationRecreateDefaultCR] = shared.ValueTrue
+	}
 	if labels[shared.LabelModuleName] != b.choice.module.Name {
 		annotations[desired.AnnotationModuleEntry] = b.choice.module.Name
 	}
@@ -172,7 +178,8 @@ func ourLabels() []string {
 func ourAnnotations() []string {
 	return []string{
 		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
-		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck,
+		shared.AnnotationRecreateDefaultCR,
+		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace,
 	}
 }
 

@@ -303,3 +303,42 @@ func TestDifferencesThatDoNotCount(t *testing.T) {
 		require.True(t, differs(changed, manifest), name)
 	}
 }
+
+func TestAManifestSaysWhereItsRemoteNamespaceIsNotTheFlags(t *testing.T) {
+	on := true
+	explicit := func(namespace string) *v1beta2.Kyma {
+		k := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+		k.Spec.Sync, k.Status.Remote.Namespace = &v1beta2.Sync{Enabled: &on, Namespace: namespace}, namespace
+		return k
+	}
+	for name, test := range map[string]struct {
+		kyma *v1beta2.Kyma
+		want string
+	}{
+		"without spec.sync there is nothing to say":              {kyma: desiredtest.Kyma("keda")},
+		"with spec.sync that names the flag's namespace neither": {kyma: explicit("flagged")},
+		"with spec.sync that names another it is said":           {kyma: explicit("custom"), want: "custom"},
+		"with spec.sync that names none it is the Kyma's": {kyma: func() *v1beta2.Kyma {
+			k := desiredtest.Kyma("keda")
+			k.Spec.Sync = &v1beta2.Sync{}
+			return k
+		}(), want: "kcp-system"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest := manifestOf(t, test.kyma, desired.Settings{Mode: desired.ModeSingleCluster, SyncNamespace: "flagged"},
+				desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+			require.Equal(t, test.want, manifest.Annotations["operator.kyma-project.io/remote-namespace"])
+		})
+	}
+}
+
+func TestThatADefaultCRComesBackIsCopiedToTheManifestAndTakenBack(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.look(t)
+	const annotation = "operator.kyma-project.io/recreate-default-cr"
+	for _, value := range []string{"true", "false"} {
+		b.edit(t, func(k *v1beta2.Kyma) { k.Annotations = map[string]string{annotation: value} })
+		require.Len(t, b.look(t).Updated, 1)
+		require.Equal(t, value == "true", b.only(t).Annotations[annotation] == "true")
+	}
+}

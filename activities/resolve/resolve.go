@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -103,13 +104,21 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 	// was made by label: one with a name that collides after cutting.
 	there := &v1beta2.Manifest{}
 	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(plan.Manifest), there)
-	if err == nil && !ownedBy(there, kyma) {
+	switch {
+	case err == nil && !ownedBy(there, kyma):
 		return fault.New(fault.Rejected, ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
 			plan.Name, describe(there))
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
+	case err == nil && !there.DeletionTimestamp.IsZero():
+		return nil // it is made anew once it is gone
+	case err == nil:
+		// It lost the label by which it is listed.
+		plan.Existing = there
+		return a.update(ctx, plan, result)
+	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("read %s: %w", describe(plan.Manifest), err)
 	}
+	// With them from the start, it never goes without what it brings being removed.
+	plan.Manifest.Finalizers = desired.ManifestFinalizers()
 	if err := a.apply(ctx, plan.Manifest); err != nil {
 		return err
 	}
@@ -117,8 +126,15 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 	return nil
 }
 
+// update applies what differs. An apply takes back what an earlier one set and this one does not, so it names
+// the finalizers too: those that are still there, and none that was released. That this is decided on the
+// Manifest as it is now, the resource version makes sure.
 func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Result) error {
-	plan.Manifest.UID = plan.Existing.UID // never another one of the same name
+	existing := plan.Existing
+	plan.Manifest.UID, plan.Manifest.ResourceVersion = existing.UID, existing.ResourceVersion
+	plan.Manifest.Finalizers = slices.DeleteFunc(desired.ManifestFinalizers(), func(finalizer string) bool {
+		return !slices.Contains(existing.Finalizers, finalizer)
+	})
 	if err := a.apply(ctx, plan.Manifest); err != nil {
 		return err
 	}

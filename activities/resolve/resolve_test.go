@@ -139,8 +139,11 @@ func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
 	b.look(t)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
 	result := b.look(t)
-	require.Equal(t, []string{shared.ManifestName("kyma-sample", "kyma-project.io/module/btp", "btp")}, result.Deleted)
-	require.Len(t, b.manifests(t), 1)
+	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/btp", "btp")
+	require.Equal(t, []string{name}, result.Deleted)
+	for _, manifest := range b.manifests(t) {
+		require.Equal(t, manifest.Name == name, !manifest.DeletionTimestamp.IsZero(), "%s: its finalizers hold what is deleted", manifest.Name)
+	}
 }
 
 func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
@@ -293,4 +296,79 @@ func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{Outcome: OutcomeDone}, result)
 	require.Len(t, b.manifests(t), 1)
+}
+
+// only is the one Manifest there is.
+func (b *bench) only(t *testing.T) *v1beta2.Manifest {
+	t.Helper()
+	all := b.manifests(t)
+	require.Len(t, all, 1)
+	return &all[0]
+}
+
+// upgrade moves the channel's template to another version.
+func (b *bench) upgrade(t *testing.T, template *v1beta2.ModuleTemplate, version string) {
+	t.Helper()
+	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	template.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), version)
+	require.NoError(t, b.cluster.Update(context.Background(), template))
+}
+
+func TestAManifestHasItsFinalizersFromItsCreationAndKeepsThem(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	b.look(t)
+	finalizers := []string{"declarative.kyma-project.io/finalizer", "label-removal-finalizer"}
+	require.Equal(t, finalizers, b.only(t).Finalizers)
+
+	b.upgrade(t, template, "1.1.0")
+	require.Len(t, b.look(t).Updated, 1)
+	require.Equal(t, "1.1.0", b.only(t).Spec.Version)
+	require.Equal(t, finalizers, b.only(t).Finalizers)
+}
+
+func TestAFinalizerThatWasTakenOffIsNotPutBack(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	b.look(t)
+	released := b.only(t)
+	released.Finalizers = []string{"label-removal-finalizer"}
+	require.NoError(t, b.cluster.Update(context.Background(), released))
+
+	b.upgrade(t, template, "1.1.0")
+	require.Len(t, b.look(t).Updated, 1)
+	require.Equal(t, []string{"label-removal-finalizer"}, b.only(t).Finalizers)
+}
+
+func TestAFinalizerThatIsTakenOffDuringALookIsNotPutBack(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	b.look(t)
+	b.upgrade(t, template, "1.1.0")
+	b.cluster.Fail = func(verb, _ string) error {
+		if verb == "apply" {
+			b.cluster.Fail = nil
+			released := b.only(t)
+			released.Finalizers = nil
+			return b.cluster.Update(context.Background(), released)
+		}
+		return nil
+	}
+	_, err := b.resolve(context.Background(), b.in)
+	require.Equal(t, fault.Transient, fault.Of(err).Kind, "the look is repeated")
+	require.Empty(t, b.only(t).Finalizers)
+	b.look(t)
+	require.Equal(t, "1.1.0", b.only(t).Spec.Version)
+	require.Empty(t, b.only(t).Finalizers)
+}
+
+func TestAManifestThatLostItsLabelsGetsThemBack(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.look(t)
+	bare := b.only(t)
+	bare.Labels = nil
+	require.NoError(t, b.cluster.Update(context.Background(), bare))
+	b.look(t)
+	require.Equal(t, "kyma-sample", b.only(t).Labels[shared.LabelKymaName])
+	require.Equal(t, bare.UID, b.only(t).UID)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -275,6 +276,17 @@ func (s *side) ready() {
 	}
 }
 
+// release takes the finalizers off deleted Manifests, as the install engine does in the end.
+func (s *side) release() {
+	s.t.Helper()
+	for _, manifest := range s.manifests() {
+		if !manifest.DeletionTimestamp.IsZero() {
+			manifest.Finalizers = nil
+			require.NoError(s.t, s.control.Update(context.Background(), &manifest))
+		}
+	}
+}
+
 func (s *side) seen() bool {
 	digest, err := s.inputs.Digest(context.Background(), s.read())
 	require.NoError(s.t, err)
@@ -394,6 +406,22 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, writes := s.requests.since()
 		require.Len(t, writes, 2, "the template, and the status")
 	})
+	t.Run("finalizers are there from the start, stay through an update, and come back for nobody", func(t *testing.T) {
+		of := func(module string) *v1beta2.Manifest {
+			manifests := s.manifests()
+			at := slices.IndexFunc(manifests, func(m v1beta2.Manifest) bool { return m.ModuleName() == module })
+			require.GreaterOrEqual(t, at, 0)
+			return &manifests[at]
+		}
+		require.Equal(t, desired.ManifestFinalizers(), of("btp-operator").Finalizers, "of the Manifest that was updated just now")
+		keda := of("keda")
+		keda.Finalizers = []string{"example.com/somebody", shared.FinalizerLabelRemoval}
+		require.NoError(t, s.control.Update(ctx, keda, client.FieldOwner("somebody")))
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules[0].CustomResourcePolicy = v1beta2.CustomResourcePolicyIgnore })
+		_, resolved, _ := s.look()
+		require.Len(t, resolved.Updated, 1)
+		require.Equal(t, []string{"example.com/somebody", shared.FinalizerLabelRemoval}, of("keda").Finalizers)
+	})
 	t.Run("a deleted definition takes the remote Kyma with it, and both come back", func(t *testing.T) {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crds.Kymas}}
 		require.NoError(t, s.remote.Delete(ctx, definition))
@@ -429,12 +457,17 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
 		_, resolved, _ := s.look()
 		require.Len(t, resolved.Deleted, 1)
+		s.release()
 		require.Len(t, s.manifests(), 1)
 	})
 	t.Run("a deletion leaves nothing of ours in the remote cluster", func(t *testing.T) {
 		ref := kick.RefOf(s.read())
 		require.NoError(t, s.control.Delete(ctx, s.read()))
 		left, err := s.resolve.DeleteManifests(ctx, resolve.Input{Ref: ref})
+		require.NoError(t, err)
+		require.Len(t, left.Left, 1, "its finalizers hold it until its module is removed")
+		s.release()
+		left, err = s.resolve.DeleteManifests(ctx, resolve.Input{Ref: ref})
 		require.NoError(t, err)
 		require.Empty(t, left.Left)
 		require.Empty(t, s.manifests())

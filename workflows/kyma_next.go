@@ -23,9 +23,10 @@ const (
 // kymaSituation is all that the decision depends on.
 type kymaSituation struct {
 	Gone, Deleting, Looked bool
-	Due, OnlyManifests     bool
-	NeedsLook              bool
-	MustContinue, NewBuild bool
+	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
+	Pending, Due, OnlyManifests bool
+	NeedsLook                   bool
+	MustContinue, NewBuild      bool
 }
 
 func (r *kymaRun) next(ctx workflow.Context) kymaStep {
@@ -35,6 +36,7 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 		Gone:          r.gone(),
 		Deleting:      r.state.Deleting,
 		Looked:        r.state.Looked,
+		Pending:       r.mail.pending.Count > 0,
 		Due:           isDue,
 		OnlyManifests: r.mail.pending.Count > 0 && r.mail.pending.OnlyManifests && !r.retryDue(now),
 		NeedsLook:     r.state.Last.NeedsLook,
@@ -47,16 +49,16 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 // should continue as new does so before it acts; then the due work, by what it is about.
 func nextForKyma(s kymaSituation) kymaStep {
 	switch {
-	case s.Gone && !s.Due:
+	case s.Gone && !s.Pending:
 		return kymaComplete
 	case s.Looked && (s.MustContinue || s.NewBuild):
 		return kymaContinue
-	case s.Gone:
-		return kymaLook
 	case !s.Looked:
 		return kymaLook
 	case !s.Due:
 		return kymaSleep
+	case s.Gone:
+		return kymaLook
 	case s.Deleting:
 		return kymaRemove
 	case s.OnlyManifests && !s.NeedsLook:

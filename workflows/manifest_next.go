@@ -41,9 +41,10 @@ const (
 
 // manifestSituation is all that the decision depends on.
 type manifestSituation struct {
-	Phase                  manifestPhase
-	Deleting               bool
-	Due                    bool
+	Phase    manifestPhase
+	Deleting bool
+	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
+	Pending, Due           bool
 	MustContinue, NewBuild bool
 }
 
@@ -52,6 +53,7 @@ func (r *manifestRun) next(ctx workflow.Context) manifestStep {
 	return nextForManifest(manifestSituation{
 		Phase:        r.state.Phase,
 		Deleting:     r.state.Deleting || r.mail.pending.Deleting,
+		Pending:      r.mail.pending.Count > 0,
 		Due:          isDue,
 		MustContinue: r.mustContinue(ctx, !isDue),
 		NewBuild:     isDue && r.newBuild(ctx),
@@ -62,7 +64,7 @@ func (r *manifestRun) next(ctx workflow.Context) manifestStep {
 // should continue as new does so before it acts; what is due comes before what was under way.
 func nextForManifest(s manifestSituation) manifestStep {
 	switch {
-	case s.Phase == phaseEnded && !s.Due:
+	case s.Phase == phaseEnded && !s.Pending:
 		return manifestComplete
 	case s.Phase != phaseLook && (s.MustContinue || s.NewBuild):
 		return manifestContinue

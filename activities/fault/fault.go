@@ -77,10 +77,12 @@ func Of(err error) Fault {
 }
 
 // ToTemporal converts an error for return from an activity: what cannot succeed becomes non-retryable,
-// a wait becomes benign (no error metrics, no warnings) with its own delay.
+// a wait becomes benign (no error metrics, no warnings) with its own delay. What is Temporal's already is
+// returned as it is: a cancellation must reach the workflow as one, not as a failure of the step.
 func ToTemporal(err error) error {
-	if err == nil {
-		return nil
+	var converted *temporal.ApplicationError
+	if err == nil || temporal.IsCanceledError(err) || errors.As(err, &converted) {
+		return err
 	}
 	f := Of(err)
 	options := temporal.ApplicationErrorOptions{Details: []any{f}}

@@ -25,12 +25,14 @@ const defaultTimeout = 30 * time.Second
 // cause ErrLost when no heartbeat got through for the activity's heartbeat time-out (design, section 4:
 // no zombie writes late). stop waits for the background work to end; call it before returning.
 //
-// Outside of an activity it only derives a context, so that the inner methods can be tested without Temporal.
+// Outside of an activity, and where somebody heartbeats for it already, it only derives a context.
 func Every(ctx context.Context, interval time.Duration) (context.Context, func()) {
+	beats := ctx.Value(beating{}) != nil
 	ctx, cancel := context.WithCancelCause(ctx)
-	if !activity.IsActivity(ctx) {
+	if beats || !activity.IsActivity(ctx) {
 		return ctx, func() { cancel(context.Canceled) }
 	}
+	ctx = context.WithValue(ctx, beating{}, true)
 	info := activity.GetInfo(ctx)
 	timeout := info.HeartbeatTimeout
 	if timeout == 0 {
@@ -57,6 +59,9 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 	}
 }
 
+// beating marks the context of an activity for which somebody heartbeats.
+type beating struct{}
+
 // pulse is one activity's background heartbeat.
 type pulse struct {
 	interval, timeout time.Duration
@@ -80,10 +85,12 @@ func (p pulse) run(ctx context.Context, done <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
+		sent := time.Now()
 		err := p.beat(ctx)
 		switch {
 		case err == nil:
-			deadline.Reset(p.timeout)
+			// The server's time-out runs from when it heard of us, which may be long before its answer came.
+			deadline.Reset(p.timeout - time.Since(sent))
 		case ends(err):
 			p.ended()
 			p.cancel(fmt.Errorf("heartbeat: %w", err))

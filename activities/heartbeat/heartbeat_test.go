@@ -16,10 +16,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// beating runs a pulse with beats that are answered as given and returns its context.
-func beating(t *testing.T, beat func(context.Context) error) (ctx context.Context, told *bool) {
+// pulsing runs a pulse with beats that are answered as given and returns its context.
+func pulsing(t *testing.T, beat func(context.Context) error) (ctx context.Context, told *bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	told = new(bool)
@@ -34,7 +36,7 @@ func TestWorkGoesOnWhileHeartbeatsGetThrough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		beats := 0
-		ctx, _ := beating(t, func(context.Context) error { beats++; return nil })
+		ctx, _ := pulsing(t, func(context.Context) error { beats++; return nil })
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.NoError(t, ctx.Err())
@@ -50,7 +52,7 @@ func TestWorkStopsWhenNoHeartbeatGotThroughForItsTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, _ := beating(t, beat)
+				ctx, _ := pulsing(t, beat)
 				time.Sleep(9 * time.Second)
 				synctest.Wait()
 				require.NoError(t, ctx.Err(), "a few lost ones do not matter")
@@ -63,6 +65,24 @@ func TestWorkStopsWhenNoHeartbeatGotThroughForItsTimeout(t *testing.T) {
 	}
 }
 
+func TestTheTimeThatAHeartbeatTookCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		beats := 0
+		ctx, _ := pulsing(t, func(ctx context.Context) error {
+			if beats++; beats > 1 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			time.Sleep(8 * time.Second)
+			return nil
+		})
+		time.Sleep(12 * time.Second) // sent after 1 s, answered after 9 s, and the last: the server gives up after 11 s
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(ctx), ErrLost)
+	})
+}
+
 func TestWorkStopsWhenTheServerSaysThatItIsOver(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]error{
@@ -72,7 +92,7 @@ func TestWorkStopsWhenTheServerSaysThatItIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, told := beating(t, func(context.Context) error { return answer })
+				ctx, told := pulsing(t, func(context.Context) error { return answer })
 				<-ctx.Done()
 				require.True(t, *told, "the SDK must learn of it too")
 				require.Equal(t, temporal.IsCanceledError(answer), temporal.IsCanceledError(Error(ctx, ctx.Err())))
@@ -118,7 +138,7 @@ func TestACancellationReachesTheWorkAndTheWorkflow(t *testing.T) {
 		defer stop()
 		begun <- struct{}{}
 		<-ctx.Done()
-		return Error(ctx, fmt.Errorf("request: %w", ctx.Err()))
+		return fault.ToTemporal(Error(ctx, fmt.Errorf("request: %w", ctx.Err())))
 	}
 	w.RegisterActivityWithOptions(work, activity.RegisterOptions{Name: "work"})
 	flow := func(ctx workflow.Context) (bool, error) {

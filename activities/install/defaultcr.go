@@ -51,7 +51,7 @@ func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (Observe
 	if wanted == nil {
 		return observed, nil
 	}
-	if recorded := m.Status.DefaultCR; recorded != nil && recorded.UID != "" && m.Annotations[shared.AnnotationRecreateDefaultCR] != shared.ValueTrue {
+	if recorded := m.Status.DefaultCR; recorded != nil && recorded.UID != "" && !recreates(m) {
 		// An earlier attempt got this far. Whether the object is there is for the next look to see.
 		return pendingCR(observed, recorded), nil
 	}

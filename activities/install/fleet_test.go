@@ -200,6 +200,23 @@ func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stan
 	return s
 }
 
+// cached is the Manifest as the caches hold it: without what is large.
+func (s *stand) cached() *v1beta2.Manifest {
+	s.Helper()
+	m := s.read()
+	m.ManagedFields, m.Status.Inventory, m.Status.Synced, m.Spec.Resource = nil, nil, nil, nil
+	return m
+}
+
+// probe says what the sweep learns of the module, and the requests to the cluster that it took.
+func (s *stand) probe() (changed bool, requests []string) {
+	s.Helper()
+	s.requests.take()
+	differing, err := s.activities.Probe(context.Background(), []*v1beta2.Manifest{s.cached()})
+	require.NoError(s, err)
+	return len(differing) > 0, s.requests.take()
+}
+
 // cleanUp leaves nothing behind that could hold up other tests on the same clusters.
 func (s *stand) cleanUp() {
 	ctx := context.Background()

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -283,7 +282,7 @@ func (o *observer) moduleCR(ctx context.Context, m *v1beta2.Manifest) (moduleCR,
 			return cr, nil
 		}
 	}
-	cr.wanted = m.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue
+	cr.wanted = recreates(m)
 	return cr, nil
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 const (
@@ -54,24 +53,6 @@ func (a *Activities) look(ctx context.Context, ref kick.Ref) (Observed, error) {
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() {
 		return leaving(), nil
-	}
-	cluster, err := a.target(ctx, m)
-	if err != nil {
-		return Observed{}, err
-	}
-	return a.observe(ctx, cluster, m)
-}
-
-// Probe says how a settled module is, in one pass and without waiting. The Manifest may come from a cache
-// that leaves out its inventory: what matters is read live. A Manifest that is gone or being deleted is as
-// it was.
-func (a *Activities) Probe(ctx context.Context, cached *v1beta2.Manifest) (Observed, error) {
-	m, err := a.read(ctx, kick.RefOf(cached))
-	if err != nil {
-		return Observed{}, err
-	}
-	if m == nil || !m.DeletionTimestamp.IsZero() || m.IsSkipReconciliation() || m.IsUnmanaged() {
-		return asBefore(cached, ""), nil
 	}
 	cluster, err := a.target(ctx, m)
 	if err != nil {

@@ -44,8 +44,14 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 	if reason != "" {
 		w.kickKyma(ctx, kyma, reason)
 	}
+	var quiet []*v1beta2.Manifest
 	for i := range manifests {
-		w.lookAtManifest(lookCtx, &manifests[i], open, reachable, back)
+		if w.lookAtManifest(lookCtx, &manifests[i], open, back) {
+			quiet = append(quiet, &manifests[i])
+		}
+	}
+	if reachable && reason != unreachable {
+		w.compareModules(lookCtx, quiet)
 	}
 }
 
@@ -103,14 +109,18 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable 
 	case err == nil && changed:
 		return why, false
 	case err != nil && reachable && ctx.Err() == nil && fault.Of(err).Kind == fault.Unreachable:
-		return "the remote cluster cannot be reached", false
+		return unreachable, false
 	}
 	return "", false
 }
 
-// lookAtManifest kicks a Manifest that is not settled and has no workflow, whose inputs changed unnoticed, or
-// whose module is in another state than the one reported.
-func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, reachable, back bool) {
+// unreachable is why a Kyma is kicked whose cluster does not answer.
+const unreachable = "the remote cluster cannot be reached"
+
+// lookAtManifest kicks a Manifest that is not settled and has no workflow, or whose inputs changed unnoticed. It
+// tells whether there is nothing to do but to see how the module is. A module whose inputs were refused stays as
+// it is until they change.
+func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, back bool) (quiet bool) {
 	_, isOpen := open[kick.ManifestWorkflowID(kick.RefOf(m))]
 	settled := m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == install.InputsDigest(m)
 	switch {
@@ -118,22 +128,23 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
 	case !settled && back:
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
-	case settled && !isOpen && reachable && !m.IsSkipReconciliation() && !m.IsUnmanaged():
-		w.compareModule(ctx, m)
+	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
+		return m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
 	}
+	return false
 }
 
-// compareModule kicks a settled Manifest whose module changed its state on its own. A module whose inputs
-// were refused stays as it is until they change.
-func (w *walk) compareModule(ctx context.Context, m *v1beta2.Manifest) {
-	if m.Status.State != shared.StateReady && m.Status.State != shared.StateWarning {
+// compareModules kicks settled Manifests whose modules changed their state on their own. What cannot be read
+// now is read in the next pass.
+func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
+	if len(quiet) == 0 {
 		return
 	}
-	seen, err := w.options.Modules.Probe(ctx, m)
+	changed, err := w.options.Modules.Probe(ctx, quiet)
 	if err != nil {
-		return
+		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", "kyma", quiet[0].Namespace+"/"+quiet[0].KymaName(), "error", err)
 	}
-	if seen.State != m.Status.State {
+	for _, m := range changed {
 		w.kickManifest(ctx, m, "the module changed its state")
 	}
 }

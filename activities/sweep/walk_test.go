@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,9 +27,11 @@ import (
 type fleet struct {
 	digest  string
 	probe   func() (bool, string, error)
-	module  install.Observed
+	module  shared.State
+	probes  int
 	open    Open
 	openErr error
+	err     error             // of looking at modules
 	kicked  map[string]string // workflow id to reason
 }
 
@@ -55,8 +58,9 @@ func (f *fleet) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 
 type moduleProbe struct{ *fleet }
 
-func (m moduleProbe) Probe(context.Context, *v1beta2.Manifest) (install.Observed, error) {
-	return m.module, nil
+func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
+	m.probes++
+	return slices.DeleteFunc(manifests, func(each *v1beta2.Manifest) bool { return each.Status.State == m.module }), m.err
 }
 
 const (
@@ -68,7 +72,7 @@ const (
 func quiet() *fleet {
 	return &fleet{
 		digest: "now", probe: func() (bool, string, error) { return false, "", nil },
-		module: install.Observed{State: shared.StateReady},
+		module: shared.StateReady,
 		open:   Open{kymaID: time.Now()}, kicked: map[string]string{},
 	}
 }
@@ -186,11 +190,34 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
 		},
 		"a settled Manifest whose module changed its state": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module.State = shared.StateWarning },
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
+		"a settled Manifest whose module changed its state, though another's could not be read": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.module, f.err = shared.StateWarning, errors.New("forbidden")
+			},
+			want: map[string]string{manifestID: "the module changed its state"},
+		},
+		"no Manifest of a cluster that does not answer": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.module = shared.StateWarning
+				f.probe = func() (bool, string, error) {
+					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+				}
+			},
+			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
+		},
+		"not a Manifest that is to be left alone": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				f.module = shared.StateWarning
+				m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
+				m.Status.InputsDigest = install.InputsDigest(m)
+			},
+		},
 		"not a Manifest that was refused": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				f.module = shared.StateReady
 				m.Status.State, k.Status.Modules[0].State = shared.StateError, shared.StateError
 			},
 		},
@@ -220,6 +247,16 @@ func TestWhatAWalkKicks(t *testing.T) {
 			require.Equal(t, len(tc.want), res.Kicked)
 		})
 	}
+}
+
+func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {
+	f, second := quiet(), quietManifest()
+	second.Name, second.UID = "demo-n", "n-uid"
+	second.Status.InputsDigest = install.InputsDigest(second)
+	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest(), second), shardOf("uid"))
+	require.NoError(t, err)
+	require.Equal(t, 1, f.probes)
+	require.Empty(t, f.kicked)
 }
 
 func TestAWalkLeavesOtherShardsAlone(t *testing.T) {

@@ -4,11 +4,11 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -47,28 +47,43 @@ type Options struct {
 }
 
 // Workers are the Temporal workers of one process, one per task queue.
-type Workers struct{ workers []worker.Worker }
+type Workers struct {
+	workers []runnable
+	// fatal receives why a worker cannot go on.
+	fatal chan error
+}
 
 // New assembles the workers. It makes no connection.
 func New(temporal client.Client, o Options) *Workers {
 	a := o.Activities
-	controlPlane := worker.New(temporal, kick.ControlPlaneQueue, o.queue(o.Slots.ControlPlane))
+	w := &Workers{fatal: make(chan error, 1)}
+	controlPlaneOptions := w.queue(o, o.Slots.ControlPlane)
+	controlPlaneOptions.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
+	controlPlane := worker.New(temporal, kick.ControlPlaneQueue, controlPlaneOptions)
 	RegisterWorkflows(controlPlane)
 	register(controlPlane, a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest)
 
-	remoteOptions := o.queue(o.Slots.Remote)
+	remoteOptions := w.queue(o, o.Slots.Remote)
 	remoteOptions.DisableWorkflowWorker = true
+	remoteOptions.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
 	remote := worker.New(temporal, kick.RemoteQueue, remoteOptions)
 	register(remote, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
 		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval)
 
-	sweepOptions := o.queue(o.Slots.Sweep)
+	sweepOptions := w.queue(o, o.Slots.Sweep)
 	sweepOptions.DisableWorkflowWorker = true
 	sweeps := worker.New(temporal, kick.SweepQueue, sweepOptions)
 	register(sweeps, a.Sweep.WalkShard)
 
-	return &Workers{workers: []worker.Worker{controlPlane, remote, sweeps}}
+	w.workers = append(w.workers, controlPlane, remote, sweeps)
+	return w
+}
+
+// runnable is what a worker is once it is assembled.
+type runnable interface {
+	Start() error
+	Stop()
 }
 
 // register registers activities under the names of their methods.
@@ -93,7 +108,7 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	}
 }
 
-func (o Options) queue(slots int) worker.Options {
+func (w *Workers) queue(o Options, slots int) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: slots,
 		WorkerStopTimeout:                  o.StopTimeout,
@@ -101,11 +116,18 @@ func (o Options) queue(slots int) worker.Options {
 		// noticed well within the heartbeat time-out.
 		DefaultHeartbeatThrottleInterval: 3 * time.Second,
 		MaxHeartbeatThrottleInterval:     5 * time.Second,
+		// A worker that cannot go on stops polling by itself. The process must not look healthy then.
+		OnFatalError: func(err error) {
+			select {
+			case w.fatal <- err:
+			default:
+			}
+		},
 	}
 }
 
-// Start starts all workers and blocks until ctx is done; then it stops them, waiting for running
-// activities up to the stop time-out. It implements manager.Runnable.
+// Start starts all workers and blocks until ctx is done or a worker cannot go on, whose error it returns; then
+// it stops them, waiting for running activities up to the stop time-out. It implements manager.Runnable.
 func (w *Workers) Start(ctx context.Context) error {
 	for i, each := range w.workers {
 		if err := each.Start(); err != nil {
@@ -113,19 +135,20 @@ func (w *Workers) Start(ctx context.Context) error {
 			return fmt.Errorf("start worker: %w", err)
 		}
 	}
-	<-ctx.Done()
-	stopAll(w.workers)
-	if err := ctx.Err(); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	defer stopAll(w.workers)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-w.fatal:
+		return fmt.Errorf("a worker cannot go on: %w", err)
 	}
-	return nil
 }
 
 // NeedLeaderElection is false: workers scale out, whoever leads.
 func (w *Workers) NeedLeaderElection() bool { return false }
 
 // stopAll stops workers side by side, because each may wait for its activities.
-func stopAll(workers []worker.Worker) {
+func stopAll(workers []runnable) {
 	done := make(chan struct{})
 	for _, each := range workers {
 		go func() {

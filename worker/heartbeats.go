@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
+)
+
+// heartbeatEvery is well within the heartbeat time-out of the activities that write.
+const heartbeatEvery = 5 * time.Second
+
+// heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
+// cannot be done any more: then another attempt may be at work already, and this one must not write (design,
+// section 4). It is here so that no activity can forget it. Activities that heartbeat details of their own do
+// not belong on a worker with this interceptor.
+type heartbeats struct {
+	interceptor.WorkerInterceptorBase
+}
+
+// InterceptActivity implements interceptor.WorkerInterceptor.
+func (*heartbeats) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	beating := &beatingActivity{}
+	beating.Next = next
+	return beating
+}
+
+type beatingActivity struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+// ExecuteActivity implements interceptor.ActivityInboundInterceptor.
+func (b *beatingActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
+	if activity.GetInfo(ctx).HeartbeatTimeout == 0 {
+		return b.Next.ExecuteActivity(ctx, in)
+	}
+	ctx, stop := heartbeat.Every(ctx, heartbeatEvery)
+	defer stop()
+	result, err := b.Next.ExecuteActivity(ctx, in)
+	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+}

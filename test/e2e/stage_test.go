@@ -127,10 +127,16 @@ func (s *stage) ensureNamespace(c cluster, name string) {
 	}
 }
 
-// push packs the module in a folder, pushes it and announces it in the control plane.
+// push packs the module in a folder of this repository, pushes it and announces it in the control plane.
 func (s *stage) push(folder string) {
 	s.t.Helper()
-	announced := s.run(testfleet.Binary(s.t, "module"), "push", filepath.Join(testfleet.Root(s.t), folder), "--registry", s.registry, "--plain-http")
+	s.pushFolder(filepath.Join(testfleet.Root(s.t), folder))
+}
+
+// pushFolder does the same with any folder, named by its absolute path.
+func (s *stage) pushFolder(folder string) {
+	s.t.Helper()
+	announced := s.run(testfleet.Binary(s.t, "module"), "push", folder, "--registry", s.registry, "--plain-http")
 	s.apply(s.controlPlane, controlPlaneNamespace, announced)
 }
 

@@ -1,0 +1,203 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// What is wrong with one module is said where its user looks, and keeps no other module from going on.
+func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
+	forger := newForger(t)
+	s := newStage(t, "--oci-registry-plain-http", forger.host)
+	for _, module := range []string{"fine", "channelless", "forged", "lost"} {
+		s.pushTiny(module)
+	}
+	s.changeDescriptor("forged-1.0.0", func(descriptor string) string {
+		return strings.ReplaceAll(descriptor, s.registry, forger.host)
+	})
+	s.changeDescriptor("lost-1.0.0", func(descriptor string) string {
+		at := strings.Index(descriptor, "sha256:")
+		require.Positive(t, at)
+		return descriptor[:at] + "sha256:" + strings.Repeat("0", 64) + descriptor[at+len("sha256:")+64:]
+	})
+	forger.forge(t, s.registry)
+	s.instance.start()
+
+	kyma := newKyma("faulty", "fine", "channelless", "forged", "lost", "unheard-of")
+	kyma.Spec.Modules[1].Channel = "nowhere"
+	s.create(kyma)
+	s.eventually("each module says how it is", time.Minute, func(c *assert.CollectT) {
+		modules := byName(s.kyma("faulty").Status.Modules)
+		for name, want := range map[string]string{
+			"channelless": "no versions found for channel: nowhere in module channelless",
+			"unheard-of":  "no ModuleReleaseMeta found for module unheard-of",
+			"forged":      "the registry sent something else",
+			"lost":        "the registry does not have it",
+		} {
+			assert.Equal(c, shared.StateError, modules[name].State, name)
+			assert.Contains(c, modules[name].Message, want, name)
+		}
+		assert.Equal(c, shared.StateReady, modules["fine"].State, modules["fine"].Message)
+	})
+	s.eventually("the Kyma is in Error, and says why", 30*time.Second, func(c *assert.CollectT) {
+		status := s.kyma("faulty").Status
+		assert.Equal(c, shared.StateError, status.State)
+		if assert.NotNil(c, status.LastOperation) {
+			assert.Contains(c, status.LastOperation.Operation, "module channelless: no versions found")
+		}
+		assert.True(c, meta.IsStatusConditionFalse(status.Conditions, string(shared.ConditionModules)))
+		assert.Equal(c, "1/5", status.ModulesReady)
+		assert.Equal(c, shared.StateError, s.remoteKyma().Status.State, "its owner sees the same")
+	})
+
+	t.Run("what is mended goes on", func(t *testing.T) {
+		remote := s.remoteKyma()
+		for i := range remote.Spec.Modules {
+			remote.Spec.Modules[i].Channel = ""
+		}
+		require.NoError(t, s.remote.Update(t.Context(), remote))
+		s.changeDescriptor("forged-1.0.0", func(descriptor string) string {
+			return strings.ReplaceAll(descriptor, forger.host, s.registry)
+		})
+		s.eventually("they become Ready", time.Minute, func(c *assert.CollectT) {
+			modules := byName(s.kyma("faulty").Status.Modules)
+			for _, name := range []string{"fine", "channelless", "forged"} {
+				assert.Equal(c, shared.StateReady, modules[name].State, "%s: %s", name, modules[name].Message)
+			}
+		})
+	})
+	t.Run("a deletion is held up by none of them", func(t *testing.T) {
+		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("faulty")))
+		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		require.Empty(t, s.ofModule(t, s.remote))
+	})
+}
+
+// Without access nothing is installed; why there is none is said, and what gives it is taken up.
+func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
+	s := newStage(t)
+	s.pushTiny("fine")
+	s.instance.start()
+	require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("accessless", "fine")))
+	s.saysError("accessless", "access secret not found")
+
+	const token = "c2VjcmV0LXRva2VuLW9mLWE-test"
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "accessless-access", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: "accessless"},
+		},
+		Data: map[string][]byte{"config": []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",` +
+			`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],` +
+			`"users":[{"name":"u","user":{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/sh","args":["` + token + `"]}}}]}`)},
+	}
+	require.NoError(t, s.controlPlane.Create(t.Context(), secret))
+	s.saysError("accessless", "the kubeconfig is refused: exec is set")
+	require.Empty(t, s.manifests(s.kyma("accessless")), "nothing is decided on a remote side that was never read")
+	s.saysNowhere(t, token)
+
+	config, err := os.ReadFile(s.remote.access)
+	require.NoError(t, err)
+	secret.Data["config"] = config
+	require.NoError(t, s.controlPlane.Update(t.Context(), secret))
+	s.becomesReady("accessless", "fine@1.0.0")
+}
+
+// saysError waits until the Kyma is in Error with this message, and its conditions agree.
+func (s *stage) saysError(name, message string) {
+	s.t.Helper()
+	s.eventually("Kyma "+name+" says: "+message, 30*time.Second, func(c *assert.CollectT) {
+		status := s.kyma(name).Status
+		assert.Equal(c, shared.StateError, status.State)
+		if assert.NotNil(c, status.LastOperation) {
+			assert.Contains(c, status.LastOperation.Operation, message)
+		}
+		assert.False(c, meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)))
+		assert.True(c, meta.IsStatusConditionFalse(status.Conditions, string(shared.ConditionCRDsSync)))
+	})
+}
+
+// saysNowhere looks for a secret in the instance's log and in the Events of the control plane.
+func (s *stage) saysNowhere(t *testing.T, secret string) {
+	t.Helper()
+	log, err := os.ReadFile(s.instance.log)
+	require.NoError(t, err)
+	require.NotContains(t, string(log), secret)
+	var events corev1.EventList
+	require.NoError(t, s.controlPlane.List(t.Context(), &events))
+	for _, event := range events.Items {
+		require.NotContains(t, event.Message, secret)
+	}
+}
+
+func byName(modules []v1beta2.ModuleStatus) map[string]v1beta2.ModuleStatus {
+	named := map[string]v1beta2.ModuleStatus{}
+	for _, module := range modules {
+		named[module.Name] = module
+	}
+	return named
+}
+
+// changeDescriptor changes the descriptor that a ModuleTemplate embeds.
+func (s *stage) changeDescriptor(template string, change func(string) string) {
+	s.t.Helper()
+	var found v1beta2.ModuleTemplate
+	require.NoError(s.t, s.controlPlane.Get(ctx(s.t), client.ObjectKey{Namespace: controlPlaneNamespace, Name: template}, &found))
+	changed := change(string(found.Spec.Descriptor.Raw))
+	require.NotEqual(s.t, string(found.Spec.Descriptor.Raw), changed)
+	found.Spec.Descriptor.Raw = []byte(changed)
+	require.NoError(s.t, s.controlPlane.Update(ctx(s.t), &found))
+}
+
+// forger is a registry in front of another, that serves other layers than those that were asked for.
+type forger struct {
+	host    string
+	forward http.Handler
+}
+
+func newForger(t *testing.T) *forger {
+	t.Helper()
+	f := &forger{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.forward.ServeHTTP(w, r) }))
+	t.Cleanup(server.Close)
+	f.host = strings.TrimPrefix(server.URL, "http://")
+	return f
+}
+
+// forge makes it one in front of this registry.
+func (f *forger) forge(t *testing.T, registry string) {
+	t.Helper()
+	behind, err := url.Parse("http://" + registry)
+	require.NoError(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(behind)
+	proxy.ModifyResponse = func(response *http.Response) error {
+		if !strings.Contains(response.Request.URL.Path, "/blobs/") || response.StatusCode != http.StatusOK {
+			return nil
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil || len(body) == 0 {
+			return err
+		}
+		body[len(body)-1] ^= 1
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		return nil
+	}
+	f.forward = proxy
+}

@@ -1,0 +1,125 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// customNamespace is the remote namespace of a Kyma that names one itself.
+const customNamespace = "custom-sync"
+
+// A Kyma that sets spec.sync has a remote Kyma of its own name in the namespace that it names, gets the modules of
+// both, and what names no namespace goes into that one.
+func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T) {
+	s := newStage(t)
+	s.push("test/modules/sample/1.0.0")
+	s.pushTiny("extra")
+	s.pushTiny("other")
+	// The sample module's manifest names this one, and does not bring it.
+	s.ensureNamespace(s.remote, remoteNamespace)
+	s.instance.start()
+
+	on := true
+	kyma := newKyma("seed", "sample", "extra")
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: customNamespace}
+	s.create(kyma)
+	s.becomesReady("seed", "sample@1.0.0", "extra@1.0.0")
+	created := s.kyma("seed")
+
+	t.Run("the remote Kyma has its name, its status, and none of its modules", func(t *testing.T) {
+		remote := s.remoteKymas(t)
+		require.Len(t, remote, 1)
+		require.Equal(t, client.ObjectKey{Namespace: customNamespace, Name: "seed"}, client.ObjectKeyFromObject(&remote[0]))
+		require.Empty(t, remote[0].Spec.Modules)
+		s.eventually("the status is copied", 10*time.Second, func(c *assert.CollectT) {
+			status := s.customKyma().Status
+			assert.Equal(c, shared.StateReady, status.State)
+			assert.Len(c, status.Modules, 2)
+		})
+	})
+	t.Run("the catalog is beside the remote Kyma", func(t *testing.T) {
+		var templates v1beta2.ModuleTemplateList
+		require.NoError(t, s.remote.List(t.Context(), &templates))
+		require.Len(t, templates.Items, 3)
+		for _, template := range templates.Items {
+			require.Equal(t, customNamespace, template.Namespace)
+		}
+	})
+	t.Run("what names no namespace is in the Kyma's, what names one is there", func(t *testing.T) {
+		require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: remoteNamespace, Name: "sample-operator"}, &appsv1.Deployment{}))
+		require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: remoteNamespace, Name: "sample-operator-settings"}, &corev1.ConfigMap{}))
+		require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: customNamespace, Name: "sample-operator"}, &corev1.ConfigMap{}))
+		require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: customNamespace, Name: "extra"}, &corev1.ConfigMap{}))
+		samples := &unstructured.UnstructuredList{}
+		samples.SetGroupVersionKind(sampleGVK)
+		require.NoError(t, s.remote.List(t.Context(), samples))
+		require.Len(t, samples.Items, 1)
+		require.Equal(t, customNamespace, samples.Items[0].GetNamespace())
+		require.Equal(t, "Ready", sampleState(t, s.remote))
+	})
+	t.Run("a module of the remote Kyma comes in addition", func(t *testing.T) {
+		remote := s.customKyma()
+		remote.Spec.Modules = []v1beta2.Module{{Name: "other"}}
+		require.NoError(t, s.remote.Update(t.Context(), remote))
+		s.becomesReady("seed", "sample@1.0.0", "extra@1.0.0", "other@1.0.0")
+		require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: customNamespace, Name: "other"}, &corev1.ConfigMap{}))
+	})
+	t.Run("one taken off the control plane's goes, unless the remote Kyma lists it too", func(t *testing.T) {
+		remote := s.customKyma()
+		remote.Spec.Modules = append(remote.Spec.Modules, v1beta2.Module{Name: "extra"})
+		require.NoError(t, s.remote.Update(t.Context(), remote))
+		s.eventually("the edit is taken in", 30*time.Second, func(c *assert.CollectT) {
+			assert.Len(c, s.kyma("seed").Status.Remote.Modules, 2)
+		})
+		current := s.kyma("seed")
+		current.Spec.Modules = nil
+		require.NoError(t, s.controlPlane.Update(t.Context(), current))
+		s.eventually("the sample module is removed", time.Minute, func(c *assert.CollectT) {
+			assert.Len(c, s.manifests(created), 2)
+		})
+		s.becomesReady("seed", "extra@1.0.0", "other@1.0.0")
+		for _, left := range s.ofModule(t, s.remote) {
+			require.NotContains(t, left, "sample")
+		}
+	})
+	t.Run("after its deletion nothing is left", func(t *testing.T) {
+		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("seed")))
+		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		require.Empty(t, s.ofModule(t, s.remote))
+		require.Empty(t, s.remoteKymas(t))
+	})
+}
+
+// customKyma reads the remote Kyma of the Kyma "seed".
+func (s *stage) customKyma() *v1beta2.Kyma {
+	s.t.Helper()
+	var kyma v1beta2.Kyma
+	require.NoError(s.t, s.remote.Get(ctx(s.t), client.ObjectKey{Namespace: customNamespace, Name: "seed"}, &kyma))
+	return &kyma
+}
+
+// pushTiny pushes a module that is one ConfigMap of its name, and announces it.
+func (s *stage) pushTiny(module string) {
+	s.t.Helper()
+	folder := s.t.TempDir()
+	for name, content := range map[string]string{
+		"module-config.yaml": fmt.Sprintf("name: kyma-project.io/module/%s\nmoduleName: %s\nversion: 1.0.0\nmanifest: manifest.yaml\nchannels: [regular]\n", module, module),
+		"manifest.yaml":      fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  module: %s\n", module, module),
+	} {
+		require.NoError(s.t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	s.pushFolder(folder)
+}

@@ -55,7 +55,7 @@ func TestPeopleFindTheKindsByShortNameAndCategory(t *testing.T) {
 	require.NoError(t, err)
 	shortNames := map[string]string{}
 	for _, definition := range definitions {
-		require.Equal(t, []string{"kyma"}, definition.Spec.Names.Categories)
+		require.Equal(t, []string{"lifecycle"}, definition.Spec.Names.Categories)
 		require.Len(t, definition.Spec.Names.ShortNames, 1)
 		shortNames[definition.Spec.Names.Kind] = definition.Spec.Names.ShortNames[0]
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // Loopback is the only address on which a fleet listens.
@@ -67,6 +68,22 @@ func Check(port int) error {
 		return fmt.Errorf("%w: %w", ErrTaken, err)
 	}
 	return listener.Close()
+}
+
+// pollEvery is how often a port is asked for while somebody waits for it.
+const pollEvery = 100 * time.Millisecond
+
+// AwaitFree waits until the port can be listened on, and returns the error of
+// Check if that takes longer than the given time.
+func AwaitFree(port int, within time.Duration) error {
+	deadline := time.Now().Add(within)
+	for {
+		err := Check(port)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(pollEvery)
+	}
 }
 
 // Address is the loopback address with the port, as in "127.0.0.1:20001".

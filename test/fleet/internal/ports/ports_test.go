@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,4 +49,16 @@ func TestChosenPortsAreNotThoseOfOutgoingConnections(t *testing.T) {
 		require.Less(t, port, 32768)
 		require.Greater(t, port, 1023)
 	}
+}
+
+func TestAPortIsWaitedForUntilItIsReleased(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener
+	require.ErrorIs(t, ports.AwaitFree(port, 0), ports.ErrTaken)
+	go func() {
+		time.Sleep(200 * time.Millisecond)
+		_ = listener.Close()
+	}()
+	require.NoError(t, ports.AwaitFree(port, 10*time.Second))
 }

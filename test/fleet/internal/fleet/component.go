@@ -138,7 +138,7 @@ func (f *Fleet) withPorts(name string, settled bool, wanted []*state.Port, start
 	}
 }
 
-// releaseTime is how long a port that cannot be exchanged for another is waited for.
+// releaseTime is how long a component's port is waited for when it comes back.
 const releaseTime = 15 * time.Second
 
 // choose sees to it that every port has a number that is free right now.
@@ -148,16 +148,15 @@ func (f *Fleet) choose(name string, settled bool, wanted []*state.Port) error {
 		number := port.Number
 		f.mu.Unlock()
 		if number != 0 {
-			mustKeep := settled || port.Fixed
 			err := ports.Check(number)
-			if err != nil && mustKeep {
-				// Who listened there until just now may still be on its way out.
+			if err != nil && settled {
+				// The component itself, which listened there until just now, may still be on its way out.
 				err = ports.AwaitFree(number, releaseTime)
 			}
 			if err == nil {
 				continue
 			}
-			if mustKeep {
+			if settled || port.Fixed {
 				return fmt.Errorf("%s: port %d cannot be used: %w", name, number, err)
 			}
 		}

@@ -54,7 +54,9 @@ func TestChosenPortsAreNotThoseOfOutgoingConnections(t *testing.T) {
 func TestAPortIsWaitedForUntilItIsReleased(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	port := listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener
+	address, isTCP := listener.Addr().(*net.TCPAddr)
+	require.True(t, isTCP)
+	port := address.Port
 	require.ErrorIs(t, ports.AwaitFree(port, 0), ports.ErrTaken)
 	go func() {
 		time.Sleep(200 * time.Millisecond)

@@ -139,7 +139,7 @@ func (f *Fleet) withPorts(name string, settled bool, wanted []*state.Port, start
 }
 
 // releaseTime is how long a component's port is waited for when it comes back.
-const releaseTime = 15 * time.Second
+const releaseTime = 5 * time.Second
 
 // choose sees to it that every port has a number that is free right now.
 func (f *Fleet) choose(name string, settled bool, wanted []*state.Port) error {

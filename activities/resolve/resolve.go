@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
@@ -119,7 +120,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 	}
 	// With them from the start, it never goes without what it brings being removed.
 	plan.Manifest.Finalizers = desired.ManifestFinalizers()
-	if err := a.apply(ctx, plan.Manifest); err != nil {
+	if _, err := a.apply(ctx, plan.Manifest); err != nil {
 		return err
 	}
 	result.Created = append(result.Created, plan.Manifest.Name)
@@ -135,25 +136,57 @@ func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Resul
 	plan.Manifest.Finalizers = slices.DeleteFunc(desired.ManifestFinalizers(), func(finalizer string) bool {
 		return !slices.Contains(existing.Finalizers, finalizer)
 	})
-	if err := a.apply(ctx, plan.Manifest); err != nil {
+	now, err := a.apply(ctx, plan.Manifest)
+	if err != nil {
 		return err
+	}
+	if differs(now, plan.Manifest) {
+		if err := a.insist(ctx, now, plan.Manifest); err != nil {
+			return err
+		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
 	return nil
 }
 
-func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) error {
+// apply applies the Manifest and returns it as it is then.
+func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1beta2.Manifest, error) {
 	content, err := applied(manifest)
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", describe(manifest), err)
+		return nil, fmt.Errorf("encode %s: %w", describe(manifest), err)
 	}
 	err = a.controlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(shared.FieldManagerLifecycleManager), client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
-		return fault.New(fault.Rejected, "ManifestInvalid", "apply %s: %w", describe(manifest), err)
+		return nil, fault.New(fault.Rejected, "ManifestInvalid", "apply %s: %w", describe(manifest), err)
 	}
 	if err != nil {
-		return fmt.Errorf("apply %s: %w", describe(manifest), err)
+		return nil, fmt.Errorf("apply %s: %w", describe(manifest), err)
+	}
+	now := &v1beta2.Manifest{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, now); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", describe(manifest), err)
+	}
+	return now, nil
+}
+
+// insist takes away what somebody else set of what is ours to set, which an apply leaves to them: else the
+// Manifest would never be as wanted.
+func (a *Activities) insist(ctx context.Context, now, wanted *v1beta2.Manifest) error {
+	patch := client.MergeFromWithOptions(now.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	now.Spec = wanted.Spec
+	for _, key := range ourLabels() {
+		if _, set := wanted.Labels[key]; !set {
+			delete(now.Labels, key)
+		}
+	}
+	for _, key := range ourAnnotations() {
+		if _, set := wanted.Annotations[key]; !set {
+			delete(now.Annotations, key)
+		}
+	}
+	if err := a.controlPlane.Patch(ctx, now, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+		return fmt.Errorf("correct %s: %w", describe(wanted), err)
 	}
 	return nil
 }

@@ -372,3 +372,18 @@ func TestAManifestThatLostItsLabelsGetsThemBack(t *testing.T) {
 	require.Equal(t, "kyma-sample", b.only(t).Labels[shared.LabelKymaName])
 	require.Equal(t, bare.UID, b.only(t).UID)
 }
+
+func TestWhatOthersSetOfOursIsTakenAwayOnce(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.look(t)
+	edited := b.only(t)
+	edited.Annotations[shared.AnnotationRecreateDefaultCR] = "true"
+	edited.Annotations["example.com/theirs"] = "stays"
+	require.NoError(t, b.cluster.Update(context.Background(), edited, client.FieldOwner("kubectl-edit")))
+	require.Len(t, b.look(t).Updated, 1)
+	require.NotContains(t, b.only(t).Annotations, shared.AnnotationRecreateDefaultCR)
+	require.Equal(t, "stays", b.only(t).Annotations["example.com/theirs"])
+	b.cluster.Forget()
+	require.Empty(t, b.look(t).Updated)
+	require.Empty(t, b.cluster.Writes())
+}

@@ -421,6 +421,18 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		_, resolved, _ := s.look()
 		require.Len(t, resolved.Updated, 1)
 		require.Equal(t, []string{"example.com/somebody", shared.FinalizerLabelRemoval}, of("keda").Finalizers)
+
+		edited := of("keda")
+		edited.Spec.LocalizedImages = []string{"registry.example.com/keda:1.0.0"}
+		edited.Spec.Manager = &v1beta2.Manager{GroupVersionKind: v1beta2.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "keda"}
+		require.NoError(t, s.control.Update(ctx, edited, client.FieldOwner("somebody")))
+		_, resolved, _ = s.look()
+		require.Len(t, resolved.Updated, 1)
+		require.Empty(t, of("keda").Spec.LocalizedImages, "what others add to the specification is taken away")
+		require.Nil(t, of("keda").Spec.Manager)
+		require.Equal(t, []string{"example.com/somebody", shared.FinalizerLabelRemoval}, of("keda").Finalizers)
+		_, resolved, _ = s.look()
+		require.Empty(t, resolved.Updated)
 	})
 	t.Run("a deleted definition takes the remote Kyma with it, and both come back", func(t *testing.T) {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crds.Kymas}}

@@ -37,6 +37,15 @@ func (s *stage) history(id string) *historypb.History {
 	return history
 }
 
+// decoded is a history as text, with its payloads readable.
+func decoded(history *historypb.History) string {
+	var text strings.Builder
+	for _, event := range history.GetEvents() {
+		text.WriteString(event.String())
+	}
+	return text.String()
+}
+
 // events counts the events of a Kyma's workflow and those of its Manifests.
 func (s *stage) events(kyma *v1beta2.Kyma) (total int, parts string) {
 	s.t.Helper()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -58,6 +59,23 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 		s.recordHistories("install", created)
 		s.assertHistoryBudgets(t, created)
+	})
+	t.Run("nothing of the kubeconfig is in a history", func(t *testing.T) {
+		config, err := clientcmd.LoadFromFile(s.remote.access)
+		require.NoError(t, err)
+		require.NotEmpty(t, config.AuthInfos)
+		ids := []string{kick.KymaWorkflowID(kick.RefOf(created))}
+		for _, m := range s.manifests(created) {
+			ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&m)))
+		}
+		for _, id := range ids {
+			history := decoded(s.history(id))
+			require.Contains(t, history, "sample", "the payloads are readable here")
+			for _, user := range config.AuthInfos {
+				require.NotEmpty(t, user.Token)
+				require.NotContains(t, history, user.Token)
+			}
+		}
 	})
 	t.Run("a module enabled and disabled inside the remote cluster follows", func(t *testing.T) {
 		remote := s.remoteKyma()

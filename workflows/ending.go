@@ -5,18 +5,20 @@ import "go.temporal.io/sdk/workflow"
 // idleEvents is the length of history from which an idle run continues as new.
 const idleEvents = 1000
 
-// mustContinue tells whether the run should continue as new at the next moment it has nothing under way.
+// mustContinue tells whether the run should continue as new now. An update handler that waits gets its look
+// from this run first.
 func (e *entity) mustContinue(ctx workflow.Context, idle bool) bool {
 	info := workflow.GetInfo(ctx)
-	return e.mail.forced ||
+	must := e.mail.forced ||
 		info.GetContinueAsNewSuggested() ||
 		(idle && info.GetCurrentHistoryLength() > idleEvents)
+	return must && workflow.AllHandlersFinished(ctx)
 }
 
 // newBuild tells whether another build than the one that began this run has taken over. A sleeping run
 // keeps the logic version it was started with, so it continues as new before it acts.
 func (e *entity) newBuild(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetCurrentBuildID() != e.build
+	return workflow.GetInfo(ctx).GetCurrentBuildID() != e.build && workflow.AllHandlersFinished(ctx)
 }
 
 // settleHandlers lets update handlers finish. It returns false when that took a moment in which
@@ -48,13 +50,9 @@ func (e *entity) complete(ctx workflow.Context) (bool, error) {
 	return quiet, nil
 }
 
-// continueAsNew is the one place where a run continues as new. What is pending travels with the carry,
-// so it only has to make sure that no handler is running and that every channel is empty. It returns
-// nil when a handler wants a look of this run first.
+// continueAsNew is the one place where a run continues as new. It is decided on only while no handler is
+// running (mustContinue, newBuild). What is pending travels with the carry, so that every channel is empty.
 func (e *entity) continueAsNew(ctx workflow.Context, name string, input func() any) error {
-	if !workflow.AllHandlersFinished(ctx) {
-		return nil
-	}
 	e.mail.drain()
 	e.ending = true
 	return workflow.NewContinueAsNewError(ctx, name, input())

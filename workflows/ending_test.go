@@ -5,9 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
@@ -55,4 +58,45 @@ func TestAKickWithATurnOfItsOwnKeepsASettledRunOpenUntilThen(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 2, w.counts["apply"])
 	require.False(t, env.Now().Before(turn))
+}
+
+func TestAnUpdateGetsExactlyOneLookFromARunThatIsAskedToContinueAsNew(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(kick.SignalContinueAsNew, nil)
+		env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)
+	}, time.Hour)
+	w.resolve = func(n int) (resolve.Result, error) {
+		if n == 2 {
+			env.SignalWorkflow(kick.SignalContinueAsNew, nil)
+		}
+		return resolved()
+	}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u2", answer) }, 30*time.Minute)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.NoError(t, answer.err)
+	require.True(t, answer.result.Completed)
+	require.Equal(t, 2, w.counts["sync"], "the first look, and the one that was asked for")
+}
+
+func TestAnUpdateToAFollowedModuleDoesNotKeepItFromContinuingAsNew(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+	}
+	env := environment(t, w)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)
+		env.SignalWorkflow(kick.SignalContinueAsNew, nil)
+	}, 10*time.Minute)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	require.NoError(t, answer.err)
+	require.True(t, answer.result.Completed)
+	require.Equal(t, 2, w.counts["apply"])
 }

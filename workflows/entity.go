@@ -117,7 +117,10 @@ func (e *entity) reconcile(ctx workflow.Context, state func() (string, string)) 
 	wanted := e.looksStarted + 1
 	e.mail.put(kick.Kick{Reason: "reconcile requested", Urgent: true})
 	done := func() bool { return e.looksEnded >= wanted || e.ending }
-	if _, err := workflow.AwaitWithTimeout(ctx, reconcileTimeout, done); err != nil {
+	if _, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout:      reconcileTimeout,
+		TimerOptions: workflow.TimerOptions{Summary: "a caller waits for a look to end"},
+	}, done); err != nil {
 		return ReconcileResult{}, err
 	}
 	completed := e.looksEnded >= wanted
@@ -138,6 +141,13 @@ func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
 func (e *entity) endPart(ctx workflow.Context, started time.Time) {
 	e.looksEnded = e.looksStarted
 	e.pace = e.pace.Looked(started, workflow.Now(ctx))
+}
+
+// endStep closes a look that worked as far as it went. Failed tries go on counting until what follows from it
+// is seen to work too: else a module that can be applied but not looked at would be applied for ever.
+func (e *entity) endStep(ctx workflow.Context, started time.Time) {
+	e.endPart(ctx, started)
+	e.retryAt, e.fault, e.view.LastFault = time.Time{}, fault.Fault{}, fault.Fault{}
 }
 
 // end closes a look and settles what follows from its fault.
@@ -173,6 +183,11 @@ func (e *entity) isDue(ctx workflow.Context) bool {
 	return waits && !due.After(now)
 }
 
+// mustLeave tells whether an operator's wish to continue as new can be followed now.
+func (e *entity) mustLeave(ctx workflow.Context) bool {
+	return e.mail.forced && workflow.AllHandlersFinished(ctx)
+}
+
 // sleep waits until the entity is due, or also is true. Kicks that do not make it due earlier leave the timer
 // as it is: a timer that each kick starts anew would cost two events of history per kick.
 func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
@@ -184,14 +199,14 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	condition := func() bool {
 		e.mail.drain()
 		next, pending := e.wake(workflow.Now(ctx))
-		return e.mail.forced || (also != nil && also()) || (pending && (!waits || next.Before(due)))
+		return e.mustLeave(ctx) || (also != nil && also()) || (pending && (!waits || next.Before(due)))
 	}
 	if !waits {
 		return workflow.Await(ctx, condition)
 	}
 	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 		Timeout:      due.Sub(now),
-		TimerOptions: workflow.TimerOptions{Summary: e.view.WaitingFor},
+		TimerOptions: workflow.TimerOptions{Summary: shorten(e.view.WaitingFor, maxSummary)},
 	}, condition)
 	return err
 }

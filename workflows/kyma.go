@@ -32,6 +32,10 @@ type KymaCarry struct {
 	SyncFault fault.Fault    `json:"syncFault,omitzero"`
 	// ResolveFault is the fault of the last look at the catalog and the Manifests.
 	ResolveFault fault.Fault `json:"resolveFault,omitzero"`
+	// ReportFault is why the last report could not be written. Nobody sees it but in this workflow.
+	ReportFault fault.Fault `json:"reportFault,omitzero"`
+	// RemovalChecks counts the looks at a removal since the last kick.
+	RemovalChecks int `json:"removalChecks,omitempty"`
 	// Looked is true once a whole look has ended.
 	Looked bool `json:"looked,omitempty"`
 }
@@ -74,13 +78,7 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 		r.mail.drain()
 		switch step := r.next(ctx); step {
 		case kymaContinue:
-			if err := r.continueAsNew(ctx, kick.KymaWorkflow, r.input); err != nil {
-				return err
-			}
-			// An update handler wants its look from this run first.
-			if err := r.look(ctx); err != nil {
-				return err
-			}
+			return r.continueAsNew(ctx, kick.KymaWorkflow, r.input)
 		case kymaLook:
 			if err := r.look(ctx); err != nil {
 				return err

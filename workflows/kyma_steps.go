@@ -20,8 +20,13 @@ import (
 // of a Kyma under deletion counts as gone (design, section 9).
 const secretGoneAfter = 2 * time.Minute
 
-// removalCheck is how long a removal waits for a kick before it looks for itself.
-const removalCheck = time.Minute
+const (
+	// removalCheck is how long a removal waits for a kick before it looks for itself.
+	removalCheck = time.Minute
+	// maxRemovalCheck bounds the doubling of that wait while no kick comes: what blocks a removal, such as
+	// a user's custom resource, may stay for months.
+	maxRemovalCheck = 15 * time.Minute
+)
 
 // look is one whole look at the Kyma: the remote owner's wishes, the Manifests that follow, the status.
 // A look that could not read the remote Kyma changes no Manifest.
@@ -92,7 +97,11 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 	if err := r.aggregate(ctx, ""); err != nil {
 		return err
 	}
-	r.endPart(ctx, started)
+	if r.state.ReportFault.IsZero() {
+		r.endPart(ctx, started)
+	} else {
+		r.end(ctx, started, r.worst())
+	}
 	r.lookAgainIfNeeded()
 	r.viewReport()
 	return nil
@@ -100,13 +109,19 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 
 // aggregate reads the Manifests' states and writes the one status of the Kyma.
 func (r *kymaRun) aggregate(ctx workflow.Context, digest string) error {
+	r.state.ReportFault = fault.Fault{}
 	return r.reportKyma(ctx, status.ReportInput{
-		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && r.worst().Kind == fault.Rejected,
+		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()),
 		Sync: r.state.SyncFault, Resolve: r.state.ResolveFault,
 		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
 		CatalogOff: r.state.Sync.CatalogOff,
 	})
+}
+
+// waitsForInput tells whether only a change of the inputs can mend a fault; the access Secret is one of them.
+func waitsForInput(f fault.Fault) bool {
+	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
 }
 
 // reportKyma writes the status, together with its remote copy where the remote cluster was last reached.
@@ -120,12 +135,14 @@ func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error 
 	if temporal.IsCanceledError(err) {
 		return err
 	}
-	if err != nil {
-		// The status could not be written, so nobody sees the fault but in this workflow.
-		r.state.ResolveFault = fault.FromTemporal(err)
+	if r.state.ReportFault = fault.FromTemporal(err); err != nil {
 		return nil
 	}
 	r.state.Last = res
+	r.ends(res.Outcome == status.OutcomeGone, res.Deleting)
+	if r.gone() {
+		return nil
+	}
 	if in.Push && !res.Push.IsZero() {
 		r.state.SyncFault = res.Push
 	}
@@ -161,8 +178,12 @@ func (r *kymaRun) lookAgainIfNeeded() {
 // worst is the fault that decides when the look is repeated: one that can be retried before one that
 // waits for a change.
 func (r *kymaRun) worst() fault.Fault {
+	faults := []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault}
+	if !r.state.Deleting {
+		faults = append(faults, r.state.Sync.Definitions, r.state.Sync.Catalog)
+	}
 	var worst fault.Fault
-	for _, f := range []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.Sync.Definitions, r.state.Sync.Catalog} {
+	for _, f := range faults {
 		if worst.IsZero() || (worst.Kind == fault.Rejected && !f.IsZero()) {
 			worst = f
 		}
@@ -172,8 +193,12 @@ func (r *kymaRun) worst() fault.Fault {
 
 // remove takes one step of the removal of a Kyma, in the contract's order (section 6).
 func (r *kymaRun) remove(ctx workflow.Context) error {
-	_, started := r.begin(ctx)
+	pending, started := r.begin(ctx)
 	r.doing(ctx, "removing")
+	r.state.RemovalChecks++
+	if pending.Count > 0 {
+		r.state.RemovalChecks = 0
+	}
 	if r.state.Last.State != shared.StateDeleting {
 		// The state is shown here and in the remote cluster before anything is taken away.
 		if err := r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Waiting: "modules are being removed"}); err != nil {
@@ -238,13 +263,16 @@ func (r *kymaRun) secretIsGone(ctx workflow.Context) bool {
 	return workflow.Now(ctx).Sub(r.state.SecretMissingSince) >= secretGoneAfter
 }
 
-// endRemoval closes a step of the removal; what it waits for kicks, and if a kick is lost it looks for itself.
+// endRemoval closes a step of the removal; what it waits for kicks, and if a kick is lost it looks for itself,
+// less and less often.
 func (r *kymaRun) endRemoval(ctx workflow.Context, started time.Time, err error) error {
-	if err := r.endLook(ctx, started, err); err != nil {
+	if err := r.endLook(ctx, started, err); err != nil || r.gone() {
 		return err
 	}
-	if !r.gone() && (r.retryAt.IsZero() || r.retryAt.After(workflow.Now(ctx).Add(secretGoneAfter))) {
-		r.retryAt = workflow.Now(ctx).Add(removalCheck + spread(r.id, removalCheck/4))
+	wait := min(removalCheck<<min(r.state.RemovalChecks, 8), maxRemovalCheck)
+	check := workflow.Now(ctx).Add(wait + spread(r.id, wait/4))
+	if r.retryAt.IsZero() || r.retryAt.After(check) {
+		r.retryAt = check
 	}
 	return nil
 }

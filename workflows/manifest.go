@@ -74,11 +74,7 @@ func (r *manifestRun) run(ctx workflow.Context) error {
 func (r *manifestRun) step(ctx workflow.Context, step manifestStep) (bool, error) {
 	switch step {
 	case manifestContinue:
-		if err := r.continueAsNew(ctx, kick.ManifestWorkflow, r.input); err != nil {
-			return false, err
-		}
-		// An update handler wants its look from this run first.
-		return false, r.look(ctx)
+		return false, r.continueAsNew(ctx, kick.ManifestWorkflow, r.input)
 	case manifestLook:
 		return false, r.look(ctx)
 	case manifestFollow:
@@ -106,12 +102,8 @@ func (r *manifestRun) input() any {
 
 // sleepsFor says in words what a sleeping run waits for.
 func (r *manifestRun) sleepsFor() string {
-	switch {
-	case !r.retryAt.IsZero():
+	if !r.retryAt.IsZero() {
 		return "the next try: " + r.fault.Reason
-	case !r.fault.IsZero():
-		return "a change: " + r.fault.Reason
-	default:
-		return "the pace to allow the next look"
 	}
+	return "the pace to allow the next look"
 }

@@ -3,6 +3,7 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -16,13 +17,14 @@ const (
 	phaseLook manifestPhase = ""
 	// phaseFollow: everything is applied; the module's health is followed.
 	phaseFollow manifestPhase = "Follow"
-	// phaseRest: a step failed; the run waits for its retry or for a change.
+	// phaseRest: a step failed; the run waits for its retry.
 	phaseRest manifestPhase = "Rest"
 	// phaseRemove: the next pass of the removal is due.
 	phaseRemove manifestPhase = "Remove"
 	// phaseFollowRemoval: the removal waits for something in the cluster.
 	phaseFollowRemoval manifestPhase = "FollowRemoval"
-	// phaseEnded: the Manifest has settled, is gone, or was released.
+	// phaseEnded: the Manifest has settled, is gone, or was released, or a step failed and is not tried again:
+	// then the sweep starts another run when the cluster answers.
 	phaseEnded manifestPhase = "Ended"
 )
 
@@ -82,6 +84,12 @@ func nextForManifest(s manifestSituation) manifestStep {
 	default:
 		return manifestSleep
 	}
+}
+
+// rejectedForGood tells whether a fault stays as long as the Manifest's own inputs stay as they are. A refused
+// access to the cluster is none: the Secret is an input of the Kyma.
+func rejectedForGood(f fault.Fault) bool {
+	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous
 }
 
 // settles tells whether a module in this state needs no more work until something changes.

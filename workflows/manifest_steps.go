@@ -69,22 +69,19 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		// ApplyManifest wrote this into the status itself, together with the inventory.
 		r.state.Phase, r.state.Reported = phaseFollow, res.Observed
 	}
-	r.end(ctx, started, fault.Fault{})
+	r.endStep(ctx, started)
 	r.viewReported()
 	return nil
 }
 
-// failed reports a step that failed and rests until its retry or a change; what only a change can mend settles.
+// failed reports a step that failed and rests until its retry, if there is to be one.
 func (r *manifestRun) failed(ctx workflow.Context, started time.Time, f fault.Fault) error {
-	rejected := f.Kind == fault.Rejected
-	phase := phaseRest
-	if rejected && !r.state.Deleting {
-		phase = phaseEnded
-	}
-	return r.finishLook(ctx, started, f, observedOf(f, r.state.Reported, r.state.Deleting), phase == phaseEnded, phase)
+	settled := rejectedForGood(f) && !r.state.Deleting
+	return r.finishLook(ctx, started, f, observedOf(f, r.state.Reported, r.state.Deleting), settled, phaseRest)
 }
 
-// finishLook reports what the look came to and closes it.
+// finishLook reports what the look came to and closes it. A run that has nothing to try again ends, settled or
+// not: months of waiting for a cluster or for a change write no history.
 func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f fault.Fault, o install.Observed, settled bool, phase manifestPhase) error {
 	r.state.Phase = phase
 	failure, err := r.report(ctx, o, settled)
@@ -95,6 +92,9 @@ func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f faul
 		r.state.Phase, f = phaseRest, failure
 	}
 	r.end(ctx, started, f)
+	if r.state.Phase == phaseRest && r.retryAt.IsZero() {
+		r.state.Phase = phaseEnded
+	}
 	r.viewReported()
 	return nil
 }
@@ -137,6 +137,11 @@ func (r *manifestRun) follow(ctx workflow.Context) error {
 	if err != nil {
 		return r.failed(ctx, started, fault.FromTemporal(err))
 	}
+	if seen.DefaultCRWanted && r.state.Reported.Reason == install.ReasonModuleCRPending {
+		return r.failed(ctx, started, fault.Fault{
+			Kind: fault.Pending, Reason: "ModuleCRGone", Message: "the default custom resource is gone after it was made",
+		})
+	}
 	if seen.DefaultCRWanted {
 		return r.ensureDefaultCR(ctx, started, seen)
 	}
@@ -161,6 +166,8 @@ func (r *manifestRun) finishFollow(ctx workflow.Context, started time.Time, seen
 	if !failure.IsZero() {
 		r.state.Phase = phaseRest
 		r.end(ctx, started, failure)
+	} else {
+		r.attempt = 0
 	}
 	r.viewReported()
 	return nil
@@ -178,7 +185,7 @@ func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, s
 	if err != nil {
 		return r.failed(ctx, started, fault.FromTemporal(err))
 	}
-	r.state.Reported = now
+	r.attempt, r.state.Reported = 0, now
 	r.viewReported()
 	return nil
 }
@@ -199,17 +206,25 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 	}
 	switch res.Outcome {
 	case install.OutcomeWaiting:
-		if !res.Observed.SameAs(r.state.Reported) {
-			return r.finishLook(ctx, started, fault.Fault{}, res.Observed, false, phaseFollowRemoval)
-		}
 		r.state.Phase = phaseFollowRemoval
+		if !res.Observed.SameAs(r.state.Reported) {
+			failure, err := r.report(ctx, res.Observed, false)
+			if err != nil {
+				return err
+			}
+			if !failure.IsZero() {
+				r.state.Phase = phaseRest
+				r.end(ctx, started, failure)
+				return nil
+			}
+		}
 	case install.OutcomeApplied:
 		// Somebody saw a deletion timestamp, but this Manifest has none.
 		r.state.Phase, r.state.Deleting = phaseLook, false
 	default:
 		r.state.Phase = phaseEnded
 	}
-	r.end(ctx, started, fault.Fault{})
+	r.endStep(ctx, started)
 	r.viewReported()
 	return nil
 }
@@ -228,7 +243,7 @@ func (r *manifestRun) followRemoval(ctx workflow.Context) error {
 	if err != nil {
 		return r.failed(ctx, workflow.Now(ctx), fault.FromTemporal(err))
 	}
-	r.state.Phase = phaseRemove
+	r.attempt, r.state.Phase = 0, phaseRemove
 	return nil
 }
 
@@ -243,7 +258,7 @@ func (r *manifestRun) await(ctx workflow.Context, summary string, answer any, st
 			return true, err
 		}
 		r.mail.drain()
-		if r.mail.forced || r.isDue(ctx) {
+		if r.mustLeave(ctx) || r.isDue(ctx) {
 			return true, nil
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	heartbeatTimeout = 20 * time.Second
 	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never holds a slot for long.
 	waitAttemptTimeout = 10 * time.Second
-	// waitDeadline is when a wait ends without news; the workflow then looks at the truth again.
+	// waitDeadline is when a wait ends without news; it is then begun anew.
 	waitDeadline = time.Hour
 )
 

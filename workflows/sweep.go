@@ -48,7 +48,10 @@ func (s *sweepRun) run(ctx workflow.Context) error {
 		if err := s.rest(ctx); err != nil {
 			return err
 		}
-		s.mail.take()
+		if kicked := s.mail.take(); kicked.Count > 0 {
+			// The next run, if there is to be one, must not wait for its turn.
+			s.in.NextWalk = workflow.Now(ctx)
+		}
 		if walked >= walksPerRun || s.mail.forced || s.build != workflow.GetInfo(ctx).GetCurrentBuildID() {
 			return workflow.NewContinueAsNewError(ctx, kick.SweepWorkflow, s.in)
 		}

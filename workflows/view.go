@@ -74,12 +74,19 @@ func (v View) Markdown() string {
 // maxLine keeps the details short: they are for a glance, the status has the whole text.
 const maxLine = 200
 
+// maxSummary is well below the 400 bytes that a server takes for the summary of a timer.
+const maxSummary = 120
+
 func oneLine(s string) string {
-	s = strings.NewReplacer("\n", " ", "|", "/").Replace(s)
-	if len(s) > maxLine {
-		return s[:maxLine] + "…"
+	return shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
+}
+
+// shorten cuts a text to a number of bytes, and never in the middle of a character.
+func shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
 	}
-	return s
+	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 // Search attributes, all of type Keyword. They are registered at start where missing.

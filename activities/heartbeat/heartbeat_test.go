@@ -70,7 +70,8 @@ func TestTheTimeThatAHeartbeatTookCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		beats := 0
 		ctx, _ := pulsing(t, func(ctx context.Context) error {
-			if beats++; beats > 1 {
+			beats++
+			if beats > 1 {
 				<-ctx.Done()
 				return ctx.Err()
 			}

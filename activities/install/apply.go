@@ -252,7 +252,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *installation, appli
 		if applied.complete() {
 			s.InstalledVersion, s.InstalledRef = job.plan.version, job.plan.ref
 		}
-		total := int32(len(s.Inventory))       //nolint:gosec // bounded by maxInventoryBytes
+		total := staying(s.Inventory)
 		failed := int32(len(applied.failures)) //nolint:gosec // as above
 		if s.Counts == nil || s.Counts.Total != total || s.Counts.Failed != failed {
 			s.Counts = &v1beta2.ObjectCounts{Total: total, Failed: failed, Ready: readyBefore(s, total-failed)}

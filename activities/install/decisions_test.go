@@ -118,8 +118,9 @@ func TestInventory(t *testing.T) {
 
 	before := union(old, wanted)
 	require.Equal(t, []v1beta2.InventoryEntry{
-		entry("_ConfigMap_ns_a", "1"), {ID: "_ConfigMap_ns_b", Version: "v2", UID: "2"}, entry("_ConfigMap_ns_c", ""),
-	}, before, "the union keeps what is known, in the order of ids")
+		{ID: "_ConfigMap_ns_a", Version: "v1", UID: "1", Leaving: true}, {ID: "_ConfigMap_ns_b", Version: "v2", UID: "2"}, entry("_ConfigMap_ns_c", ""),
+	}, before, "the union keeps what is known, in the order of ids, and marks what is no longer wanted")
+	require.False(t, union(before, old)[0].Leaving, "what is wanted again stays")
 	require.Equal(t, before, union(before, wanted), "twice is the same")
 	require.Equal(t, old[:1], superseded(old, wanted))
 	require.Empty(t, superseded(nil, wanted))

@@ -16,16 +16,19 @@ import (
 const maxInventoryBytes = 1 << 20
 
 // union is the inventory before objects are applied: what was there and what will be. What is known of an
-// object stays. The result is sorted by id, so that equal inventories are equal.
+// object stays; what the module no longer has is marked as leaving. The result is sorted by id, so that equal
+// inventories are equal.
 func union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	byID := make(map[string]v1beta2.InventoryEntry, len(old)+len(wanted))
 	for _, e := range wanted {
 		byID[e.ID] = e
 	}
 	for _, e := range old {
-		if w, both := byID[e.ID]; both {
+		w, both := byID[e.ID]
+		if both {
 			e.Version = w.Version
 		}
+		e.Leaving = !both
 		byID[e.ID] = e
 	}
 	return sorted(byID)
@@ -73,11 +76,22 @@ func sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return all
 }
 
+// staying counts the objects that the module has.
+func staying(inventory []v1beta2.InventoryEntry) int32 {
+	total := int32(0)
+	for _, e := range inventory {
+		if !e.Leaving {
+			total++
+		}
+	}
+	return total
+}
+
 // inventoryBytes is roughly what an inventory takes in etcd.
 func inventoryBytes(inventory []v1beta2.InventoryEntry) int {
 	total := 0
 	for _, e := range inventory {
-		total += len(e.ID) + len(e.Version) + len(e.UID) + len(e.Hash) + len(`{"id":"","v":"","u":"","h":""},`)
+		total += len(e.ID) + len(e.Version) + len(e.UID) + len(e.Hash) + len(`{"id":"","v":"","u":"","h":"","l":true},`)
 	}
 	return total
 }

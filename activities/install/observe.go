@@ -61,6 +61,9 @@ type observer struct {
 func (o *observer) resources(ctx context.Context, inventory []v1beta2.InventoryEntry) (health, error) {
 	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
 	for _, e := range inventory {
+		if e.Leaving {
+			continue
+		}
 		gvk, _, err := e.Object()
 		if err != nil {
 			return health{}, err
@@ -69,7 +72,7 @@ func (o *observer) resources(ctx context.Context, inventory []v1beta2.InventoryE
 			byKind[gvk] = append(byKind[gvk], e)
 		}
 	}
-	o.total = int32(len(inventory)) //nolint:gosec // bounded by the inventory
+	o.total = staying(inventory)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listsAtOnce)
 	for gvk, entries := range byKind {
@@ -176,6 +179,9 @@ func (o *observer) note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) 
 	described := describe(gvk.Kind, name)
 	state, why := status.NotFoundStatus, ""
 	switch {
+	case u == nil && e.UID != "" && gvk.GroupKind() == (schema.GroupKind{Group: groupBatch, Kind: kindJob}):
+		// It ran, and was cleaned up since: a Job runs once for a version (see ranAlready).
+		state = status.CurrentStatus
 	case u == nil:
 	case onlyExistence(gvk):
 		state = status.CurrentStatus

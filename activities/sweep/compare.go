@@ -36,21 +36,22 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return
 	}
-	back := false
 	reason := w.compareControlPlane(lookCtx, kyma, manifests, open)
+	remote := w.compareRemote(lookCtx, kyma, reachable)
 	if reason == "" {
-		reason, back = w.compareRemote(lookCtx, kyma, reachable)
+		reason = remote.reason
 	}
 	if reason != "" {
-		w.kickKyma(ctx, kyma, reason)
+		// What the cluster's owner changed there is a change of the spec like one in the control plane.
+		w.kickKyma(ctx, kyma, reason, remote.answers && reason == remote.reason)
 	}
 	var quiet []*v1beta2.Manifest
 	for i := range manifests {
-		if w.lookAtManifest(lookCtx, &manifests[i], open, back) {
+		if w.lookAtManifest(lookCtx, &manifests[i], open, remote) {
 			quiet = append(quiet, &manifests[i])
 		}
 	}
-	if reachable && reason != unreachable {
+	if remote.answers {
 		w.compareModules(lookCtx, quiet)
 	}
 }
@@ -96,22 +97,33 @@ func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
 	return false
 }
 
-// compareRemote says why the Kyma needs a look, by what its cluster shows; back is true when a cluster
-// that was marked unreachable answers again.
-func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable bool) (reason string, back bool) {
-	if !kyma.DeletionTimestamp.IsZero() || kyma.Status.Remote == nil {
-		return "", false
+// remoteView is what a pass sees of a Kyma's cluster.
+type remoteView struct {
+	// reason says why the Kyma needs a look; "" if it needs none.
+	reason string
+	// answers is true when the cluster answers, or there is none but the control plane.
+	answers bool
+	// back is true when it was marked unreachable and answers again.
+	back bool
+}
+
+// compareRemote looks at the Kyma's cluster. Of one under deletion it only sees whether it answers.
+func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable bool) remoteView {
+	if kyma.Status.Remote == nil {
+		return remoteView{answers: true}
 	}
 	changed, why, err := w.options.Remote.Probe(ctx, kyma)
 	switch {
 	case err == nil && !reachable:
-		return "the remote cluster can be reached again", true
-	case err == nil && changed:
-		return why, false
-	case err != nil && reachable && ctx.Err() == nil && fault.Of(err).Kind == fault.Unreachable:
-		return unreachable, false
+		return remoteView{reason: "the remote cluster can be reached again", answers: true, back: true}
+	case err == nil && changed && kyma.DeletionTimestamp.IsZero():
+		return remoteView{reason: why, answers: true}
+	case err == nil:
+		return remoteView{answers: true}
+	case reachable && ctx.Err() == nil && fault.Of(err).Kind == fault.Unreachable:
+		return remoteView{reason: unreachable}
 	}
-	return "", false
+	return remoteView{}
 }
 
 // unreachable is why a Kyma is kicked whose cluster does not answer.
@@ -119,14 +131,16 @@ const unreachable = "the remote cluster cannot be reached"
 
 // lookAtManifest kicks a Manifest that is not settled and has no workflow, or whose inputs changed unnoticed. It
 // tells whether there is nothing to do but to see how the module is. A module whose inputs were refused stays as
-// it is until they change.
-func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, back bool) (quiet bool) {
+// it is until they change, and one whose cluster does not answer until it does.
+func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, remote remoteView) (quiet bool) {
 	_, isOpen := open[kick.ManifestWorkflowID(kick.RefOf(m))]
 	settled := m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == install.InputsDigest(m)
 	switch {
+	case m.Spec.Remote && !remote.answers:
+		return false
 	case !settled && !isOpen:
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
-	case !settled && back:
+	case !settled && remote.back:
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
 	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
 		return m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
@@ -184,8 +198,8 @@ func (w *walk) manifestsOf(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.M
 	return list.Items, err
 }
 
-func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, reason string) {
-	k := kick.Kick{Reason: reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, reason string, urgent bool) {
+	k := kick.Kick{Reason: reason, Urgent: urgent, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	w.send(ctx, func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
 }
 

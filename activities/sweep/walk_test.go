@@ -163,6 +163,31 @@ func TestWhatAWalkKicks(t *testing.T) {
 				}
 			},
 		},
+		"not an unsettled Manifest whose cluster does not answer": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
+				f.probe = func() (bool, string, error) {
+					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+				}
+			},
+		},
+		"not an unsettled Manifest whose cluster may not be used": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.Settled, m.Spec.Remote = false, true
+				f.probe = func() (bool, string, error) {
+					return false, "", fault.New(fault.Rejected, "KubeconfigRejected", "exec")
+				}
+			},
+		},
+		"what a Kyma under deletion waits for when its cluster can be reached again": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				k.DeletionTimestamp, k.Finalizers = &deleted, []string{"operator.kyma-project.io/Kyma"}
+				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
+				f.probe = func() (bool, string, error) { return true, "the catalog differs", nil }
+			},
+			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the Manifest is not settled and has no open workflow"},
+		},
 		"a Kyma and its unsettled Manifests when the cluster can be reached again": {
 			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, m.Status.Settled = &unreachable, false

@@ -36,6 +36,11 @@ type InventoryEntry struct {
 	// Hash of the fields that we own of the object, once it was applied.
 	// +optional
 	Hash string `json:"h,omitempty"`
+
+	// Leaving is true when the module no longer has the object, which stays
+	// here until it is positively gone. Its health says nothing of the module.
+	// +optional
+	Leaving bool `json:"l,omitempty"`
 }
 
 // NewInventoryEntry returns the entry for an object, without uid and hash. The

@@ -1,0 +1,199 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+var unreachable = fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+
+// lastWrite remembers what was last written into a Manifest's status.
+func lastWrite(w *world) *install.ReportInput {
+	last := &install.ReportInput{}
+	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+		*last = in
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	return last
+}
+
+func TestAManifestWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) { return install.ApplyResult{}, unreachable }
+	last := lastWrite(w)
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, unreachableAttempts+1, w.counts["apply"])
+	require.False(t, last.Settled, "the sweep starts the work on it again when the cluster answers")
+}
+
+func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+	}
+	w.remove = func(int) (install.RemoveResult, error) { return install.RemoveResult{}, unreachable }
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, unreachableAttempts+1, w.counts["remove"])
+}
+
+func TestWhatOnlyAnotherAccessSecretCanMendDoesNotSettleAManifest(t *testing.T) {
+	for _, reason := range []string{clusters.ReasonKubeconfigRejected, clusters.ReasonAccessSecretAmbiguous} {
+		w := quietWorld()
+		w.apply = func(context.Context, int) (install.ApplyResult, error) {
+			return install.ApplyResult{}, fault.New(fault.Rejected, reason, "no access")
+		}
+		last := lastWrite(w)
+		env := environment(t, w)
+		env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+		require.NoError(t, env.GetWorkflowError())
+		require.Equal(t, []string{"apply", "write Error"}, w.calls, "it is not tried again by itself")
+		require.False(t, last.Settled, "the Secret is none of the Manifest's inputs")
+		require.EqualValues(t, "Error", last.Observed.State)
+	}
+}
+
+func TestAModuleThatCanBeAppliedButNotLookedAtIsNotAppliedForEver(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(int, install.WaitInput) (install.Observed, error) { return install.Observed{}, unreachable }
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, unreachableAttempts+1, w.counts["apply"])
+}
+
+func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+	}
+	w.remove = func(int) (install.RemoveResult, error) {
+		return install.RemoveResult{Outcome: install.OutcomeWaiting, Observed: install.Observed{State: shared.StateDeleting, Message: "waiting"}}, nil
+	}
+	w.waitGone = func(int) (install.RemoveResult, error) { return install.RemoveResult{}, unreachable }
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, unreachableAttempts+1, w.counts["remove"])
+}
+
+func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+		return install.Observed{State: shared.StateProcessing, Reason: install.ReasonModuleCRWanted, DefaultCRWanted: true}, nil
+	}
+	w.defaults = func(int) (install.Observed, error) {
+		return install.Observed{State: shared.StateProcessing, Reason: install.ReasonModuleCRPending}, nil
+	}
+	env := environment(t, w)
+	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.LessOrEqual(t, w.counts["default CR"], int(time.Minute/minBackoff)+1)
+}
+
+func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T) {
+	w := quietWorld()
+	var seen []status.ReportInput
+	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
+		if n > 1 && n <= 6 { // all attempts of the activity's own retry
+			return status.ReportResult{}, errors.New("conflict")
+		}
+		seen = append(seen, in)
+		return reported(shared.StateReady)
+	}
+	env := environment(t, w)
+	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	env.RegisterDelayedCallback(func() {
+		require.Len(t, seen, 2, "a report that failed is repeated without any kick")
+		require.Zero(t, seen[1].Resolve, "that a status could not be written says nothing about the modules")
+		require.True(t, viewOf(t, env).LastFault.IsZero())
+	}, 10*time.Minute)
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestAStatusThatCouldNotBeWrittenIsNotHeldAgainstTheNextReport(t *testing.T) {
+	w := quietWorld()
+	var last status.ReportInput
+	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
+		if n > 1 && n <= 6 {
+			return status.ReportResult{}, errors.New("conflict")
+		}
+		last = in
+		return reported(shared.StateReady)
+	}
+	env := environment(t, w)
+	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is Processing", Kind: "Manifest", Name: "m"})
+	kickAt(env, time.Minute+time.Second, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m", Urgent: true})
+	env.RegisterDelayedCallback(func() { require.Zero(t, last.Resolve) }, 90*time.Second)
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestADeletionThatOnlyAReportSawIsActedOn(t *testing.T) {
+	w := quietWorld()
+	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.Deleting = n > 1
+		return res, err
+	}
+	env := environment(t, w)
+	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.counts["release"])
+}
+
+func TestARemovalThatIsBlockedForLongIsLookedAtLessAndLess(t *testing.T) {
+	w := deletingWorld(1 << 30)
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() {
+		require.Less(t, w.counts["delete"], 24*6, "a day")
+		require.Greater(t, w.counts["delete"], 24*3)
+		w.delete = func(int) (resolve.DeleteResult, error) {
+			return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}, nil
+		}
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Urgent: true})
+	}, 24*time.Hour)
+	env.RegisterDelayedCallback(func() { require.Fail(t, "a kick must be acted on at once") }, 24*time.Hour+30*time.Second)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestAKymaWithoutAccessSecretWaitsForTheSecret(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(int) (syncing.Result, error) {
+		return syncing.Result{}, fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
+	}
+	var last status.ReportInput
+	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
+		last = in
+		return reported(shared.StateError)
+	}
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() {
+		require.True(t, last.Parked, "the Secret is an input: with the others recorded, its coming wakes this workflow")
+	}, time.Hour)
+	endKyma(env, w, 2*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}

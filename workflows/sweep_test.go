@@ -1,0 +1,100 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+)
+
+// sweeping runs the sweep of shard 32 until it continues as new, and returns when it walked and what the next
+// run starts with.
+func sweeping(t *testing.T, in SweepInput, walk func(n int) (sweep.WalkResult, error), prepare func(*testsuite.TestWorkflowEnvironment)) ([]time.Duration, SweepInput) {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
+	var walks []time.Duration
+	started := env.Now()
+	env.RegisterActivityWithOptions(func(context.Context, sweep.WalkInput) (sweep.WalkResult, error) {
+		walks = append(walks, env.Now().Sub(started))
+		res, err := walk(len(walks))
+		res.Started = env.Now()
+		return res, fault.ToTemporal(err)
+	}, activity.RegisterOptions{Name: "WalkShard"})
+	if prepare != nil {
+		prepare(env)
+	}
+	env.ExecuteWorkflow(SweepWorkflow, in)
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var next SweepInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+	return walks, next
+}
+
+var shard32 = SweepInput{Shard: 32, Interval: 10 * time.Minute}
+
+func everyTenMinutes(int) (sweep.WalkResult, error) {
+	return sweep.WalkResult{Interval: 10 * time.Minute}, nil
+}
+
+func TestASweepWalksOncePerIntervalInItsTurnAndContinuesAsNew(t *testing.T) {
+	walks, next := sweeping(t, shard32, everyTenMinutes, nil)
+	require.Len(t, walks, walksPerRun)
+	for i, at := range walks {
+		require.InDelta(t, 5+10*i, at.Minutes(), 0.1)
+	}
+	require.Equal(t, 32, next.Shard)
+	require.Equal(t, 10*time.Minute, next.Interval)
+}
+
+func TestASweepKeepsTheIntervalOfTheWorkersConfiguration(t *testing.T) {
+	walks, next := sweeping(t, shard32, func(int) (sweep.WalkResult, error) {
+		return sweep.WalkResult{Interval: time.Minute}, nil
+	}, nil)
+	require.InDelta(t, time.Minute.Seconds(), (walks[2] - walks[1]).Seconds(), 1)
+	require.Equal(t, time.Minute, next.Interval)
+}
+
+func TestASweepGoesOnAfterAWalkThatFailed(t *testing.T) {
+	walks, _ := sweeping(t, shard32, func(n int) (sweep.WalkResult, error) {
+		if n == 1 {
+			return sweep.WalkResult{}, fault.New(fault.Rejected, "Forbidden", "cannot be retried")
+		}
+		if n < 4 {
+			return sweep.WalkResult{}, errors.New("visibility is down")
+		}
+		return everyTenMinutes(n)
+	}, nil)
+	require.Greater(t, len(walks), walksPerRun)
+	require.GreaterOrEqual(t, walks[1]-walks[0], 10*time.Minute, "no hot loop")
+}
+
+func TestAKickedSweepWalksAtOnceAlsoIfItContinuesAsNewFirst(t *testing.T) {
+	walks, _ := sweeping(t, shard32, everyTenMinutes, func(env *testsuite.TestWorkflowEnvironment) {
+		env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "now"}) }, 6*time.Minute)
+	})
+	require.InDelta(t, 6, walks[1].Minutes(), 0.1)
+
+	var env *testsuite.TestWorkflowEnvironment
+	var asked time.Time
+	walks, next := sweeping(t, shard32, func(n int) (sweep.WalkResult, error) {
+		asked = env.Now()
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "now"})
+		env.SignalWorkflow(kick.SignalContinueAsNew, nil)
+		return everyTenMinutes(n)
+	}, func(e *testsuite.TestWorkflowEnvironment) { env = e })
+	require.Len(t, walks, 1)
+	require.False(t, next.NextWalk.After(asked.Add(time.Second)), "the kick travels with the run")
+}

@@ -1,0 +1,29 @@
+package workflows
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTextsAreCutBetweenCharacters(t *testing.T) {
+	for limit := range 12 {
+		short := shorten("größer als üblich", limit)
+		require.True(t, utf8.ValidString(short), short)
+		require.LessOrEqual(t, len(short), limit+len("…"))
+	}
+	require.Equal(t, "as it is", shorten("as it is", 100))
+}
+
+func TestTheDetailsAreAShortTable(t *testing.T) {
+	view := View{State: "Processing", Modules: []Row{
+		{Name: "a", Version: "1.0.0", State: "Ready"},
+		{Name: "b", State: "Error", Message: "one | two\n" + strings.Repeat("long ", 100)},
+	}}
+	text := view.Markdown()
+	require.Contains(t, text, "| a | 1.0.0 | Ready |  |\n")
+	require.Contains(t, text, "one / two long")
+	require.Less(t, len(text), 2*maxLine)
+}

@@ -135,7 +135,7 @@ func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error 
 	if temporal.IsCanceledError(err) {
 		return err
 	}
-	if r.state.ReportFault = fault.FromTemporal(err); err != nil {
+	if r.state.ReportFault = fault.FromTemporal(err); !r.state.ReportFault.IsZero() {
 		return nil
 	}
 	r.state.Last = res

@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
@@ -81,11 +81,12 @@ func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 	s.instance.start()
 	s.create(newKyma("kicked", "sample"))
 	sender := kick.NewSender(s.temporal, nil)
-	var kyma *v1beta2.Kyma
+	kyma := s.kyma("kicked")
+	// As fast as the watchers' limit lets them, as when many templates are applied at once.
+	limit := rate.NewLimiter(50, 1)
 	for i := range 50 {
-		kyma = s.kyma("kicked")
+		require.NoError(t, limit.Wait(t.Context()))
 		require.NoError(t, sender.Kyma(t.Context(), kick.RefOf(kyma), kick.Kick{Reason: fmt.Sprintf("kick %d", i), Kind: "ModuleTemplate"}))
-		time.Sleep(60 * time.Millisecond)
 	}
 	s.becomesReady("kicked", "sample@1.0.0")
 	s.eventually("the Manifest settles", 15*time.Second, func(c *assert.CollectT) {

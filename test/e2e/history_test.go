@@ -89,6 +89,6 @@ func (s *stage) record(path, id string) {
 	// A history is published with the code: nothing of the machine that recorded it belongs there.
 	host, err := os.Hostname()
 	require.NoError(s.t, err)
-	text := strings.ReplaceAll(string(content), host, "recorder")
+	text := strings.ReplaceAll(string(content), "@"+host+"@", "@recorder@")
 	require.NoError(s.t, os.WriteFile(path, []byte(text+"\n"), 0o644))
 }

@@ -17,8 +17,8 @@ import (
 const (
 	// namedCRs is how many of the custom resources that block a removal are named.
 	namedCRs = 10
-	// listedCRs is how many are listed at most.
-	listedCRs = 100
+	// countedCRs is after how many of them no more are counted: the removal is blocked.
+	countedCRs = 100
 )
 
 // blockingCRs are the custom resources of the default one's kind, as a removal sees them.
@@ -37,16 +37,11 @@ func (r *remover) lookAtCRs(ctx context.Context, m *v1beta2.Manifest) (blockingC
 		return blockingCRs{}, nil
 	}
 	seen := blockingCRs{kind: gvk.Kind}
-	all, err := r.moduleCRs(ctx, gvk, listedCRs)
-	if err != nil {
-		return seen, fmt.Errorf("list %s: %w", gvk.Kind, err)
-	}
 	ours := m.Status.DefaultCR
 	if m.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
 		ours = nil
 	}
-	for i := range all {
-		cr := &all[i]
+	show := func(cr *metav1.PartialObjectMetadata) {
 		switch {
 		case isRecorded(ours, cr):
 			seen.own = cr
@@ -55,6 +50,9 @@ func (r *remover) lookAtCRs(ctx context.Context, m *v1beta2.Manifest) (blockingC
 		default:
 			seen.others = append(seen.others, strings.TrimPrefix(cr.Namespace+"/"+cr.Name, "/"))
 		}
+	}
+	if err := r.moduleCRs(ctx, gvk, show, func() bool { return len(seen.others) >= countedCRs }); err != nil {
+		return seen, fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
 	slices.Sort(seen.others)
 	return seen, nil

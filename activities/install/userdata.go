@@ -79,28 +79,42 @@ func (r *remover) usedByOthers(ctx context.Context, namespace string) (bool, err
 				return true, nil
 			}
 		}
+		if found.Continue != "" {
+			// What was not read may be anybody's. The module's own is gone by now, so there is not much.
+			return true, nil
+		}
 	}
 	return false, nil
 }
 
-// moduleCRs lists, in all namespaces, the objects of the kind of the default custom resource, up to the limit.
-func (r *remover) moduleCRs(ctx context.Context, gvk schema.GroupVersionKind, limit int64) ([]metav1.PartialObjectMetadata, error) {
+// moduleCRs shows, in all namespaces, the objects of the kind of the default custom resource, until it has
+// shown all or enough says so.
+func (r *remover) moduleCRs(ctx context.Context, gvk schema.GroupVersionKind, show func(*metav1.PartialObjectMetadata), enough func() bool) error {
 	// Any version shows the objects of all versions.
 	resource, err := r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
 	if meta.IsNoMatchError(err) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: limit})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			show(&page.Items[i])
+		}
+		if page.Continue == "" || enough() {
+			return nil
+		}
+		options.Continue = page.Continue
 	}
-	if err != nil {
-		return nil, err
-	}
-	return found.Items, nil
 }
 
 // madeByUs tells whether a default custom resource of which no uid was recorded is the one that we made

@@ -1,0 +1,85 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// pagedCluster answers every list whose path ends so with these pages, and every other with none.
+func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMetadata) *remover {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+		if strings.HasSuffix(r.URL.Path, path) {
+			at := len(r.URL.Query().Get("continue"))
+			list.Items = pages[at]
+			if at+1 < len(pages) {
+				list.Continue = strings.Repeat("+", at+1)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(list)
+	}))
+	t.Cleanup(server.Close)
+	client, err := metadata.NewForConfig(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	return &remover{
+		cluster: &clusters.Cluster{Metadata: client}, kinds: kinds{mapper: samplesMapper{}}, owner: owner{name: "m", mark: "ns/m"}, gone: map[string]bool{},
+	}
+}
+
+type samplesMapper struct{}
+
+func (samplesMapper) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+	return clusters.Resource{GroupVersionResource: schema.GroupVersionResource{Group: gvk.Group, Version: "v1", Resource: "samples"}, Namespaced: true}, nil
+}
+
+func named(name, owner string) metav1.PartialObjectMetadata {
+	return metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Sample"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid", Annotations: map[string]string{shared.AnnotationOwnedBy: owner}},
+	}
+}
+
+func TestACustomResourceOnALaterPageBlocksTheRemoval(t *testing.T) {
+	t.Parallel()
+	r := pagedCluster(t, "/samples", []metav1.PartialObjectMetadata{named("ours", "ns/m")}, []metav1.PartialObjectMetadata{named("theirs", "")})
+	m := &v1beta2.Manifest{}
+	m.Status.DefaultCR = &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1", Kind: "Sample", Namespace: "ns", Name: "default", UID: "other"}
+	seen, err := r.lookAtCRs(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ns/theirs"}, seen.others)
+}
+
+func TestANamespaceThatWasNotReadToTheEndIsKept(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		pages [][]metav1.PartialObjectMetadata
+		kept  bool
+	}{
+		"all of it is the module's":        {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m")}}},
+		"somebody else's is there":         {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m"), named("b", "")}}, kept: true},
+		"somebody else's may be there too": {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m")}, {named("b", "")}}, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kept, err := pagedCluster(t, "/services", test.pages...).usedByOthers(t.Context(), "ns")
+			require.NoError(t, err)
+			require.Equal(t, test.kept, kept)
+		})
+	}
+}

@@ -69,11 +69,11 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 	})
 
 	t.Run("what is mended goes on", func(t *testing.T) {
-		remote := s.remoteKyma()
-		for i := range remote.Spec.Modules {
-			remote.Spec.Modules[i].Channel = ""
-		}
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+			for i := range k.Spec.Modules {
+				k.Spec.Modules[i].Channel = ""
+			}
+		})
 		s.changeDescriptor("forged-1.0.0", func(descriptor string) string {
 			return strings.ReplaceAll(descriptor, forger.host, s.registry)
 		})

@@ -78,24 +78,24 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		}
 	})
 	t.Run("a module enabled and disabled inside the remote cluster follows", func(t *testing.T) {
-		remote := s.remoteKyma()
-		remote.Spec.Modules = nil
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = nil
+		})
 		s.eventually("the module is removed", time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, s.kyma("life").Status.Modules)
 			assert.Empty(c, s.manifests(created))
 		})
 		require.Empty(t, s.ofModule(t, s.remote), "nothing of the module is left in the remote cluster")
 
-		remote = s.remoteKyma()
-		remote.Spec.Modules = []v1beta2.Module{{Name: "sample"}}
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = []v1beta2.Module{{Name: "sample"}}
+		})
 		s.becomesReady("life", "sample@1.0.0")
 	})
 	t.Run("a channel that is moved upgrades the module and prunes what it no longer has", func(t *testing.T) {
-		remote := s.remoteKyma()
-		remote.Spec.Channel = "fast"
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+			k.Spec.Channel = "fast"
+		})
 		s.becomesReady("life", "sample@1.1.0")
 		require.Equal(t, "fast", s.kyma("life").Status.ActiveChannel)
 		require.Empty(t, settings(t, s.remote), "1.1.0 has no ConfigMap with settings any more")
@@ -132,17 +132,17 @@ func TestTheLifeOfAKymaInASingleCluster(t *testing.T) {
 	s.becomesReady("single", "sample@1.0.0")
 	require.Equal(t, "Ready", sampleState(t, s.controlPlane))
 
-	current := s.kyma("single")
-	current.Spec.Channel = "fast"
-	require.NoError(t, s.controlPlane.Update(t.Context(), current))
+	edit(t, s.controlPlane, s.kyma("single"), func(k *v1beta2.Kyma) {
+		k.Spec.Channel = "fast"
+	})
 	s.becomesReady("single", "sample@1.1.0")
 
-	current = s.kyma("single")
-	current.Spec.Modules = nil
-	require.NoError(t, s.controlPlane.Update(t.Context(), current))
+	edit(t, s.controlPlane, s.kyma("single"), func(k *v1beta2.Kyma) {
+		k.Spec.Modules = nil
+	})
 	s.eventually("the module is removed", time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.kyma("single").Status.Modules)
-		assert.Empty(c, s.manifests(current))
+		assert.Empty(c, s.manifests(s.kyma("single")))
 	})
 	require.Empty(t, s.ofModule(t, s.controlPlane))
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
@@ -86,9 +87,9 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 
 	t.Run("and a change is acted on as before", func(t *testing.T) {
 		s.push("test/modules/sample/1.1.0")
-		remote := s.remoteKyma()
-		remote.Spec.Channel = "fast"
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+			k.Spec.Channel = "fast"
+		})
 		s.becomesReady("settled", "sample@1.1.0")
 	})
 }

@@ -71,22 +71,22 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 		require.Equal(t, "Ready", sampleState(t, s.remote))
 	})
 	t.Run("a module of the remote Kyma comes in addition", func(t *testing.T) {
-		remote := s.customKyma()
-		remote.Spec.Modules = []v1beta2.Module{{Name: "other"}}
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.customKyma(), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = []v1beta2.Module{{Name: "other"}}
+		})
 		s.becomesReady("seed", "sample@1.0.0", "extra@1.0.0", "other@1.0.0")
 		require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: customNamespace, Name: "other"}, &corev1.ConfigMap{}))
 	})
 	t.Run("one taken off the control plane's goes, unless the remote Kyma lists it too", func(t *testing.T) {
-		remote := s.customKyma()
-		remote.Spec.Modules = append(remote.Spec.Modules, v1beta2.Module{Name: "extra"})
-		require.NoError(t, s.remote.Update(t.Context(), remote))
+		edit(t, s.remote, s.customKyma(), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "extra"})
+		})
 		s.eventually("the edit is taken in", 30*time.Second, func(c *assert.CollectT) {
 			assert.Len(c, s.kyma("seed").Status.Remote.Modules, 2)
 		})
-		current := s.kyma("seed")
-		current.Spec.Modules = nil
-		require.NoError(t, s.controlPlane.Update(t.Context(), current))
+		edit(t, s.controlPlane, s.kyma("seed"), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = nil
+		})
 		s.eventually("the sample module is removed", time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, s.manifests(created), 2)
 		})

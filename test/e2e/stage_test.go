@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -212,6 +213,18 @@ func (s *stage) remoteKyma() *v1beta2.Kyma {
 	var kyma v1beta2.Kyma
 	require.NoError(s.t, s.remote.Get(ctx(s.t), client.ObjectKey{Namespace: remoteNamespace, Name: "default"}, &kyma))
 	return &kyma
+}
+
+// edit changes a Kyma as somebody with an editor does: again on the newest version if another wrote meanwhile.
+func edit(t *testing.T, c cluster, kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
+	t.Helper()
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(kyma), kyma); err != nil {
+			return err
+		}
+		change(kyma)
+		return c.Update(t.Context(), kyma)
+	}))
 }
 
 // eventually waits until what is asserted is true.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 	}
 	reason := w.compareControlPlane(lookCtx, kyma, manifests, open)
 	remote := w.compareRemote(lookCtx, kyma, reachable)
-	if reason == "" {
+	if reason == "" && !leftAlone(kyma) {
 		reason = remote.reason
 	}
 	if reason != "" {
@@ -47,6 +48,9 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 	}
 	var quiet []*v1beta2.Manifest
 	for i := range manifests {
+		if waitsForItsKyma(kyma, &manifests[i]) {
+			continue
+		}
 		if w.lookAtManifest(lookCtx, &manifests[i], open, remote) {
 			quiet = append(quiet, &manifests[i])
 		}
@@ -56,12 +60,30 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 	}
 }
 
+// leftAlone tells whether a Kyma has the label that keeps us from working on it. A look at it would record
+// nothing, so that its inputs would differ in every pass.
+func leftAlone(kyma *v1beta2.Kyma) bool {
+	return kyma.IsSkipReconciliation() && kyma.DeletionTimestamp.IsZero()
+}
+
+// waitsForItsKyma tells whether a Manifest is being deleted and has the label that keeps us from removing it for
+// as long as its Kyma stays.
+func waitsForItsKyma(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
+	return m.IsSkipReconciliation() && !m.DeletionTimestamp.IsZero() && kyma.DeletionTimestamp.IsZero()
+}
+
 // compareControlPlane says why the Kyma needs a look, by what the control plane knows; "" if it needs none.
 func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) string {
 	if _, isOpen := open[kick.KymaWorkflowID(kick.RefOf(kyma))]; !isOpen {
 		return "the Kyma has no open workflow"
 	}
 	if !kyma.DeletionTimestamp.IsZero() {
+		if kyma.Status.State != shared.StateDeleting {
+			return "nothing was done about the Kyma's deletion"
+		}
+		return "" // its workflow looks again by itself
+	}
+	if leftAlone(kyma) {
 		return ""
 	}
 	digest, err := w.options.Inputs.Digest(ctx, kyma)
@@ -80,21 +102,35 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 
 // staleModule tells whether a module has another state in the Kyma's status than in its Manifest.
 func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
-	states := make(map[string]shared.State, len(manifests))
+	byName := make(map[string]*v1beta2.Manifest, len(manifests))
 	for i := range manifests {
-		states[manifests[i].Name] = manifests[i].Status.State
+		byName[manifests[i].Name] = &manifests[i]
 	}
 	for _, module := range kyma.Status.Modules {
 		if module.Manifest == nil {
 			continue
 		}
-		state, exists := states[module.Manifest.Metadata.Name]
-		settled := state == shared.StateReady || state == shared.StateWarning || state == shared.StateError
-		if exists && settled && state != module.State && module.State != shared.StateDeleting && module.Message == "" {
+		m := byName[module.Manifest.Metadata.Name]
+		if m == nil || m.Status.State == module.State || module.State == shared.StateDeleting {
+			continue
+		}
+		switch m.Status.State {
+		case shared.StateReady, shared.StateWarning, shared.StateError:
+		default:
+			continue
+		}
+		// A bad state with a message may be that of an entry that was refused, whatever its Manifest says. What is
+		// on its way has a message too, but not once its Manifest has settled.
+		if module.Message == "" || module.State == shared.StateProcessing && isSettled(m) {
 			return true
 		}
 	}
 	return false
+}
+
+// isSettled tells whether a Manifest has settled for its present inputs.
+func isSettled(m *v1beta2.Manifest) bool {
+	return m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == install.InputsDigest(m)
 }
 
 // remoteView is what a pass sees of a Kyma's cluster.
@@ -134,7 +170,7 @@ const unreachable = "the remote cluster cannot be reached"
 // it is until they change, and one whose cluster does not answer until it does.
 func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, remote remoteView) (quiet bool) {
 	_, isOpen := open[kick.ManifestWorkflowID(kick.RefOf(m))]
-	settled := m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == install.InputsDigest(m)
+	settled := isSettled(m)
 	switch {
 	case m.Spec.Remote && !remote.answers:
 		return false
@@ -163,24 +199,39 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	}
 }
 
-// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live look decides.
+// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live look decides. Only
+// what the cache does not know is read from the API server.
 func (w *walk) kickOrphans(ctx context.Context, open Open) {
 	for id, started := range open {
 		ref, kind, ok := parseWorkflowID(id)
 		if !ok || int(Position(ref.UID)%Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || ctx.Err() != nil {
 			continue
 		}
-		var obj client.Object = &v1beta2.Kyma{}
-		if kind == "manifest" {
-			obj = &v1beta2.Manifest{}
+		if isThere(ctx, w.options.Fleet, kind, ref) == nil {
+			continue
 		}
-		err := w.options.Live.Get(ctx, ref.Key(), obj)
-		if apierrors.IsNotFound(err) || (err == nil && obj.GetUID() != ref.UID) {
+		if errors.Is(isThere(ctx, w.options.Live, kind, ref), errNotThere) {
 			w.send(ctx, func() error {
 				return w.options.Kicks.SignalOpen(ctx, id, kick.Kick{Reason: "the resource was not found"})
 			})
 		}
 	}
+}
+
+// errNotThere is the answer of a complete reading that did not find a resource, or another one of its name.
+var errNotThere = errors.New("the resource is not there")
+
+// isThere returns nil when the resource is there, errNotThere when it is not, and else why that is not known.
+func isThere(ctx context.Context, reader client.Reader, kind string, ref kick.Ref) error {
+	var obj client.Object = &v1beta2.Kyma{}
+	if kind == "manifest" {
+		obj = &v1beta2.Manifest{}
+	}
+	err := reader.Get(ctx, ref.Key(), obj)
+	if apierrors.IsNotFound(err) || (err == nil && obj.GetUID() != ref.UID) {
+		return errNotThere
+	}
+	return err
 }
 
 // parseWorkflowID reads the identity out of a workflow id.

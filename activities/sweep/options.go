@@ -41,7 +41,7 @@ type OpenWorkflows interface {
 	OpenWorkflows(ctx context.Context) (Open, error)
 }
 
-// Open are the open workflows by id, with the time at which each first run started.
+// Open are the open workflows by id, with the time at which the present run of each started.
 type Open map[string]time.Time
 
 // Options are what the walk needs.

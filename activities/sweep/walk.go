@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -54,7 +55,8 @@ func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, e
 	if err != nil {
 		return WalkResult{}, fault.ToTemporal(err)
 	}
-	return WalkResult{Started: at.Started, Interval: a.options.Interval, Kymas: w.at.Kymas, Kicked: w.at.Kicked}, nil
+	done := w.cursor()
+	return WalkResult{Started: done.Started, Interval: a.options.Interval, Kymas: done.Kymas, Kicked: done.Kicked}, nil
 }
 
 // walk is one attempt to walk a shard.
@@ -97,29 +99,31 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 		return err
 	}
 	w.kickOrphans(ctx, open)
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at.Kicked += int(w.kicked.Load())
-	return nil
+	return context.Cause(ctx)
 }
 
 func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {
 	ticker := time.NewTicker(heartbeatEvery)
 	defer ticker.Stop()
 	for {
-		w.mu.Lock()
-		at := w.at
-		w.mu.Unlock()
-		heartbeat(at)
+		heartbeat(w.cursor())
 		select {
 		case <-ctx.Done():
+			// Whoever goes on must know where this attempt ended.
+			heartbeat(w.cursor())
 			return
 		case <-ticker.C:
 		}
 	}
+}
+
+// cursor is where the walk stands, with what this attempt and those before it have done.
+func (w *walk) cursor() cursor {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.at
+	at.Kicked += int(w.kicked.Load())
+	return at
 }
 
 // kymas are the Kymas of this shard behind the cursor, in hash order.
@@ -132,7 +136,7 @@ func (w *walk) kymas(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	for i := range list.Items {
 		kyma := &list.Items[i]
 		position := Position(kyma.UID)
-		if int(position%Shards) == w.shard && position > w.at.Last && w.options.Ours(kyma.Labels) {
+		if int(position%Shards) == w.shard && position > w.at.Last && w.options.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) {
 			ours = append(ours, kyma)
 		}
 	}
@@ -153,8 +157,9 @@ func (w *walk) lookAtAll(ctx context.Context, kymas []*v1beta2.Kyma, open Open) 
 	lanes := map[bool]chan struct{}{true: make(chan struct{}, kymasAtOnce), false: make(chan struct{}, kymasAtOnce)}
 	var looks sync.WaitGroup
 	defer looks.Wait()
+	began := w.options.Now()
 	for i, kyma := range kymas {
-		if err := w.sleepUntil(ctx, w.turn(i, len(kymas))); err != nil {
+		if err := w.sleepUntil(ctx, w.turn(began, i, len(kymas))); err != nil {
 			return err
 		}
 		reachable := !markedUnreachable(kyma)
@@ -176,11 +181,13 @@ func (w *walk) lookAtAll(ctx context.Context, kymas []*v1beta2.Kyma, open Open) 
 	return nil
 }
 
-// turn is when the i-th of n Kymas is looked at. A worker walks ShardsAtOnce shards at once, so each has
-// that share of the interval; a tenth is left to spare.
-func (w *walk) turn(i, n int) time.Time {
+// turn is when the i-th of the n Kymas of an attempt that began then is looked at. A worker walks ShardsAtOnce
+// shards at once, so each has that share of the interval; a tenth is left to spare. An attempt that goes on where
+// another one ended spreads what is left over what is left of the share.
+func (w *walk) turn(began time.Time, i, n int) time.Time {
 	share := w.options.Interval * time.Duration(w.options.ShardsAtOnce) / Shards * 9 / 10
-	return w.at.Started.Add(share * time.Duration(i) / time.Duration(n))
+	left := max(w.at.Started.Add(share).Sub(began), 0)
+	return began.Add(left * time.Duration(i) / time.Duration(n))
 }
 
 func (w *walk) sleepUntil(ctx context.Context, at time.Time) error {

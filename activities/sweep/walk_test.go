@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -182,7 +184,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 		"what a Kyma under deletion waits for when its cluster can be reached again": {
 			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
-				k.DeletionTimestamp, k.Finalizers = &deleted, []string{"operator.kyma-project.io/Kyma"}
+				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
 				f.probe = func() (bool, string, error) { return true, "the catalog differs", nil }
 			},
@@ -246,6 +248,53 @@ func TestWhatAWalkKicks(t *testing.T) {
 				m.Status.State, k.Status.Modules[0].State = shared.StateError, shared.StateError
 			},
 		},
+		"a Kyma whose status shows a module on its way that has settled": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateProcessing, "installing version 1.0.0"
+			},
+			want: map[string]string{kymaID: "the status differs from a Manifest"},
+		},
+		"nobody for a module that waits though an earlier version is settled": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateError, "module template not allowed: beta module"
+			},
+		},
+		"a Kyma whose deletion was not seen": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				k.DeletionTimestamp, k.Finalizers = &deleted, []string{"operator.kyma-project.io/Kyma"}
+			},
+			want: map[string]string{kymaID: "nothing was done about the Kyma's deletion"},
+		},
+		"not a Kyma that is being removed": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
+				f.digest = "then"
+			},
+		},
+		"not a Kyma that is to be left alone": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Labels, f.digest = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}, "then"
+				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
+			},
+		},
+		"not a Manifest that is to be left alone and whose deletion waits for its Kyma's": {
+			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
+				m.Labels = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
+			},
+		},
+		"a Manifest that is to be left alone when its Kyma goes": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
+				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
+				m.Labels = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
+			},
+			want: map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+		},
 		"workflows whose resource is gone, and does not start them": {
 			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid: same shard
@@ -304,15 +353,85 @@ func TestAWalkThatCannotSeeWorkflowsKicksNobody(t *testing.T) {
 func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) {
 	f, kyma := quiet(), quietKyma()
 	f.digest = "then"
-	a := activitiesFor(t, f, kyma, quietManifest())
+	second := quietKyma()
+	second.Name = "second"
+	for i := 0; shardOf(second.UID) != shardOf("uid") || Position(second.UID) < Position("uid"); i++ {
+		second.UID = types.UID(strconv.Itoa(i))
+	}
+	a := activitiesFor(t, f, kyma, second, quietManifest())
 
-	behind := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now(), Last: Position("uid")}}
+	behind := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now(), Last: Position(second.UID)}}
 	require.NoError(t, behind.run(t.Context(), nil, func(cursor) {}))
-	require.Empty(t, f.kicked, "the Kyma was walked by an earlier attempt")
+	require.Empty(t, f.kicked, "they were walked by an earlier attempt")
 
 	stop := make(chan struct{})
-	close(stop)
 	a.options.Interval = time.Hour
-	stopped := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now().Add(time.Hour)}}
-	require.ErrorIs(t, stopped.run(t.Context(), stop, func(cursor) {}), errHandedOver)
+	stopped := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now()}}
+	var last cursor
+	f.probe = func() (bool, string, error) { close(stop); return false, "", nil }
+	require.ErrorIs(t, stopped.run(t.Context(), stop, func(c cursor) { last = c }), errHandedOver)
+	require.Equal(t, Position("uid"), last.Last, "whoever goes on knows where this attempt ended")
+	require.Equal(t, 1, last.Kymas)
+}
+
+func TestAnAttemptSpreadsWhatIsLeftOverWhatIsLeftOfTheInterval(t *testing.T) {
+	t.Parallel()
+	started := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	w := &walk{Activities: &Activities{options: Options{Interval: 10 * time.Minute, ShardsAtOnce: Shards}}, at: cursor{Started: started}}
+	require.Equal(t, started, w.turn(started, 0, 9))
+	require.Equal(t, started.Add(8*time.Minute), w.turn(started, 8, 9), "a tenth of the interval is left to spare")
+	half := started.Add(5 * time.Minute)
+	require.Equal(t, half, w.turn(half, 0, 4))
+	require.Equal(t, half.Add(3*time.Minute), w.turn(half, 3, 4))
+	late := started.Add(time.Hour)
+	require.Equal(t, late, w.turn(late, 3, 4), "who is late does not wait")
+}
+
+// countingReader counts what is read live.
+type countingReader struct {
+	client.Reader
+	gets int
+}
+
+func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	r.gets++
+	return r.Reader.Get(ctx, key, obj, opts...)
+}
+
+func TestOnlyWorkflowsWhoseResourceTheCacheDoesNotKnowCostALiveRead(t *testing.T) {
+	f := quiet()
+	f.open = Open{kymaID: time.Now().Add(-time.Hour), "kyma/kcp-system/gone/uid": time.Now().Add(-time.Hour)}
+	a := activitiesFor(t, f, quietKyma(), quietManifest())
+	live := &countingReader{Reader: a.options.Live}
+	a.options.Live = live
+	_, err := walkShard(t, a, shardOf("uid"))
+	require.NoError(t, err)
+	require.Equal(t, 1, live.gets)
+	require.Equal(t, map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"}, f.kicked)
+}
+
+func TestAnUnansweredLiveReadIsNoOrphan(t *testing.T) {
+	f := quiet()
+	f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour)
+	a := activitiesFor(t, f, quietKyma(), quietManifest())
+	a.options.Live = failingReader{a.options.Live}
+	_, err := walkShard(t, a, shardOf("uid"))
+	require.NoError(t, err)
+	require.Empty(t, f.kicked)
+}
+
+type failingReader struct{ client.Reader }
+
+func (failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("the API server is down")
+}
+
+func TestASyncedCopyOfAKymaIsNotWalked(t *testing.T) {
+	f, kyma := quiet(), quietKyma()
+	f.open = Open{}
+	kyma.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+	res, err := walkShard(t, activitiesFor(t, f, kyma), shardOf("uid"))
+	require.NoError(t, err)
+	require.Zero(t, res.Kymas)
+	require.Empty(t, f.kicked)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -400,6 +401,21 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 	require.Error(t, s.control.Get(ctx, client.ObjectKeyFromObject(s.manifest), &v1beta2.Manifest{}))
 	require.Equal(t, OutcomeGone, s.remove(Observed{}).Outcome)
 	require.Equal(t, OutcomeGone, s.apply().Outcome)
+}
+
+// An API server that serves a kind for the first time while it deletes the definition fails at that, and may leave
+// the definition there for minutes.
+func TestADefinitionIsDeletedOnlyAfterItsKindWasServed(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	s.installReady()
+	s.delete()
+	s.requests.take()
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, patience*10, patiencePause)
+	all := s.requests.take()
+	listed := slices.Index(all, "GET /apis/"+s.id+".example.com/v1/samples")
+	deleted := slices.Index(all, "DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/samples."+s.id+".example.com")
+	require.GreaterOrEqual(t, listed, 0, all)
+	require.Greater(t, deleted, listed, all)
 }
 
 func TestANamespaceThatWasThereBeforeOrIsUsedByOthersStays(t *testing.T) {

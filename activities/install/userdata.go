@@ -29,11 +29,12 @@ func (r *remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 	return false, nil
 }
 
-// keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would go with it.
+// keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would go with it and must not.
+//
+// The kind is listed also where it does not matter what the answer is: the API server begins to serve a kind with
+// the first request for it, and when that one is its own, for the definition's deletion, then it fails, and may be
+// tried again only minutes later.
 func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error) {
-	if !r.keepUserData {
-		return false, nil
-	}
 	plural, group, _ := strings.Cut(name, ".")
 	gvk, err := r.cluster.Mapper.Kind(ctx, schema.GroupVersionResource{Group: group, Resource: plural})
 	if meta.IsNoMatchError(err) {
@@ -43,10 +44,14 @@ func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error
 		return false, err
 	}
 	found, err := r.cluster.Metadata.Resource(gvk.GroupVersion().WithResource(plural)).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
+	switch {
+	case err == nil:
+		return r.keepUserData && len(found.Items) > 0, nil
+	case r.keepUserData || apierrors.IsTooManyRequests(err):
 		return false, ignoreUnserved(err)
 	}
-	return len(found.Items) > 0, nil
+	// Its objects cannot be read, as when the module's conversion webhook has gone before. They go as well.
+	return false, nil
 }
 
 // occupants are the kinds that show that a namespace is in use.

@@ -36,10 +36,14 @@ func versionKey(module, version string) string { return module + "@" + version }
 // conventionalName is the name that the template of a version has by convention.
 func conventionalName(module, version string) string { return module + "-" + version }
 
-// KeysOfTemplate lists every key that a template answers to. A synced copy answers to none.
+// KeysOfTemplate lists every key that a template answers to. A synced copy answers to none, and one that was
+// taken in from a remote cluster to that of its Kyma only.
 func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if IsSyncedCopy(template) {
 		return nil
+	}
+	if ref, taken := TakenFrom(template); taken {
+		return keysOfTakenIn(template, ref)
 	}
 	keys := []string{template.Name, template.Namespace + "/" + template.Name}
 	for _, module := range []string{template.Spec.ModuleName, template.Labels[shared.LabelModuleName]} {
@@ -91,6 +95,7 @@ func References(kyma *v1beta2.Kyma) []string {
 			keys = append(keys, template.Metadata.Namespace+"/"+template.Metadata.Name)
 		}
 	}
+	keys = append(keys, remoteReferences(kyma)...)
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }

@@ -1,0 +1,232 @@
+package windows
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// lookEvery is how often the file is looked at, at most.
+	lookEvery = time.Second
+	// settled is the age from which a file's time of change is trusted to move with the next change: clocks of
+	// file systems are coarse.
+	settled = 2 * time.Second
+	// maxSize is that of a ConfigMap.
+	maxSize = 1 << 20
+	// unreadable is the digest of a file that cannot be read.
+	unreadable = "unreadable"
+)
+
+// Options are what a Source needs.
+type Options struct {
+	// Path is the policy file; empty means that there is none and never will be.
+	Path string
+	// Required says that somebody has named the path: then it is an error that no file is there, not a sign
+	// that there is no policy.
+	Required bool
+	// MinSize is the least size of a window that is of use; the log names shorter ones. It decides nothing.
+	MinSize time.Duration
+	// Metrics is where the gauge lifecycle_mgr_maintenance_window_config_read_success is registered; may be nil.
+	Metrics prometheus.Registerer
+	// Log is told when the policy changes or cannot be read; the zero value is silent.
+	Log logr.Logger
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Source is the policy of a file that may change at any time, such as that of a mounted ConfigMap. It is safe
+// for concurrent use.
+type Source struct {
+	Options
+
+	mu      sync.Mutex
+	looked  time.Time   // when the file was looked at last; zero before the first look
+	seen    fs.FileInfo // the file that was read last; nil where the next look has to read
+	current reading
+}
+
+// reading is what came of reading the file.
+type reading struct {
+	policy *Policy
+	digest string
+	err    error
+}
+
+// New returns a Source. What the file says is no error here, so that a bad policy keeps only upgrades waiting.
+func New(o Options) (*Source, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log.GetSink() == nil {
+		o.Log = logr.Discard()
+	}
+	s := &Source{Options: o}
+	if o.Metrics != nil {
+		gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "lifecycle_mgr_maintenance_window_config_read_success",
+			Help: "1 where the maintenance policy is understood, or none is configured; 0 where upgrades with a downtime wait because it is not.",
+		}, func() float64 {
+			if _, err := s.Policy(); err != nil {
+				return 0
+			}
+			return 1
+		})
+		if err := o.Metrics.Register(gauge); err != nil {
+			return nil, fmt.Errorf("register the metrics of the maintenance policy: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Policy returns what the file says now, at most a second late. Nil without an error means that there is no
+// policy, so that nothing waits. An error means that there is one which cannot be read or understood, also if
+// an earlier one could: then whatever needs a window has to wait. Invalid content is an *InvalidError.
+func (s *Source) Policy() (*Policy, error) {
+	r := s.read()
+	return r.policy, r.err
+}
+
+// Digest changes whenever the content of the file changes, also to or from one that is not understood. It is
+// empty where there is no policy.
+func (s *Source) Digest() string { return s.read().digest }
+
+// read returns what the file says, and looks at it when the last look was a while ago.
+func (s *Source) read() reading {
+	if s.Path == "" {
+		return reading{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Now()
+	if since := now.Sub(s.looked); !s.looked.IsZero() && since >= 0 && since < lookEvery {
+		return s.current
+	}
+	first := s.looked.IsZero()
+	s.looked = now
+	before := s.current
+	s.look(now)
+	if first || before.digest != s.current.digest || text(before.err) != text(s.current.err) {
+		s.tell()
+	}
+	return s.current
+}
+
+// look reads the file unless it is the one that was read last.
+func (s *Source) look(now time.Time) {
+	info, err := os.Stat(s.Path)
+	if errors.Is(err, fs.ErrNotExist) && exists(s.Path) {
+		// The link is there and its target is not: the folder behind a mounted ConfigMap was being exchanged.
+		info, err = os.Stat(s.Path)
+	}
+	if err == nil && s.seen != nil && same(s.seen, info) {
+		return
+	}
+	s.seen = nil
+	if errors.Is(err, fs.ErrNotExist) && !s.Required && !exists(s.Path) {
+		s.current = reading{}
+		return
+	}
+	var content []byte
+	if err == nil {
+		content, info, err = readFile(s.Path, info)
+	}
+	if err != nil {
+		s.current = reading{digest: unreadable, err: fmt.Errorf("read the maintenance policy: %w", err)}
+		return
+	}
+	if age := now.Sub(info.ModTime()); age > settled {
+		s.seen = info
+	}
+	digest := sha256.Sum256(content)
+	if r := (reading{digest: hex.EncodeToString(digest[:])}); r.digest != s.current.digest {
+		if r.policy, r.err = Parse(content); r.err != nil {
+			r.err = fmt.Errorf("%s: %w", s.Path, r.err)
+		}
+		s.current = r
+	}
+}
+
+// readFile returns the content of a regular file and what the file was when it was opened. Others are not
+// opened: a pipe would block.
+func readFile(path string, info fs.FileInfo) ([]byte, fs.FileInfo, error) {
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s is no file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = file.Close() }()
+	if info, err = file.Stat(); err != nil {
+		return nil, nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(content) > maxSize {
+		return nil, nil, fmt.Errorf("%s is larger than %d bytes", path, maxSize)
+	}
+	return content, info, nil
+}
+
+// same tells whether two looks saw one file in one state: inode, size and time of change are equal.
+func same(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
+}
+
+// exists tells whether something has that name, if only a link that leads nowhere.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// tell logs what the policy is now.
+func (s *Source) tell() {
+	log := s.Log.WithValues("path", s.Path)
+	switch r := s.current; {
+	case r.err != nil:
+		log.Error(r.err, "the maintenance policy cannot be used: upgrades that need a window wait")
+	case r.policy == nil:
+		log.Info("there is no maintenance policy: upgrades do not wait for windows")
+	default:
+		log.Info("maintenance policy read", "digest", r.digest[:12], "rules", len(r.policy.rules))
+		for _, w := range r.policy.tooShort(s.MinSize) {
+			log.Info("a maintenance window is too short to be of use", "window", w.String(), "minimum", s.MinSize.String())
+		}
+	}
+}
+
+// tooShort returns the windows of a policy that Next passes over.
+func (p *Policy) tooShort(minSize time.Duration) []Window {
+	var short []Window
+	check := func(windows []Window) {
+		for _, w := range windows {
+			if s := w.around(time.Time{})[0]; s.length() < minSize {
+				short = append(short, w)
+			}
+		}
+	}
+	for _, r := range p.rules {
+		check(r.windows)
+	}
+	check(p.fallback)
+	return short
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 )
 
-// digestOf is the digest of a list of values, each encoded as JSON so that no two lists can be confused.
+// DigestOf is the digest of a list of values, each encoded as JSON so that no two lists can be confused.
 // Values must be of types that always encode: strings, numbers, booleans, and structs, slices and maps of
 // them.
-func digestOf(values ...any) string {
+func DigestOf(values ...any) string {
 	hash := sha256.New()
 	encoder := json.NewEncoder(hash)
 	for _, value := range values {

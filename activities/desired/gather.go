@@ -17,6 +17,10 @@ type Candidates struct {
 	// Owners are the release metas of the modules that Templates belong to, where the entry is not by the
 	// module's name: they do not choose, but they still say who may have the module.
 	Owners []*v1beta2.ModuleReleaseMeta
+	// Referenced are the templates that the entry means by its remoteModuleTemplateRef, or, where nothing in the
+	// control plane answers to its name, by its name: those that were taken in from its remote cluster, and the
+	// control plane's own of that name.
+	Referenced []*v1beta2.ModuleTemplate
 }
 
 // Owner is the release meta of the module that a template belongs to, or nil.
@@ -30,11 +34,11 @@ func (c Candidates) Owner(template *v1beta2.ModuleTemplate) *v1beta2.ModuleRelea
 	return nil
 }
 
-// Catalog holds the candidates of each module entry of a Kyma, by the entry's name. The objects are shared:
-// they must not be changed.
+// Catalog holds the candidates of each module entry of a Kyma, by the entry's name, and those of each mandatory
+// module, by its MandatoryEntry. The objects are shared: they must not be changed.
 type Catalog map[string]Candidates
 
-// Gather looks up the candidates of every wanted module. Objects of other instances are none.
+// Gather looks up the candidates of every wanted and every mandatory module. Objects of other instances are none.
 func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) (Catalog, error) {
 	catalog := make(Catalog, len(wanted.Modules))
 	for _, module := range wanted.Modules {
@@ -42,7 +46,13 @@ func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) 
 		if err != nil {
 			return nil, err
 		}
+		if err := candidates.refer(ctx, index, settings, module, wanted); err != nil {
+			return nil, err
+		}
 		catalog[module.Name] = candidates
+	}
+	if err := gatherMandatory(ctx, index, settings, catalog); err != nil {
+		return nil, err
 	}
 	return catalog, nil
 }
@@ -64,15 +74,11 @@ func gatherModule(ctx context.Context, index Index, settings Settings, module v1
 		slices.Sort(keys)
 	}
 	for _, key := range slices.Compact(keys) {
-		templates, err := index.Templates(ctx, key)
+		templates, err := ourTemplates(ctx, index, settings, key)
 		if err != nil {
 			return found, err
 		}
-		for _, template := range templates {
-			if settings.Ours(template.Labels) {
-				found.Templates = append(found.Templates, template)
-			}
-		}
+		found.Templates = append(found.Templates, templates...)
 	}
 	found.Templates = byName(found.Templates)
 	for _, template := range found.Templates {
@@ -88,6 +94,28 @@ func gatherModule(ctx context.Context, index Index, settings Settings, module v1
 	}
 	found.Owners = byName(found.Owners)
 	return found, nil
+}
+
+// refer looks up what an entry means in its remote cluster. It never shadows what the control plane has of that
+// name.
+func (c *Candidates) refer(ctx context.Context, index Index, settings Settings, module v1beta2.Module, wanted Wanted) error {
+	explicit := module.RemoteModuleTemplateRef != ""
+	key, ok := RemoteKey(wanted.KymaUID, module, wanted.RemoteNamespace)
+	if !ok || !explicit && (len(c.ReleaseMetas) > 0 || len(c.Templates) > 0) {
+		return nil
+	}
+	var err error
+	if c.Referenced, err = ourTemplates(ctx, index, settings, key); err != nil || len(c.Referenced) > 0 || !explicit {
+		return err
+	}
+	_, name, _ := RemoteRef(module, wanted.RemoteNamespace)
+	named, err := ourTemplates(ctx, index, settings, name)
+	for _, template := range byName(named) {
+		if template.Name == name {
+			c.Referenced = append(c.Referenced, template)
+		}
+	}
+	return err
 }
 
 func ourReleaseMetas(ctx context.Context, index Index, settings Settings, module string) ([]*v1beta2.ModuleReleaseMeta, error) {

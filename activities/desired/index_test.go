@@ -50,7 +50,7 @@ func TestAKymaIsFoundByEveryObjectThatConcernsIt(t *testing.T) {
 		Metadata: v1beta2.TrackedMeta{Name: "old-template", Namespace: "kcp-system"},
 	}}}
 	references := desired.References(kyma)
-	require.Equal(t, []string{"a/b", "kcp-system/old-template", "keda", "old"}, references)
+	require.Equal(t, []string{"@mandatory", "@remote/kyma-uid/a/b", "@remote/kyma-uid/kyma-system/keda", "a/b", "kcp-system/old-template", "keda", "old"}, references)
 
 	concerns := func(keys []string) bool {
 		return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(references, key) })

@@ -45,7 +45,7 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
 		values = append(values, "module", name, catalog[name].inputs())
 	}
-	return digestOf(values...)
+	return DigestOf(values...)
 }
 
 func remoteInputs(remote *v1beta2.RemoteStatus) any {
@@ -74,6 +74,9 @@ func (c Candidates) inputs() []any {
 	for _, meta := range c.Owners {
 		inputs = append(inputs, objectInputs(meta))
 	}
+	for _, template := range c.Referenced {
+		inputs = append(inputs, "referenced", objectInputs(template))
+	}
 	return inputs
 }
 
@@ -83,6 +86,8 @@ func objectInputs(object client.Object) any {
 	return []any{
 		object.GetUID(), object.GetGeneration(), labels,
 		object.GetAnnotations()[shared.AnnotationIsClusterScoped],
+		object.GetAnnotations()[AnnotationApproveRemoval],
+		!object.GetDeletionTimestamp().IsZero(),
 	}
 }
 

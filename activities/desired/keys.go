@@ -64,6 +64,9 @@ func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if component := EmbeddedComponent(template); component != "" {
 		keys = append(keys, component)
 	}
+	if IsMandatory(template) {
+		keys = append(keys, MandatoryKey)
+	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
@@ -73,6 +76,9 @@ func KeysOfReleaseMeta(meta *v1beta2.ModuleReleaseMeta) []string {
 	if IsSyncedCopy(meta) {
 		return nil
 	}
+	if meta.Spec.Mandatory != nil {
+		return []string{ReleaseMetaModule(meta), MandatoryKey}
+	}
 	return []string{ReleaseMetaModule(meta)}
 }
 
@@ -80,7 +86,7 @@ func KeysOfReleaseMeta(meta *v1beta2.ModuleReleaseMeta) []string {
 // with it (KeysOfTemplate, KeysOfReleaseMeta) may change what the Kyma gets. It is what a cache indexes
 // Kymas by. Modules that are only left in the status are included, as they are still shown.
 func References(kyma *v1beta2.Kyma) []string {
-	var keys []string
+	keys := []string{MandatoryKey}
 	for _, module := range kyma.Spec.Modules {
 		keys = append(keys, module.Name)
 	}

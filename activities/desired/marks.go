@@ -15,6 +15,14 @@ const (
 	AnnotationSyncedFrom = shared.OperatorGroup + "/synced-from"
 	// AnnotationAllowDowngrade with "true" on a Kyma lets its modules go back to older versions.
 	AnnotationAllowDowngrade = shared.OperatorGroup + "/allow-downgrade"
+	// AnnotationApproveRemoval on a ModuleTemplate or ModuleReleaseMeta approves removals that a change of it
+	// causes and that were held (AnnotationHeldRemoval): its value is that of AnnotationHeldRemoval.
+	AnnotationApproveRemoval = shared.OperatorGroup + "/approve-removal"
+	// AnnotationHeldRemoval on a ModuleTemplate or ModuleReleaseMeta says that removals are held, for they are too
+	// many at once; its value is the resource version of the change that causes them.
+	AnnotationHeldRemoval = shared.OperatorGroup + "/held-removal"
+	// AnnotationHeldChange is, beside AnnotationHeldRemoval, the digest of what the change is about.
+	AnnotationHeldChange = shared.OperatorGroup + "/held-change"
 	// AnnotationModuleEntry on a Manifest is the name of the Kyma's module entry where that cannot be the
 	// value of the label module-name (it has a slash or is too long).
 	AnnotationModuleEntry = shared.OperatorGroup + "/module-entry"

@@ -3,6 +3,8 @@ package desired
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -16,6 +18,9 @@ type Wanted struct {
 	Channel string
 	// Modules are the module entries, each name once.
 	Modules []v1beta2.Module
+	// KymaUID and RemoteNamespace say whose hand-made templates the entries may mean (RemoteKey).
+	KymaUID         types.UID
+	RemoteNamespace string
 }
 
 // WantedBy works out the effective channel and modules of a Kyma (contract, section 5): without a remote
@@ -23,6 +28,12 @@ type Wanted struct {
 // both name; otherwise the remote side alone. A Kyma whose synchronization is switched off keeps wanting
 // what its remote side last asked for: switching off is no wish to uninstall.
 func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
+	wanted := wantedOf(kyma, sync)
+	wanted.KymaUID, wanted.RemoteNamespace = kyma.UID, sync.Namespace
+	return wanted
+}
+
+func wantedOf(kyma *v1beta2.Kyma, sync Sync) Wanted {
 	if !TakenIn(kyma) {
 		return Wanted{
 			Complete: !sync.Enabled,

@@ -74,7 +74,7 @@ func (s Settings) WithDefaults() Settings {
 func (s Settings) Digest() string {
 	s = s.WithDefaults()
 	restricted := slices.Sorted(slices.Values(s.RestrictedModules))
-	return digestOf("settings", s.Mode, s.SyncNamespace, s.RemoteKymaName, s.ManagedBy, s.ControllerName,
+	return DigestOf("settings", s.Mode, s.SyncNamespace, s.RemoteKymaName, s.ManagedBy, s.ControllerName,
 		s.AllowControlPlaneModules, restricted, s.DescriptorRepository)
 }
 

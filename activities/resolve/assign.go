@@ -19,14 +19,14 @@ func (p *planning) assign() {
 	}
 	p.refuseCollisions()
 	for _, e := range p.entries {
-		if e.component != "" {
+		if e.component != "" && !e.isMandatoryEntry() {
 			p.claim(e, manifests[p.manifestName(e)])
 		}
 	}
 	for _, e := range p.entries {
 		for i := range p.Manifests {
 			manifest := manifests[p.Manifests[i].Name]
-			if manifest != nil && (entryOf(manifest) == e.module.Name || p.statusManifest(e.module.Name) == manifest.Name) {
+			if manifest != nil && manifest.IsMandatory() == e.mandatory && (entryOf(manifest) == e.module.Name || p.statusManifest(e.module.Name) == manifest.Name) {
 				p.claim(e, manifest)
 			}
 		}
@@ -34,9 +34,15 @@ func (p *planning) assign() {
 	p.adopt(manifests)
 }
 
+// isMandatoryEntry tells whether an entry lists a module that every Kyma has anyway: it is refused, and no Manifest
+// is its own.
+func (e *entry) isMandatoryEntry() bool {
+	return e.refusal != nil && e.refusal.Reason == ReasonMandatory
+}
+
 // claim gives a Manifest to an entry that has none, unless another has it.
 func (p *planning) claim(e *entry, manifest *v1beta2.Manifest) {
-	if manifest == nil || e.manifest != nil || p.claimed[manifest.Name] != nil {
+	if manifest == nil || e.manifest != nil || e.isMandatoryEntry() || p.claimed[manifest.Name] != nil {
 		return
 	}
 	e.manifest = manifest
@@ -48,6 +54,9 @@ func (p *planning) adopt(manifests map[string]*v1beta2.Manifest) {
 	listed := map[string]bool{}
 	wanting := map[string][]*entry{}
 	for _, e := range p.entries {
+		if e.mandatory || e.isMandatoryEntry() {
+			continue
+		}
 		listed[e.module.Name] = true
 		if e.manifest == nil && e.component != "" {
 			wanting[e.component] = append(wanting[e.component], e)
@@ -55,7 +64,7 @@ func (p *planning) adopt(manifests map[string]*v1beta2.Manifest) {
 	}
 	for i := range p.Manifests {
 		manifest := manifests[p.Manifests[i].Name]
-		if manifest == nil || listed[entryOf(manifest)] || !manifest.DeletionTimestamp.IsZero() {
+		if manifest == nil || manifest.IsMandatory() || listed[entryOf(manifest)] || !manifest.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if heirs := wanting[manifest.ComponentName()]; len(heirs) == 1 {
@@ -69,13 +78,13 @@ func (p *planning) adopt(manifests map[string]*v1beta2.Manifest) {
 func (p *planning) refuseDuplicates() {
 	byComponent := map[string][]*entry{}
 	for _, e := range p.entries {
-		if e.component != "" {
+		if e.component != "" && !e.isMandatoryEntry() {
 			byComponent[e.component] = append(byComponent[e.component], e)
 		}
 	}
 	for _, e := range p.entries {
 		same := byComponent[e.component]
-		if e.component == "" || len(same) < 2 || e.manifest != nil || e.refusal != nil {
+		if e.component == "" || len(same) < 2 || e.manifest != nil || e.refusal != nil || e.mandatory {
 			continue
 		}
 		var others []string

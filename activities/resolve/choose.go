@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ type choice struct {
 	version  string // may be empty until the descriptor was read
 	template *v1beta2.ModuleTemplate
 	meta     *v1beta2.ModuleReleaseMeta // nil where the template's own channel decided
+	owner    *v1beta2.ModuleReleaseMeta // that of the template's module, whether it decided or not
+	possible []string                   // components that the entry could mean, as far as the catalog tells
 	refusal  *Refusal
 }
 
@@ -26,15 +29,19 @@ type choice struct {
 func choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module, channel string,
 	candidates desired.Candidates,
 ) choice {
-	c := choice{module: module, channel: module.EffectiveChannel(channel), version: module.Version}
+	c := choice{module: module, channel: module.EffectiveChannel(channel), version: module.Version, possible: components(candidates)}
 	if !settings.Serves(module.Controller) {
 		c.refusal = warn(ReasonOtherController, "module %s asks for the controller %s", module.Name, module.Controller)
 		return c
 	}
-	switch len(candidates.ReleaseMetas) {
-	case 0:
+	switch {
+	case module.RemoteModuleTemplateRef != "":
+		c.byReference(candidates.Referenced)
+	case len(candidates.ReleaseMetas) == 0 && len(candidates.Templates) == 0 && len(candidates.Referenced) > 0:
+		c.byReference(candidates.Referenced)
+	case len(candidates.ReleaseMetas) == 0:
 		c.byTemplate(candidates.Templates)
-	case 1:
+	case len(candidates.ReleaseMetas) == 1:
 		c.meta = candidates.ReleaseMetas[0]
 		c.byReleaseMeta(candidates.Templates)
 	default:
@@ -65,6 +72,11 @@ func (c *choice) byReleaseMeta(templates []*v1beta2.ModuleTemplate) {
 		c.refusal = noVersion(c.channel, c.module.Name, channels)
 		return
 	}
+	c.ofVersion(templates)
+}
+
+// ofVersion takes the template of the version that the release meta decided on.
+func (c *choice) ofVersion(templates []*v1beta2.ModuleTemplate) {
 	matching := ofVersion(templates, c.version)
 	beside := slices.DeleteFunc(slices.Clone(matching), func(t *v1beta2.ModuleTemplate) bool {
 		return t.Namespace != c.meta.Namespace || t.Name != c.module.Name+"-"+c.version
@@ -114,6 +126,19 @@ func (c *choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 	c.pick(inChannel, noVersion(c.channel, c.module.Name, channels))
 }
 
+// byReference takes the template that the entry refers to, whatever channel it is in.
+func (c *choice) byReference(templates []*v1beta2.ModuleTemplate) {
+	c.pick(templates, refuse(ReasonTemplateNotFound, "no ModuleTemplate %s found in the remote cluster that may be used for module %s",
+		cmp.Or(c.module.RemoteModuleTemplateRef, c.module.Name), c.module.Name))
+	if c.template == nil {
+		return
+	}
+	c.channel = c.template.Spec.Channel
+	if c.module.Version != "" && c.module.Version != c.version {
+		c.refusal = refuse(ReasonTemplateNotFound, "ModuleTemplate %s is not of version %s", cmp.Or(c.module.RemoteModuleTemplateRef, c.module.Name), c.module.Version)
+	}
+}
+
 func (c *choice) pick(templates []*v1beta2.ModuleTemplate, none *Refusal) {
 	switch len(templates) {
 	case 0:
@@ -131,8 +156,9 @@ func (c *choice) pick(templates []*v1beta2.ModuleTemplate, none *Refusal) {
 func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candidates desired.Candidates) choice {
 	controller := c.template.Labels[shared.LabelControllerName]
 	owner := candidates.Owner(c.template)
+	c.owner = owner
 	switch {
-	case c.template.Spec.Mandatory, owner != nil && owner.Spec.Mandatory != nil:
+	case desired.IsMandatory(c.template), owner != nil && owner.Spec.Mandatory != nil:
 		c.refusal = mandatory(c.module.Name)
 	case !settings.Serves(controller):
 		c.refusal = warn(ReasonOtherController, "ModuleTemplate %s is served by the controller %s",
@@ -147,6 +173,41 @@ func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 		}
 	}
 	return c
+}
+
+// chooseMandatory finds the template of a mandatory module: a release meta decides about the version, else the
+// highest one wins.
+func chooseMandatory(module string, candidates desired.Candidates) choice {
+	c := choice{module: v1beta2.Module{Name: module}, possible: components(candidates)}
+	switch len(candidates.ReleaseMetas) {
+	case 0:
+		if highest := desired.Highest(candidates.Templates, templateVersion); len(highest) == 1 {
+			c.template, c.version = highest[0], templateVersion(highest[0])
+		} else {
+			c.refusal = refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleTemplates %s are of its highest version",
+				module, names(highest))
+		}
+	case 1:
+		c.meta, c.owner = candidates.ReleaseMetas[0], candidates.ReleaseMetas[0]
+		c.version = c.meta.Spec.Mandatory.Version
+		c.ofVersion(candidates.Templates)
+	default:
+		c.refusal = refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s are about it",
+			module, names(candidates.ReleaseMetas))
+	}
+	return c
+}
+
+// components are those that the candidates of an entry are of.
+func components(candidates desired.Candidates) []string {
+	var all []string
+	for _, meta := range candidates.ReleaseMetas {
+		all = append(all, meta.Spec.OCMComponentName)
+	}
+	for _, template := range append(slices.Clone(candidates.Templates), candidates.Referenced...) {
+		all = append(all, desired.EmbeddedComponent(template))
+	}
+	return all
 }
 
 // referenced returns the templates that a name means, by the first of the ways in which it means any.

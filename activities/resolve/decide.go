@@ -46,7 +46,7 @@ func (p *planning) decideOne(e *entry) {
 	if e.refusal == nil {
 		manifest, e.refusal = blueprint{
 			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.choice, descriptor: e.descriptor,
-			name: p.nameFor(e), remote: remote,
+			name: p.nameFor(e), remote: remote, mandatory: e.mandatory,
 		}.manifest()
 	}
 	switch {
@@ -55,6 +55,8 @@ func (p *planning) decideOne(e *entry) {
 	case e.manifest == nil:
 		e.plan.Action, e.plan.Manifest = ActionCreate, manifest
 	case e.manifest.IsSkipReconciliation() || !differs(e.manifest, manifest):
+		e.plan.Action = ActionKeep
+	case p.waitsForWindow(e):
 		e.plan.Action = ActionKeep
 	default:
 		e.plan.Action, e.plan.Manifest = ActionUpdate, manifest
@@ -74,6 +76,20 @@ func (p *planning) decideRefused(e *entry) {
 	default:
 		e.plan.Action = ActionKeep
 	}
+}
+
+// waitsForWindow tells whether an upgrade that needs a downtime has to wait for the Kyma's maintenance window. A
+// first installation does not, nor does anything that leaves the version as it is.
+func (p *planning) waitsForWindow(e *entry) bool {
+	if !e.template.Spec.RequiresDowntime || p.Kyma.Spec.SkipMaintenanceWindows || p.Window == nil || e.manifest.Spec.Version == e.version {
+		return false
+	}
+	wait := p.Window()
+	if wait.Open {
+		return false
+	}
+	e.plan.Window = &wait
+	return true
 }
 
 // decideUnmanaged leaves everything of the module as it is and only marks its Manifest; a module that was

@@ -25,6 +25,7 @@ type blueprint struct {
 	descriptor *Descriptor
 	name       string
 	remote     bool
+	mandatory  bool
 }
 
 // manifest builds the Manifest of a module (contract, sections 2, 4 and 5).
@@ -73,6 +74,9 @@ func (b blueprint) labels() map[string]string {
 		shared.LabelKymaName:   b.kyma.Name,
 		shared.LabelModuleName: moduleLabel(b.choice),
 		shared.LabelManagedBy:  b.settings.ManagedBy,
+	}
+	if b.mandatory {
+		labels[shared.LabelMandatoryModule] = shared.ValueTrue
 	}
 	if b.choice.channel != "" {
 		labels[shared.LabelChannel] = b.choice.channel
@@ -171,6 +175,7 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 func ourLabels() []string {
 	return []string{
 		shared.LabelKymaName, shared.LabelModuleName, shared.LabelManagedBy, shared.LabelChannel, shared.LabelControllerName,
+		shared.LabelMandatoryModule,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -17,6 +18,26 @@ type DescriptorSource interface {
 	FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error)
 }
 
+// Windows says whether the modules of a Kyma with these labels may be down now.
+type Windows interface {
+	Window(labels map[string]string) Wait
+}
+
+// EventRecorder tells people about what concerns more than one Kyma. A client-go record.EventRecorder is one.
+type EventRecorder interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
+// Limits bound what one change of the catalog may remove at once (issue: blast radius).
+type Limits struct {
+	// Kymas is the most Kymas that a change may remove a module from without approval; 10 by default.
+	Kymas int
+	// Percent is the largest share of this instance's Kymas, of which at least one Kyma is always meant; 5.
+	Percent int
+	// PerMinute is how many such removals each process begins in a minute; 60.
+	PerMinute int
+}
+
 // Options are what the activities need.
 type Options struct {
 	// Settings are the instance's flags.
@@ -28,6 +49,14 @@ type Options struct {
 	Catalog client.Reader
 	// Descriptors fetches descriptors that are not embedded.
 	Descriptors DescriptorSource
+	// Windows may be nil: then no upgrade waits.
+	Windows Windows
+	// Fleet reads the Kymas and Manifests of this instance from a cache with the index of RegisterIndex.
+	Fleet client.Reader
+	// Limits bound removals that the catalog causes.
+	Limits Limits
+	// Events may be nil: then nobody is told.
+	Events EventRecorder
 }
 
 // Activities are the activities of this package.
@@ -35,6 +64,7 @@ type Activities struct {
 	settings     desired.Settings
 	controlPlane client.Client
 	planner      *Planner
+	events       EventRecorder
 }
 
 // New returns the activities.
@@ -50,5 +80,6 @@ func New(options Options) (*Activities, error) {
 		settings:     options.Settings.WithDefaults(),
 		controlPlane: options.ControlPlane,
 		planner:      planner,
+		events:       options.Events,
 	}, nil
 }

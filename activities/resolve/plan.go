@@ -45,8 +45,16 @@ type ModulePlan struct {
 	Manifest *v1beta2.Manifest
 	// Refusal says why the entry does not get what it asks for; nil when it does.
 	Refusal *Refusal
-	// template is what was chosen; it is shared with the catalog.
+	// Mandatory is true for a module that every Kyma has; no entry lists it.
+	Mandatory bool
+	// Window is set while an upgrade waits for a maintenance window; what is installed stays.
+	Window *Wait
+	// Held is set while a removal is held, for the change that causes it would remove too much at once; what is
+	// installed stays.
+	Held *Hold
+	// template is what was chosen, and meta the release meta of its module; they are shared with the catalog.
 	template *v1beta2.ModuleTemplate
+	meta     *v1beta2.ModuleReleaseMeta
 }
 
 // Request is all that a plan is made from. Plan reads it and changes nothing of it.
@@ -63,13 +71,27 @@ type Request struct {
 	// Describe returns the descriptor of what was chosen. An error that wraps ErrDescriptor, or is a
 	// rejected fault, needs a change; any other may go away.
 	Describe func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error)
+	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
+	Window func() Wait
 }
 
-// Plan says what to do about each wanted module, ordered by name, and which Manifests are wanted by no
-// entry any more. It decides nothing while what is wanted is not completely known.
-func Plan(r Request) (modules []ModulePlan, left []*v1beta2.Manifest) {
+// Plans are what follows from a Request.
+type Plans struct {
+	// Modules are the plans of the wanted modules, and Mandatory those of the mandatory ones, ordered by name.
+	Modules, Mandatory []ModulePlan
+	// Left are the Manifests that no entry wants any more.
+	Left []*v1beta2.Manifest
+	// Uncertain are those that no entry names any more, but that an entry which nothing is known about might mean.
+	Uncertain []*v1beta2.Manifest
+	// NotMandatory are the Manifests of modules that were mandatory and of which nothing in the catalog says so now.
+	NotMandatory []*v1beta2.Manifest
+}
+
+// Plan says what to do about each wanted module and which Manifests nobody wants any more. It decides nothing
+// while what is wanted is not completely known.
+func Plan(r Request) Plans {
 	if !r.Wanted.Complete {
-		return nil, nil
+		return Plans{}
 	}
 	p := &planning{Request: r, sync: desired.SyncOf(r.Kyma, r.Settings)}
 	p.Settings = p.Settings.WithDefaults()
@@ -77,12 +99,13 @@ func Plan(r Request) (modules []ModulePlan, left []*v1beta2.Manifest) {
 	p.assign()
 	p.refuseDuplicates()
 	p.decide()
-	return p.plans(), p.left()
+	return p.plans()
 }
 
-// entry is one module entry on its way to a plan.
+// entry is one module entry, or mandatory module, on its way to a plan.
 type entry struct {
 	choice
+	mandatory  bool
 	component  string
 	descriptor *Descriptor
 	manifest   *v1beta2.Manifest
@@ -99,7 +122,12 @@ type planning struct {
 // choose finds out what each entry means.
 func (p *planning) choose() {
 	for _, module := range p.Wanted.Modules {
-		e := &entry{choice: choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Catalog[module.Name])}
+		p.entries = append(p.entries, &entry{choice: choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Catalog[module.Name])})
+	}
+	for _, module := range p.Catalog.MandatoryModules() {
+		p.entries = append(p.entries, &entry{choice: chooseMandatory(module, p.Catalog.Mandatory(module)), mandatory: true})
+	}
+	for _, e := range p.entries {
 		if e.template != nil {
 			e.component = desired.EmbeddedComponent(e.template)
 			if e.component == "" && e.meta != nil {
@@ -114,14 +142,23 @@ func (p *planning) choose() {
 		if len(p.Kyma.Name) > validation.LabelValueMaxLength {
 			e.refusal = refuse(ReasonKymaName, "the name of the Kyma has more than %d characters", validation.LabelValueMaxLength)
 		}
-		p.entries = append(p.entries, e)
 	}
-	slices.SortFunc(p.entries, func(a, b *entry) int { return cmp.Compare(a.module.Name, b.module.Name) })
+	// Mandatory modules go first: the Manifest of a module is theirs before it is an entry's of the same name.
+	slices.SortFunc(p.entries, func(a, b *entry) int {
+		return cmp.Or(first(b.mandatory)-first(a.mandatory), cmp.Compare(a.module.Name, b.module.Name))
+	})
+}
+
+func first(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 // plans puts into words what was decided.
-func (p *planning) plans() []ModulePlan {
-	plans := make([]ModulePlan, 0, len(p.entries))
+func (p *planning) plans() Plans {
+	var all Plans
 	for _, e := range p.entries {
 		plan := e.plan
 		plan.Name = e.module.Name
@@ -131,41 +168,60 @@ func (p *planning) plans() []ModulePlan {
 		plan.Component = e.component
 		plan.Existing = e.manifest
 		plan.Refusal = e.refusal
-		plan.template = e.template
+		plan.Mandatory = e.mandatory
+		plan.template, plan.meta = e.template, e.owner
 		if e.template != nil {
 			plan.Template = templateRef(e.template)
 		}
-		plans = append(plans, plan)
+		if e.mandatory {
+			all.Mandatory = append(all.Mandatory, plan)
+		} else {
+			all.Modules = append(all.Modules, plan)
+		}
 	}
-	return plans
+	p.unclaimed(&all)
+	return all
 }
 
-// left lists the Manifests that no entry wants any more. A Manifest stays as long as some entry could mean
-// its component or was the one that it was made for, however unclear that entry is at present.
-func (p *planning) left() []*v1beta2.Manifest {
+// unclaimed sorts out the Manifests that no entry has. A Manifest stays as long as some entry could mean its
+// component or was the one that it was made for, however unclear that entry is at present; and while there is an
+// entry that may be its new name, for nothing is known of that one.
+func (p *planning) unclaimed(all *Plans) {
 	meant := map[string]bool{}
+	riddle := false
 	for _, e := range p.entries {
 		meant[e.module.Name] = true
-		if e.component != "" {
-			meant[e.component] = true
+		for _, component := range append(e.possible, e.component) {
+			if component != "" {
+				meant[component] = true
+			}
 		}
+		riddle = riddle || e.manifest == nil && e.refusal != nil && e.refusal.Reason == ReasonNotFound
 	}
-	var left []*v1beta2.Manifest
 	for i := range p.Manifests {
 		manifest := &p.Manifests[i]
-		if !p.ours(manifest) || p.claimed[manifest.Name] != nil || meant[entryOf(manifest)] || meant[manifest.ComponentName()] {
-			continue
+		switch {
+		case !p.ours(manifest) || p.claimed[manifest.Name] != nil:
+		case manifest.IsMandatory():
+			if !meant[manifest.ModuleName()] && !meant[manifest.ComponentName()] {
+				all.NotMandatory = append(all.NotMandatory, manifest)
+			}
+		case meant[entryOf(manifest)] || meant[manifest.ComponentName()]:
+		case riddle:
+			all.Uncertain = append(all.Uncertain, manifest)
+		default:
+			all.Left = append(all.Left, manifest)
 		}
-		left = append(left, manifest)
 	}
-	slices.SortFunc(left, func(a, b *v1beta2.Manifest) int { return cmp.Compare(a.Name, b.Name) })
-	return left
+	byName := func(a, b *v1beta2.Manifest) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(all.Left, byName)
+	slices.SortFunc(all.Uncertain, byName)
+	slices.SortFunc(all.NotMandatory, byName)
 }
 
-// ours tells whether a Manifest of the Kyma was made for one of its entries by this instance. Manifests of
-// mandatory modules have a life of their own.
+// ours tells whether a Manifest of the Kyma was made by this instance.
 func (p *planning) ours(manifest *v1beta2.Manifest) bool {
-	return !manifest.IsMandatory() && p.Settings.Ours(manifest.Labels)
+	return p.Settings.Ours(manifest.Labels)
 }
 
 // statusManifest is the name of the Manifest that the status last showed for an entry.

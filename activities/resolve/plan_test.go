@@ -61,13 +61,13 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	for _, manifest := range s.foreign {
 		request.Foreign = append(request.Foreign, *manifest)
 	}
-	plans, left := Plan(request)
+	plans := Plan(request)
 	byName := map[string]ModulePlan{}
-	for _, plan := range plans {
+	for _, plan := range plans.Modules {
 		byName[plan.Name] = plan
 	}
 	var names []string
-	for _, manifest := range left {
+	for _, manifest := range plans.Left {
 		names = append(names, manifest.Name)
 	}
 	return byName, names

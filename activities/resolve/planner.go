@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,8 @@ type Planner struct {
 	live        client.Reader
 	cache       client.Reader
 	descriptors DescriptorSource
+	windows     Windows
+	gate        *gate
 	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
 }
 
@@ -45,6 +48,8 @@ func NewPlanner(options Options) (*Planner, error) {
 		live:        options.ControlPlane,
 		cache:       options.Catalog,
 		descriptors: options.Descriptors,
+		windows:     options.Windows,
+		gate:        newGate(options),
 		parsed:      parsed,
 	}, nil
 }
@@ -55,10 +60,18 @@ type View struct {
 	Wanted desired.Wanted
 	// InputsDigest is the digest of all inputs of this view.
 	InputsDigest string
-	// Modules are the plans of the wanted modules, ordered by name.
-	Modules []ModulePlan
-	// Left are Manifests that no entry wants any more.
-	Left []*v1beta2.Manifest
+	Plans
+	// Leaving are the Manifests of modules that are mandatory no longer, with what positively says so.
+	Leaving []Leaving
+}
+
+// Leaving is the Manifest of a module that is mandatory no longer.
+type Leaving struct {
+	Manifest *v1beta2.Manifest
+	// Cause is the release meta or template that says so.
+	Cause client.Object
+	// Held is set while its removal is held.
+	Held *Hold
 }
 
 // View looks at a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
@@ -79,14 +92,41 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		return View{}, err
 	}
 	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets)
-	view.Modules, view.Left = Plan(Request{
+	view.Plans = Plan(Request{
 		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog,
-		Manifests: manifests, Foreign: foreign,
+		Manifests: manifests, Foreign: foreign, Window: p.window(kyma),
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
 	})
-	return view, nil
+	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
+		return View{}, err
+	}
+	return view, p.gate.look(ctx, &view)
+}
+
+// leaving keeps of the Manifests whose modules are mandatory no longer those of which something in the catalog
+// says so: nothing is removed because nothing was found.
+func (p *Planner) leaving(ctx context.Context, index desired.Index, manifests []*v1beta2.Manifest) ([]Leaving, error) {
+	var all []Leaving
+	for _, manifest := range manifests {
+		cause, err := desired.NoLongerMandatory(ctx, index, p.settings, entryOf(manifest))
+		if err != nil {
+			return nil, err
+		}
+		if cause != nil {
+			all = append(all, Leaving{Manifest: manifest, Cause: cause})
+		}
+	}
+	return all, nil
+}
+
+// window says whether a Kyma's modules may be down now, asked at most once per look.
+func (p *Planner) window(kyma *v1beta2.Kyma) func() Wait {
+	if p.windows == nil {
+		return nil
+	}
+	return sync.OnceValue(func() Wait { return p.windows.Window(kyma.Labels) })
 }
 
 // secrets reads the metadata of access Secrets live after a kick that told of one, for what was seen may not

@@ -77,27 +77,53 @@ func (a *Activities) look(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Out
 func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, result *Result) error {
 	var failed []error
 	remove := view.Left
-	for i := range view.Modules {
-		plan := &view.Modules[i]
-		if plan.Refusal != nil {
-			result.Refused++
-			if plan.Refusal.Transient {
-				failed = append(failed, plan.Refusal.Err)
+	for _, plans := range [][]ModulePlan{view.Modules, view.Mandatory} {
+		for i := range plans {
+			plan := &plans[i]
+			failed = append(failed, a.carryOut(ctx, kyma, plan, result)...)
+			if plan.Action == ActionRemove && a.paced(result) {
+				remove = append(remove, plan.Existing)
 			}
 		}
-		switch plan.Action {
-		case ActionCreate:
-			failed = append(failed, a.create(ctx, kyma, plan, result))
-		case ActionUpdate:
-			failed = append(failed, a.update(ctx, plan, result))
-		case ActionRemove:
-			remove = append(remove, plan.Existing)
-		case ActionKeep, ActionWait, ActionNone:
+	}
+	for _, leaving := range view.Leaving {
+		switch {
+		case leaving.Held != nil:
+			failed = append(failed, a.hold(ctx, leaving.Held))
+		case leaving.Manifest.DeletionTimestamp.IsZero() && a.paced(result):
+			remove = append(remove, leaving.Manifest)
 		}
-		failed = append(failed, a.label(ctx, plan.template))
 	}
 	failed = append(failed, a.remove(ctx, kyma, remove, result))
 	return joined(failed)
+}
+
+// carryOut does what is planned for one module, but for its removal.
+func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) []error {
+	var failed []error
+	if plan.Refusal != nil {
+		result.Refused++
+		if plan.Refusal.Transient {
+			failed = append(failed, plan.Refusal.Err)
+		}
+		if plan.Mandatory {
+			a.tell(kyma, plan.Refusal.Reason, "mandatory module "+plan.Name+": "+plan.Refusal.Message)
+		}
+	}
+	if plan.Window != nil {
+		result.lookAgain(plan.Window.Next, "the maintenance window")
+	}
+	if plan.Held != nil {
+		failed = append(failed, a.hold(ctx, plan.Held))
+	}
+	switch plan.Action {
+	case ActionCreate:
+		failed = append(failed, a.create(ctx, kyma, plan, result))
+	case ActionUpdate:
+		failed = append(failed, a.update(ctx, plan, result))
+	case ActionKeep, ActionWait, ActionNone, ActionRemove:
+	}
+	return append(failed, a.label(ctx, plan.template))
 }
 
 func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) error {

@@ -105,7 +105,8 @@ func TestASteadyLookWritesNothing(t *testing.T) {
 	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes are no change of inputs")
 	require.Equal(t, []string{
 		"get Kyma kyma-sample", "list ManifestList",
-		"list ModuleReleaseMetaList", "list ModuleTemplateList", // from the cache in earnest
+		// From the cache in earnest: the module, what may be in the remote cluster, the mandatory ones.
+		"list ModuleReleaseMetaList", "list ModuleTemplateList", "list ModuleReleaseMetaList", "list ModuleTemplateList",
 	}, b.cluster.Reads())
 }
 

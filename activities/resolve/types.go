@@ -2,6 +2,8 @@
 package resolve
 
 import (
+	"time"
+
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
@@ -54,6 +56,10 @@ type Result struct {
 	Deleted []string `json:"deleted,omitempty"`
 	// Refused counts module entries that could not be resolved; the status says why.
 	Refused int `json:"refused,omitempty"`
+	// NextLook is when to look again without a kick, such as at the beginning of a maintenance window; zero means
+	// never. NextLookFor says what is waited for.
+	NextLook    time.Time `json:"nextLook,omitzero"`
+	NextLookFor string    `json:"nextLookFor,omitempty"`
 }
 
 // DeleteResult says which Manifests of a Kyma under deletion are left.

@@ -1,0 +1,83 @@
+package resolve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EventRemovalHeld is the reason of the Event on a template or release meta whose change would remove a module
+// from too many Kymas.
+const EventRemovalHeld = "RemovalHeld"
+
+// hold notes on the template or release meta that removals are held, once per change, and tells people.
+func (a *Activities) hold(ctx context.Context, held *Hold) error {
+	var now client.Object = &v1beta2.ModuleTemplate{}
+	if kindOf(held.Cause) == shared.KindModuleReleaseMeta {
+		now = &v1beta2.ModuleReleaseMeta{}
+	}
+	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(held.Cause), now)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", kindOf(held.Cause), nameOf(held.Cause), err)
+	}
+	if now.GetUID() != held.Cause.GetUID() || changeOf(now) != held.Change || now.GetAnnotations()[desired.AnnotationHeldChange] == held.Change {
+		return nil // it changed again, or somebody noted it already
+	}
+	version := now.GetResourceVersion()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": version,
+		"annotations":     map[string]string{desired.AnnotationHeldRemoval: version, desired.AnnotationHeldChange: held.Change},
+	}})
+	if err != nil {
+		return err
+	}
+	err = a.controlPlane.Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // it changed meanwhile, which is a reason for another look
+	}
+	if err != nil {
+		return fmt.Errorf("note on %s %s that removals are held: %w", kindOf(now), nameOf(now), err)
+	}
+	a.tell(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until the annotation %s has the value %s",
+		held.Kymas, held.Limit, desired.AnnotationApproveRemoval, version))
+	return nil
+}
+
+// tell records a warning. It is for people and may get lost.
+func (a *Activities) tell(object client.Object, reason, message string) {
+	if a.events != nil {
+		a.events.Event(object, corev1.EventTypeWarning, reason, message)
+	}
+}
+
+// paced tells whether a removal that the catalog causes may begin now. If not, the result says when to look again.
+func (a *Activities) paced(result *Result) bool {
+	reservation := a.planner.gate.rate.Reserve()
+	delay := reservation.Delay()
+	if delay == 0 {
+		return true
+	}
+	reservation.Cancel()
+	result.lookAgain(a.planner.gate.now().Add(delay), "removals at a limited rate")
+	return false
+}
+
+// lookAgain asks for another look, at the earliest of all times that were asked for.
+func (r *Result) lookAgain(at time.Time, why string) {
+	if at.IsZero() || !r.NextLook.IsZero() && !at.Before(r.NextLook) {
+		return
+	}
+	r.NextLook, r.NextLookFor = at, why
+}

@@ -1,8 +1,10 @@
 package desired
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,4 +122,97 @@ func remoteReferences(kyma *v1beta2.Kyma) []string {
 		}
 	}
 	return keys
+}
+
+// Asked says how a module entry asks for a hand-made template of the remote cluster.
+type Asked string
+
+const (
+	// AskedNot: it does not; the control plane's catalog answers.
+	AskedNot Asked = ""
+	// AskedByReference: by `remoteModuleTemplateRef`, so that nothing else answers.
+	AskedByReference Asked = "reference"
+	// AskedByName: by its name, which nothing in the control plane's catalog answers to.
+	AskedByName Asked = "name"
+	// AskedInvalid: by a reference that cannot be one, so that nothing answers.
+	AskedInvalid Asked = "invalid"
+)
+
+// AskedRemote says whether and where in the remote cluster a module entry asks for a hand-made template. The
+// control plane's own are never shadowed: a reference to a place that one of them is synced to, or that one
+// of their copies is at, asks for nothing there, and so does a name that the control plane knows. Without
+// remote side, remoteNamespace is empty and nothing is asked.
+func AskedRemote(ctx context.Context, index Index, settings Settings, module v1beta2.Module, remoteNamespace string) (
+	namespace, name string, asked Asked, err error,
+) {
+	if remoteNamespace == "" {
+		return "", "", AskedNot, nil
+	}
+	if module.RemoteModuleTemplateRef != "" {
+		namespace, name, ok := RemoteRef(module, remoteNamespace)
+		if !ok {
+			return "", "", AskedInvalid, nil
+		}
+		ours, err := isOurName(ctx, index, settings, namespace, name, remoteNamespace)
+		if err != nil || ours {
+			return "", "", AskedNot, err
+		}
+		return namespace, name, AskedByReference, nil
+	}
+	namespace, name, ok := RemoteName(module, remoteNamespace)
+	if !ok {
+		return "", "", AskedNot, nil
+	}
+	templates, err := index.Templates(ctx, module.Name)
+	if err != nil || len(templates) > 0 {
+		return "", "", AskedNot, err
+	}
+	metas, err := index.ReleaseMetas(ctx, module.Name)
+	if err != nil || len(metas) > 0 {
+		return "", "", AskedNot, err
+	}
+	ours, err := isOurName(ctx, index, settings, namespace, name, remoteNamespace)
+	if err != nil || ours {
+		return "", "", AskedNot, err
+	}
+	return namespace, name, AskedByName, nil
+}
+
+// isOurName tells whether a place in the remote cluster is that of a copy of a template of the control plane.
+func isOurName(ctx context.Context, index Index, settings Settings, namespace, name, remoteNamespace string) (bool, error) {
+	if namespace != remoteNamespace {
+		return false, nil
+	}
+	templates, err := index.Templates(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(templates, func(template *v1beta2.ModuleTemplate) bool {
+		return template.Name == name && settings.Ours(template.Labels)
+	}), nil
+}
+
+// HandMade returns the taken-in templates that a module entry means. With only, nothing else may answer for
+// the entry, also where none was taken in: it asks for one by reference. Without, they answer where the
+// control plane's catalog has nothing.
+func HandMade(ctx context.Context, index Index, settings Settings, kymaUID types.UID, module v1beta2.Module, remoteNamespace string) (
+	templates []*v1beta2.ModuleTemplate, only bool, err error,
+) {
+	namespace, name, asked, err := AskedRemote(ctx, index, settings, module, remoteNamespace)
+	switch {
+	case err != nil || asked == AskedNot:
+		return nil, false, err
+	case asked == AskedInvalid:
+		return nil, true, nil
+	}
+	found, err := index.Templates(ctx, RemoteTemplateKey(kymaUID, namespace, name))
+	if err != nil {
+		return nil, false, err
+	}
+	for _, template := range found {
+		if settings.Ours(template.Labels) && template.DeletionTimestamp.IsZero() {
+			templates = append(templates, template)
+		}
+	}
+	return templates, asked == AskedByReference, nil
 }

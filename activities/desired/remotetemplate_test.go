@@ -1,6 +1,7 @@
 package desired_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -90,4 +92,72 @@ func TestNamesOfTakenInTemplatesAreShortAndDiffer(t *testing.T) {
 	long := desired.TakenInName(kyma, "kyma-system", "mine")
 	require.LessOrEqual(t, len(long), 63)
 	require.NotContains(t, long, "--")
+}
+
+func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
+	ctx := context.Background()
+	kyma := desiredtest.Kyma()
+	theirs := desiredtest.ChannelTemplate("foreign", "regular", "1.0.0")
+	theirs.Labels[shared.LabelManagedBy] = "other"
+	index := desired.NewLists([]v1beta2.ModuleTemplate{
+		*takenIn(kyma, "kyma-system/mine"), *desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), *theirs,
+	}, []v1beta2.ModuleReleaseMeta{*desiredtest.ReleaseMeta("btp", "regular=1.0.0")})
+	for name, test := range map[string]struct {
+		module v1beta2.Module
+		asked  desired.Asked
+		place  string
+		found  int
+		only   bool
+	}{
+		"by reference": {
+			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"},
+			asked:  desired.AskedByReference, place: "kyma-system/mine", found: 1, only: true,
+		},
+		"by reference to what was not taken in": {
+			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "kyma-system/missing"},
+			asked:  desired.AskedByReference, place: "kyma-system/missing", only: true,
+		},
+		"a reference to a copy of the control plane's means the control plane's": {
+			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "kyma-system/keda-regular"},
+		},
+		"elsewhere there are no copies": {
+			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "default/keda-regular"},
+			asked:  desired.AskedByReference, place: "default/keda-regular", only: true,
+		},
+		"what is no reference": {
+			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "example.com/a/b"}, asked: desired.AskedInvalid, only: true,
+		},
+		"by a name that the control plane does not know": {
+			module: v1beta2.Module{Name: "mine"}, asked: desired.AskedByName, place: "kyma-system/mine", found: 1,
+		},
+		"by namespace and name": {
+			module: v1beta2.Module{Name: "kyma-system/mine"}, asked: desired.AskedByName, place: "kyma-system/mine", found: 1,
+		},
+		"a module that the control plane has a template for":        {module: v1beta2.Module{Name: "keda"}},
+		"the name of a template of the control plane":               {module: v1beta2.Module{Name: "keda-regular"}},
+		"that name in the remote namespace":                         {module: v1beta2.Module{Name: "kyma-system/keda-regular"}},
+		"a module that the control plane has a release meta for":    {module: v1beta2.Module{Name: "btp"}},
+		"a module of another instance is not the remote cluster's":  {module: v1beta2.Module{Name: "foreign"}},
+		"a component name, which no ModuleTemplate can be named by": {module: v1beta2.Module{Name: "example.com/a/b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace, object, asked, err := desired.AskedRemote(ctx, index, desired.Settings{}, test.module, "kyma-system")
+			require.NoError(t, err)
+			require.Equal(t, test.asked, asked)
+			if test.place != "" {
+				require.Equal(t, test.place, namespace+"/"+object)
+			}
+			templates, only, err := desired.HandMade(ctx, index, desired.Settings{}, kyma.UID, test.module, "kyma-system")
+			require.NoError(t, err)
+			require.Len(t, templates, test.found)
+			require.Equal(t, test.only, only)
+
+			templates, _, err = desired.HandMade(ctx, index, desired.Settings{}, "other-uid", test.module, "kyma-system")
+			require.NoError(t, err)
+			require.Empty(t, templates, "it is no other Kyma's")
+			_, _, asked, err = desired.AskedRemote(ctx, index, desired.Settings{}, test.module, "")
+			require.NoError(t, err)
+			require.Equal(t, desired.AskedNot, asked, "without a remote cluster")
+		})
+	}
 }

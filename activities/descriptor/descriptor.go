@@ -8,13 +8,15 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"ocm.software/ocm/api/ocm/compdesc"
 	// The schemas that a descriptor may have; each registers itself.
 	_ "ocm.software/ocm/api/ocm/compdesc/versions/ocm.software/v3alpha1"
 	_ "ocm.software/ocm/api/ocm/compdesc/versions/v2"
 )
 
-// Descriptor is what is needed of a component descriptor, in whichever schema it was written.
+// Descriptor is what is needed of a component descriptor, in whichever schema it was written. It is not
+// changed once it was parsed, and may be shared.
 type Descriptor struct {
 	// Component and Version identify the component version.
 	Component, Version string
@@ -26,6 +28,8 @@ type Descriptor struct {
 	RepositoryName string
 	// Resources are the parts of the component version.
 	Resources []Resource
+
+	schema schema
 }
 
 // Resource is one part of a component version.
@@ -44,56 +48,92 @@ type Access struct {
 	Size           int64  `json:"size,omitempty"`
 }
 
-// ErrInvalid is wrapped by every error about a descriptor that cannot be used as it is.
-var ErrInvalid = errors.New("invalid component descriptor")
-
-// Parse parses and validates a component descriptor (YAML or JSON) of schema v2 or v3alpha1 with
-// the OCM library. The error wraps ErrInvalid.
-func Parse(raw []byte) (parsed *Descriptor, err error) {
-	defer func() {
-		// The library's validation has been seen to panic on values of unexpected types; a descriptor is
-		// input from outside and must not take the process down.
-		if cause := recover(); cause != nil {
-			parsed, err = nil, fmt.Errorf("%w: %v", ErrInvalid, cause)
-		}
-	}()
-	decoded, err := compdesc.Decode(raw)
+// Parse parses and validates a component descriptor (YAML or JSON) of schema v2 or v3alpha1 with the OCM
+// library. The provider may be a name or an object with a name in both. The error wraps ErrInvalid; where it
+// can be said where the mistake is, it is an *Error that names the paths in the descriptor.
+func Parse(raw []byte) (*Descriptor, error) {
+	decoded, schema, err := decode(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, err
 	}
-	d := &Descriptor{Component: decoded.GetName(), Version: decoded.GetVersion(), RepositoryName: decoded.GetName()}
-	if d.Component == "" || d.Version == "" {
-		return nil, fmt.Errorf("%w: component.name and component.version must be given", ErrInvalid)
+	d := &Descriptor{
+		Component: decoded.GetName(), Version: decoded.GetVersion(), RepositoryName: decoded.GetName(), schema: schema,
 	}
 	if last := len(decoded.RepositoryContexts) - 1; last >= 0 {
+		at := schema.repositoryContexts().Index(last)
 		content, err := decoded.RepositoryContexts[last].GetRaw()
 		if err != nil {
-			return nil, fmt.Errorf("%w: component.repositoryContexts[%d]: %w", ErrInvalid, last, err)
+			return nil, invalid(field.Invalid(at, field.OmitValueType{}, err.Error()))
 		}
-		if err := d.readRepository(content); err != nil {
-			return nil, fmt.Errorf("%w: component.repositoryContexts[%d]: %w", ErrInvalid, last, err)
+		if problem := d.readRepository(at, content); problem != nil {
+			return nil, invalid(problem)
 		}
 	}
 	for i := range decoded.Resources {
 		resource := &decoded.Resources[i]
 		access, err := readAccess(resource.Access)
 		if err != nil {
-			return nil, fmt.Errorf("%w: component.resources[%d].access: %w", ErrInvalid, i, err)
+			return nil, invalid(field.Invalid(schema.resource(i).Child("access"), field.OmitValueType{}, err.Error()))
 		}
 		d.Resources = append(d.Resources, Resource{Name: resource.Name, Type: resource.Type, Access: access})
 	}
 	return d, nil
 }
 
+// Decode is the descriptor as the OCM library has it, which is what signatures are verified on. Errors are
+// those of Parse.
+func Decode(raw []byte) (*compdesc.ComponentDescriptor, error) {
+	decoded, _, err := decode(raw)
+	return decoded, err
+}
+
+// decode lets the library parse and validate. Where it refuses, the paths are found out.
+func decode(raw []byte) (decoded *compdesc.ComponentDescriptor, schema schema, err error) {
+	defer func() {
+		// The library's validation has been seen to panic on values of unexpected types; a descriptor is
+		// input from outside and must not take the process down.
+		if cause := recover(); cause != nil {
+			decoded, err = nil, fmt.Errorf("%w: %v", ErrInvalid, cause)
+		}
+	}()
+	if len(raw) > maxSize {
+		return nil, "", fmt.Errorf("%w: it has %d bytes, and %d are allowed", ErrInvalid, len(raw), maxSize)
+	}
+	document, err := read(raw)
+	if err != nil {
+		return nil, "", err
+	}
+	if decoded, err = compdesc.Decode(document.json); err != nil {
+		return nil, document.schema, document.explain(err)
+	}
+	if problems := identified(decoded, document.schema); len(problems) > 0 {
+		return nil, document.schema, &Error{Problems: problems}
+	}
+	return decoded, document.schema, nil
+}
+
+// identified checks what the library leaves open in one of the schemas.
+func identified(decoded *compdesc.ComponentDescriptor, schema schema) field.ErrorList {
+	var problems field.ErrorList
+	for name, value := range map[string]string{
+		"name": decoded.GetName(), "version": decoded.GetVersion(), "provider": string(decoded.Provider.Name),
+	} {
+		if value == "" {
+			problems = append(problems, field.Required(schema.metadata().Child(name), ""))
+		}
+	}
+	return problems
+}
+
 // readRepository reads the repository context that was added last, which is the one that is in effect.
-func (d *Descriptor) readRepository(raw []byte) error {
+func (d *Descriptor) readRepository(at *field.Path, raw []byte) *field.Error {
 	var repository struct {
 		BaseURL string `json:"baseUrl"`
 		SubPath string `json:"subPath"`
 		Mapping string `json:"componentNameMapping"`
 	}
 	if err := json.Unmarshal(raw, &repository); err != nil {
-		return err
+		return field.Invalid(at, field.OmitValueType{}, err.Error())
 	}
 	base := repository.BaseURL
 	for _, scheme := range []string{"https://", "http://", "oci://"} {
@@ -107,7 +147,7 @@ func (d *Descriptor) readRepository(raw []byte) error {
 	case "", "urlPath":
 		return nil
 	default:
-		return fmt.Errorf("componentNameMapping %q is not supported, only urlPath is", repository.Mapping)
+		return field.NotSupported(at.Child("componentNameMapping"), short(repository.Mapping), []string{"urlPath"})
 	}
 }
 

@@ -3,6 +3,8 @@ package resolve
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -24,103 +26,71 @@ type layers struct {
 // repository is where blobs are that the descriptor only names by digest.
 func layersOf(described *Descriptor, repository string) (layers, *Refusal) {
 	var found layers
-	var installable []string
-	for _, resource := range described.Resources {
-		use := resource.Use()
-		if use == "" {
-			continue
-		}
-		if use == descriptor.UseKustomize {
-			return found, refuse(ReasonUnsupportedLayer, "component %s: resource %s: kustomize folders are not supported; "+
-				"render it to a raw-manifest", described.Component, resource.Name)
-		}
-		image, refusal := imageOf(described, resource, repository)
-		if refusal != nil {
-			return found, refusal
-		}
-		switch use {
-		case descriptor.UseConfig:
-			image.Type = v1beta2.ImageSourceOCIRef
-			found.config = image
-		case descriptor.UseDefaultCR:
-			image.Type = v1beta2.ImageSourceOCIRef
-			found.defaultCR = image
-		default:
-			image.Type = sourceType(use, resource.Access)
-			found.install = v1beta2.InstallInfo{Name: resource.Name, Source: *image}
-			installable = append(installable, resource.Name)
+	contents, problems := described.Contents()
+	if len(problems) > 0 {
+		return found, refuse(reasonOf(problems), "component %s: %v", described.Component, problems.ToAggregate())
+	}
+	if repository == "" && contents.NeedRepository() {
+		return found, refuse(ReasonInvalidDescriptor, "component %s: no repositoryContexts say where its resources are",
+			described.Component)
+	}
+	found.install = v1beta2.InstallInfo{Name: contents.Install.Name, Source: *imageOf(described, contents.Install, repository)}
+	found.install.Source.Type = sourceType(contents.Install)
+	found.config = referenceTo(described, contents.Config, repository)
+	found.defaultCR = referenceTo(described, contents.DefaultCR, repository)
+	return found, nil
+}
+
+// reasonOf tells a descriptor that says something wrong from one that asks for what we do not install.
+func reasonOf(problems field.ErrorList) string {
+	for _, problem := range problems {
+		if problem.Type == field.ErrorTypeInvalid {
+			return ReasonInvalidDescriptor
 		}
 	}
-	switch len(installable) {
-	case 0:
-		return found, refuse(ReasonUnsupportedLayer,
-			"component %s has nothing to install: no resource of type raw-manifest or helm-chart", described.Component)
-	case 1:
-		return found, nil
-	default:
-		return found, refuse(ReasonUnsupportedLayer, "component %s has more than one thing to install: %s",
-			described.Component, strings.Join(installable, ", "))
-	}
+	return ReasonUnsupportedLayer
 }
 
 // sourceType says how the layer is read. A chart whose access does not tell its media type is written as
 // the seeds' Manifests have it: `oci-ref`, with the media type to tell it from a YAML file.
-func sourceType(use descriptor.Use, access descriptor.Access) v1beta2.ImageSourceType {
+func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 	switch {
-	case use == descriptor.UseHelmChart && access.Kind() == descriptor.AccessLocalOCIBlob:
+	case part.Use == descriptor.UseHelmChart && part.Access.Kind() == descriptor.AccessLocalOCIBlob:
 		return v1beta2.ImageSourceOCIRef
-	case use == descriptor.UseHelmChart:
+	case part.Use == descriptor.UseHelmChart:
 		return v1beta2.ImageSourceHelmChart
-	case strings.Contains(access.MediaType, "tar"):
+	case strings.Contains(part.Access.MediaType, "tar"):
 		return v1beta2.ImageSourceOCIDir
 	default:
 		return v1beta2.ImageSourceOCIRef
 	}
 }
 
-// imageOf translates an access into a source: `<repository>/component-descriptors`, the component name,
-// and the digest (seeds, `.spec.install`).
-func imageOf(described *Descriptor, resource descriptor.Resource, repository string) (*v1beta2.ImageSpec, *Refusal) {
-	access := resource.Access
+// imageOf translates a part into a source: `<repository>/component-descriptors`, the component name,
+// and the digest (seeds, `.spec.install`). A blob that names a repository of its own is taken from there.
+func imageOf(described *Descriptor, part descriptor.Part, repository string) *v1beta2.ImageSpec {
 	image := &v1beta2.ImageSpec{
 		Repo:      repository + "/" + componentDescriptors,
 		Name:      described.RepositoryName,
-		MediaType: access.MediaType,
-		Size:      access.Size,
+		Ref:       part.Digest,
+		MediaType: part.Access.MediaType,
+		Size:      part.Access.Size,
 	}
-	if image.MediaType == "" && resource.Use() == descriptor.UseHelmChart {
+	if part.Registry != "" {
+		image.Repo, image.Name = part.Registry, part.Path
+	}
+	if image.MediaType == "" && part.Use == descriptor.UseHelmChart {
 		image.MediaType = chartMediaType
 	}
-	switch access.Kind() {
-	case descriptor.AccessLocalOCIBlob:
-		image.Ref = access.Digest
-	case descriptor.AccessLocalBlob:
-		image.Ref = access.LocalReference
-	case descriptor.AccessOCIBlob:
-		image.Ref = access.Digest
-		reference, _, _ := strings.Cut(access.Reference, "@")
-		slash := strings.LastIndex(reference, "/")
-		if slash <= 0 {
-			return nil, refuse(ReasonUnsupportedLayer, "component %s: resource %s: access.ref %q names no registry",
-				described.Component, resource.Name, access.Reference)
-		}
-		image.Repo, image.Name = reference[:slash], reference[slash+1:]
-		return image, checkRef(described, resource, image)
-	default:
-		return nil, refuse(ReasonUnsupportedLayer, "component %s: resource %s: access type %q is not supported",
-			described.Component, resource.Name, access.Type)
-	}
-	if repository == "" {
-		return nil, refuse(ReasonInvalidDescriptor, "component %s: no repositoryContexts say where its resources are",
-			described.Component)
-	}
-	return image, checkRef(described, resource, image)
+	return image
 }
 
-func checkRef(described *Descriptor, resource descriptor.Resource, image *v1beta2.ImageSpec) *Refusal {
-	if !strings.HasPrefix(image.Ref, "sha256:") {
-		return refuse(ReasonInvalidDescriptor, "component %s: resource %s: access has no sha256 digest",
-			described.Component, resource.Name)
+// referenceTo is the image of a single file; nil where there is none.
+func referenceTo(described *Descriptor, part *descriptor.Part, repository string) *v1beta2.ImageSpec {
+	if part == nil {
+		return nil
 	}
-	return nil
+	image := imageOf(described, *part, repository)
+	image.Type = v1beta2.ImageSourceOCIRef
+	return image
 }

@@ -1,0 +1,119 @@
+package descriptor
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Part is a resource that is installed or configures what is, and where its blob is.
+type Part struct {
+	// Name is the resource's.
+	Name string
+	// Use says what it is for.
+	Use Use
+	// Access is the resource's.
+	Access Access
+	// Registry and Path are `<registry>[/<path>]` and the last segment of the repository that holds the blob,
+	// where the access names one of its own; both empty for a blob in the component's repository.
+	Registry, Path string
+	// Digest is the blob's, with algorithm.
+	Digest string
+}
+
+// Contents are the resources of a component version that mean something to us.
+type Contents struct {
+	// Install is the one thing to install.
+	Install Part
+	// Config are the values of a chart, DefaultCR is the default custom resource; nil where there is none.
+	Config, DefaultCR *Part
+}
+
+// Contents picks out what is to be installed. The problems say why it cannot be; their paths are in the
+// descriptor. Type Forbidden and NotSupported are for what is right but not installed by us, and Required on the
+// list of resources where nothing is to be installed.
+func (d *Descriptor) Contents() (Contents, field.ErrorList) {
+	var found Contents
+	var problems field.ErrorList
+	var installable []string
+	for i, resource := range d.Resources {
+		at := d.schema.resource(i)
+		use := resource.Use()
+		if use == UseNone {
+			continue
+		}
+		if use == UseKustomize {
+			problems = append(problems, field.Forbidden(at.Child("type"), fmt.Sprintf("resource %s: kustomize folders are not supported; "+
+				"ship what `kustomize build` prints as a raw-manifest", resource.Name)))
+			installable = append(installable, resource.Name)
+			continue
+		}
+		part, problem := partOf(at, resource)
+		if problem != nil {
+			problems = append(problems, problem)
+		}
+		switch use {
+		case UseConfig:
+			problems = append(problems, second(at, use, found.Config)...)
+			found.Config = &part
+		case UseDefaultCR:
+			problems = append(problems, second(at, use, found.DefaultCR)...)
+			found.DefaultCR = &part
+		default:
+			found.Install = part
+			installable = append(installable, resource.Name)
+		}
+	}
+	switch {
+	case len(installable) == 0:
+		problems = append(problems, field.Required(d.schema.resources(), fmt.Sprintf(
+			"component %s has nothing to install: no resource of type raw-manifest or helm-chart", d.Component)))
+	case len(installable) > 1:
+		problems = append(problems, field.Forbidden(d.schema.resources(), fmt.Sprintf(
+			"component %s has more than one thing to install: %s", d.Component, strings.Join(installable, ", "))))
+	}
+	return found, problems
+}
+
+// second refuses a second resource for a use that can only have one.
+func second(at *field.Path, use Use, first *Part) field.ErrorList {
+	if first == nil {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("a second %s: resource %s is one already", use, first.Name))}
+}
+
+var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) //nolint:gochecknoglobals // compiled once, never changed
+
+// partOf says where a resource's blob is.
+func partOf(at *field.Path, resource Resource) (Part, *field.Error) {
+	access := resource.Access
+	at = at.Child("access")
+	part := Part{Name: resource.Name, Use: resource.Use(), Access: access}
+	digestAt := at.Child("digest")
+	switch access.Kind() {
+	case AccessLocalOCIBlob:
+		part.Digest = access.Digest
+	case AccessLocalBlob:
+		part.Digest, digestAt = access.LocalReference, at.Child("localReference")
+	case AccessOCIBlob:
+		part.Digest = access.Digest
+		reference, _, _ := strings.Cut(access.Reference, "@")
+		slash := strings.LastIndex(reference, "/")
+		if slash <= 0 || slash == len(reference)-1 {
+			return part, field.Invalid(at.Child("ref"), short(access.Reference), fmt.Sprintf("resource %s: names no registry and repository", resource.Name))
+		}
+		part.Registry, part.Path = reference[:slash], reference[slash+1:]
+	default:
+		return part, &field.Error{
+			Type: field.ErrorTypeNotSupported, Field: at.Child("type").String(), BadValue: short(access.Type),
+			Detail: fmt.Sprintf("resource %s: access type %q is not supported: localBlob, localOciBlob and ociBlob are", resource.Name, short(access.Type)),
+		}
+	}
+	if !sha256Digest.MatchString(part.Digest) {
+		return part, field.Invalid(digestAt, short(part.Digest), fmt.Sprintf("resource %s: access has no sha256 digest", resource.Name))
+	}
+	return part, nil
+}

@@ -1,0 +1,152 @@
+package descriptor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xeipuuv/gojsonschema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ErrInvalid is wrapped by every error about a descriptor that cannot be used as it is.
+var ErrInvalid = errors.New("invalid component descriptor")
+
+const (
+	// maxProblems is how many problems are told at once: a status and a terminal are no place for hundreds.
+	maxProblems = 10
+	// maxQuoted is how much of a value is repeated in a message.
+	maxQuoted = 80
+)
+
+// Error says what is wrong in a descriptor, and where. It wraps ErrInvalid.
+type Error struct {
+	// Problems name the paths in the descriptor, for example `component.resources[1].access.type`.
+	Problems field.ErrorList
+}
+
+// Error lists the problems.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%v: %v", ErrInvalid, e.Problems.ToAggregate())
+}
+
+// Unwrap returns ErrInvalid.
+func (e *Error) Unwrap() error { return ErrInvalid }
+
+func invalid(problem *field.Error) error { return &Error{Problems: field.ErrorList{problem}} }
+
+// ProblemsOf are the problems that an error of Parse holds, with their paths below the given one. An error that
+// knows no path is about the whole descriptor.
+func ProblemsOf(err error, below *field.Path) field.ErrorList {
+	var known *Error
+	if !errors.As(err, &known) {
+		return field.ErrorList{field.Invalid(below, field.OmitValueType{}, err.Error())}
+	}
+	return prefixed(known.Problems, below)
+}
+
+// prefixed are the problems with their paths below the given one.
+func prefixed(problems field.ErrorList, below *field.Path) field.ErrorList {
+	if below == nil {
+		return problems
+	}
+	all := make(field.ErrorList, 0, len(problems))
+	for _, problem := range problems {
+		moved := *problem
+		moved.Field = below.String() + "." + problem.Field
+		all = append(all, &moved)
+	}
+	return all
+}
+
+// explain turns what the library refused into problems with paths. Some of the library's errors are text that
+// was put together from structured results, so the check that refused is asked again for those.
+func (d document) explain(refused error) error {
+	var problems field.ErrorList
+	var aggregate utilerrors.Aggregate
+	if errors.As(refused, &aggregate) {
+		for _, err := range aggregate.Errors() {
+			var problem *field.Error
+			if errors.As(err, &problem) {
+				problems = append(problems, problem)
+			}
+		}
+	}
+	if len(problems) == 0 {
+		result, err := d.schema.rules().Validate(gojsonschema.NewBytesLoader(d.json))
+		if err == nil {
+			problems = problemsOf(result.Errors())
+		}
+	}
+	if len(problems) == 0 {
+		return fmt.Errorf("%w: %w", ErrInvalid, refused)
+	}
+	return &Error{Problems: orderly(problems)}
+}
+
+// problemsOf translates violations of the JSON schema. That one of several forms does not fit (in this schema: a
+// list, or null) is only told where nothing more exact is known.
+func problemsOf(violations []gojsonschema.ResultError) field.ErrorList {
+	const noneFits = "number_one_of"
+	exact := slices.DeleteFunc(slices.Clone(violations), func(v gojsonschema.ResultError) bool { return v.Type() == noneFits })
+	if len(exact) == 0 {
+		exact = violations
+	}
+	problems := make(field.ErrorList, 0, len(exact))
+	for _, violation := range exact {
+		problems = append(problems, problemOf(violation))
+	}
+	return problems
+}
+
+func problemOf(violation gojsonschema.ResultError) *field.Error {
+	at := pathOf(violation.Context())
+	property, _ := violation.Details()["property"].(string) //nolint:errcheck // empty where the violation is of no property
+	switch violation.Type() {
+	case "required":
+		return field.Required(at.Child(property), "")
+	case "additional_property_not_allowed":
+		return field.Forbidden(at.Child(short(property)), "is not known in this schema")
+	}
+	value := any(field.OmitValueType{})
+	if text, isText := violation.Value().(string); isText {
+		value = short(text)
+	}
+	return field.Invalid(at, value, violation.Description())
+}
+
+// pathOf writes a path in the library's notation as Kubernetes does. It is nil for the document's root.
+func pathOf(at *gojsonschema.JsonContext) *field.Path {
+	var path *field.Path
+	const separator = "\x00"
+	for _, step := range strings.Split(at.String(separator), separator)[1:] {
+		if index, err := strconv.Atoi(step); err == nil && path != nil {
+			path = path.Index(index)
+		} else {
+			path = path.Child(short(step))
+		}
+	}
+	return path
+}
+
+// orderly sorts problems, for the library finds them in any order and a message that changes on each look is
+// written on each look, and keeps the first of each place.
+func orderly(problems field.ErrorList) field.ErrorList {
+	slices.SortStableFunc(problems, func(a, b *field.Error) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))
+	})
+	problems = slices.CompactFunc(problems, func(a, b *field.Error) bool { return a.Field == b.Field && a.Type == b.Type })
+	return problems[:min(len(problems), maxProblems)]
+}
+
+// short is a value as it may be repeated in a message.
+func short(value string) string {
+	if len(value) <= maxQuoted {
+		return value
+	}
+	return strings.ToValidUTF8(value[:maxQuoted], "") + "…"
+}

@@ -1,0 +1,80 @@
+package descriptor
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// IsEmpty tells whether a template embeds no descriptor, so that it is fetched: there is none, or it is null or
+// `{}`.
+func IsEmpty(embedded *runtime.RawExtension) bool {
+	if embedded == nil || len(bytes.TrimSpace(embedded.Raw)) == 0 {
+		return true
+	}
+	var content map[string]json.RawMessage
+	return json.Unmarshal(embedded.Raw, &content) == nil && len(content) == 0
+}
+
+// ValidateTemplate says what is wrong with a ModuleTemplate beyond what its schema says; nothing where it can be
+// used. An empty descriptor is fetched later, and checked then. The paths are in the ModuleTemplate.
+func ValidateTemplate(template *v1beta2.ModuleTemplate) field.ErrorList {
+	spec := field.NewPath("spec")
+	problems := validateDefaultCR(template, spec.Child("data"))
+	if IsEmpty(template.Spec.Descriptor) {
+		return problems
+	}
+	at := spec.Child("descriptor")
+	parsed, err := Parse(template.Spec.Descriptor.Raw)
+	if err != nil {
+		return append(problems, ProblemsOf(err, at)...)
+	}
+	return append(problems, prefixed(Validate(parsed, Expectations{
+		Version: template.Spec.Version, Module: template.Spec.ModuleName,
+	}), at)...)
+}
+
+// validateDefaultCR wants a default custom resource to be one. A name is not asked for: without one it gets the
+// Manifest's (contract, section 5), but a name that is there must be text.
+func validateDefaultCR(template *v1beta2.ModuleTemplate, at *field.Path) field.ErrorList {
+	if IsEmpty(template.Spec.Data) {
+		return nil
+	}
+	var content struct {
+		APIVersion any `json:"apiVersion"`
+		Kind       any `json:"kind"`
+		Metadata   any `json:"metadata"`
+	}
+	if err := json.Unmarshal(template.Spec.Data.Raw, &content); err != nil {
+		return field.ErrorList{field.Invalid(at, field.OmitValueType{}, fmt.Sprintf("%v: must be an object", v1beta2.ErrDefaultCR))}
+	}
+	var problems field.ErrorList
+	for _, wanted := range []struct {
+		name  string
+		value any
+	}{{"apiVersion", content.APIVersion}, {"kind", content.Kind}} {
+		if text, isText := wanted.value.(string); !isText || text == "" {
+			problems = append(problems, field.Required(at.Child(wanted.name), "of the default custom resource"))
+		}
+	}
+	if content.Metadata == nil {
+		return problems
+	}
+	metadata, isObject := content.Metadata.(map[string]any)
+	if !isObject {
+		return append(problems, field.Invalid(at.Child("metadata"), field.OmitValueType{}, "must be an object"))
+	}
+	for _, name := range []string{"name", "namespace"} {
+		if value, given := metadata[name]; given && value != nil {
+			if _, isText := value.(string); !isText {
+				problems = append(problems, field.Invalid(at.Child("metadata", name), field.OmitValueType{}, "must be text"))
+			}
+		}
+	}
+	return problems
+}

@@ -2,8 +2,8 @@ package resolve
 
 import (
 	"errors"
-	"strings"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -156,7 +156,7 @@ func orVersion(channel, version string) string {
 
 // describe reads the descriptor and checks it against the template (issue, section 5).
 func (p *planning) describe(e *entry) *Refusal {
-	descriptor, err := p.Describe(e.template, e.component, e.version)
+	described, err := p.Describe(e.template, e.component, e.version)
 	if err != nil {
 		refusal := refuse(ReasonInvalidDescriptor, "ModuleTemplate %s: %v", nameOf(e.template), err)
 		if !errors.Is(err, ErrDescriptor) {
@@ -167,17 +167,16 @@ func (p *planning) describe(e *entry) *Refusal {
 		return refusal
 	}
 	if e.version == "" {
-		e.version = descriptor.Version
+		e.version = described.Version
 	}
-	if strings.TrimPrefix(descriptor.Version, "v") != strings.TrimPrefix(e.version, "v") {
-		return refuse(ReasonInvalidDescriptor, "ModuleTemplate %s is of version %s, but its component %s is of version %s",
-			nameOf(e.template), e.version, descriptor.Component, descriptor.Version)
+	problems := descriptor.Validate(described, descriptor.Expectations{
+		Version: e.version, Module: e.template.Spec.ModuleName, Component: e.component,
+		Fetched: descriptor.IsEmpty(e.template.Spec.Descriptor),
+	})
+	if len(problems) > 0 {
+		return refuse(reasonOf(problems), "ModuleTemplate %s: %v", nameOf(e.template), problems.ToAggregate())
 	}
-	if descriptor.Component != e.component {
-		return refuse(ReasonInvalidDescriptor, "ModuleTemplate %s is of component %s, but its descriptor is of %s",
-			nameOf(e.template), e.component, descriptor.Component)
-	}
-	e.descriptor = descriptor
+	e.descriptor = described
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -142,7 +143,7 @@ func (p *Planner) secrets(seen []desired.Seen) client.Reader {
 
 // describe returns the descriptor that a template embeds, or fetches it.
 func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
-	if desired.EmbeddedComponent(template) != "" {
+	if !descriptor.IsEmpty(template.Spec.Descriptor) {
 		return p.parse(template.Spec.Descriptor.Raw)
 	}
 	if p.settings.DescriptorRepository == "" {

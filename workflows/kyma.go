@@ -38,6 +38,10 @@ type KymaCarry struct {
 	RemovalChecks int `json:"removalChecks,omitempty"`
 	// Looked is true once a whole look has ended.
 	Looked bool `json:"looked,omitempty"`
+	// NextLook is when the last look asked for another, such as at the beginning of a maintenance window, and
+	// NextLookFor what it waits for; zero means by a kick only.
+	NextLook    time.Time `json:"nextLook,omitzero"`
+	NextLookFor string    `json:"nextLookFor,omitempty"`
 }
 
 // KymaWorkflow works for one Kyma as long as it exists: it looks at the truth, synchronizes the remote
@@ -117,6 +121,8 @@ func (r *kymaRun) sleepsFor() string {
 	switch {
 	case r.state.Deleting:
 		return "the modules to be removed"
+	case !r.retryAt.IsZero() && r.fault.IsZero():
+		return r.state.NextLookFor + " at " + r.state.NextLook.UTC().Format(time.RFC3339)
 	case !r.retryAt.IsZero():
 		return "the next try: " + r.fault.Reason
 	case !r.fault.IsZero():

@@ -74,6 +74,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (stri
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return "", false, nil
 	}
+	r.state.NextLook, r.state.NextLookFor = res.NextLook, res.NextLookFor
 	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs
 	return res.InputsDigest, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
 }
@@ -101,6 +102,7 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 		r.endPart(ctx, started)
 	} else {
 		r.end(ctx, started, r.worst())
+		r.waitForNextLook()
 	}
 	r.lookAgainIfNeeded()
 	r.viewReport()
@@ -162,15 +164,30 @@ func (r *kymaRun) endLook(ctx workflow.Context, started time.Time, err error) er
 	}
 	r.state.Looked = true
 	r.end(ctx, started, r.worst())
+	r.waitForNextLook()
 	r.lookAgainIfNeeded()
 	r.viewReport()
 	return nil
 }
 
+// nextLookSpread is the span over which the fleet looks when a window begins for all of it.
+const nextLookSpread = 30 * time.Second
+
+// waitForNextLook sets the durable timer that the last look asked for, unless a failed one is repeated before.
+func (r *kymaRun) waitForNextLook() {
+	if r.state.NextLook.IsZero() || r.state.Deleting {
+		return
+	}
+	at := r.state.NextLook.Add(spread(r.id, nextLookSpread))
+	if r.retryAt.IsZero() || at.Before(r.retryAt) {
+		r.retryAt = at
+	}
+}
+
 // lookAgainIfNeeded makes one more look pending where the report saw that the inputs moved on. A look that
 // failed is repeated by its retry or by a change, never by this.
 func (r *kymaRun) lookAgainIfNeeded() {
-	if r.state.Last.NeedsLook && r.fault.IsZero() && !r.state.Deleting && !r.gone() {
+	if r.state.Last.NeedsLook && r.fault.IsZero() && r.state.NextLook.IsZero() && !r.state.Deleting && !r.gone() {
 		r.mail.put(kick.Kick{Reason: "inputs changed since the last look"})
 	}
 }

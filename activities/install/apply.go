@@ -62,7 +62,7 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref) (ApplyResult, 
 		return result, nil
 	case m.IsSkipReconciliation():
 		result.Outcome = OutcomeSkipped
-		result.Observed = asBefore(m, ReasonSkipped)
+		result.Observed = skipped(m)
 		return result, nil
 	case m.IsUnmanaged():
 		result.Outcome = OutcomeUnmanaged
@@ -269,12 +269,9 @@ func readyBefore(s *v1beta2.ManifestStatus, atMost int32) int32 {
 	return min(s.Counts.Ready, atMost)
 }
 
-// asBefore is what the status says already.
-func asBefore(m *v1beta2.Manifest, reason string) Observed {
-	o := Observed{State: m.Status.State, Reason: reason}
-	if m.Status.LastOperation != nil {
-		o.Message = m.Status.LastOperation.Operation
-	}
+// skipped is what the status says already, and that nothing is done.
+func skipped(m *v1beta2.Manifest) Observed {
+	o := Observed{State: m.Status.State, Reason: ReasonSkipped, Message: shared.OperationSkipped}
 	if m.Status.Counts != nil {
 		o.Ready, o.Total = m.Status.Counts.Ready, m.Status.Counts.Total
 	}

@@ -56,7 +56,7 @@ func (a *Activities) remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 	}
 	if m.IsSkipReconciliation() {
 		if goes, err := a.kymaGoes(ctx, m); err != nil || !goes {
-			return RemoveResult{Outcome: OutcomeSkipped, Observed: asBefore(m, ReasonSkipped)}, err
+			return RemoveResult{Outcome: OutcomeSkipped, Observed: skipped(m)}, err
 		}
 	}
 	if m.IsUnmanaged() {

@@ -23,18 +23,27 @@ func moduleStatuses(kyma *v1beta2.Kyma, view resolve.View, manifests []v1beta2.M
 		}
 		rows = append(rows, wantedModule(kyma, plan))
 	}
-	leaving := map[string]bool{}
-	for _, manifest := range view.Left {
-		leaving[manifest.Name] = true
-	}
+	leaving, uncertain := namesOf(view.Left), namesOf(view.Uncertain)
 	for i := range manifests {
 		manifest := &manifests[i]
 		if manifest.IsMandatory() || shown[manifest.Name] {
 			continue
 		}
-		rows = append(rows, otherModule(kyma, manifest, leaving[manifest.Name]))
+		row := otherModule(kyma, manifest, leaving[manifest.Name])
+		if uncertain[manifest.Name] {
+			row.Message = "is not removed while another entry of the list cannot be resolved, for that may be its new name"
+		}
+		rows = append(rows, row)
 	}
 	return onePerName(rows)
+}
+
+func namesOf(manifests []*v1beta2.Manifest) map[string]bool {
+	names := map[string]bool{}
+	for _, manifest := range manifests {
+		names[manifest.Name] = true
+	}
+	return names
 }
 
 // wantedModule is the row of a module entry.
@@ -49,6 +58,12 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 	switch {
 	case plan.Refusal != nil:
 		refused(&row, kyma, plan)
+	case plan.Window != nil:
+		asInstalled(&row, kyma, plan)
+		row.Maintenance = true
+		row.Message = plan.Window.Message()
+	case plan.Held != nil:
+		asInstalled(&row, kyma, plan)
 	case plan.Action == resolve.ActionWait && (plan.Existing == nil || row.Message == ""):
 		row.State = shared.StateDeleting
 		row.Message = "waits until its earlier installation is removed"
@@ -69,16 +84,21 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 // refused shows a module that does not get what it asks for. What is installed of it stays managed, and is
 // what the row shows; a graver state of it is not covered up.
 func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.ModulePlan) {
+	asInstalled(row, kyma, plan)
+	if weight(plan.Refusal.State) >= weight(row.State) || row.State == shared.StateUnknown {
+		row.State = plan.Refusal.State
+	}
+	row.Message = plan.Refusal.Message
+}
+
+// asInstalled makes a row show what is installed instead of what is asked for.
+func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.ModulePlan) {
 	if installed := plan.Existing; installed != nil {
 		row.Version = installed.Spec.Version
 		row.Channel = installed.Labels[shared.LabelChannel]
 		row.FQDN, row.OCMComponentName = installed.ComponentName(), installed.ComponentName()
 		row.Template = previous(kyma, plan.Name).Template
 	}
-	if weight(plan.Refusal.State) >= weight(row.State) || row.State == shared.StateUnknown {
-		row.State = plan.Refusal.State
-	}
-	row.Message = plan.Refusal.Message
 }
 
 // otherModule is the row of a Manifest that no entry has: one that is leaving, or one about which nothing
@@ -124,6 +144,9 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	}
 	if operation := manifest.Status.LastOperation; operation != nil && row.State != shared.StateReady && row.State != shared.StateUnmanaged {
 		row.Message = operation.Operation
+	}
+	if manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero() {
+		row.Message = shared.OperationSkipped
 	}
 }
 

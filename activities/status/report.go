@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,9 +36,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	case claim.Gone, claim.NotOurs, claim.Copy:
 		return ReportResult{Outcome: OutcomeGone}, nil
 	case claim.Skipped:
-		result := summary(kyma)
-		result.Message = fmt.Sprintf("left alone, for it has the label %s", shared.LabelSkipReconciliation)
-		return result, nil
+		return a.reportSkipped(ctx, kyma)
 	case claim.Ours, claim.Deleting:
 	}
 	o := observation{kyma: kyma, in: in, now: a.now()}
@@ -64,6 +63,20 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	return result, nil
 }
+
+// reportSkipped says that a Kyma is left alone, and nothing else: what its modules are like is not looked at.
+func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (ReportResult, error) {
+	before := kyma.DeepCopy()
+	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
+	kyma.Status.InputsDigest = skippedDigest
+	if err := a.write(ctx, before, kyma, nil); err != nil {
+		return ReportResult{}, err
+	}
+	return summary(kyma), nil
+}
+
+// skippedDigest stands for inputs that were not looked at: with the label gone, whatever they are is worth a look.
+const skippedDigest = "skipped"
 
 // leaving is the view of a Kyma under deletion: nothing is wanted any more.
 func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
@@ -110,8 +123,13 @@ func needsLook(kyma *v1beta2.Kyma, view resolve.View) bool {
 	if view.InputsDigest != kyma.Status.InputsDigest {
 		return true
 	}
-	for _, plan := range view.Modules {
+	for _, plan := range append(slices.Clone(view.Modules), view.Mandatory...) {
 		if plan.Action == resolve.ActionCreate || plan.Action == resolve.ActionRemove {
+			return true
+		}
+	}
+	for _, leaving := range view.Leaving {
+		if leaving.Held == nil && leaving.Manifest.DeletionTimestamp.IsZero() && !leaving.Manifest.IsSkipReconciliation() {
 			return true
 		}
 	}

@@ -596,8 +596,18 @@ func TestASkippedKymaKeepsItsStatusAndSaysSo(t *testing.T) {
 	kyma.Status.State = shared.StateReady
 	b := newBench(t, kyma, desired.ModeSingleCluster)
 	result := b.report(t)
-	require.Contains(t, result.Message, "operator.kyma-project.io/skip-reconciliation")
-	require.Empty(t, b.control.Writes())
+	require.Contains(t, result.Message, "operator.kyma-project.io/skip-reconciliation", "for the details in Temporal's UI")
+	status := b.kyma(t).Status
+	require.Equal(t, shared.StateReady, status.State)
+	require.Equal(t, result.Message, status.LastOperation.Operation)
+	b.control.Forget()
+	b.report(t)
+	require.Empty(t, b.control.Writes(), "it is said once")
+
+	freed := b.kyma(t)
+	delete(freed.Labels, shared.LabelSkipReconciliation)
+	require.NoError(t, b.control.Update(context.Background(), freed))
+	require.True(t, b.report(t).NeedsLook, "whatever changed meanwhile is worth a look")
 }
 
 func TestAConflictIsTriedAgain(t *testing.T) {

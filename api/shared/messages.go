@@ -9,6 +9,7 @@ const (
 	OperationWaitingForModules = "waiting for all modules to become ready"
 	OperationStartedProcessing = "started processing"
 	OperationWaitingForRemoval = "waiting for modules to be deleted"
+	OperationSkipped           = "reconciliation is skipped, for it has the label " + LabelSkipReconciliation
 )
 
 // Messages that users and their tools search for.

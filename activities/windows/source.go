@@ -123,22 +123,18 @@ func (s *Source) read() reading {
 
 // look reads the file unless it is the one that was read last.
 func (s *Source) look(now time.Time) {
-	info, err := os.Stat(s.Path)
+	content, info, err := readUnless(s.Path, s.seen)
 	if errors.Is(err, fs.ErrNotExist) && exists(s.Path) {
-		// The link is there and its target is not: the folder behind a mounted ConfigMap was being exchanged.
-		info, err = os.Stat(s.Path)
+		// The link is there and its target was not: the folder behind a mounted ConfigMap was being exchanged.
+		content, info, err = readUnless(s.Path, s.seen)
 	}
-	if err == nil && s.seen != nil && same(s.seen, info) {
+	if err == nil && info == nil {
 		return
 	}
 	s.seen = nil
 	if errors.Is(err, fs.ErrNotExist) && !s.Required && !exists(s.Path) {
 		s.current = reading{}
 		return
-	}
-	var content []byte
-	if err == nil {
-		content, info, err = readFile(s.Path, info)
 	}
 	if err != nil {
 		s.current = reading{digest: unreadable, err: fmt.Errorf("read the maintenance policy: %w", err)}
@@ -156,9 +152,16 @@ func (s *Source) look(now time.Time) {
 	}
 }
 
-// readFile returns the content of a regular file and what the file was when it was opened. Others are not
-// opened: a pipe would block.
-func readFile(path string, info fs.FileInfo) ([]byte, fs.FileInfo, error) {
+// readUnless returns the content of a regular file and what the file was when it was opened, or nothing where
+// it is the one that was seen. What is no regular file is not opened: a pipe would block.
+func readUnless(path string, seen fs.FileInfo) ([]byte, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if seen != nil && same(seen, info) {
+		return nil, nil, nil
+	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%s is no file", path)
 	}

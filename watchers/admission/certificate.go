@@ -1,0 +1,175 @@
+package admission
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// rotatorOwner is the field owner of the CA in the configuration.
+const rotatorOwner = fieldOwner + "-certificate"
+
+// errNoCertificate ends handshakes before the certificate was made; the API server then goes on without us.
+var errNoCertificate = errors.New("the webhook's certificate is not there yet")
+
+// certificate is the webhook's: the library makes it, keeps it in a Secret and renews it, in the process that
+// leads; every process serves with what the Secret holds.
+type certificate struct {
+	options Options
+	serving atomic.Pointer[tls.Certificate]
+}
+
+func newCertificate(options Options) *certificate { return &certificate{options: options} }
+
+// tlsOptions serve the certificate from memory, so that no key lies on a disk and none is read before it is there.
+func (c *certificate) tlsOptions() []func(*tls.Config) {
+	return []func(*tls.Config){func(config *tls.Config) {
+		config.MinVersion = tls.VersionTLS12
+		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if serving := c.serving.Load(); serving != nil {
+				return serving, nil
+			}
+			return nil, errNoCertificate
+		}
+	}}
+}
+
+// add lets the manager rotate and watch the certificate.
+func (c *certificate) add(mgr manager.Manager) error {
+	host, err := c.options.host()
+	if err != nil {
+		return err
+	}
+	// Said now, for the library ends the process when nothing arrives in the folder.
+	if err := os.MkdirAll(c.options.CertDir, 0o755); err != nil { //nolint:gosec // it holds what is public
+		return fmt.Errorf("make the webhook's certificate folder: %w", err)
+	}
+	secret := types.NamespacedName{Namespace: c.options.Service.Namespace, Name: c.options.Secret}
+	err = rotator.AddRotator(narrowed{mgr, onlySecret(mgr.GetConfig(), secret)}, &rotator.CertRotator{
+		SecretKey:      secret,
+		CertDir:        c.options.CertDir,
+		CAName:         "lifecycle-manager-webhook-ca",
+		CAOrganization: "lifecycle-manager",
+		// The library renews a certificate that is not for this name, so it follows a change of the flags.
+		DNSName:               host,
+		IsReady:               make(chan struct{}),
+		Webhooks:              []rotator.WebhookInfo{{Name: c.options.Service.Name, Type: rotator.Validating}},
+		FieldOwner:            rotatorOwner,
+		RequireLeaderElection: true,
+		ControllerName:        c.options.Service.Name + "-certificate",
+	})
+	if err != nil {
+		return fmt.Errorf("add the rotation of the webhook's certificate: %w", err)
+	}
+	watched, err := cache.New(mgr.GetConfig(), cache.Options{
+		Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient(),
+		ByObject: map[client.Object]cache.ByObject{&corev1.Secret{}: {
+			Namespaces: map[string]cache.Config{secret.Namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", secret.Name)}},
+		}},
+	})
+	if err != nil {
+		return fmt.Errorf("watch the webhook's certificate: %w", err)
+	}
+	return mgr.Add(everywhere(func(ctx context.Context) error {
+		return c.follow(ctx, watched, mgr)
+	}))
+}
+
+// follow takes over what the Secret holds, until the context ends.
+func (c *certificate) follow(ctx context.Context, watched cache.Cache, mgr manager.Manager) error {
+	informer, err := watched.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch the webhook's certificate: %w", err)
+	}
+	log := mgr.GetLogger().WithName("admission")
+	take := func(object any) {
+		secret, ok := object.(*corev1.Secret)
+		if !ok || len(secret.Data[corev1.TLSCertKey]) == 0 {
+			return // not made yet
+		}
+		if err := c.take(secret); err != nil {
+			log.Error(err, "the webhook's certificate cannot be used")
+		}
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: take, UpdateFunc: func(_, object any) { take(object) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch the webhook's certificate: %w", err)
+	}
+	return watched.Start(ctx)
+}
+
+// take serves with the Secret's certificate from now on. The library waits for its public part to arrive in a
+// folder, as it would from a mounted Secret.
+func (c *certificate) take(secret *corev1.Secret) error {
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return fmt.Errorf("read Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	c.serving.Store(&pair)
+	if err := os.WriteFile(filepath.Join(c.options.CertDir, corev1.TLSCertKey), secret.Data[corev1.TLSCertKey], 0o644); err != nil { //nolint:gosec // the public part
+		return fmt.Errorf("write the webhook's public certificate: %w", err)
+	}
+	return nil
+}
+
+// everywhere runs in every process, whether it leads or not.
+type everywhere func(context.Context) error
+
+// Start runs the function.
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+// NeedLeaderElection is never needed.
+func (f everywhere) NeedLeaderElection() bool { return false }
+
+// narrowed is a manager whose configuration reads one Secret only. The library caches all Secrets of the
+// namespace, and that is where the access Secrets of the whole fleet may be.
+type narrowed struct {
+	manager.Manager
+	config *rest.Config
+}
+
+// GetConfig is the narrowed configuration.
+func (n narrowed) GetConfig() *rest.Config { return n.config }
+
+func onlySecret(config *rest.Config, secret types.NamespacedName) *rest.Config {
+	narrow := rest.CopyConfig(config)
+	narrow.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return selecting{next: next, secret: secret}
+	})
+	return narrow
+}
+
+// selecting adds a field selector to the LIST and WATCH of Secrets.
+type selecting struct {
+	next   http.RoundTripper
+	secret types.NamespacedName
+}
+
+// RoundTrip sends the request, narrowed.
+func (s selecting) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/api/v1/namespaces/"+s.secret.Namespace+"/secrets") {
+		request = request.Clone(request.Context())
+		query := request.URL.Query()
+		query.Set("fieldSelector", fields.OneTermEqualSelector("metadata.name", s.secret.Name).String())
+		request.URL.RawQuery = query.Encode()
+	}
+	return s.next.RoundTrip(request)
+}

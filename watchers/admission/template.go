@@ -1,0 +1,110 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// templates validates ModuleTemplates (issue of the catalog, section 5).
+type templates struct {
+	settings desired.Settings
+}
+
+var _ admission.Validator[*v1beta2.ModuleTemplate] = templates{}
+
+// ValidateCreate refuses a template that could not be used.
+func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTemplate) (admission.Warnings, error) {
+	if v.passes(template) {
+		return nil, nil
+	}
+	return warnings(template), refused(template, descriptor.ValidateTemplate(template))
+}
+
+// ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What does not touch the
+// spec passes, so that a template that was stored before can still be labelled and let go.
+func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleTemplate) (admission.Warnings, error) {
+	if v.passes(after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return nil, nil
+	}
+	problems := movedInPlace(before, after)
+	return warnings(after), refused(after, append(problems, descriptor.ValidateTemplate(after)...))
+}
+
+// ValidateDelete passes: what a deletion takes away from Kymas is not decided here.
+func (v templates) ValidateDelete(context.Context, *v1beta2.ModuleTemplate) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// passes tells whether a template is not ours to judge: a copy of another, of another instance, or going away.
+func (v templates) passes(template *v1beta2.ModuleTemplate) bool {
+	return desired.IsSyncedCopy(template) || !v.settings.Ours(template.Labels) || !template.DeletionTimestamp.IsZero()
+}
+
+// movedInPlace refuses another version under the same name, where a ModuleReleaseMeta assigns versions to
+// channels: it names versions, and whoever is on one would get another. A template with a channel is the one file
+// of that channel, whose version moves.
+func movedInPlace(before, after *v1beta2.ModuleTemplate) field.ErrorList {
+	if before.Spec.Channel != "" && after.Spec.Channel != "" {
+		return nil
+	}
+	was, is := versionOf(before), versionOf(after)
+	if was == "" || strings.TrimPrefix(was, "v") == strings.TrimPrefix(is, "v") {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("spec", "version"), fmt.Sprintf(
+		"must not change from %s to %q: a ModuleTemplate without spec.channel stays at its version; "+
+			"create another one for the other version", was, is))}
+}
+
+// versionOf is the version that a template says it is of, itself or in its descriptor.
+func versionOf(template *v1beta2.ModuleTemplate) string {
+	if template.Spec.Version != "" || descriptor.IsEmpty(template.Spec.Descriptor) {
+		return template.Spec.Version
+	}
+	var head struct {
+		Component struct {
+			Version string `json:"version"`
+		} `json:"component"`
+		Metadata struct {
+			Version string `json:"version"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(template.Spec.Descriptor.Raw, &head); err != nil {
+		return "" // ValidateTemplate says what is wrong
+	}
+	if head.Component.Version != "" {
+		return head.Component.Version
+	}
+	return head.Metadata.Version
+}
+
+// warnings are about what works, but perhaps not as meant.
+func warnings(template *v1beta2.ModuleTemplate) admission.Warnings {
+	object, err := template.Spec.DefaultCR()
+	if err != nil || object == nil || object.GetName() != "" {
+		return nil
+	}
+	return admission.Warnings{"spec.data.metadata.name: the default custom resource has no name and gets that of its Manifest"}
+}
+
+// refused is the answer that kubectl shows like one of the API server's own.
+func refused(template *v1beta2.ModuleTemplate, problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	kind := schema.GroupKind{Group: v1beta2.GroupVersion.Group, Kind: shared.KindModuleTemplate}
+	return apierrors.NewInvalid(kind, template.Name, problems)
+}

@@ -1,10 +1,11 @@
 // Package watchers turns Kubernetes events into kicks of workflows. Only the leader watches.
 //
-//	kyma.go      a Kyma changed, is being deleted, or is gone
-//	catalog.go   a ModuleTemplate or ModuleReleaseMeta changed: the Kymas whose modules resolve to it
-//	manifest.go  a Manifest changed, is being deleted, or is gone
-//	secret.go    the access Secret of a cluster changed
-//	sweeps.go    keeps the sweep workflows running
+//	kyma.go         a Kyma changed, is being deleted, or is gone
+//	catalog.go      a ModuleTemplate or ModuleReleaseMeta changed: the Kymas whose modules resolve to it
+//	manifest.go     a Manifest changed, is being deleted, or is gone
+//	secret.go       the access Secret of a cluster changed
+//	sweeps.go       keeps the sweep workflows running
+//	maintenance.go  the maintenance policy changed: the Kymas that wait for a window
 //
 // A watcher works out whom to kick and nothing else. Events that our own status writes cause are filtered,
 // and so is everything that a workflow has seen already: the digest of all inputs, which a look records in
@@ -51,6 +52,8 @@ type Options struct {
 	Inputs   Inputs
 	Clusters Evicter
 	Sweeps   SweepStarter
+	// Policies tells when the maintenance policy changes; nil where there is none to watch.
+	Policies PolicySource
 	// RolloutSpread is the span within which the Kymas that a change of the catalog concerns are kicked
 	// (flag module-upgrade-rollout-max-delay); zero kicks them at once.
 	RolloutSpread time.Duration
@@ -73,7 +76,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o.Settings = o.Settings.WithDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache()}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}

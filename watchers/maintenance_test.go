@@ -1,0 +1,119 @@
+package watchers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// policies is a source whose digest is set by hand.
+type policies struct{ digest string }
+
+func (p *policies) Digest() string { return p.digest }
+
+func named(name string, change func(*v1beta2.Kyma)) *v1beta2.Kyma {
+	return kymaWith(func(k *v1beta2.Kyma) {
+		k.Name, k.UID = name, types.UID(name)
+		k.Status.Modules = []v1beta2.ModuleStatus{{Name: "a"}, {Name: "b", Maintenance: true}}
+		if change != nil {
+			change(k)
+		}
+	})
+}
+
+func newPolicyWatch(t *testing.T, objects ...client.Object) (*policyWatch, *policies, *recorder, *time.Time) {
+	t.Helper()
+	w, kicks, _ := newWatcher(t, objects...)
+	source, clock := &policies{digest: "first"}, now
+	w.Policies, w.Now = source, func() time.Time { return clock }
+	return &policyWatch{watcher: w}, source, kicks, &clock
+}
+
+func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
+	watch, source, kicks, clock := newPolicyWatch(t, named("waits", nil))
+	looks := func(after time.Duration, want int, why string) {
+		t.Helper()
+		*clock, kicks.sent = clock.Add(after), nil
+		require.NoError(t, watch.look(t.Context()))
+		require.Len(t, kicks.sent, want, why)
+	}
+	looks(0, 1, "at start, as the policy may have changed while nobody watched")
+	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
+	require.Equal(t, "maintenance policy changed", kicks.sent[0].kick.Reason)
+	require.True(t, kicks.sent[0].kick.Urgent)
+	require.Nil(t, kicks.sent[0].kick.NotBefore)
+
+	looks(5*time.Second, 0, "unchanged")
+	looks(2*time.Minute, 1, "once more, when the policy has reached all workers")
+	looks(time.Hour, 0, "unchanged")
+	source.digest = "second"
+	looks(5*time.Second, 1, "changed")
+	source.digest = ""
+	looks(5*time.Second, 1, "taken away")
+	looks(115*time.Second, 0, "not all workers have it")
+	looks(5*time.Second, 1, "once more")
+	looks(time.Hour, 0, "unchanged")
+}
+
+func TestOnlyOurKymasThatWaitAreWoken(t *testing.T) {
+	watch, _, kicks, _ := newPolicyWatch(t,
+		named("waits", nil),
+		named("nothing-waits", func(k *v1beta2.Kyma) { k.Status.Modules[1].Maintenance = false }),
+		named("no-modules", func(k *v1beta2.Kyma) { k.Status.Modules = nil }),
+		named("of-another-instance", func(k *v1beta2.Kyma) {
+			k.Labels = map[string]string{"operator.kyma-project.io/managed-by": "another"}
+		}),
+		named("a-synced-copy", func(k *v1beta2.Kyma) {
+			k.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+		}),
+		named("being-deleted", func(k *v1beta2.Kyma) {
+			k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{"operator.kyma-project.io/Kyma"}
+		}),
+	)
+	require.NoError(t, watch.look(t.Context()))
+	require.Len(t, kicks.sent, 1)
+	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
+}
+
+// refuser fails for one Kyma, as long as it is told to.
+type refuser struct {
+	*recorder
+	name string
+}
+
+func (r *refuser) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
+	if ref.Name == r.name {
+		return errors.New("no answer")
+	}
+	return r.recorder.Kyma(ctx, ref, k)
+}
+
+func TestAKickThatFailsIsRepeatedAndHoldsUpNobody(t *testing.T) {
+	watch, _, kicks, _ := newPolicyWatch(t, named("a", nil), named("b", nil))
+	refuses := &refuser{recorder: kicks, name: "a"}
+	watch.Kicks = refuses
+	require.ErrorContains(t, watch.look(t.Context()), "kick Kyma kcp-system/a: no answer")
+	require.Len(t, kicks.sent, 1)
+
+	refuses.name, kicks.sent = "", nil
+	require.NoError(t, watch.look(t.Context()))
+	require.Len(t, kicks.sent, 2)
+}
+
+func TestKickingTheWaitingEndsWithItsContext(t *testing.T) {
+	watch, _, kicks, _ := newPolicyWatch(t, named("a", nil), named("b", nil))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, watch.look(ctx), context.Canceled)
+	require.Empty(t, kicks.sent)
+}

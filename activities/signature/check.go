@@ -1,0 +1,162 @@
+package signature
+
+import (
+	"slices"
+	"strings"
+
+	"ocm.software/ocm/api/ocm/compdesc"
+	metav1 "ocm.software/ocm/api/ocm/compdesc/meta/v1"
+	_ "ocm.software/ocm/api/ocm/compdesc/normalizations" // jsonNormalisation v1, v2, v3
+	"ocm.software/ocm/api/tech/signing"
+	rsahandler "ocm.software/ocm/api/tech/signing/handlers/rsa"
+	psshandler "ocm.software/ocm/api/tech/signing/handlers/rsa-pss"
+	"ocm.software/ocm/api/tech/signing/hasher/sha256"
+	"ocm.software/ocm/api/tech/signing/hasher/sha512"
+
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// verify verifies a descriptor that carries at least one signature.
+func verify(raw []byte, required string, known keys) (err error) {
+	defer func() {
+		// The library has been seen to panic on values of unexpected types; what cannot be verified is refused.
+		if recover() != nil {
+			err = refuse("the component descriptor cannot be verified: the library failed on its content")
+		}
+	}()
+	decoded, err := descriptor.Decode(raw)
+	if err != nil {
+		return err
+	}
+	if err := verifySignatures(raw, decoded.Signatures, required, known); err != nil {
+		return err
+	}
+	return verifyLayers(raw, decoded)
+}
+
+func verifySignatures(raw []byte, carried metav1.Signatures, required string, known keys) error {
+	var names, withoutKey []string
+	verified := false
+	for i := range carried {
+		name := carried[i].Name
+		if slices.Contains(names, name) {
+			return refuse("signature %s is in the component descriptor twice: it must be there once", short(name))
+		}
+		names = append(names, name)
+		if required != "" && name != required {
+			continue
+		}
+		one, err := known.only(name)
+		if err != nil {
+			return err
+		}
+		if one == nil {
+			withoutKey = append(withoutKey, name)
+			continue
+		}
+		if err := verifySignature(raw, &carried[i], *one); err != nil {
+			return err
+		}
+		verified = true
+	}
+	switch {
+	case verified:
+		return nil
+	case len(withoutKey) > 0:
+		return refuse("no public key for signature %s: the Secret with label %s=%s and the key in data key %q is missing",
+			list(withoutKey), shared.LabelSignature, plain(withoutKey[0]), shared.SignatureSecretKey)
+	default:
+		return refuse("the ModuleTemplate's label %s names signature %s, but the component descriptor has only %s: "+
+			"sign it under this name, or change the label", shared.LabelSignature, short(required), list(names))
+	}
+}
+
+// only returns the one key for a signature; nil if there is none.
+func (k keys) only(name string) (*key, error) {
+	candidates := k.byName[name]
+	switch len(candidates) {
+	case 0:
+		return nil, nil
+	case 1:
+		if problem := candidates[0].problem; problem != nil {
+			return nil, refuse("public key for signature %s: Secret %s %w", short(name), candidates[0].secret, problem)
+		}
+		return &candidates[0], nil
+	}
+	secrets := make([]string, 0, len(candidates))
+	for _, candidate := range candidates {
+		secrets = append(secrets, candidate.secret)
+	}
+	return nil, refuse("more than one Secret is labelled for signature %s: %s; leave the label %s on one",
+		short(name), strings.Join(secrets, ", "), shared.LabelSignature)
+}
+
+// verifySignature verifies one signature. What the library says is not passed on: it may quote what it failed on.
+func verifySignature(raw []byte, one *metav1.Signature, with key) error {
+	registry := algorithms()
+	name := short(one.Name)
+	hasher := registry.GetHasher(one.Digest.HashAlgorithm)
+	normalization := one.Digest.NormalisationAlgorithm
+	switch {
+	case registry.GetVerifier(one.Signature.Algorithm) == nil:
+		return refuse("signature %s uses algorithm %s, which is unknown: sign with %s or %s",
+			name, short(one.Signature.Algorithm), rsahandler.Algorithm, psshandler.Algorithm)
+	case hasher == nil:
+		return refuse("signature %s uses hash algorithm %s, which is unknown: sign with %s or %s",
+			name, short(one.Digest.HashAlgorithm), sha256.Algorithm, sha512.Algorithm)
+	case compdesc.Normalizations.Get(normalization) == nil:
+		return refuse("signature %s uses normalisation algorithm %s, which is unknown: sign with %s",
+			name, short(normalization), compdesc.JsonNormalisationV3)
+	}
+	// Normalising changes the descriptor, so each use has one of its own.
+	forHash, err := descriptor.Decode(raw)
+	if err != nil {
+		return err
+	}
+	digest, err := compdesc.Hash(forHash, normalization, hasher.Create())
+	if err != nil {
+		return refuse("signature %s: the component descriptor cannot be normalised with %s: sign it again", name, short(normalization))
+	}
+	if digest != one.Digest.Value {
+		return refuse("signature %s is for another content: the component descriptor was changed after it was signed; sign it again", name)
+	}
+	forVerify, err := descriptor.Decode(raw)
+	if err != nil {
+		return err
+	}
+	registry.RegisterPublicKey(one.Name, with.public)
+	if err := compdesc.Verify(forVerify, registry, one.Name); err != nil {
+		return refuse("signature %s (%s, media type %s) does not verify with the public key in Secret %s: it was made with another key, "+
+			"or was changed; sign again, or correct the key", name, short(one.Signature.Algorithm), short(one.Signature.MediaType), with.secret)
+	}
+	return nil
+}
+
+// algorithms are those that are accepted: RSA over SHA-2. They are listed here, and not taken from the library's
+// registry, to which whatever is linked into the program adds its own: also one that hashes nothing.
+func algorithms() signing.Registry {
+	handlers := signing.NewHandlerRegistry()
+	handlers.RegisterSignatureHandler(rsahandler.NewHandler())
+	handlers.RegisterSignatureHandler(psshandler.NewHandler())
+	handlers.RegisterHasher(sha256.Handler{})
+	handlers.RegisterHasher(sha512.Handler{})
+	return signing.NewRegistry(handlers, signing.NewKeyRegistry())
+}
+
+// list quotes a few names.
+func list(names []string) string {
+	const most = 5
+	quoted := make([]string, 0, most+1)
+	for _, name := range names {
+		if len(quoted) == most {
+			quoted = append(quoted, "…")
+			break
+		}
+		quoted = append(quoted, short(name))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// plain is a name as one writes it in a label.
+func plain(name string) string { return strings.Trim(short(name), `"`) }

@@ -22,27 +22,48 @@ import (
 func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaRequest] {
 	return []source.TypedSource[kymaRequest]{
 		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{},
-			catalogHandler(w, "ModuleTemplate", desired.KeysOfTemplate)),
+			catalogHandler(w, "ModuleTemplate", w.keysOfTemplate)),
 		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{},
-			catalogHandler(w, "ModuleReleaseMeta", desired.KeysOfReleaseMeta)),
+			catalogHandler(w, "ModuleReleaseMeta", func(_ context.Context, meta *v1beta2.ModuleReleaseMeta) []string {
+				return desired.KeysOfReleaseMeta(meta)
+			})),
 	}
 }
 
-func catalogHandler[T client.Object](w *watcher, kind string, keys func(T) []string) handler.TypedFuncs[T, kymaRequest] {
+// keysOfTemplate are the keys of a template; one of a mandatory module concerns every Kyma, also where only the
+// release meta says that it is mandatory.
+func (w *watcher) keysOfTemplate(ctx context.Context, template *v1beta2.ModuleTemplate) []string {
+	keys := desired.KeysOfTemplate(template)
+	for _, key := range keys {
+		metas, err := desired.NewCached(w.reader).ReleaseMetas(ctx, key)
+		if err != nil {
+			log.FromContext(ctx).Error(err, "look up the ModuleReleaseMetas of a template", "template", client.ObjectKeyFromObject(template))
+			break // the sweep computes every Kyma's digest
+		}
+		for _, meta := range metas {
+			if meta.Spec.Mandatory != nil {
+				return append(keys, desired.MandatoryKey)
+			}
+		}
+	}
+	return keys
+}
+
+func catalogHandler[T client.Object](w *watcher, kind string, keys func(context.Context, T) []string) handler.TypedFuncs[T, kymaRequest] {
 	return handler.TypedFuncs[T, kymaRequest]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q kymaQueue) {
 			if !e.IsInInitialList {
-				w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(e.Object), q)
+				w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(ctx, e.Object), q)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q kymaQueue) {
 			if w.changed(e.ObjectOld, e.ObjectNew) {
-				concerned := append(keys(e.ObjectOld), keys(e.ObjectNew)...)
+				concerned := append(keys(ctx, e.ObjectOld), keys(ctx, e.ObjectNew)...)
 				w.enqueueReferrers(ctx, causeOf(kind, e.ObjectNew), concerned, q)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q kymaQueue) {
-			w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(e.Object), q)
+			w.enqueueReferrers(ctx, causeOf(kind, e.Object), keys(ctx, e.Object), q)
 		},
 	}
 }

@@ -6,6 +6,7 @@
 //	secret.go       the access Secret of a cluster changed
 //	sweeps.go       keeps the sweep workflows running
 //	maintenance.go  the maintenance policy changed: the Kymas that wait for a window
+//	mandatory.go    holds what makes a module mandatory until the module is removed
 //
 // A watcher works out whom to kick and nothing else. Events that our own status writes cause are filtered,
 // and so is everything that a workflow has seen already: the digest of all inputs, which a look records in
@@ -75,8 +76,8 @@ func Add(mgr manager.Manager, o Options) error {
 		o.Now = time.Now
 	}
 	o.Settings = o.Settings.WithDefaults()
-	w := &watcher{Options: o, reader: mgr.GetCache()}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance} {
+	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}
@@ -88,6 +89,8 @@ func Add(mgr manager.Manager, o Options) error {
 type watcher struct {
 	Options
 	reader client.Reader
+	live   client.Reader
+	writer client.Writer
 }
 
 // paced waits for the rate limit, then sends.

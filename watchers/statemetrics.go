@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// StateMetrics exports the states of Kymas and their modules from the cache, at the moment they are asked for
+// StateMetrics exports the states of Kymas, their modules and the mandatory ones from the cache, at the moment they are asked for
 // (contract, section 8). Each Kyma and each module has one series, that of its present state, with the value 1.
 // Only the leader exports them, so that nothing is counted twice.
 type StateMetrics struct {
@@ -21,7 +21,7 @@ type StateMetrics struct {
 	leads  <-chan struct{}
 	ours   func(labels map[string]string) bool
 
-	kymas, modules *prometheus.Desc
+	kymas, modules, mandatory *prometheus.Desc
 }
 
 // NewStateMetrics returns a collector that reads Kymas from a cache. It exports nothing before leads is closed.
@@ -32,6 +32,8 @@ func NewStateMetrics(reader client.Reader, leads <-chan struct{}, settings desir
 			[]string{"kyma_name", "state", "shoot", "instance_id"}, nil),
 		modules: prometheus.NewDesc("lifecycle_mgr_module_state", "The state of a module of a Kyma.",
 			[]string{"module_name", "kyma_name", "state", "shoot", "instance_id"}, nil),
+		mandatory: prometheus.NewDesc("lifecycle_mgr_mandatory_module_state", "The state of a mandatory module of a Kyma.",
+			[]string{"module_name", "kyma_name", "state"}, nil),
 	}
 }
 
@@ -39,6 +41,7 @@ func NewStateMetrics(reader client.Reader, leads <-chan struct{}, settings desir
 func (s *StateMetrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- s.kymas
 	descriptions <- s.modules
+	descriptions <- s.mandatory
 }
 
 // collectTimeout bounds a scrape; the cache answers at once.
@@ -69,6 +72,23 @@ func (s *StateMetrics) Collect(metrics chan<- prometheus.Metric) {
 		for _, module := range kyma.Status.Modules {
 			metrics <- prometheus.MustNewConstMetric(s.modules, prometheus.GaugeValue, 1,
 				module.Name, kyma.Name, string(module.State), shoot, instance)
+		}
+	}
+	s.collectMandatory(ctx, metrics)
+}
+
+// collectMandatory exports the states of mandatory modules, which no Kyma's status shows.
+func (s *StateMetrics) collectMandatory(ctx context.Context, metrics chan<- prometheus.Metric) {
+	var manifests v1beta2.ManifestList
+	err := s.reader.List(ctx, &manifests, client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		metrics <- prometheus.NewInvalidMetric(s.mandatory, err)
+		return
+	}
+	for i := range manifests.Items {
+		if manifest := &manifests.Items[i]; s.ours(manifest.Labels) {
+			metrics <- prometheus.MustNewConstMetric(s.mandatory, prometheus.GaugeValue, 1,
+				manifest.ModuleName(), manifest.KymaName(), string(manifest.Status.State))
 		}
 	}
 }

@@ -48,6 +48,10 @@ type Config struct {
 	SweepConcurrency int
 	Limits           clusters.Limits
 	Artifacts        artifacts.Options
+	// Windows says when modules may be down; nil means at any time.
+	Windows resolve.Windows
+	// Removals bound what one change of the catalog may remove at once.
+	Removals resolve.Limits
 }
 
 // Assembly is what Assemble made of the parts.
@@ -65,6 +69,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		return err
 	}
 	if err := desired.RegisterKymaIndex(ctx, indexer); err != nil {
+		return err
+	}
+	if err := resolve.RegisterIndex(ctx, indexer); err != nil {
 		return err
 	}
 	return sweep.RegisterIndex(ctx, indexer)
@@ -109,7 +116,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	var err error
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
-		Descriptors: store,
+		Descriptors: store, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
 	}
 	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {
 		return err

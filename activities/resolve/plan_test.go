@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,7 @@ type setup struct {
 	manifests []*v1beta2.Manifest
 	foreign   []*v1beta2.Manifest
 	describe  func(*v1beta2.ModuleTemplate, string, string) (*Descriptor, error)
+	window    func() Wait
 }
 
 func embedded(template *v1beta2.ModuleTemplate, _, _ string) (*Descriptor, error) {
@@ -54,7 +56,7 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	wanted := desired.WantedBy(s.kyma, desired.SyncOf(s.kyma, s.settings))
 	catalog, err := desired.Gather(context.Background(), desired.NewLists(templates, metas), s.settings, wanted)
 	require.NoError(t, err)
-	request := Request{Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog, Describe: s.describe}
+	request := Request{Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog, Describe: s.describe, Window: s.window}
 	for _, manifest := range s.manifests {
 		request.Manifests = append(request.Manifests, *manifest)
 	}
@@ -550,6 +552,64 @@ func TestAnUnresolvableEntryByComponentNameKeepsTheManifest(t *testing.T) {
 	s := setup{kyma: desiredtest.Kyma("kyma-project.io/module/keda"), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}}
 	_, left := s.plan(t)
 	require.Empty(t, left)
+}
+
+// An entry of which nothing at all is known may be the new name of a module whose entry is gone.
+func TestAnEntryThatNothingIsKnownOfKeepsTheManifestThatItMayMean(t *testing.T) {
+	s := setup{kyma: desiredtest.Kyma("typo", "btp"), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}}
+	s.templates = []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("btp", "regular", "1.0.0")}
+	plans, left := s.plan(t)
+	require.Equal(t, ReasonNotFound, plans["typo"].Refusal.Reason)
+	require.Empty(t, left)
+
+	s.kyma = desiredtest.Kyma("btp")
+	_, left = s.plan(t)
+	require.Len(t, left, 1, "with the entry corrected or gone, the module that is listed no more goes")
+
+	s.kyma = desiredtest.Kyma("btp")
+	s.kyma.Spec.Modules[0].Channel = "unknown"
+	plans, left = s.plan(t)
+	require.Equal(t, ReasonNoVersionForChannel, plans["btp"].Refusal.Reason)
+	require.Len(t, left, 1, "an entry whose component is known means no other")
+}
+
+func TestAnUpgradeThatNeedsADowntimeWaitsForItsWindow(t *testing.T) {
+	next := time.Date(2030, 1, 5, 2, 0, 0, 0, time.UTC)
+	closed := func() Wait { return Wait{Next: next} }
+	template := desiredtest.ChannelTemplate("keda", "regular", "2.0.0")
+	template.Spec.RequiresDowntime = true
+	upgrade := func() setup {
+		return setup{
+			kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{template},
+			manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")}, window: closed,
+		}
+	}
+	s := upgrade()
+	plans, _ := s.plan(t)
+	require.Equal(t, ActionKeep, plans["keda"].Action)
+	require.Equal(t, "waiting for next maintenance window to update module version, which begins at 2030-01-05T02:00:00Z", plans["keda"].Window.Message())
+
+	for name, change := range map[string]func(*setup){
+		"in a window":                  func(s *setup) { s.window = func() Wait { return Wait{Open: true} } },
+		"where no policy is":           func(s *setup) { s.window = nil },
+		"where the Kyma skips windows": func(s *setup) { s.kyma.Spec.SkipMaintenanceWindows = true },
+		"where no downtime is needed": func(s *setup) {
+			s.templates = []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("keda", "regular", "2.0.0")}
+		},
+		"where the version is installed": func(s *setup) { s.manifests[0].Spec.Version = "2.0.0" },
+	} {
+		t.Run("not "+name, func(t *testing.T) {
+			s := upgrade()
+			change(&s)
+			plans, _ := s.plan(t)
+			require.Equal(t, ActionUpdate, plans["keda"].Action)
+			require.Nil(t, plans["keda"].Window)
+		})
+	}
+	s = upgrade()
+	s.manifests = nil
+	plans, _ = s.plan(t)
+	require.Equal(t, ActionCreate, plans["keda"].Action, "a first installation does not wait")
 }
 
 func TestAComponentUnderTwoNames(t *testing.T) {

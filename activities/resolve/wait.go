@@ -3,6 +3,7 @@ package resolve
 import (
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -26,4 +27,36 @@ func (w Wait) Message() string {
 	default:
 		return shared.MessageWaitingForMaintenanceWindow + ", which begins at " + w.Next.UTC().Format(time.RFC3339)
 	}
+}
+
+// PolicyWindows answers for the windows of a maintenance policy. Without a policy nothing waits; while there is one
+// that cannot be understood, everything does.
+type PolicyWindows struct {
+	Policies interface {
+		Policy() (*windows.Policy, error)
+	}
+	// MinSize is how much of an ongoing window must be left for it to count (flag min-maintenance-window-size).
+	MinSize time.Duration
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Window implements Windows.
+func (w PolicyWindows) Window(labels map[string]string) Wait {
+	policy, err := w.Policies.Policy()
+	switch {
+	case err != nil:
+		return Wait{Problem: "the maintenance policy cannot be used: " + err.Error()}
+	case policy == nil:
+		return Wait{Open: true}
+	}
+	now := w.Now()
+	begin, _, found := policy.Next(labels, now, w.MinSize)
+	switch {
+	case !found:
+		return Wait{Problem: "the maintenance policy has no further window for this Kyma"}
+	case begin.After(now):
+		return Wait{Next: begin}
+	}
+	return Wait{Open: true}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
 
 // Roles of a process (flag --role).
@@ -39,6 +41,8 @@ type flags struct {
 	stopTimeout      time.Duration
 
 	controlPlaneSlots, remoteSlots int
+
+	removals resolve.Limits
 
 	registryHost, registrySubpath, registrySecret string
 	plainHTTPHosts                                []string
@@ -83,6 +87,10 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
 	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
 
+	set.IntVar(&f.removals.Kymas, "catalog-removal-max-kymas", 10, "from how many Kymas one change of the catalog may remove a module without approval")
+	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
+	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
+
 	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which component descriptors are fetched that a ModuleTemplate does not embed")
 	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
 	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system)")
@@ -108,6 +116,9 @@ func (f *flags) check() error {
 	}
 	if f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
 		return fmt.Errorf("--sweep-concurrency must be between 1 and 64, not %d", f.sweepConcurrency)
+	}
+	if f.removals.Kymas < 1 || f.removals.Percent < 1 || f.removals.Percent > 100 || f.removals.PerMinute < 1 {
+		return errors.New("--catalog-removal-max-kymas and --catalog-removal-rate must be at least 1, --catalog-removal-max-percent between 1 and 100")
 	}
 	if f.rolloutSpread < 0 {
 		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.rolloutSpread)

@@ -81,6 +81,7 @@ func run(ctx context.Context, f *flags) error {
 		Config: worker.Config{
 			Settings: f.settings, ResyncInterval: f.resyncInterval, SweepConcurrency: f.sweepConcurrency,
 			Limits:    clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst},
+			Removals:  f.removals,
 			Artifacts: artifacts.Options{CacheDir: f.cacheDir, PlainHTTPHosts: f.plainHTTPHosts, Keychain: keychain},
 		},
 	})
@@ -107,6 +108,9 @@ func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *
 		})
 		if err != nil {
 			return err
+		}
+		if err := metrics.Registry.Register(watchers.NewCatalogMetrics(mgr.GetCache(), mgr.Elected(), f.settings)); err != nil {
+			return fmt.Errorf("register the catalog's metrics: %w", err)
 		}
 		if f.perClusterMetrics {
 			states := watchers.NewStateMetrics(mgr.GetCache(), mgr.Elected(), f.settings)

@@ -53,6 +53,9 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 		WithStatusSubresource(&v1beta2.Kyma{}, &v1beta2.Manifest{}).
 		WithIndex(&v1beta2.ModuleTemplate{}, desired.IndexTemplateKeys, desired.TemplateKeysIndexer).
 		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).
+		WithIndex(&v1beta2.Manifest{}, "lifecycle-manager.manifest-component", func(object client.Object) []string {
+			return []string{object.GetAnnotations()[shared.AnnotationOCMComponentName]}
+		}).
 		Build()
 	c.Client = interceptor.NewClient(inner, interceptor.Funcs{
 		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {

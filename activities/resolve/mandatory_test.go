@@ -1,0 +1,120 @@
+package resolve
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// mandatoryTemplate is a template that makes its module mandatory by itself.
+func mandatoryTemplate(module, version string) *v1beta2.ModuleTemplate {
+	template := desiredtest.Template(module, version)
+	template.Spec.Mandatory = true
+	template.Labels[shared.LabelMandatoryModule] = shared.ValueTrue
+	return template
+}
+
+func mandatoryMeta(module, version string) *v1beta2.ModuleReleaseMeta {
+	meta := desiredtest.ReleaseMeta(module)
+	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: version}
+	return meta
+}
+
+// offer makes a mandatory module one that may be listed.
+func (b *bench) offer(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
+	t.Helper()
+	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	meta.Spec.Mandatory = nil
+	meta.Spec.Channels = []v1beta2.ChannelVersion{{Channel: "regular", Version: "1.0.0"}}
+	require.NoError(t, b.cluster.Update(context.Background(), meta))
+}
+
+func TestEveryKymaHasTheMandatoryModules(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, mandatoryTemplate("warden", "1.9.0"), mandatoryTemplate("warden", "1.10.0"))
+	require.Len(t, b.look(t).Created, 1)
+	manifest := b.only(t)
+	require.Equal(t, "1.10.0", manifest.Spec.Version, "the highest version wins")
+	require.Equal(t, "true", manifest.Labels[shared.LabelMandatoryModule])
+	require.Equal(t, "warden", manifest.Labels[shared.LabelModuleName])
+	require.NotContains(t, manifest.Labels, shared.LabelChannel)
+	b.cluster.Forget()
+	b.look(t)
+	require.Empty(t, b.cluster.Writes())
+}
+
+func TestAReleaseMetaDecidesTheVersionOfAMandatoryModule(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{},
+		desiredtest.Template("warden", "1.9.0"), mandatoryTemplate("warden", "1.10.0"), mandatoryMeta("warden", "1.9.0"))
+	b.look(t)
+	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
+}
+
+func TestAListedMandatoryModuleIsRefusedAndInstalledOnce(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("warden"), desired.Settings{}, mandatoryTemplate("warden", "1.0.0"))
+	result := b.look(t)
+	require.Equal(t, 1, result.Refused)
+	require.Equal(t, "true", b.only(t).Labels[shared.LabelMandatoryModule])
+	require.Empty(t, b.look(t).Deleted)
+}
+
+func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
+	ctx := context.Background()
+	vanish := func(t *testing.T, b *bench, objects ...client.Object) {
+		t.Helper()
+		for _, object := range objects {
+			require.NoError(t, b.cluster.Delete(ctx, object))
+		}
+	}
+	t.Run("a template that is gone without a trace removes nothing", func(t *testing.T) {
+		template := mandatoryTemplate("warden", "1.0.0")
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, template)
+		b.look(t)
+		vanish(t, b, template)
+		require.Empty(t, b.look(t).Deleted)
+	})
+	t.Run("the last template removes it while it is being deleted", func(t *testing.T) {
+		first, second := mandatoryTemplate("warden", "1.0.0"), mandatoryTemplate("warden", "2.0.0")
+		first.Finalizers, second.Finalizers = []string{shared.FinalizerMandatoryModule}, []string{shared.FinalizerMandatoryModule}
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, first, second)
+		b.look(t)
+		vanish(t, b, first)
+		require.Empty(t, b.look(t).Deleted, "the other one still makes it mandatory")
+		vanish(t, b, second)
+		require.Len(t, b.look(t).Deleted, 1)
+	})
+	t.Run("a release meta that is being deleted removes it", func(t *testing.T) {
+		meta := mandatoryMeta("warden", "1.0.0")
+		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
+		b.look(t)
+		vanish(t, b, meta)
+		require.Len(t, b.look(t).Deleted, 1)
+	})
+	t.Run("one that offers it in channels removes it", func(t *testing.T) {
+		meta := mandatoryMeta("warden", "1.0.0")
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
+		b.look(t)
+		b.offer(t, meta)
+		require.Len(t, b.look(t).Deleted, 1)
+	})
+}
+
+func TestAModuleThatIsMandatoryNoLongerAndListedGoesOnAsAnOrdinaryOne(t *testing.T) {
+	meta := mandatoryMeta("warden", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("warden"), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
+	b.look(t)
+	uid := b.only(t).UID
+	b.offer(t, meta)
+	require.Empty(t, b.look(t).Deleted)
+	manifest := b.only(t)
+	require.Equal(t, uid, manifest.UID)
+	require.NotContains(t, manifest.Labels, shared.LabelMandatoryModule)
+	require.Equal(t, "regular", manifest.Labels[shared.LabelChannel])
+}

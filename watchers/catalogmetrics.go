@@ -1,0 +1,94 @@
+package watchers
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// CatalogMetrics exports from the cache, in the leader, how many mandatory modules there are (contract, section 8)
+// and which changes of the catalog are held because they would remove too much.
+type CatalogMetrics struct {
+	reader    client.Reader
+	leads     <-chan struct{}
+	ours      func(labels map[string]string) bool
+	mandatory *prometheus.Desc
+	held      *prometheus.Desc
+}
+
+// NewCatalogMetrics returns a collector that reads templates and release metas from a cache. It exports nothing
+// before leads is closed.
+func NewCatalogMetrics(reader client.Reader, leads <-chan struct{}, settings desired.Settings) *CatalogMetrics {
+	return &CatalogMetrics{
+		reader: reader, leads: leads, ours: settings.WithDefaults().Ours,
+		mandatory: prometheus.NewDesc("lifecycle_mgr_mandatory_modules", "The number of mandatory modules.", nil, nil),
+		held: prometheus.NewDesc("lifecycle_mgr_removals_held",
+			"1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas.",
+			[]string{"kind", "namespace", "name"}, nil),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *CatalogMetrics) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- c.mandatory
+	descriptions <- c.held
+}
+
+// Collect implements prometheus.Collector.
+func (c *CatalogMetrics) Collect(metrics chan<- prometheus.Metric) {
+	select {
+	case <-c.leads:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	var metas v1beta2.ModuleReleaseMetaList
+	var templates v1beta2.ModuleTemplateList
+	for _, list := range []client.ObjectList{&metas, &templates} {
+		if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			metrics <- prometheus.NewInvalidMetric(c.mandatory, err)
+			return
+		}
+	}
+	mandatory, spoken := sets.New[string](), sets.New[string]()
+	for i := range metas.Items {
+		meta := &metas.Items[i]
+		if !c.counts(meta) {
+			continue
+		}
+		spoken.Insert(desired.ReleaseMetaModule(meta))
+		if meta.Spec.Mandatory != nil {
+			mandatory.Insert(desired.ReleaseMetaModule(meta))
+		}
+		c.collectHeld(metrics, shared.KindModuleReleaseMeta, meta)
+	}
+	for i := range templates.Items {
+		template := &templates.Items[i]
+		if !c.counts(template) {
+			continue
+		}
+		if module := desired.MandatoryModuleOf(template); desired.IsMandatory(template) && !spoken.Has(module) {
+			mandatory.Insert(module)
+		}
+		c.collectHeld(metrics, shared.KindModuleTemplate, template)
+	}
+	metrics <- prometheus.MustNewConstMetric(c.mandatory, prometheus.GaugeValue, float64(mandatory.Len()))
+}
+
+func (c *CatalogMetrics) counts(object client.Object) bool {
+	return c.ours(object.GetLabels()) && !desired.IsSyncedCopy(object)
+}
+
+func (c *CatalogMetrics) collectHeld(metrics chan<- prometheus.Metric, kind string, object client.Object) {
+	if resolve.IsHeld(object) {
+		metrics <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, 1, kind, object.GetNamespace(), object.GetName())
+	}
+}

@@ -1,0 +1,168 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// mandatoryRequest names a mandatory module.
+type mandatoryRequest struct{ Module string }
+
+type mandatoryQueue = workqueue.TypedRateLimitingInterface[mandatoryRequest]
+
+// mandatoryCheck is how often it is looked whether a module that goes is gone, should an event be missed.
+const mandatoryCheck = 30 * time.Second
+
+// addMandatory keeps what makes a module mandatory, a release meta or else a template, from vanishing before the
+// module is removed everywhere: somebody must be able to tell from it that it is to be removed (contract, section 4,
+// finalizers).
+func (w *watcher) addMandatory(mgr manager.Manager) error {
+	manifests := handler.TypedFuncs[*v1beta2.Manifest, mandatoryRequest]{
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q mandatoryQueue) {
+			if e.Object.IsMandatory() {
+				q.Add(mandatoryRequest{Module: e.Object.ModuleName()})
+			}
+		},
+	}
+	return builder.TypedControllerManagedBy[mandatoryRequest](mgr).Named("mandatory-module").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, mandatoryHandler(func(meta *v1beta2.ModuleReleaseMeta) (string, bool) {
+			return desired.ReleaseMetaModule(meta), meta.Spec.Mandatory != nil
+		}))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{}, mandatoryHandler(func(template *v1beta2.ModuleTemplate) (string, bool) {
+			return desired.MandatoryModuleOf(template), desired.IsMandatory(template)
+		}))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, manifests)).
+		Complete(reconcile.TypedFunc[mandatoryRequest](w.holdMandatory))
+}
+
+func mandatoryHandler[T client.Object](about func(T) (module string, mandatory bool)) handler.TypedFuncs[T, mandatoryRequest] {
+	add := func(object T, q mandatoryQueue) {
+		if module, mandatory := about(object); mandatory || controllerutil.ContainsFinalizer(object, shared.FinalizerMandatoryModule) {
+			q.Add(mandatoryRequest{Module: module})
+		}
+	}
+	return handler.TypedFuncs[T, mandatoryRequest]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q mandatoryQueue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q mandatoryQueue) {
+			add(e.ObjectOld, q)
+			add(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q mandatoryQueue) { add(e.Object, q) },
+	}
+}
+
+// decider is a release meta or template that decides, or decided, that a module is mandatory.
+type decider struct {
+	client.Object
+	mandatory bool
+}
+
+// holdMandatory puts the finalizer on what makes a module mandatory, and takes it off again when something else
+// does so, or when no cluster has the module any more.
+func (w *watcher) holdMandatory(ctx context.Context, req mandatoryRequest) (reconcile.Result, error) {
+	deciders, err := w.deciders(ctx, req.Module)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	goesOn := map[types.UID]bool{}
+	for _, d := range deciders {
+		if d.mandatory && d.GetDeletionTimestamp().IsZero() {
+			goesOn[d.GetUID()] = true
+			if err := w.finalizer(ctx, d.Object, controllerutil.AddFinalizer); err != nil {
+				return reconcile.Result{}, err
+			}
+		}
+	}
+	again := reconcile.Result{}
+	for _, d := range deciders {
+		if goesOn[d.GetUID()] || !controllerutil.ContainsFinalizer(d.Object, shared.FinalizerMandatoryModule) {
+			continue
+		}
+		if len(goesOn) == 0 {
+			left, err := w.mandatoryLeft(ctx, req.Module)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			if left {
+				again.RequeueAfter = mandatoryCheck
+				continue
+			}
+		}
+		if err := w.finalizer(ctx, d.Object, controllerutil.RemoveFinalizer); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return again, nil
+}
+
+// deciders are the release metas of a module, or its templates where it has none, and whatever of both holds our
+// finalizer.
+func (w *watcher) deciders(ctx context.Context, module string) ([]decider, error) {
+	index := desired.NewCached(w.reader)
+	metas, err := index.ReleaseMetas(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	var all []decider
+	for _, meta := range metas {
+		if w.Settings.Ours(meta.Labels) {
+			all = append(all, decider{meta.DeepCopy(), meta.Spec.Mandatory != nil})
+		}
+	}
+	spoken := len(all) > 0
+	templates, err := index.Templates(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	for _, template := range templates {
+		if w.Settings.Ours(template.Labels) && desired.MandatoryModuleOf(template) == module {
+			all = append(all, decider{template.DeepCopy(), desired.IsMandatory(template) && !spoken})
+		}
+	}
+	return all, nil
+}
+
+// mandatoryLeft tells, by a live read, whether a Manifest of a mandatory module of ours is left.
+func (w *watcher) mandatoryLeft(ctx context.Context, module string) (bool, error) {
+	var manifests v1beta2.ManifestList
+	err := w.live.List(ctx, &manifests, client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelModuleName: module})
+	if err != nil {
+		return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
+	}
+	for i := range manifests.Items {
+		if w.Settings.Ours(manifests.Items[i].Labels) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// finalizer adds or removes the finalizer, on the object as it was read.
+func (w *watcher) finalizer(ctx context.Context, object client.Object, change func(client.Object, string) bool) error {
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok || !change(object, shared.FinalizerMandatoryModule) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := w.writer.Patch(ctx, object, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the finalizer of %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +34,8 @@ func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespa
 	spoken := map[string]bool{}              // modules that a release meta speaks for
 	var allowed []client.Object
 	visible := func(object client.Object) bool {
-		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) &&
+		_, taken := desired.TakenFrom(object)
+		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !taken &&
 			// In the control plane's own cluster, what is in the remote namespace already is the original.
 			(!own || object.GetNamespace() != remoteNamespace)
 	}
@@ -59,9 +61,9 @@ func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespa
 	}
 	for i := range templates {
 		template := &templates[i]
-		module := desired.ModuleNameOf(template)
+		module := moduleOf(template, spoken)
 		switch {
-		case !visible(template), template.Spec.Mandatory,
+		case !visible(template), desired.IsMandatory(template),
 			!settings.Serves(template.Labels[shared.LabelControllerName]),
 			settings.Denied(kyma, withoutRestriction(template, spoken[module]), nil) != "",
 			spoken[module] && !versions[module][template.Spec.Version]:
@@ -70,6 +72,18 @@ func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespa
 		allowed = append(allowed, template)
 	}
 	return onePerName(allowed, kyma.Namespace)
+}
+
+// moduleOf is the module that a template belongs to: as it says itself, else as it is named, `<module>-<version>`,
+// where a release meta speaks for that module.
+func moduleOf(template *v1beta2.ModuleTemplate, spoken map[string]bool) string {
+	if module := desired.ModuleNameOf(template); module != "" {
+		return module
+	}
+	if module, named := strings.CutSuffix(template.Name, "-"+template.Spec.Version); named && spoken[module] {
+		return module
+	}
+	return ""
 }
 
 // withoutRestriction keeps the restriction of a module from being asked of a template twice: where a release
@@ -108,8 +122,11 @@ func kindOf(object client.Object) string {
 	return shared.KindModuleTemplate
 }
 
-// wantedCatalog is what the remote catalog is to hold for a Kyma, from the cache.
+// wantedCatalog is what the remote catalog is to hold for a Kyma, from the cache: nothing where it is switched off.
 func (a *Activities) wantedCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, own bool) ([]catalogObject, error) {
+	if !s.Catalog {
+		return nil, nil
+	}
 	var templates v1beta2.ModuleTemplateList
 	if err := a.catalog.List(ctx, &templates, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list ModuleTemplates: %w", err)

@@ -55,10 +55,14 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		channel("controlled", func(t *v1beta2.ModuleTemplate) { t.Labels[shared.LabelControllerName] = "other" }),
 		channel("copied", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationSyncedFrom] = "a/b" }),
 		channel("btp", func(t *v1beta2.ModuleTemplate) { t.Namespace = "another" }),
+		channel("labelled", label(shared.LabelMandatoryModule)),
+		channel("taken", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationTakenFrom] = "default/mine" }),
+		template("quiet", "1.0.0", func(t *v1beta2.ModuleTemplate) { t.Spec.ModuleName = "" }),
 	}
 	metas := []v1beta2.ModuleReleaseMeta{
 		meta("keda", nil, "regular=1.0.0", "fast=2.0.0"),
 		meta("secret", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Internal = true }, "regular=1.0.0"),
+		meta("quiet", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Internal = true }, "regular=1.0.0"),
 		meta("warden", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.0.0"} }),
 		meta("premium", func(m *v1beta2.ModuleReleaseMeta) {
 			m.Spec.KymaSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"plan": "premium"}}
@@ -84,6 +88,7 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" }, desired.Settings{}))
 	require.ElementsMatch(t, append([]string{
 		"ModuleTemplate kcp-system/hidden-regular", "ModuleReleaseMeta kcp-system/secret", "ModuleTemplate kcp-system/secret-1.0.0",
+		"ModuleReleaseMeta kcp-system/quiet", "ModuleTemplate kcp-system/quiet-1.0.0",
 	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelInternal] = "true" }, desired.Settings{}))
 	require.ElementsMatch(t, append([]string{
 		"ModuleReleaseMeta kcp-system/premium", "ModuleTemplate kcp-system/premium-1.0.0",
@@ -92,6 +97,9 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		"ModuleReleaseMeta kcp-system/keda", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
 	}, seen(nil, desired.Settings{RestrictedModules: []string{"btp"}}))
 	require.Equal(t, []string{"ModuleTemplate kcp-system/theirs-regular"}, seen(nil, desired.Settings{ManagedBy: "other"}))
+	require.Subset(t, seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelInternal] = "true" }, desired.Settings{}), []string{
+		"ModuleTemplate kcp-system/quiet-1.0.0",
+	}, "a template that only its name assigns to a module goes by the module's release meta")
 }
 
 func remoteTemplate(t *testing.T, b *bench, name string) *v1beta2.ModuleTemplate {
@@ -179,13 +187,75 @@ func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
 }
 
 func TestTheCatalogCanBeSwitchedOff(t *testing.T) {
+	ctx := context.Background()
 	on, off := true, false
 	kyma := desiredtest.Kyma()
-	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, ModuleCatalog: &off}
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, ModuleCatalog: &off, Namespace: "kyma-system"}
 	b := newBench(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	result := b.sync(t)
-	require.True(t, result.CatalogOff)
-	for _, request := range append(b.remote.Writes(), b.remote.Reads()...) {
+	require.True(t, b.sync(t).CatalogOff)
+	for _, request := range b.remote.Writes() {
 		require.NotContains(t, strings.TrimPrefix(request, "create CustomResourceDefinition"), "ModuleTemplate")
 	}
+
+	set := func(catalog *bool) {
+		kyma := b.kyma(t)
+		kyma.Spec.Sync.ModuleCatalog = catalog
+		require.NoError(t, b.control.Update(ctx, kyma))
+		b.forget()
+	}
+	set(&on)
+	require.False(t, b.sync(t).CatalogOff)
+	require.NotNil(t, remoteTemplate(t, b, "keda-regular"))
+	byHand := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
+	byHand.Namespace = "kyma-system"
+	require.NoError(t, b.remote.Create(ctx, byHand))
+
+	set(&off)
+	require.True(t, b.sync(t).CatalogOff)
+	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "what was brought before goes, and nothing else")
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes())
+}
+
+func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.sync(t)
+	earlier := func(name string) {
+		// As an earlier Kyma's synchronization applied it.
+		object := catalogObject{
+			source: desiredtest.ChannelTemplate("keda", "regular", "0.9.0"), kind: shared.KindModuleTemplate,
+			name: name, namespace: "kyma-system", digest: "old", mark: "kcp-system/earlier",
+		}
+		require.NoError(t, (&remote{Client: b.remote}).applyCatalog(ctx, catalogChange{object, 2}))
+	}
+	other := desiredtest.Kyma()
+	other.Name, other.UID = "earlier", "earlier-uid"
+	require.NoError(t, b.control.Create(ctx, other))
+	earlier("keda-regular")
+	earlier("abandoned")
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes(), "it is there, and shares the namespace")
+
+	require.NoError(t, b.control.Delete(ctx, other))
+	b.forget()
+	require.True(t, b.sync(t).Catalog.IsZero())
+	require.Contains(t, string(remoteTemplate(t, b, "keda-regular").Spec.Descriptor.Raw), "1.0.0")
+	require.Contains(t, b.remote.Writes(), "delete ModuleTemplate abandoned")
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes())
+}
+
+func TestACopyWhoseFieldManagersWereClearedIsOursAgain(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.sync(t)
+	copied := remoteTemplate(t, b, "keda-regular")
+	require.NoError(t, b.remote.Patch(ctx, copied, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+	require.False(t, appliedByUs(&metav1.PartialObjectMetadata{ObjectMeta: remoteTemplate(t, b, "keda-regular").ObjectMeta}))
+	b.sync(t)
+	require.True(t, appliedByUs(&metav1.PartialObjectMetadata{ObjectMeta: remoteTemplate(t, b, "keda-regular").ObjectMeta}))
 }

@@ -34,7 +34,7 @@ func (d catalogDiff) empty() bool { return len(d.apply) == 0 && len(d.remove) ==
 
 // diffCatalog compares by metadata alone: the digest that an object carries, the generation that its spec
 // had when we wrote it, its labels and annotations. What others made is neither changed nor removed.
-func diffCatalog(wanted []catalogObject, there map[string][]metav1.PartialObjectMetadata, mark string, own bool) catalogDiff {
+func diffCatalog(wanted []catalogObject, there catalogLists, whose owner) catalogDiff {
 	var diff catalogDiff
 	named := map[[2]string]*metav1.PartialObjectMetadata{}
 	for kind, list := range there {
@@ -52,8 +52,8 @@ func diffCatalog(wanted []catalogObject, there map[string][]metav1.PartialObject
 			diff.apply = append(diff.apply, catalogChange{object, 1})
 		case !found.DeletionTimestamp.IsZero():
 			// It is made anew once it is gone.
-		case !mine(found, mark, own):
-			if !otherKyma(found, mark) {
+		case !whose.owns(found):
+			if !whose.another(found) {
 				diff.blocked = append(diff.blocked, object.kind+" "+object.name)
 			}
 		case !asWanted(object, found):
@@ -63,7 +63,7 @@ func diffCatalog(wanted []catalogObject, there map[string][]metav1.PartialObject
 	for _, kind := range catalogKinds() {
 		for i := range there[kind] {
 			found := &there[kind][i]
-			if !listed[[2]string{kind, found.Name}] && found.DeletionTimestamp.IsZero() && appliedByUs(found) && mine(found, mark, own) {
+			if !listed[[2]string{kind, found.Name}] && found.DeletionTimestamp.IsZero() && appliedByUs(found) && whose.owns(found) {
 				diff.remove = append(diff.remove, found)
 			}
 		}
@@ -72,23 +72,62 @@ func diffCatalog(wanted []catalogObject, there map[string][]metav1.PartialObject
 }
 
 func asWanted(object catalogObject, found *metav1.PartialObjectMetadata) bool {
-	return unchanged(found) && hasLabels(found.Labels, object.labels()) && hasLabels(found.Annotations, object.annotations())
+	return unchanged(found) && appliedByUs(found) && hasLabels(found.Labels, object.labels()) &&
+		hasLabels(found.Annotations, object.annotations())
 }
 
-// mine tells whether an object was brought for this Kyma. Before there were marks, the field manager alone
-// said so; in the control plane's own cluster only the mark tells a copy from an original.
-func mine(found *metav1.PartialObjectMetadata, mark string, own bool) bool {
+// owner tells whose the objects of a remote catalog are.
+type owner struct {
+	// mark is that of the Kyma.
+	mark string
+	// own is true in the control plane's own cluster, where only the mark tells a copy from an original.
+	own bool
+	// left are the marks of Kymas that are gone: what was brought for them is the next one's.
+	left map[string]bool
+}
+
+// owns tells whether an object was brought for this Kyma, or for one that is gone. Before there were marks,
+// the field manager alone said so.
+func (o owner) owns(found *metav1.PartialObjectMetadata) bool {
 	value, marked := found.Annotations[desired.AnnotationSyncedFrom]
 	if marked {
-		return value == mark
+		return value == o.mark || o.left[value] && appliedByUs(found)
 	}
-	return !own && appliedByUs(found)
+	return !o.own && appliedByUs(found)
 }
 
-// otherKyma tells whether an object was brought for another Kyma that shares the namespace: it serves both.
-func otherKyma(found *metav1.PartialObjectMetadata, mark string) bool {
+// another tells whether an object was brought for another Kyma that shares the namespace: it serves both.
+func (o owner) another(found *metav1.PartialObjectMetadata) bool {
 	value, marked := found.Annotations[desired.AnnotationSyncedFrom]
-	return marked && value != mark
+	return marked && value != o.mark
+}
+
+// maxForeignMarks is how many other Kymas are looked for at one look; there are rarely any, and marks can be
+// forged.
+const maxForeignMarks = 8
+
+// leftBehind finds out which of the other Kymas that a remote catalog has objects of are gone.
+func (a *Activities) leftBehind(ctx context.Context, there catalogLists, mark string) (map[string]bool, error) {
+	seen := map[string]bool{}
+	left := map[string]bool{}
+	for _, kind := range catalogKinds() {
+		for i := range there[kind] {
+			found := &there[kind][i]
+			value := found.Annotations[desired.AnnotationSyncedFrom]
+			other, ok := keyOf(value)
+			if !ok || value == mark || seen[value] || len(seen) == maxForeignMarks || !appliedByUs(found) {
+				continue
+			}
+			seen[value] = true
+			err := a.controlPlane.Get(ctx, other, metadataOf(ourKind(shared.KindKyma)))
+			if err != nil && !apierrors.IsNotFound(err) {
+				return nil, fault.New(fault.Transient, ReasonCatalog, "read Kyma %s, for which %s %s was brought: %w",
+					other, kind, nameOf(found), err)
+			}
+			left[value] = err != nil
+		}
+	}
+	return left, nil
 }
 
 // appliedByUs tells whether the catalog's field manager has applied an object: only such are ours to delete
@@ -102,60 +141,57 @@ func appliedByUs(found *metav1.PartialObjectMetadata) bool {
 	return false
 }
 
-// readCatalog lists the remote catalog without bodies.
-func readCatalog(ctx context.Context, r client.Reader, namespace string) (map[string][]metav1.PartialObjectMetadata, error) {
-	there := map[string][]metav1.PartialObjectMetadata{}
+// catalogLists are the objects of a remote catalog by kind, without bodies. A kind that the cluster does not
+// serve is missing.
+type catalogLists map[string][]metav1.PartialObjectMetadata
+
+// readCatalog lists the remote catalog without bodies: one request per kind.
+func readCatalog(ctx context.Context, r client.Reader, namespace string) (catalogLists, error) {
+	there := catalogLists{}
 	for _, kind := range catalogKinds() {
 		list, err := listMetadata(ctx, r, ourKind(kind), client.InNamespace(namespace))
-		if err != nil && !kindMissing(err) {
+		switch {
+		case kindMissing(err):
+		case err != nil:
 			return nil, fmt.Errorf("read the remote catalog: %w", err)
+		default:
+			there[kind] = list
 		}
-		there[kind] = list
 	}
 	return there, nil
 }
 
 // catalogReading is what a remote catalog holds, or why it could not be read.
 type catalogReading struct {
-	there map[string][]metav1.PartialObjectMetadata
+	there catalogLists
 	err   error
 }
 
 // readCatalogEarly reads the remote catalog while something else is done. The result must be received.
-func readCatalogEarly(ctx context.Context, r client.Reader, namespace string) <-chan *catalogReading {
-	read := make(chan *catalogReading, 1)
+func readCatalogEarly(ctx context.Context, r client.Reader, namespace string) <-chan catalogReading {
+	read := make(chan catalogReading, 1)
 	go func() {
 		there, err := readCatalog(ctx, r, namespace)
-		read <- &catalogReading{there, err}
+		read <- catalogReading{there, err}
 	}()
 	return read
 }
 
-// receive waits for an early reading; without one it is nil.
-func receive(read <-chan *catalogReading) *catalogReading {
-	if read == nil {
-		return nil
+// ensureCatalog makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
+// object that cannot be written does not keep the others from it.
+func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, read catalogReading) error {
+	if read.err != nil {
+		return read.err
 	}
-	return <-read
-}
-
-// ensureCatalog makes the remote catalog as wanted, as it was read early or is read now. One object that
-// cannot be written does not keep the others from it.
-func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, early *catalogReading) error {
 	wanted, err := a.wantedCatalog(ctx, kyma, s, r.own)
 	if err != nil {
 		return err
 	}
-	var there map[string][]metav1.PartialObjectMetadata
-	if early != nil {
-		there, err = early.there, early.err
-	} else {
-		there, err = readCatalog(ctx, r, s.Namespace)
-	}
-	if err != nil {
+	whose := owner{mark: desired.SyncedFrom(kyma), own: r.own}
+	if whose.left, err = a.leftBehind(ctx, read.there, whose.mark); err != nil {
 		return err
 	}
-	diff := diffCatalog(wanted, there, desired.SyncedFrom(kyma), r.own)
+	diff := diffCatalog(wanted, read.there, whose)
 	var failed, refused []error
 	for _, change := range diff.apply {
 		switch err := r.applyCatalog(ctx, change); {
@@ -179,36 +215,17 @@ func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s de
 	return errors.Join(append(failed, refused...)...)
 }
 
+// applyCatalog applies one object of the catalog. The definition may just have been brought.
 func (r *remote) applyCatalog(ctx context.Context, change catalogChange) error {
-	body, err := change.object.body(change.generation)
-	if err != nil {
-		return err
-	}
-	err = untilServed(ctx, func() error {
-		return r.Apply(ctx, client.ApplyConfigurationFromUnstructured(body),
-			client.FieldOwner(shared.FieldManagerCatalog), client.ForceOwnership)
-	})
+	what := fmt.Sprintf("%s %s/%s", change.object.kind, change.object.namespace, change.object.name)
+	_, writes, err := applyNoted(ctx, r, shared.FieldManagerCatalog, change.object.body, change.generation)
+	r.writes += writes
 	if apierrors.IsInvalid(err) {
-		return fault.New(fault.Rejected, ReasonCatalog, "apply %s %s: %w", change.object.kind, change.object.name, err)
+		return fault.New(fault.Rejected, ReasonCatalog, "apply %s: %w", what, err)
 	}
 	if err != nil {
-		return fmt.Errorf("apply %s %s/%s: %w", change.object.kind, change.object.namespace, change.object.name, err)
+		return fmt.Errorf("apply %s: %w", what, err)
 	}
-	r.writes++
-	if unchanged(body) {
-		return nil
-	}
-	// Its spec was as wanted already, so its generation stayed. It is applied once more, for a patch by the
-	// same manager would make it a second owner of the annotation.
-	again, err := change.object.body(body.GetGeneration())
-	if err != nil {
-		return err
-	}
-	if err := r.Apply(ctx, client.ApplyConfigurationFromUnstructured(again),
-		client.FieldOwner(shared.FieldManagerCatalog), client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply %s %s/%s: %w", change.object.kind, change.object.namespace, change.object.name, err)
-	}
-	r.writes++
 	return nil
 }
 

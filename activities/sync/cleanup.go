@@ -70,7 +70,7 @@ func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	}
 	// The catalog goes, but for what was brought for other Kymas that share the namespace.
 	var failed []error
-	for _, object := range diffCatalog(nil, there, desired.SyncedFrom(kyma), r.own).remove {
+	for _, object := range diffCatalog(nil, there, owner{mark: desired.SyncedFrom(kyma), own: r.own}).remove {
 		failed = append(failed, r.deleteObject(ctx, object))
 	}
 	if err := errors.Join(failed...); err != nil {

@@ -30,6 +30,8 @@ const (
 	ReasonDefinition = "DefinitionNotSynced"
 	// ReasonCatalog: objects of the catalog could not be brought.
 	ReasonCatalog = "CatalogNotSynced"
+	// ReasonRemoteTemplate: a template made by hand in the remote cluster could not be taken in.
+	ReasonRemoteTemplate = "RemoteTemplateNotTakenIn"
 	// ReasonManifestsLeft: the remote cluster is cleaned up only after all Manifests are gone.
 	ReasonManifestsLeft = "ManifestsLeft"
 )

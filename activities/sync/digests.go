@@ -46,3 +46,27 @@ func (d *digests) of(object client.Object) (string, error) {
 	}
 	return digest, nil
 }
+
+// noticedTemplates is how many templates made by hand are remembered.
+const noticedTemplates = 8192
+
+// noticed remembers in which version a template was last noticed, so that what cannot be used is not noticed at
+// every sweep again.
+type noticed struct {
+	versions *lru.Cache[string, string]
+}
+
+func newNoticed() (*noticed, error) {
+	versions, err := lru.New[string, string](noticedTemplates)
+	if err != nil {
+		return nil, fmt.Errorf("sync: cache of noticed templates: %w", err)
+	}
+	return &noticed{versions}, nil
+}
+
+// once tells whether the version is another than at the last call.
+func (n *noticed) once(name, version string) bool {
+	last, known := n.versions.Peek(name)
+	n.versions.Add(name, version)
+	return !known || last != version
+}

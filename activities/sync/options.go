@@ -31,6 +31,10 @@ type Options struct {
 	// Definitions are the CustomResourceDefinitions that remote clusters get: Kyma, ModuleTemplate and
 	// ModuleReleaseMeta.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
+	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, that ModuleTemplates made by hand in
+	// remote clusters may take their parts from; none by default, so that only those are of use that leave
+	// their descriptor to our own registry.
+	RemoteTemplateRegistries []string
 	// Version is the version of this build (semver). Definitions that a newer build brought are left alone.
 	Version string
 }
@@ -44,6 +48,8 @@ type Activities struct {
 	definitions  []definition
 	digests      *digests
 	identity     *identity
+	registries   registries
+	noticed      *noticed
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -55,7 +61,15 @@ func New(options Options) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
+	allowed, err := newRegistries(options.RemoteTemplateRegistries)
+	if err != nil {
+		return nil, err
+	}
 	digests, err := newDigests()
+	if err != nil {
+		return nil, err
+	}
+	noticed, err := newNoticed()
 	if err != nil {
 		return nil, err
 	}
@@ -67,5 +81,7 @@ func New(options Options) (*Activities, error) {
 		definitions:  definitions,
 		digests:      digests,
 		identity:     newIdentity(options.ControlPlane),
+		registries:   allowed,
+		noticed:      noticed,
 	}, nil
 }

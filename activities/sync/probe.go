@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,8 +15,9 @@ import (
 )
 
 // Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,
-// and why: a remote Kyma that is gone, edited or shows another status, or a catalog that is not as wanted.
-// It makes three reads and no write. The Kyma may come from a cache; it is not changed.
+// and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, or a
+// template made by hand that was changed. It makes three reads, one more for each such template outside of the
+// remote namespace, and no write. The Kyma may come from a cache; it is not changed.
 func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed bool, why string, err error) {
 	s := desired.SyncOf(kyma, a.settings)
 	if !s.Enabled {
@@ -44,24 +46,57 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if why := differs(kyma, found); why != "" {
 		return true, why, nil
 	}
-	if !s.Catalog {
-		return false, "", nil
-	}
 	control, err := a.identity.get(ctx)
 	if err != nil {
 		return false, "", err
 	}
 	own := kyma.Status.Remote.Cluster == string(control)
-	wanted, err := a.wantedCatalog(ctx, kyma, s, own)
+	var there catalogLists
+	if s.Catalog {
+		wanted, err := a.wantedCatalog(ctx, kyma, s, own)
+		if err != nil {
+			return false, "", err
+		}
+		if there, err = readCatalog(ctx, r, s.Namespace); err != nil {
+			return false, "", err
+		}
+		if !diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own}).empty() {
+			return true, "remote catalog differs", nil
+		}
+	}
+	if own {
+		return false, "", nil
+	}
+	return a.probeTemplates(ctx, kyma, s, r, there)
+}
+
+// probeTemplates tells whether a template made by hand differs from its copy, by metadata: without a request for
+// those in the remote namespace where the catalog was listed. One that has no copy, for it is refused or not yet
+// taken in, differs once in each of its versions.
+func (a *Activities) probeTemplates(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, listed catalogLists) (bool, string, error) {
+	asked, err := a.askedTemplates(ctx, s, desired.WantedBy(kyma, s), &takenTemplates{})
+	if err != nil || len(asked) == 0 {
+		return false, "", err
+	}
+	copies, err := a.copiesOf(ctx, kyma)
 	if err != nil {
 		return false, "", err
 	}
-	there, err := readCatalog(ctx, r, s.Namespace)
-	if err != nil {
-		return false, "", err
-	}
-	if !diffCatalog(wanted, there, desired.SyncedFrom(kyma), own).empty() {
-		return true, "remote catalog differs", nil
+	for _, ask := range asked[:min(len(asked), maxRemoteTemplates)] {
+		name := desired.TakenInName(kyma, ask.place.Namespace, ask.place.Name)
+		existing := copies[name]
+		found, err := findTemplate(ctx, r, s, listed, ask.place)
+		gone := errors.Is(err, errNotThere)
+		switch {
+		case gone && existing == nil:
+		case gone:
+			return true, "template " + ask.place.String() + " of the remote cluster is gone", nil
+		case err != nil:
+			return false, "", err
+		case existing != nil && !a.takenInAs(kyma, existing, found),
+			existing == nil && a.noticed.once(name, a.takenVersion(found)):
+			return true, "template " + ask.place.String() + " of the remote cluster was changed", nil
+		}
 	}
 	return false, "", nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // SyncRemote makes the remote cluster of a Kyma as wanted, and takes in what its owner asks for: namespace,
-// definitions, the remote Kyma, the module catalog. A steady synchronization writes nothing.
+// definitions, the remote Kyma, the module catalog, templates made by hand. A steady synchronization writes nothing.
 func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
 	result, err := a.syncRemote(ctx, in)
 	return result, fault.ToTemporal(err)
@@ -63,14 +63,17 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if result.Definitions, err = part(err, ReasonDefinition); err != nil {
 		return Result{}, err
 	}
-	var read <-chan *catalogReading
-	if fresh && s.Catalog {
+	var early <-chan catalogReading
+	if fresh {
 		// An API server makes the first requests for a new definition wait for a second or two. They wait
 		// together.
-		read = readCatalogEarly(ctx, r, s.Namespace)
+		early = readCatalogEarly(ctx, r, s.Namespace)
 	}
 	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh)
-	early := receive(read)
+	var read catalogReading
+	if early != nil {
+		read = <-early
+	}
 	if err != nil {
 		if !result.Definitions.IsZero() && kindMissing(err) {
 			// The remote Kyma cannot be there without its definition: that is what has to be mended.
@@ -82,12 +85,18 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if result.AcceptedChange, result.Invalid, err = a.takeIn(ctx, kyma, copied); err != nil {
 		return Result{}, err
 	}
-	if s.Catalog {
-		err := a.ensureCatalog(ctx, kyma, s, r, early)
-		if result.Catalog, err = part(err, ReasonCatalog); err != nil {
-			return Result{}, err
-		}
+	if early == nil {
+		read.there, read.err = readCatalog(ctx, r, s.Namespace)
 	}
+	err = a.ensureCatalog(ctx, kyma, s, r, read)
+	if result.Catalog, err = part(err, ReasonCatalog); err != nil {
+		return Result{}, err
+	}
+	taken, err := a.takeInTemplates(ctx, kyma, s, r, read.there)
+	if result.Templates, err = part(err, ReasonRemoteTemplate); err != nil {
+		return Result{}, err
+	}
+	result.Refused, result.TakenIn = taken.refused, taken.versions
 	result.Writes = r.writes
 	return result, nil
 }

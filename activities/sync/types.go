@@ -5,6 +5,7 @@ package sync
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
 
 // Outcome says what a synchronization found or did.
@@ -44,6 +45,13 @@ type Result struct {
 	// Invalid is the fault of an edit in the remote Kyma that cannot be accepted: what was last accepted
 	// stays in force, and the rest was synchronized. It is for the status, which the remote owner reads.
 	Invalid fault.Fault `json:"invalid,omitzero"`
+	// Refused says, by module entry, why a template made by hand in the remote cluster is not used for it.
+	Refused map[string]string `json:"refused,omitempty"`
+	// TakenIn are the versions of the copies of such templates that this look wrote in the control plane: a
+	// resolution that follows must see them at least as new.
+	TakenIn []resolve.Version `json:"takenIn,omitempty"`
+	// Templates is the fault of taking them in, another part that may fail.
+	Templates fault.Fault `json:"templates,omitzero"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
 }

@@ -1,0 +1,275 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
+
+// broken is a descriptor whose second resource has no access type.
+func broken(t *testing.T) *runtime.RawExtension {
+	t.Helper()
+	resource := func(name string, access map[string]any) map[string]any {
+		return map[string]any{"name": name, "type": name, "relation": "local", "version": "1.0.0", "access": access}
+	}
+	return desiredtest.RawDescriptor(desiredtest.Component("keda"), "1.0.0",
+		resource("raw-manifest", map[string]any{"type": "localBlob", "localReference": desiredtest.Digest("a")}),
+		resource("config", map[string]any{"localReference": desiredtest.Digest("b")}))
+}
+
+func TestModuleTemplatesAtCreation(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		change  func(*v1beta2.ModuleTemplate)
+		refused string
+		warning string
+	}{
+		{name: "a good one", change: func(*v1beta2.ModuleTemplate) {}},
+		{name: "an empty descriptor", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = raw("{}") }},
+		{
+			name: "a descriptor with a mistake", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) },
+			refused: "spec.descriptor.component.resources[1].access.type: Required value",
+		},
+		{
+			name: "a version that the descriptor has not", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.1" },
+			refused: "spec.descriptor.component.version",
+		},
+		{
+			name: "a module that the component is not of", change: func(m *v1beta2.ModuleTemplate) { m.Spec.ModuleName = "istio" },
+			refused: "spec.descriptor.component.name",
+		},
+		{
+			name: "a default custom resource without kind", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Data = raw(`{"apiVersion":"v1"}`) },
+			refused: "spec.data.kind: Required value",
+		},
+		{
+			name: "a default custom resource without name", change: func(m *v1beta2.ModuleTemplate) { m.Spec.Data = raw(`{"apiVersion":"v1","kind":"A"}`) },
+			warning: "spec.data.metadata.name",
+		},
+		{
+			name: "a copy of another is none of ours",
+			change: func(m *v1beta2.ModuleTemplate) {
+				m.Spec.Descriptor, m.Annotations[desired.AnnotationSyncedFrom] = broken(t), "kcp-system/kyma"
+			},
+		},
+		{
+			name: "one of another instance is none of ours",
+			change: func(m *v1beta2.ModuleTemplate) {
+				m.Spec.Descriptor, m.Labels[shared.LabelManagedBy] = broken(t), "another-instance"
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			template := desiredtest.Template("keda", "1.0.0")
+			test.change(template)
+			warned, err := templates{}.ValidateCreate(context.Background(), template)
+			if test.refused == "" {
+				require.NoError(t, err)
+			} else {
+				require.True(t, apierrors.IsInvalid(err), "it looks like an answer of the API server itself")
+				require.ErrorContains(t, err, test.refused)
+			}
+			if test.warning == "" {
+				require.Empty(t, warned)
+			} else {
+				require.Len(t, warned, 1)
+				require.Contains(t, warned[0], test.warning)
+			}
+		})
+	}
+}
+
+func TestModuleTemplatesAtUpdate(t *testing.T) {
+	moved := func(m *v1beta2.ModuleTemplate) {
+		m.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.1.0")
+		if m.Spec.Version != "" {
+			m.Spec.Version = "1.1.0"
+		}
+	}
+	byVersion := func() *v1beta2.ModuleTemplate { return desiredtest.Template("keda", "1.0.0") }
+	byChannel := func() *v1beta2.ModuleTemplate { return desiredtest.ChannelTemplate("keda", "regular", "1.0.0") }
+	const refusal = `spec.version: Forbidden: must not change from 1.0.0 to "1.1.0"`
+	for _, test := range []struct {
+		name    string
+		before  *v1beta2.ModuleTemplate
+		change  func(*v1beta2.ModuleTemplate)
+		refused string
+	}{
+		{name: "a version moves in place", before: byVersion(), change: moved, refused: refusal},
+		{
+			name: "a version moves in place in the descriptor alone", before: byVersion(), refused: refusal,
+			change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = ""; moved(m) },
+		},
+		{name: "a channel's version moves in place", before: byChannel(), change: moved},
+		{
+			name: "a channel's version moves in place, where the field says it too", before: byChannel(),
+			change: func(m *v1beta2.ModuleTemplate) { moved(m); m.Spec.Version = "1.1.0" },
+		},
+		{
+			name: "a channel is no way around", before: byVersion(), refused: refusal,
+			change: func(m *v1beta2.ModuleTemplate) { moved(m); m.Spec.Channel = "regular" },
+		},
+		{
+			name: "the channel is taken away with another version", before: byChannel(), refused: refusal,
+			change: func(m *v1beta2.ModuleTemplate) { moved(m); m.Spec.Version, m.Spec.Channel = "1.1.0", "" },
+		},
+		{name: "the version is said by the field too", before: byChannel(), change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version = "1.0.0" }},
+		{name: "the descriptor is fetched from now on", before: byVersion(), change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = raw("{}") }},
+		{
+			name: "a version is taken away", before: byVersion(), refused: `spec.version: Forbidden: must not change from 1.0.0 to ""`,
+			change: func(m *v1beta2.ModuleTemplate) { m.Spec.Version, m.Spec.Descriptor = "", raw("{}") },
+		},
+		{
+			name: "a mistake is made", before: byVersion(), refused: "spec.descriptor.component.resources[1].access.type",
+			change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) },
+		},
+		{name: "a mistake that is stored can be mended", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }), change: func(m *v1beta2.ModuleTemplate) {
+			m.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.0.0")
+		}},
+		{
+			name: "a mistake that is stored does not hinder a label", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }),
+			change: func(m *v1beta2.ModuleTemplate) { m.Labels["a"] = "b" },
+		},
+		{
+			name: "what goes away is let go", before: byVersion(),
+			change: func(m *v1beta2.ModuleTemplate) {
+				m.Spec.Descriptor, m.DeletionTimestamp = broken(t), &metav1.Time{Time: time.Unix(1, 0)}
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			after := test.before.DeepCopy()
+			test.change(after)
+			_, err := templates{}.ValidateUpdate(context.Background(), test.before, after)
+			if test.refused == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, test.refused)
+		})
+	}
+}
+
+func modified[T any](object T, change func(T)) T {
+	change(object)
+	return object
+}
+
+func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
+	off, on := false, true
+	decided := func(change func(*v1beta2.Kyma)) *v1beta2.Kyma {
+		kyma := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular")
+		change(kyma)
+		return kyma
+	}
+	nothing := func(*v1beta2.Kyma) {}
+	channel := func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" }
+	modules := func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "istio"}) }
+	for _, test := range []struct {
+		name   string
+		mode   desired.Mode
+		before *v1beta2.Kyma
+		change func(*v1beta2.Kyma)
+		warned bool
+	}{
+		{name: "another channel", before: decided(nothing), change: channel, warned: true},
+		{name: "another module", before: decided(nothing), change: modules, warned: true},
+		{name: "another policy of a module", before: decided(nothing), change: func(k *v1beta2.Kyma) { k.Spec.Modules[0].CustomResourcePolicy = "Ignore" }, warned: true},
+		{name: "something else", before: decided(nothing), change: func(k *v1beta2.Kyma) { k.Spec.SkipMaintenanceWindows = true }},
+		{name: "before the remote Kyma was read", before: desiredtest.Kyma("keda"), change: modules},
+		{name: "where both sides decide", change: modules, before: func() *v1beta2.Kyma {
+			k := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+			k.Spec.Sync = &v1beta2.Sync{Enabled: &on}
+			return k
+		}()},
+		{name: "where nothing is synchronized", before: decided(func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{Enabled: &off} }), change: modules},
+		{name: "in single-cluster mode", mode: desired.ModeSingleCluster, before: decided(nothing), change: modules},
+		{name: "a copy", before: decided(func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationSyncedFrom] = "a/b" }), change: modules},
+		{name: "of another instance", before: decided(func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "another" }), change: modules},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			mode := test.mode
+			if mode == "" {
+				mode = desired.ModeControlPlane
+			}
+			after := test.before.DeepCopy()
+			test.change(after)
+			warned, err := kymas{desired.Settings{Mode: mode}}.ValidateUpdate(context.Background(), test.before, after)
+			require.NoError(t, err, "an edit without effect is not refused")
+			if !test.warned {
+				require.Empty(t, warned)
+				return
+			}
+			require.Len(t, warned, 1)
+			require.Contains(t, warned[0], "kyma-system/default in the remote cluster decides")
+		})
+	}
+}
+
+func TestOptionsThatCannotWorkAreRefusedAtStart(t *testing.T) {
+	good := Options{
+		BindAddress: ":9443", Service: types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-manager-webhook"},
+		Secret: "lifecycle-manager-webhook-tls", CertDir: "/somewhere",
+	}
+	require.NoError(t, good.Check())
+	host, err := good.host()
+	require.NoError(t, err)
+	require.Equal(t, "lifecycle-manager-webhook.kcp-system.svc", host)
+	good.URL = "https://localhost:9443"
+	require.NoError(t, good.Check())
+	host, err = good.host()
+	require.NoError(t, err)
+	require.Equal(t, "localhost", host)
+	for _, test := range []struct {
+		name   string
+		change func(*Options)
+		want   string
+	}{
+		{"no port", func(o *Options) { o.BindAddress = "localhost" }, "bind address"},
+		{"a port that is none", func(o *Options) { o.BindAddress = ":http" }, "no port"},
+		{"port 0", func(o *Options) { o.BindAddress = ":0" }, "no port"},
+		{"http", func(o *Options) { o.URL = "http://localhost:9443" }, "https://"},
+		{"no scheme", func(o *Options) { o.URL = "localhost:9443" }, "https://"},
+		{"an address", func(o *Options) { o.URL = "https://127.0.0.1:9443" }, "host name"},
+		{"a path", func(o *Options) { o.URL = "https://localhost:9443/validate" }, "nothing but a host"},
+		{"a service that is no name", func(o *Options) { o.Service.Name = "a/b/c" }, "service"},
+		{"no namespace", func(o *Options) { o.Service.Namespace = "" }, "namespace"},
+		{"no Secret", func(o *Options) { o.Secret = "" }, "Secret"},
+		{"no folder", func(o *Options) { o.CertDir = "" }, "folder"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			options := good
+			test.change(&options)
+			require.ErrorContains(t, options.Check(), test.want)
+		})
+	}
+}
+
+func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
+	options := Options{Service: types.NamespacedName{Namespace: "kcp-system", Name: "webhook"}}
+	for _, entry := range options.webhooks() {
+		require.Nil(t, entry.ClientConfig.URL)
+		require.Equal(t, "webhook", entry.ClientConfig.Service.Name)
+		require.Equal(t, int32(443), *entry.ClientConfig.Service.Port)
+		require.Equal(t, "Ignore", string(*entry.FailurePolicy), "nobody could mend the catalog while we are down")
+	}
+	options.URL = "https://localhost:9443/"
+	encoded, err := json.Marshal(options.webhooks())
+	require.NoError(t, err)
+	require.Contains(t, string(encoded), `"https://localhost:9443/validate/moduletemplate"`)
+	require.NotContains(t, string(encoded), "service")
+}

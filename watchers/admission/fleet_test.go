@@ -1,0 +1,281 @@
+package admission
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crlog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+func TestMain(m *testing.M) {
+	// What the libraries log is no matter of these tests, and without a logger they complain.
+	crlog.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+// stand is a webhook of its own at a real API server, for the one namespace of the test.
+type stand struct {
+	*testing.T
+	client    client.Client
+	warnings  *warningLog
+	namespace string
+	port      int
+}
+
+// warningLog collects the warnings that the API server sends, as kubectl prints them.
+type warningLog struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (w *warningLog) HandleWarningHeader(_ int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, text)
+}
+
+func (w *warningLog) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := strings.Join(w.all, "\n")
+	w.all = nil
+	return all
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", testfleet.Require(t, "LM_TEST_CONTROL_PLANE"))
+	require.NoError(t, err)
+	s := &stand{T: t, namespace: fmt.Sprintf("admission-%x", time.Now().UnixNano()), warnings: &warningLog{}, port: freePort(t)}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1beta2.AddToScheme} {
+		require.NoError(t, add(scheme))
+	}
+	loud := rest.CopyConfig(config)
+	loud.WarningHandler = s.warnings
+	s.client, err = client.New(loud, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	s.installDefinitions()
+	ctx := context.Background()
+	require.NoError(t, s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
+	t.Cleanup(s.cleanUp)
+
+	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0"})
+	require.NoError(t, err)
+	require.NoError(t, Add(ctx, mgr, Options{
+		Settings:          desired.Settings{Mode: desired.ModeControlPlane},
+		BindAddress:       fmt.Sprintf("127.0.0.1:%d", s.port),
+		Service:           types.NamespacedName{Namespace: s.namespace, Name: s.namespace},
+		URL:               fmt.Sprintf("https://localhost:%d", s.port),
+		Secret:            "certificate",
+		CertDir:           filepath.Join(t.TempDir(), "certificate"),
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+	}))
+	running, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	s.untilRefusing()
+	return s
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	address, ok := listener.Addr().(*net.TCPAddr)
+	require.True(t, ok)
+	return address.Port
+}
+
+func (s *stand) installDefinitions() {
+	s.Helper()
+	ctx := context.Background()
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	require.NoError(s, err)
+	for _, definition := range definitions {
+		if err := s.client.Create(ctx, definition); err != nil {
+			require.True(s, apierrors.IsAlreadyExists(err), "%v", err)
+		}
+		require.Eventually(s, func() bool {
+			found := &apiextensionsv1.CustomResourceDefinition{}
+			if s.client.Get(ctx, client.ObjectKeyFromObject(definition), found) != nil {
+				return false
+			}
+			for _, condition := range found.Status.Conditions {
+				if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+					return true
+				}
+			}
+			return false
+		}, time.Minute, 100*time.Millisecond, "%s is served", definition.Name)
+	}
+}
+
+// cleanUp takes the configuration away from the API server, which other tests use too.
+func (s *stand) cleanUp() {
+	ctx := context.Background()
+	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
+	require.NoError(s, client.IgnoreNotFound(s.client.Delete(ctx, configuration)))
+	require.NoError(s, s.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
+}
+
+// template is a good one in the test's namespace.
+func (s *stand) template(version string) *v1beta2.ModuleTemplate {
+	template := desiredtest.Template("keda", version)
+	template.Namespace, template.UID, template.Generation = s.namespace, "", 0
+	return template
+}
+
+func (s *stand) bad(version string) *v1beta2.ModuleTemplate {
+	bad := s.template(version)
+	bad.Spec.Descriptor = broken(s.T)
+	bad.Spec.Version = "1.0.0"
+	return bad
+}
+
+// untilRefusing waits until the API server asks the webhook: configuration, certificate and CA are there.
+func (s *stand) untilRefusing() {
+	s.Helper()
+	var last error
+	require.Eventually(s, func() bool {
+		last = s.client.Create(context.Background(), s.bad("0.0.1"), client.DryRunAll)
+		return apierrors.IsInvalid(last)
+	}, time.Minute, 200*time.Millisecond, "the API server does not ask: %v", last)
+}
+
+// serving is the serial of the key pair that the webhook shows.
+func (s *stand) serving() string {
+	s.Helper()
+	connection, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only looks
+	require.NoError(s, err)
+	defer func() { require.NoError(s, connection.Close()) }()
+	return string(connection.ConnectionState().PeerCertificates[0].RawSubjectPublicKeyInfo)
+}
+
+func TestTheAPIServerRefusesWhatCouldNotBeUsed(t *testing.T) {
+	s := newStand(t)
+	ctx := context.Background()
+
+	err := s.client.Create(ctx, s.bad("1.0.0"))
+	require.ErrorContains(t, err, "spec.descriptor.component.resources[1].access.type: Required value")
+	require.ErrorContains(t, err, "admission webhook")
+
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(s.bad("1.0.0"))
+		require.NoError(t, err)
+		old := &unstructured.Unstructured{Object: content}
+		old.SetAPIVersion(shared.OperatorGroup + "/" + version)
+		old.SetKind(shared.KindModuleTemplate)
+		require.ErrorContains(t, s.client.Create(ctx, old), "resources[1].access.type: Required value", version)
+	}
+
+	nameless := s.template("1.0.0")
+	nameless.Spec.Data = raw(`{"apiVersion":"operator.example.com/v1","metadata":{"name":"default"}}`)
+	require.ErrorContains(t, s.client.Create(ctx, nameless), "spec.data.kind: Required value")
+
+	s.warnings.take()
+	good := s.template("1.0.0")
+	good.Spec.Data = raw(`{"apiVersion":"operator.example.com/v1","kind":"Keda"}`)
+	require.NoError(t, s.client.Create(ctx, good))
+	require.Contains(t, s.warnings.take(), "spec.data.metadata.name")
+
+	fetched := s.template("1.1.0")
+	fetched.Spec.Descriptor = raw("{}")
+	require.NoError(t, s.client.Create(ctx, fetched), "an empty descriptor is fetched later")
+
+	good.Spec.Version, good.Spec.Descriptor = "1.2.0", desiredtest.Descriptor(desiredtest.Component("keda"), "1.2.0")
+	require.ErrorContains(t, s.client.Update(ctx, good), `spec.version: Forbidden: must not change from 1.0.0 to "1.2.0"`)
+
+	channel := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	channel.Namespace, channel.UID, channel.Generation = s.namespace, "", 0
+	require.NoError(t, s.client.Create(ctx, channel))
+	channel.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.1.0")
+	require.NoError(t, s.client.Update(ctx, channel), "the one file of a channel moves")
+
+	meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "keda", Namespace: s.namespace}, Spec: v1beta2.ModuleReleaseMetaSpec{
+		ModuleName: "keda", OCMComponentName: desiredtest.Component("keda"),
+		Channels: []v1beta2.ChannelVersion{{Channel: "fast", Version: "1.0.0"}, {Channel: "fast", Version: "1.1.0"}},
+	}}
+	require.ErrorContains(t, s.client.Create(ctx, meta), "spec.channels[1]: Duplicate value")
+
+	elsewhere := s.bad("1.0.0")
+	elsewhere.Namespace = metav1.NamespaceDefault
+	require.NoError(t, s.client.Create(ctx, elsewhere, client.DryRunAll), "the selector keeps the webhook to its namespaces")
+}
+
+func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
+	s := newStand(t)
+	ctx := context.Background()
+	kyma := &v1beta2.Kyma{
+		ObjectMeta: metav1.ObjectMeta{Name: "kyma", Namespace: s.namespace},
+		Spec:       v1beta2.KymaSpec{Channel: "regular"},
+	}
+	require.NoError(t, s.client.Create(ctx, kyma))
+	kyma.Spec.Channel = "fast"
+	require.NoError(t, s.client.Update(ctx, kyma))
+	require.NotContains(t, s.warnings.take(), "have no effect")
+
+	desiredtest.TakenIn(kyma, v1beta2.SyncGenerationDefault, "regular")
+	require.NoError(t, s.client.Status().Update(ctx, kyma))
+	kyma.Spec.Channel = "regular"
+	require.NoError(t, s.client.Update(ctx, kyma), "it is not refused")
+	require.Contains(t, s.warnings.take(), "have no effect here: the Kyma kyma-system/default in the remote cluster decides")
+
+	kyma.Labels = map[string]string{"a": "b"}
+	require.NoError(t, s.client.Update(ctx, kyma))
+	require.NotContains(t, s.warnings.take(), "have no effect")
+}
+
+func TestALostCertificateIsMadeAnew(t *testing.T) {
+	s := newStand(t)
+	ctx := context.Background()
+	first := s.serving()
+	secret := &corev1.Secret{}
+	require.NoError(t, s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: "certificate"}, secret))
+	secret.Data = nil
+	require.NoError(t, s.client.Update(ctx, secret))
+	require.Eventually(t, func() bool { return s.serving() != first }, time.Minute, 200*time.Millisecond)
+	s.untilRefusing()
+
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	require.NoError(t, s.client.Get(ctx, types.NamespacedName{Name: s.namespace}, configuration))
+	configuration.Webhooks[0].ClientConfig.CABundle = nil
+	require.NoError(t, s.client.Update(ctx, configuration))
+	s.untilRefusing()
+}

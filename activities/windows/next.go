@@ -7,8 +7,8 @@ import (
 
 // startSlack is the time that is given to begin with an upgrade: a window that is only just as long as the
 // minimum counts as ongoing for this long, although less than the minimum is left then. Otherwise it could
-// never be used, because nobody looks at the very instant in which it begins.
-const startSlack = time.Minute
+// never be used: nobody looks at the very instant in which it begins, and a fleet's looks are spread a little.
+const startSlack = 2 * time.Minute
 
 // Next returns the window that is ongoing at an instant, with begin <= now < end, or else the next one to
 // begin, with now < begin; false when none is left. The results are in UTC.

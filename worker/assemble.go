@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -50,6 +52,10 @@ type Config struct {
 	Artifacts        artifacts.Options
 	// Windows says when modules may be down; nil means at any time.
 	Windows resolve.Windows
+	// Signatures says which descriptors must be signed.
+	Signatures signature.Policy
+	// RemoteTemplateRegistries are the registries that templates made by hand in remote clusters may refer to.
+	RemoteTemplateRegistries []string
 	// Removals bound what one change of the catalog may remove at once.
 	Removals resolve.Limits
 }
@@ -99,11 +105,16 @@ func Assemble(p Parts) (*Assembly, error) {
 		Kicks:    kick.NewSender(p.Temporal, counter),
 		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: p.Cache},
 	}
+	signatures, err := signature.New(signature.Options{Policy: cmp.Or(p.Config.Signatures, signature.Ignore), Keys: controlPlane})
+	if err != nil {
+		return nil, fmt.Errorf("prepare the verification of signatures: %w", err)
+	}
+	a.Inputs.Trusted = signatures.Fingerprint
 	store, err := artifacts.New(p.Config.Artifacts)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the artifact store: %w", err)
 	}
-	if err := a.assembleKymaSide(p, controlPlane, store); err != nil {
+	if err := a.assembleKymaSide(p, controlPlane, store, signatures); err != nil {
 		return nil, fmt.Errorf("assemble what works on Kymas: %w", err)
 	}
 	if err := a.assembleManifestSide(p, controlPlane, store); err != nil {
@@ -112,11 +123,11 @@ func Assemble(p Parts) (*Assembly, error) {
 	return a, nil
 }
 
-func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store) error {
+func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store, signatures *signature.Verifier) error {
 	var err error
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
-		Descriptors: store, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
+		Descriptors: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
 	}
 	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {
 		return err
@@ -131,7 +142,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	}
 	if a.Activities.Sync, err = syncing.New(syncing.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Clusters: a.Clusters,
-		Definitions: definitions, Version: p.Version,
+		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
 	}); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (string, bool, error) {
 	var res resolve.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests"),
-		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: versions(seen)}).Get(ctx, &res)
+		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: append(versions(seen), r.state.Sync.TakenIn...)}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return "", true, err
 	}
@@ -118,6 +118,7 @@ func (r *kymaRun) aggregate(ctx workflow.Context, digest string) error {
 		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
 		CatalogOff: r.state.Sync.CatalogOff,
+		Templates:  r.state.Sync.Templates, Refused: r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
 	})
 }
 
@@ -197,7 +198,7 @@ func (r *kymaRun) lookAgainIfNeeded() {
 func (r *kymaRun) worst() fault.Fault {
 	faults := []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault}
 	if !r.state.Deleting {
-		faults = append(faults, r.state.Sync.Definitions, r.state.Sync.Catalog)
+		faults = append(faults, r.state.Sync.Definitions, r.state.Sync.Catalog, r.state.Sync.Templates)
 	}
 	var worst fault.Fault
 	for _, f := range faults {

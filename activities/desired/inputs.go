@@ -25,8 +25,10 @@ func annotationsThatMatter() []string {
 // InputsDigest is the digest of everything that decides what is done for a Kyma (design, section 5, "Seen
 // already?"): the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked
 // for, the instance's settings, the candidates of each wanted module, and the versions of the access Secret
-// (see AccessSecrets). What our own writes change (status, finalizers, resource versions) is not in it.
-func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion) string {
+// (see AccessSecrets), and the fingerprint of the keys that are trusted. What our own writes change (status, finalizers, resource versions) is not in it.
+func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
+	trusted string,
+) string {
 	annotations := map[string]string{}
 	for _, key := range annotationsThatMatter() {
 		if value, set := kyma.Annotations[key]; set {
@@ -40,7 +42,7 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 	}
 	values := []any{
 		"kyma", kyma.UID, kyma.Generation, !kyma.DeletionTimestamp.IsZero(), labels, annotations,
-		settings.Digest(), remoteInputs(kyma.Status.Remote), secrets,
+		settings.Digest(), remoteInputs(kyma.Status.Remote), secrets, trusted,
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
 		values = append(values, "module", name, catalog[name].inputs())
@@ -98,6 +100,8 @@ type Inputs struct {
 	Index    Index
 	// Secrets reads the metadata of Secrets.
 	Secrets client.Reader
+	// Trusted is the fingerprint of the keys that descriptors are verified with; may be nil.
+	Trusted func(ctx context.Context) (string, error)
 }
 
 // Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` when the last completed look
@@ -112,5 +116,11 @@ func (i Inputs) Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	return InputsDigest(kyma, i.Settings, catalog, secrets), nil
+	trusted := ""
+	if i.Trusted != nil {
+		if trusted, err = i.Trusted(ctx); err != nil {
+			return "", err
+		}
+	}
+	return InputsDigest(kyma, i.Settings, catalog, secrets, trusted), nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -159,7 +160,10 @@ func (p *planning) describe(e *entry) *Refusal {
 	described, err := p.Describe(e.template, e.component, e.version)
 	if err != nil {
 		refusal := refuse(ReasonInvalidDescriptor, "ModuleTemplate %s: %v", nameOf(e.template), err)
-		if !errors.Is(err, ErrDescriptor) {
+		switch {
+		case errors.Is(err, signature.ErrSignature):
+			refusal.Reason = ReasonSignature
+		case !errors.Is(err, ErrDescriptor):
 			refusal.Reason = ReasonDescriptorMissing
 			refusal.Transient = fault.Of(err).Kind != fault.Rejected
 		}

@@ -23,6 +23,14 @@ type Windows interface {
 	Window(labels map[string]string) Wait
 }
 
+// Signatures verifies descriptors; *signature.Verifier does.
+type Signatures interface {
+	// Verify says whether a descriptor may be used; a refusal wraps signature.ErrSignature.
+	Verify(ctx context.Context, raw []byte, templateLabels map[string]string) error
+	// Fingerprint changes when descriptors are to be verified again.
+	Fingerprint(ctx context.Context) (string, error)
+}
+
 // EventRecorder tells people about what concerns more than one Kyma. A client-go record.EventRecorder is one.
 type EventRecorder interface {
 	Event(object runtime.Object, eventType, reason, message string)
@@ -51,6 +59,8 @@ type Options struct {
 	Descriptors DescriptorSource
 	// Windows may be nil: then no upgrade waits.
 	Windows Windows
+	// Signatures may be nil: then no descriptor is verified.
+	Signatures Signatures
 	// Fleet reads the Kymas and Manifests of this instance from a cache with the index of RegisterIndex.
 	Fleet client.Reader
 	// Limits bound removals that the catalog causes.

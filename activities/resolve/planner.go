@@ -26,6 +26,7 @@ type Planner struct {
 	cache       client.Reader
 	descriptors DescriptorSource
 	windows     Windows
+	signatures  Signatures
 	gate        *gate
 	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
 }
@@ -50,6 +51,7 @@ func NewPlanner(options Options) (*Planner, error) {
 		cache:       options.Catalog,
 		descriptors: options.Descriptors,
 		windows:     options.Windows,
+		signatures:  options.Signatures,
 		gate:        newGate(options),
 		parsed:      parsed,
 	}, nil
@@ -92,7 +94,11 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets)
+	trusted, err := p.fingerprint(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets, trusted)
 	view.Plans = Plan(Request{
 		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog,
 		Manifests: manifests, Foreign: foreign, Window: p.window(kyma),
@@ -144,7 +150,7 @@ func (p *Planner) secrets(seen []desired.Seen) client.Reader {
 // describe returns the descriptor that a template embeds, or fetches it.
 func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 	if !descriptor.IsEmpty(template.Spec.Descriptor) {
-		return p.parse(template.Spec.Descriptor.Raw)
+		return p.accept(ctx, template, template.Spec.Descriptor.Raw)
 	}
 	if p.settings.DescriptorRepository == "" {
 		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from", ErrDescriptor)
@@ -153,7 +159,24 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 	if err != nil {
 		return nil, fmt.Errorf("fetch the descriptor of %s:%s: %w", component, version, err)
 	}
+	return p.accept(ctx, template, raw)
+}
+
+// accept verifies the signature of a descriptor before anything in it is trusted.
+func (p *Planner) accept(ctx context.Context, template *v1beta2.ModuleTemplate, raw []byte) (*Descriptor, error) {
+	if p.signatures != nil {
+		if err := p.signatures.Verify(ctx, raw, template.Labels); err != nil {
+			return nil, err
+		}
+	}
 	return p.parse(raw)
+}
+
+func (p *Planner) fingerprint(ctx context.Context) (string, error) {
+	if p.signatures == nil {
+		return "", nil
+	}
+	return p.signatures.Fingerprint(ctx)
 }
 
 // parse parses each descriptor once, whatever number of Kymas use it. The result is shared.

@@ -23,6 +23,7 @@ const (
 	ReasonSyncDisabled        = "SyncDisabled"
 	ReasonControlPlaneTarget  = "ControlPlaneTargetNotAllowed"
 	ReasonInvalidDescriptor   = "InvalidDescriptor"
+	ReasonSignature           = "SignatureRefused"
 	ReasonUnsupportedLayer    = "UnsupportedLayer"
 	ReasonInvalidDefaultCR    = "InvalidDefaultCR"
 	ReasonDescriptorMissing   = "DescriptorUnavailable"

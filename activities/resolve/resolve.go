@@ -36,7 +36,7 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	view, err := a.planner.View(ctx, kyma, own, foreign, seen(in.Seen))
+	view, err := a.planner.View(ctx, kyma, own, foreign, Seen(in.Seen))
 	if err != nil {
 		return Result{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
 	}
@@ -276,7 +276,8 @@ func joined(failed []error) error {
 	return all
 }
 
-func seen(versions []Version) []desired.Seen {
+// Seen are versions as desired.Fresh takes them.
+func Seen(versions []Version) []desired.Seen {
 	all := make([]desired.Seen, 0, len(versions))
 	for _, version := range versions {
 		all = append(all, desired.Seen(version))

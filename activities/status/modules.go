@@ -13,7 +13,8 @@ import (
 
 // moduleStatuses says how each module is: those that are wanted, and those that are still to go. Mandatory
 // modules are not shown.
-func moduleStatuses(kyma *v1beta2.Kyma, view resolve.View, manifests []v1beta2.Manifest) []v1beta2.ModuleStatus {
+func moduleStatuses(o observation) []v1beta2.ModuleStatus {
+	kyma, view, manifests := o.kyma, o.view, o.manifests
 	var rows []v1beta2.ModuleStatus
 	shown := map[string]bool{}
 	for i := range view.Modules {
@@ -21,7 +22,11 @@ func moduleStatuses(kyma *v1beta2.Kyma, view resolve.View, manifests []v1beta2.M
 		if plan.Existing != nil {
 			shown[plan.Existing.Name] = true
 		}
-		rows = append(rows, wantedModule(kyma, plan))
+		row := wantedModule(kyma, plan)
+		if why := o.in.Refused[plan.Name]; why != "" && plan.Refusal != nil {
+			row.Message = why
+		}
+		rows = append(rows, row)
 	}
 	leaving, uncertain := namesOf(view.Left), namesOf(view.Uncertain)
 	for i := range manifests {

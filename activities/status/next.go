@@ -30,7 +30,7 @@ func next(o observation) v1beta2.KymaStatus {
 	status := *o.kyma.Status.DeepCopy()
 	deleting := !o.kyma.DeletionTimestamp.IsZero()
 
-	status.Modules = moduleStatuses(o.kyma, o.view, o.manifests)
+	status.Modules = moduleStatuses(o)
 	status.ModulesReady = modulesReady(status.Modules)
 	setConditions(&status, o, deleting)
 	status.State = state(status, o.worst(), deleting)
@@ -55,7 +55,7 @@ func next(o observation) v1beta2.KymaStatus {
 
 // worst is the fault that the whole Kyma suffers from, the one that people should mend first.
 func (o observation) worst() fault.Fault {
-	for _, f := range []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog} {
+	for _, f := range []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog, o.in.Templates} {
 		if !f.IsZero() {
 			return f
 		}

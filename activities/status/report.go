@@ -47,7 +47,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	o.manifests = own
 	if standing == claim.Deleting {
 		o.view = leaving(kyma, a.settings, own)
-	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, nil); err != nil {
+	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, resolve.Seen(in.TakenIn)); err != nil {
 		return ReportResult{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
 	}
 	before := kyma.DeepCopy()

@@ -4,6 +4,7 @@ package status
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -36,6 +37,11 @@ type ReportInput struct {
 	Catalog     fault.Fault `json:"catalog,omitzero"`
 	// Invalid is the fault of an edit in the remote Kyma that was not accepted (sync.Result.Invalid).
 	Invalid fault.Fault `json:"invalid,omitzero"`
+	// Templates is the fault of taking in templates that were made by hand in the remote cluster. Refused says, by
+	// module entry, why such a template is not used, and TakenIn which were taken in just now.
+	Templates fault.Fault       `json:"templates,omitzero"`
+	Refused   map[string]string `json:"refused,omitempty"`
+	TakenIn   []resolve.Version `json:"takenIn,omitempty"`
 	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
 	Synced     bool `json:"synced,omitempty"`
 	CatalogOff bool `json:"catalogOff,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/signature"
 )
 
 // Roles of a process (flag --role).
@@ -43,6 +44,11 @@ type flags struct {
 	controlPlaneSlots, remoteSlots int
 
 	removals resolve.Limits
+
+	maintenance              maintenanceFlags
+	webhook                  webhookFlags
+	signaturePolicy          string
+	remoteTemplateRegistries []string
 
 	registryHost, registrySubpath, registrySecret string
 	plainHTTPHosts                                []string
@@ -91,6 +97,11 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
 	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
 
+	set.StringVar(&f.signaturePolicy, "signature-policy", string(signature.Ignore), "which component descriptors must carry a signature that verifies with a key in a Secret: ignore (none), if-signed or require")
+	set.StringSliceVar(&f.remoteTemplateRegistries, "remote-template-registries", nil, "registries (host or host:port) that ModuleTemplates made by hand in remote clusters may refer to; none by default")
+	f.maintenance.register(set, os.Getenv)
+	f.webhook.register(set)
+
 	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which component descriptors are fetched that a ModuleTemplate does not embed")
 	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
 	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system)")
@@ -119,6 +130,12 @@ func (f *flags) check() error {
 	}
 	if f.removals.Kymas < 1 || f.removals.Percent < 1 || f.removals.Percent > 100 || f.removals.PerMinute < 1 {
 		return errors.New("--catalog-removal-max-kymas and --catalog-removal-rate must be at least 1, --catalog-removal-max-percent between 1 and 100")
+	}
+	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
+		return fmt.Errorf("--signature-policy: %w", err)
+	}
+	if err := errors.Join(f.maintenance.check(), f.webhook.check()); err != nil {
+		return err
 	}
 	if f.rolloutSpread < 0 {
 		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.rolloutSpread)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/watchers"
@@ -64,7 +65,7 @@ func newManager(f *flags) (manager.Manager, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst = f.clientQPS, f.clientBurst
-	cached, err := cacheOptions()
+	cached, err := cacheOptions(f.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -91,17 +92,25 @@ func newManager(f *flags) (manager.Manager, error) {
 }
 
 // cacheOptions keep the caches small: of Secrets only the metadata of those that give access to clusters,
-// of Manifests not the inventory, and of nothing the managed fields.
-func cacheOptions() (cache.Options, error) {
+// of Manifests not the inventory, of nothing the managed fields, and of our own kinds only what is labelled as this
+// instance's. The default instance also takes what has no label, which no selector can say.
+func cacheOptions(settings desired.Settings) (cache.Options, error) {
 	isAccess, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("select access Secrets: %w", err)
 	}
+	ours := labels.Everything()
+	if settings = settings.WithDefaults(); settings.ManagedBy != shared.ManagedByLifecycleManager {
+		ours = labels.SelectorFromSet(labels.Set{shared.LabelManagedBy: settings.ManagedBy})
+	}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			watchers.SecretMetadata(): {Label: labels.NewSelector().Add(*isAccess)},
-			&v1beta2.Manifest{}:       {Transform: withoutInventory},
+			watchers.SecretMetadata():    {Label: labels.NewSelector().Add(*isAccess)},
+			&v1beta2.Kyma{}:              {Label: ours},
+			&v1beta2.ModuleTemplate{}:    {Label: ours},
+			&v1beta2.ModuleReleaseMeta{}: {Label: ours},
+			&v1beta2.Manifest{}:          {Label: ours, Transform: withoutInventory},
 		},
 	}, nil
 }

@@ -20,6 +20,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/signature"
+	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/watchers"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -74,21 +77,28 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	policies, err := f.maintenance.source(metrics.Registry, log)
+	if err != nil {
+		return err
+	}
 	assembly, err := worker.Assemble(worker.Parts{
 		ControlPlane: mgr.GetConfig(), Scheme: mgr.GetScheme(), Cache: mgr.GetCache(), Temporal: temporalClient,
 		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
 		Registry: metrics.Registry, Version: version,
 		Config: worker.Config{
 			Settings: f.settings, ResyncInterval: f.resyncInterval, SweepConcurrency: f.sweepConcurrency,
-			Limits:    clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst},
-			Removals:  f.removals,
+			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst},
+			Removals: f.removals,
+			Windows:  resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
+
+			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
 			Artifacts: artifacts.Options{CacheDir: f.cacheDir, PlainHTTPHosts: f.plainHTTPHosts, Keychain: keychain},
 		},
 	})
 	if err != nil {
 		return err
 	}
-	if err := addRoles(mgr, f, temporalClient, assembly); err != nil {
+	if err := addRoles(ctx, mgr, f, temporalClient, assembly, policies); err != nil {
 		return err
 	}
 	if err := addProbes(mgr, temporalClient); err != nil {
@@ -99,14 +109,17 @@ func run(ctx context.Context, f *flags) error {
 }
 
 // addRoles adds what this process is to do.
-func addRoles(mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly) error {
+func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly, policies *windows.Source) error {
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
 			Sweeps:        watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval},
-			RolloutSpread: f.rolloutSpread,
+			RolloutSpread: f.rolloutSpread, Policies: policies,
 		})
 		if err != nil {
+			return err
+		}
+		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
 			return err
 		}
 		if err := metrics.Registry.Register(watchers.NewCatalogMetrics(mgr.GetCache(), mgr.Elected(), f.settings)); err != nil {

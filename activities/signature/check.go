@@ -138,10 +138,23 @@ func verifySignature(raw []byte, one *metav1.Signature, with key) error {
 func algorithms() signing.Registry {
 	handlers := signing.NewHandlerRegistry()
 	handlers.RegisterSignatureHandler(rsahandler.NewHandler())
-	handlers.RegisterSignatureHandler(psshandler.NewHandler())
+	handlers.RegisterSignatureHandler(pss{psshandler.NewHandler()})
 	handlers.RegisterHasher(sha256.Handler{})
 	handlers.RegisterHasher(sha512.Handler{})
 	return signing.NewRegistry(handlers, signing.NewKeyRegistry())
+}
+
+// pss makes the library's handler verify what it signs: it signs with a media type of its own, and verifies only
+// that of PKCS1v1.5, with the same encoding (seen in v0.48.0).
+type pss struct{ signing.SignatureHandler }
+
+// Verify verifies a signature over a digest (in hex).
+func (h pss) Verify(digest string, signature *signing.Signature, sctx signing.SigningContext) error {
+	readable := *signature
+	if readable.MediaType == psshandler.MediaType {
+		readable.MediaType = rsahandler.MediaType
+	}
+	return h.SignatureHandler.Verify(digest, &readable, sctx)
 }
 
 // list quotes a few names.

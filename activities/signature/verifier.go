@@ -163,7 +163,7 @@ func unsigned(policy Policy, required string) error {
 		return refuse("the ModuleTemplate's label %s names signature %s, but the component descriptor is not signed: "+
 			"sign it under this name, or take the label off", shared.LabelSignature, short(required))
 	case policy == Require:
-		return refuse("the component descriptor is not signed, which the signature policy requires: sign it, "+
+		return refuse("the component descriptor is not signed, which the signature policy requires: sign it, " +
 			"and put the public key into a Secret")
 	default:
 		return nil

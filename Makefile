@@ -32,6 +32,9 @@ PACKAGES ?= ./...
 # Files that `make generate` writes.
 GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md
 
+# Packages with a fuzz target, FuzzParse.
+FUZZED := ./activities/descriptor ./activities/windows
+
 # What the demo runs.
 DEMO_PROGRAMS := demo fleet sample-operator lifecycle-manager modules
 
@@ -73,6 +76,17 @@ screenshot: ## Take the pictures in docs/assets anew; needs Chromium
 test-api: ## Test the custom resources: helpers, schemas, rules, columns
 	go test ./api/... ./deploy/crds/...
 	go -C api/schematest test ./...
+
+.PHONY: bench
+bench: ## Run the benchmarks; PACKAGES=./activities/resolve for some of them
+	@go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run
+	@for package in $(FUZZED); do \
+		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
+		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s); \
+	done
 
 ##@ Checks
 

@@ -27,6 +27,8 @@ type (
 	}
 	matchFile struct {
 		GlobalAccountID string `json:"globalAccountID"`
+		// GlobalAccountId is another spelling that policies in use have.
+		GlobalAccountId string `json:"globalAccountId"` //nolint:revive // as it is spelled there
 		Plan            string `json:"plan"`
 		Region          string `json:"region"`
 		PlatformRegion  string `json:"platformRegion"`

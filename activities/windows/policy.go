@@ -77,6 +77,7 @@ func (p *Policy) ruleFor(labels map[string]string) *rule {
 func matchLabels(m matchFile) []struct{ name, label, value string } {
 	return []struct{ name, label, value string }{
 		{"globalAccountID", shared.LabelGlobalAccountID, m.GlobalAccountID},
+		{"globalAccountId", shared.LabelGlobalAccountID, m.GlobalAccountId},
 		{"plan", shared.LabelBrokerPlanName, m.Plan},
 		{"region", shared.LabelRegion, m.Region},
 		{"platformRegion", shared.LabelPlatformRegion, m.PlatformRegion},

@@ -21,7 +21,9 @@ func TestWhereATemplateMadeByHandMayTakeItsPartsFrom(t *testing.T) {
 	change := func(raw *runtime.RawExtension, contexts ...any) *runtime.RawExtension {
 		var content map[string]any
 		require.NoError(t, json.Unmarshal(raw.Raw, &content))
-		content["component"].(map[string]any)["repositoryContexts"] = contexts
+		component, ok := content["component"].(map[string]any)
+		require.True(t, ok)
+		component["repositoryContexts"] = contexts
 		changed, err := json.Marshal(content)
 		require.NoError(t, err)
 		return &runtime.RawExtension{Raw: changed}

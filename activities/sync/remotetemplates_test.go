@@ -56,7 +56,7 @@ func madeTemplate(namespace, name string) *v1beta2.ModuleTemplate {
 func (b *bench) copies(t *testing.T) map[string]v1beta2.ModuleTemplate {
 	t.Helper()
 	var list v1beta2.ModuleTemplateList
-	require.NoError(t, b.control.Client.List(context.Background(), &list))
+	require.NoError(t, b.control.List(context.Background(), &list))
 	copies := map[string]v1beta2.ModuleTemplate{}
 	for _, template := range list.Items {
 		if ref, ok := desired.TakenFrom(&template); ok {

@@ -85,7 +85,7 @@ func second(at *field.Path, use Use, first *Part) field.ErrorList {
 	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("a second %s: resource %s is one already", use, first.Name))}
 }
 
-var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`) //nolint:gochecknoglobals // compiled once, never changed
+var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // partOf says where a resource's blob is.
 func partOf(at *field.Path, resource Resource) (Part, *field.Error) {

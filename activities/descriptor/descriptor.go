@@ -10,9 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"ocm.software/ocm/api/ocm/compdesc"
-	// The schemas that a descriptor may have; each registers itself.
-	_ "ocm.software/ocm/api/ocm/compdesc/versions/ocm.software/v3alpha1"
-	_ "ocm.software/ocm/api/ocm/compdesc/versions/v2"
 )
 
 // Descriptor is what is needed of a component descriptor, in whichever schema it was written. It is not

@@ -105,12 +105,13 @@ func problemsOf(violations []gojsonschema.ResultError) field.ErrorList {
 
 func problemOf(violation gojsonschema.ResultError) *field.Error {
 	at := pathOf(violation.Context())
-	property, _ := violation.Details()["property"].(string) //nolint:errcheck // empty where the violation is of no property
-	switch violation.Type() {
-	case "required":
-		return field.Required(at.Child(property), "")
-	case "additional_property_not_allowed":
-		return field.Forbidden(at.Child(short(property)), "is not known in this schema")
+	if property, ofProperty := violation.Details()["property"].(string); ofProperty {
+		switch violation.Type() {
+		case "required":
+			return field.Required(at.Child(property), "")
+		case "additional_property_not_allowed":
+			return field.Forbidden(at.Child(short(property)), "is not known in this schema")
+		}
 	}
 	value := any(field.OmitValueType{})
 	if text, isText := violation.Value().(string); isText {

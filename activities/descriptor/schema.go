@@ -17,6 +17,7 @@ import (
 // schema is the version of a descriptor's form. The zero value has the paths of v2.
 type schema string
 
+// Importing the packages of the schemas registers them with the library.
 const (
 	schemaV2 schema = v2.SchemaVersion
 	schemaV3 schema = v3alpha1.SchemaVersion
@@ -80,8 +81,8 @@ func read(raw []byte) (document, error) {
 	}
 	part := d.schema.metadata().String()
 	var metadata map[string]json.RawMessage
-	if json.Unmarshal(content[part], &metadata) != nil || metadata["provider"] == nil {
-		return d, nil // the schema says what is wrong
+	if err := json.Unmarshal(content[part], &metadata); err != nil || metadata["provider"] == nil {
+		return d, nil //nolint:nilerr // the schema says what is wrong
 	}
 	changed, err := d.schema.provider(metadata["provider"])
 	if err != nil || changed == nil {

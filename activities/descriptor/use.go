@@ -23,8 +23,7 @@ const (
 
 // Use says what the resource is for.
 func (r Resource) Use() Use {
-	switch use := Use(r.Name); use {
-	case UseConfig, UseDefaultCR, UseRawManifest:
+	if use := Use(r.Name); use == UseConfig || use == UseDefaultCR || use == UseRawManifest {
 		return use
 	}
 	switch r.Type {

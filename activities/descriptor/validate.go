@@ -53,7 +53,7 @@ func (d *Descriptor) disagreements(expected Expectations) field.ErrorList {
 	return problems
 }
 
-var moduleName = regexp.MustCompile(`^[a-z]{3,}(-[a-z]{3,})*$`) //nolint:gochecknoglobals // compiled once, never changed
+var moduleName = regexp.MustCompile(`^[a-z]{3,}(-[a-z]{3,})*$`)
 
 // moduleOf is the module that a component is of by convention: the last segment of its name. It is empty where
 // that cannot be a module's name, for those have fewer characters to choose from (`.spec.moduleName` of a

@@ -17,10 +17,11 @@ type Candidates struct {
 	// Owners are the release metas of the modules that Templates belong to, where the entry is not by the
 	// module's name: they do not choose, but they still say who may have the module.
 	Owners []*v1beta2.ModuleReleaseMeta
-	// Referenced are the templates that the entry means by its remoteModuleTemplateRef, or, where nothing in the
-	// control plane answers to its name, by its name: those that were taken in from its remote cluster, and the
-	// control plane's own of that name.
-	Referenced []*v1beta2.ModuleTemplate
+	// HandMade are the templates that were made by hand in the remote cluster and that the entry means by its
+	// remoteModuleTemplateRef, or by its name where nothing in the control plane answers to that. OnlyHandMade is
+	// true in the first case: then nothing else answers.
+	HandMade     []*v1beta2.ModuleTemplate
+	OnlyHandMade bool
 }
 
 // Owner is the release meta of the module that a template belongs to, or nil.
@@ -46,7 +47,8 @@ func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) 
 		if err != nil {
 			return nil, err
 		}
-		if err := candidates.refer(ctx, index, settings, module, wanted); err != nil {
+		candidates.HandMade, candidates.OnlyHandMade, err = HandMade(ctx, index, settings, wanted.KymaUID, module, wanted.RemoteNamespace)
+		if err != nil {
 			return nil, err
 		}
 		catalog[module.Name] = candidates
@@ -94,28 +96,6 @@ func gatherModule(ctx context.Context, index Index, settings Settings, module v1
 	}
 	found.Owners = byName(found.Owners)
 	return found, nil
-}
-
-// refer looks up what an entry means in its remote cluster. It never shadows what the control plane has of that
-// name.
-func (c *Candidates) refer(ctx context.Context, index Index, settings Settings, module v1beta2.Module, wanted Wanted) error {
-	explicit := module.RemoteModuleTemplateRef != ""
-	key, ok := RemoteKey(wanted.KymaUID, module, wanted.RemoteNamespace)
-	if !ok || !explicit && (len(c.ReleaseMetas) > 0 || len(c.Templates) > 0) {
-		return nil
-	}
-	var err error
-	if c.Referenced, err = ourTemplates(ctx, index, settings, key); err != nil || len(c.Referenced) > 0 || !explicit {
-		return err
-	}
-	_, name, _ := RemoteRef(module, wanted.RemoteNamespace)
-	named, err := ourTemplates(ctx, index, settings, name)
-	for _, template := range byName(named) {
-		if template.Name == name {
-			c.Referenced = append(c.Referenced, template)
-		}
-	}
-	return err
 }
 
 func ourReleaseMetas(ctx context.Context, index Index, settings Settings, module string) ([]*v1beta2.ModuleReleaseMeta, error) {

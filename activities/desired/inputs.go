@@ -76,8 +76,11 @@ func (c Candidates) inputs() []any {
 	for _, meta := range c.Owners {
 		inputs = append(inputs, objectInputs(meta))
 	}
-	for _, template := range c.Referenced {
-		inputs = append(inputs, "referenced", objectInputs(template))
+	if c.OnlyHandMade {
+		inputs = append(inputs, "only by hand")
+	}
+	for _, template := range c.HandMade {
+		inputs = append(inputs, "by hand", objectInputs(template))
 	}
 	return inputs
 }

@@ -18,7 +18,8 @@ type Wanted struct {
 	Channel string
 	// Modules are the module entries, each name once.
 	Modules []v1beta2.Module
-	// KymaUID and RemoteNamespace say whose hand-made templates the entries may mean (RemoteKey).
+	// KymaUID and RemoteNamespace say whose hand-made templates the entries may mean; the latter is empty where the
+	// Kyma has no remote cluster.
 	KymaUID         types.UID
 	RemoteNamespace string
 }
@@ -29,7 +30,10 @@ type Wanted struct {
 // what its remote side last asked for: switching off is no wish to uninstall.
 func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
 	wanted := wantedOf(kyma, sync)
-	wanted.KymaUID, wanted.RemoteNamespace = kyma.UID, sync.Namespace
+	wanted.KymaUID = kyma.UID
+	if sync.Enabled {
+		wanted.RemoteNamespace = sync.Namespace
+	}
 	return wanted
 }
 

@@ -35,10 +35,9 @@ func choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module
 		return c
 	}
 	switch {
-	case module.RemoteModuleTemplateRef != "":
-		c.byReference(candidates.Referenced)
-	case len(candidates.ReleaseMetas) == 0 && len(candidates.Templates) == 0 && len(candidates.Referenced) > 0:
-		c.byReference(candidates.Referenced)
+	case candidates.OnlyHandMade,
+		len(candidates.ReleaseMetas) == 0 && len(candidates.Templates) == 0 && len(candidates.HandMade) > 0:
+		c.byHand(candidates.HandMade)
 	case len(candidates.ReleaseMetas) == 0:
 		c.byTemplate(candidates.Templates)
 	case len(candidates.ReleaseMetas) == 1:
@@ -126,8 +125,8 @@ func (c *choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 	c.pick(inChannel, noVersion(c.channel, c.module.Name, channels))
 }
 
-// byReference takes the template that the entry refers to, whatever channel it is in.
-func (c *choice) byReference(templates []*v1beta2.ModuleTemplate) {
+// byHand takes the template of the remote cluster that the entry means, whatever channel it is in.
+func (c *choice) byHand(templates []*v1beta2.ModuleTemplate) {
 	c.pick(templates, refuse(ReasonTemplateNotFound, "no ModuleTemplate %s found in the remote cluster that may be used for module %s",
 		cmp.Or(c.module.RemoteModuleTemplateRef, c.module.Name), c.module.Name))
 	if c.template == nil {
@@ -166,6 +165,8 @@ func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 	case c.module.Controller != "" && controller != c.module.Controller:
 		c.refusal = refuse(ReasonOtherController, "module %s asks for the controller %s, but ModuleTemplate %s has %q",
 			c.module.Name, c.module.Controller, nameOf(c.template), controller)
+	case isHandMade(c.template):
+		// Whoever made it in their own cluster may have it there.
 	default:
 		if denied := settings.Denied(kyma, c.template, owner); denied != "" {
 			c.refusal = refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(denied))
@@ -173,6 +174,11 @@ func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 		}
 	}
 	return c
+}
+
+func isHandMade(template *v1beta2.ModuleTemplate) bool {
+	_, handMade := desired.TakenFrom(template)
+	return handMade
 }
 
 // chooseMandatory finds the template of a mandatory module: a release meta decides about the version, else the
@@ -204,7 +210,7 @@ func components(candidates desired.Candidates) []string {
 	for _, meta := range candidates.ReleaseMetas {
 		all = append(all, meta.Spec.OCMComponentName)
 	}
-	for _, template := range append(slices.Clone(candidates.Templates), candidates.Referenced...) {
+	for _, template := range append(slices.Clone(candidates.Templates), candidates.HandMade...) {
 		all = append(all, desired.EmbeddedComponent(template))
 	}
 	return all

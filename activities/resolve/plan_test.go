@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -102,6 +103,18 @@ func modified[T any](object T, change func(T)) T {
 	return object
 }
 
+// byHand makes an entry ask for a template that was made by hand in the remote cluster.
+func byHand(module *v1beta2.Module) { module.RemoteModuleTemplateRef = "mine" }
+
+// takenIn is the copy of such a template in the control plane.
+func takenIn(module, version, remoteName string) *v1beta2.ModuleTemplate {
+	template := desiredtest.Template(module, version)
+	template.Name = "taken-in"
+	template.Annotations[desired.AnnotationTakenFrom] = "kyma-system/" + remoteName
+	template.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(desiredtest.Kyma(), v1beta2.GroupVersion.WithKind("Kyma"))}
+	return template
+}
+
 func TestPlan(t *testing.T) {
 	keda := func(change func(*v1beta2.Module)) *v1beta2.Kyma {
 		kyma := desiredtest.Kyma("keda")
@@ -112,6 +125,11 @@ func TestPlan(t *testing.T) {
 	}
 	templates := func(all ...*v1beta2.ModuleTemplate) []*v1beta2.ModuleTemplate { return all }
 	metas := func(all ...*v1beta2.ModuleReleaseMeta) []*v1beta2.ModuleReleaseMeta { return all }
+	synced := desired.Settings{Mode: desired.ModeControlPlane}
+	remotely := func(change func(*v1beta2.Module)) *v1beta2.Kyma {
+		kyma := keda(change)
+		return desiredtest.TakenIn(kyma, v1beta2.SyncGenerationDefault, "regular", kyma.Spec.Modules...)
+	}
 	mt := desiredtest.Template
 	ct := desiredtest.ChannelTemplate
 
@@ -479,6 +497,53 @@ func TestPlan(t *testing.T) {
 			name:   "the name of the Kyma must be usable as a label",
 			setup:  setup{kyma: modified(keda(nil), func(k *v1beta2.Kyma) { k.Name = strings.Repeat("k", 64) }), templates: templates(ct("keda", "regular", "1.0.0"))},
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: ReasonKymaName, message: "63",
+		},
+		// Templates made by hand in the remote cluster, as they are taken in.
+		{
+			name:   "a reference means the template that was taken in, whatever its channel",
+			setup:  setup{settings: synced, kyma: remotely(byHand), templates: templates(takenIn("keda", "3.0.0", "mine"), ct("keda", "regular", "1.0.0"))},
+			action: ActionCreate, version: "3.0.0", template: "taken-in",
+		},
+		{
+			name:   "a reference to nothing that may be used falls back to nothing else",
+			setup:  setup{settings: synced, kyma: remotely(byHand), templates: templates(ct("keda", "regular", "1.0.0"))},
+			action: ActionNone, channel: "regular", reason: ReasonTemplateNotFound, message: "no ModuleTemplate mine found in the remote cluster",
+		},
+		{
+			name:   "a reference to a copy means what the control plane has",
+			setup:  setup{settings: synced, kyma: remotely(func(m *v1beta2.Module) { m.RemoteModuleTemplateRef = "keda-regular" }), templates: templates(ct("keda", "regular", "1.0.0"))},
+			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-regular",
+		},
+		{
+			name:   "a name that nothing here answers to may mean a template of the remote cluster",
+			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(takenIn("keda", "3.0.0", "keda"))},
+			action: ActionCreate, version: "3.0.0", template: "taken-in",
+		},
+		{
+			name:   "a template of the remote cluster never stands in for one of the control plane",
+			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(takenIn("keda", "3.0.0", "keda"), ct("keda", "regular", "1.0.0"))},
+			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-regular",
+		},
+		{
+			name: "a template of one Kyma's remote cluster is not another Kyma's",
+			setup: setup{settings: synced, kyma: remotely(byHand), templates: templates(modified(takenIn("keda", "3.0.0", "mine"), func(m *v1beta2.ModuleTemplate) {
+				m.OwnerReferences[0].UID = "another"
+			}))},
+			action: ActionNone, channel: "regular", reason: ReasonTemplateNotFound,
+		},
+		{
+			name:   "a pinned version must be that of the template that is referred to",
+			setup:  setup{settings: synced, kyma: remotely(func(m *v1beta2.Module) { byHand(m); m.Version = "2.0.0" }), templates: templates(takenIn("keda", "3.0.0", "mine"))},
+			action: ActionNone, version: "3.0.0", template: "taken-in", reason: ReasonTemplateNotFound, message: "is not of version 2.0.0",
+		},
+		// Signatures.
+		{
+			name: "a signature that is refused keeps what is installed",
+			setup: setup{kyma: keda(nil), templates: templates(ct("keda", "regular", "2.0.0")), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")},
+				describe: func(*v1beta2.ModuleTemplate, string, string) (*Descriptor, error) {
+					return nil, fmt.Errorf("%w: no Secret has the key", signature.ErrSignature)
+				}},
+			action: ActionKeep, channel: "regular", version: "2.0.0", template: "keda-regular", reason: ReasonSignature, message: "no Secret has the key",
 		},
 	}
 	for _, test := range tests {

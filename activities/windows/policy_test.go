@@ -84,3 +84,11 @@ func TestTheDefaultTakesOverWhenARulesDatesHavePassed(t *testing.T) {
 	_, _, found = without.Next(europe, at(t, "2026-03-08T00:00:00Z"), 0)
 	require.False(t, found)
 }
+
+func TestBothSpellingsOfTheGlobalAccountAreRead(t *testing.T) {
+	for _, field := range []string{"globalAccountID", "globalAccountId"} {
+		policy := mustParse(t, `{"rules": [{"match": {"`+field+`": "^a$"}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`)
+		_, matched := policy.For(map[string]string{"kyma-project.io/global-account-id": "a"})
+		require.True(t, matched, field)
+	}
+}

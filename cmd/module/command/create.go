@@ -22,7 +22,11 @@ flag --oci-registry-host. "ocm transfer ctf" takes such an archive.`,
 			if err := flags.checkOutput(); err != nil {
 				return err
 			}
-			result, err := ship.Create(flags.request(modulePath(arguments)), archive)
+			request, err := flags.request(modulePath(arguments))
+			if err != nil {
+				return err
+			}
+			result, err := ship.Create(request, archive)
 			if err := flags.printResult(command, result, err); err != nil {
 				return err
 			}

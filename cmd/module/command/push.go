@@ -44,11 +44,15 @@ docker login left for the registry.`,
 			if err := flags.checkOutput(); err != nil {
 				return err
 			}
+			request, err := flags.request(modulePath(arguments))
+			if err != nil {
+				return err
+			}
 			registry, err := target.registry(command.InOrStdin())
 			if err != nil {
 				return err
 			}
-			result, err := ship.Push(flags.request(modulePath(arguments)), registry, target.overwrite)
+			result, err := ship.Push(request, registry, target.overwrite)
 			if err := flags.printResult(command, result, err); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/template"
 )
@@ -15,6 +16,9 @@ type requestFlags struct {
 	descriptor  string
 	kubeVersion string
 	output      string
+	signKey     string
+	signature   string
+	algorithm   string
 }
 
 func (f *requestFlags) register(command *cobra.Command) {
@@ -22,14 +26,32 @@ func (f *requestFlags) register(command *cobra.Command) {
 	flags.StringSliceVar(&f.channels, "channel", nil, "channel that gets this version, or NAME=VERSION for one that has another; may be repeated, adds to the configuration")
 	flags.StringVar(&f.descriptor, "descriptor", string(ship.DescriptorEmbedded), "embedded: the ModuleTemplate holds the component descriptor; none: it is fetched from the registry")
 	flags.StringVar(&f.kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes that charts are rendered for")
+	flags.StringVar(&f.signKey, "sign-key", "", "file with a private RSA key (PEM, PKCS1 or PKCS8) to sign the component version with")
+	flags.StringVar(&f.signature, "signature-name", "", "name of the signature; the Secret with the public key is labelled with it")
+	flags.StringVar(&f.algorithm, "signature-algorithm", component.AlgorithmPKCS1, "how to sign: "+component.AlgorithmPKCS1+" or "+component.AlgorithmPSS)
 	flags.StringVarP(&f.output, "output", "o", string(template.FormatYAML), "format of the printed resources: yaml or json")
 }
 
-func (f *requestFlags) request(path string) ship.Request {
-	return ship.Request{
+// request checks the flags and reads the key to sign with.
+func (f *requestFlags) request(path string) (ship.Request, error) {
+	request := ship.Request{
 		Path: path, Channels: f.channels,
 		Descriptor: ship.DescriptorForm(f.descriptor), KubeVersion: f.kubeVersion,
 	}
+	switch {
+	case f.signKey == "" && f.signature == "":
+		return request, nil
+	case f.signKey == "":
+		return request, fmt.Errorf("%w: --signature-name needs --sign-key", errUsage)
+	case f.signature == "":
+		return request, fmt.Errorf("%w: --sign-key needs --signature-name", errUsage)
+	}
+	signing, err := component.LoadSigning(f.signKey, f.signature, f.algorithm)
+	if err != nil {
+		return request, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	request.Signing = signing
+	return request, nil
 }
 
 // checkOutput finds a wrong format before anything is written.

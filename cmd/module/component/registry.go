@@ -39,8 +39,9 @@ type Outcome struct {
 }
 
 // Push writes the component version into the registry. Content that is there
-// already is left alone, so a push may be repeated. A version that is there
-// with other content gives ErrVersionExists, unless overwrite is set.
+// already is left alone, so a push may be repeated; a signature that it lacks is
+// added. A version that is there with other content gives ErrVersionExists, unless
+// overwrite is set.
 func (r Registry) Push(version Version, overwrite bool) (_ Outcome, err error) {
 	octx := newContext()
 	spec := ocireg.NewRepositorySpec(r.url())
@@ -65,10 +66,15 @@ func (r Registry) Push(version Version, overwrite bool) (_ Outcome, err error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		if len(different) == 0 {
+		switch {
+		case len(different) == 0 && (version.Signing == nil || version.Signing.signed(stored.descriptor)):
 			return Outcome{Descriptor: stored}, nil
-		}
-		if !overwrite {
+		case len(different) == 0:
+			overwrite = true // the same content, with one signature more
+			if err := resign(composed.GetDescriptor(), stored.descriptor, version.Signing); err != nil {
+				return Outcome{}, err
+			}
+		case !overwrite:
 			return Outcome{}, fmt.Errorf("component %s in registry %s: %w: %s",
 				version, r.Address, ErrVersionExists, strings.Join(different, "; "))
 		}
@@ -109,6 +115,14 @@ func storedDescriptor(repository cpi.Repository, version Version) (_ Descriptor,
 	}
 	defer func() { err = errors.Join(err, stored.Close()) }()
 	return Descriptor{descriptor: stored.GetDescriptor().Copy()}, nil
+}
+
+// resign makes the descriptor that is about to replace a stored one of the same
+// content carry the stored one's signatures and time, and the new signature.
+func resign(fresh, stored *compdesc.ComponentDescriptor, signing *Signing) error {
+	fresh.CreationTime = stored.CreationTime
+	fresh.Signatures = stored.Signatures.Copy()
+	return signing.sign(fresh)
 }
 
 // differences names what differs between a stored and a new descriptor, apart

@@ -24,7 +24,8 @@ import (
 )
 
 // Version says what a component version consists of. Equal values give equal
-// bytes in every registry: nothing in it depends on time or order of files.
+// bytes in every registry, but for signatures with PSS: nothing in it depends on
+// time or order of files.
 type Version struct {
 	// Name is the component name, such as kyma-project.io/module/sample.
 	Name string
@@ -34,6 +35,8 @@ type Version struct {
 	Provider string
 	// Layers become the resources of the component version, in this order.
 	Layers []layers.Layer
+	// Signing says how it is signed; nil leaves it unsigned.
+	Signing *Signing
 }
 
 // String is NAME:VERSION, as people write it.
@@ -109,6 +112,11 @@ func compose(octx cpi.Context, version Version, context runtime.TypedObject) (_ 
 	}
 	if err := compdesc.Validate(descriptor); err != nil {
 		return nil, fmt.Errorf("component %s is not valid: %w", version, err)
+	}
+	if version.Signing != nil {
+		if err := version.Signing.sign(descriptor); err != nil {
+			return nil, err
+		}
 	}
 	return composed, nil
 }

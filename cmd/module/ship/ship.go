@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/lint"
@@ -48,6 +49,8 @@ type Request struct {
 	Descriptor DescriptorForm
 	// KubeVersion that charts are rendered for; DefaultKubeVersion if empty.
 	KubeVersion string
+	// Signing says how the component version is signed; nil leaves it unsigned.
+	Signing *component.Signing
 }
 
 // Result is what was shipped. After an error only the report may be filled.
@@ -104,7 +107,7 @@ func run(request Request, store func(component.Version) (component.Outcome, erro
 	}
 	result.Version = component.Version{
 		Name: module.Config.Name, Version: module.Config.Version, Provider: module.Config.Provider,
-		Layers: module.Content.Layers,
+		Layers: module.Content.Layers, Signing: request.Signing,
 	}
 	outcome, err := store(result.Version)
 	if err != nil {
@@ -117,6 +120,10 @@ func run(request Request, store func(component.Version) (component.Outcome, erro
 		}
 	}
 	result.Template = template.ModuleTemplate(module.Config, descriptor, module.DefaultCR)
+	if request.Signing != nil {
+		// The label keeps a descriptor without the signature from being accepted.
+		result.Template.Labels[shared.LabelSignature] = request.Signing.Name
+	}
 	result.Release = release
 	result.Written = outcome.Written
 	return result, nil

@@ -85,7 +85,7 @@ bench: ## Run the benchmarks; PACKAGES=./activities/resolve for some of them
 fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run
 	@for package in $(FUZZED); do \
 		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
-		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s); \
+		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
 
 ##@ Checks

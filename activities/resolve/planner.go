@@ -109,7 +109,10 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
 	}
-	return view, p.gate.look(ctx, &view)
+	if err := p.gate.look(ctx, &view); err != nil {
+		return View{}, err
+	}
+	return view, nil
 }
 
 // leaving keeps of the Manifests whose modules are mandatory no longer those of which something in the catalog
@@ -185,9 +188,9 @@ func (p *Planner) parse(raw []byte) (*Descriptor, error) {
 	if known, ok := p.parsed.Get(key); ok {
 		return known.descriptor, known.err
 	}
-	descriptor, err := ParseDescriptor(raw)
-	p.parsed.Add(key, parsedDescriptor{descriptor, err})
-	return descriptor, err
+	parsed, err := ParseDescriptor(raw)
+	p.parsed.Add(key, parsedDescriptor{parsed, err})
+	return parsed, err
 }
 
 // ManifestsOf reads the Manifests of a Kyma live, by label and owner uid, and apart from them those that

@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -109,17 +106,4 @@ func (s *stage) customKyma() *v1beta2.Kyma {
 	var kyma v1beta2.Kyma
 	require.NoError(s.t, s.remote.Get(ctx(s.t), client.ObjectKey{Namespace: customNamespace, Name: "seed"}, &kyma))
 	return &kyma
-}
-
-// pushTiny pushes a module that is one ConfigMap of its name, and announces it.
-func (s *stage) pushTiny(module string) {
-	s.t.Helper()
-	folder := s.t.TempDir()
-	for name, content := range map[string]string{
-		"module-config.yaml": fmt.Sprintf("name: kyma-project.io/module/%s\nmoduleName: %s\nversion: 1.0.0\nmanifest: manifest.yaml\nchannels: [regular]\n", module, module),
-		"manifest.yaml":      fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  module: %s\n", module, module),
-	} {
-		require.NoError(s.t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
-	}
-	s.pushFolder(folder)
 }

@@ -1,0 +1,173 @@
+package e2e
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Mandatory modules are in every Kyma, whoever lists them, for as long as something in the catalog says so.
+func TestTheLifeOfMandatoryModules(t *testing.T) {
+	metrics := freeAddress(t)
+	// Two Kymas are few, and the whole fleet: as a share of it, a removal from both would be held.
+	s := newStage(t, "--metrics-bind-address", metrics, "--catalog-removal-max-percent", "100")
+	s.pushTiny("chosen")
+	s.instance.start()
+	names := []string{"mandated-a", "mandated-b"}
+	for _, name := range names {
+		s.create(newSynced(name, "chosen"))
+	}
+	for _, name := range names {
+		s.becomesReady(name, "chosen@1.0.0")
+	}
+	require.Equal(t, "0", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+	everywhere := func(module, version string) {
+		t.Helper()
+		s.eventually("module "+module+" is everywhere in version "+version, time.Minute, func(c *assert.CollectT) {
+			for _, name := range names {
+				assert.Equal(c, version, s.tinyVersion(name, module), name)
+			}
+		})
+	}
+
+	s.pushOne(tiny{name: "always", config: "mandatory: true"})
+	everywhere("always", "1.0.0")
+	t.Run("it is not to be seen in the Kyma, but is counted", func(t *testing.T) {
+		for _, name := range names {
+			s.becomesReady(name, "chosen@1.0.0")
+			require.Equal(t, "1/1", s.kyma(name).Status.ModulesReady)
+			require.Len(t, s.kyma(name).Spec.Modules, 1)
+		}
+		require.Equal(t, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		require.Equal(t, "1", s.metric(t, metrics, `lifecycle_mgr_mandatory_module_state{kyma_name="mandated-a",module_name="always",state="Ready"}`))
+		require.Empty(t, s.metric(t, metrics, `lifecycle_mgr_module_state{kyma_name="mandated-a",module_name="always"`))
+	})
+	t.Run("the release meta decides about its version", func(t *testing.T) {
+		s.pushOne(tiny{name: "always", version: "1.1.0", config: "mandatory: true"})
+		everywhere("always", "1.1.0")
+	})
+	t.Run("one that only its template makes mandatory is installed in its highest version", func(t *testing.T) {
+		for _, version := range []string{"1.0.0", "1.1.0"} {
+			announced := s.pack(tiny{name: "silent", version: version, config: "mandatory: true"})
+			template, _, _ := strings.Cut(string(announced), "kind: ModuleReleaseMeta")
+			template = template[:strings.LastIndex(template, "---")]
+			s.apply(s.controlPlane, controlPlaneNamespace, []byte(template))
+		}
+		everywhere("silent", "1.1.0")
+		require.Equal(t, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+	})
+	t.Run("a Kyma that lists it is told that it cannot", func(t *testing.T) {
+		edit(t, s.controlPlane, s.kyma("mandated-a"), func(k *v1beta2.Kyma) {
+			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "always"})
+		})
+		s.refuses(t, "mandated-a", map[string]refusedModule{
+			"always": {shared.StateError, "module always is mandatory: every cluster has it, and it cannot be listed", "ModuleMandatory"},
+		})
+		require.Equal(t, "1.1.0", s.tinyVersion("mandated-a", "always"))
+		edit(t, s.controlPlane, s.kyma("mandated-a"), func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
+		s.becomesReady("mandated-a", "chosen@1.0.0")
+	})
+	t.Run("a deleted release meta removes it, and stays until it is removed everywhere", func(t *testing.T) {
+		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "always", Namespace: controlPlaneNamespace}}
+		s.holdsMandatory(t, meta)
+		// Something of another keeps one cluster from letting go of it.
+		blocked := s.mandatoryManifest("mandated-b", "always")
+		s.finalize(&blocked, "example.com/not-yet", true)
+		require.NoError(t, s.controlPlane.Delete(t.Context(), meta))
+		s.eventually("it is removed where nothing is in the way", time.Minute, func(c *assert.CollectT) {
+			assert.Empty(c, s.tinyVersion("mandated-a", "always"))
+			assert.Empty(c, s.tinyVersion("mandated-b", "always"))
+		})
+		s.holdsMandatory(t, meta)
+		s.finalize(&blocked, "example.com/not-yet", false)
+		s.eventually("the release meta is gone", time.Minute, func(c *assert.CollectT) {
+			err := s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta)
+			assert.True(c, apierrors.IsNotFound(err), "%v", meta.Finalizers)
+		})
+		require.Equal(t, "1.1.0", s.tinyVersion("mandated-a", "silent"), "the other one stays")
+	})
+	t.Run("it goes with its last template where there is no release meta", func(t *testing.T) {
+		s.deleteTemplate(t, "silent-1.0.0")
+		s.deleteTemplate(t, "silent-1.1.0")
+		s.eventually("it is removed", time.Minute, func(c *assert.CollectT) {
+			for _, name := range names {
+				assert.Empty(c, s.tinyVersion(name, "silent"))
+			}
+			assert.Equal(c, "0", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		})
+		for _, name := range names {
+			require.Equal(t, "1.0.0", s.tinyVersion(name, "chosen"))
+		}
+	})
+}
+
+// holdsMandatory makes sure that a release meta cannot vanish yet.
+func (s *stage) holdsMandatory(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
+	t.Helper()
+	require.NoError(t, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
+	require.Contains(t, meta.Finalizers, "operator.kyma-project.io/mandatory-module")
+}
+
+func (s *stage) mandatoryManifest(kyma, module string) v1beta2.Manifest {
+	s.t.Helper()
+	for _, manifest := range s.manifests(s.kyma(kyma)) {
+		if manifest.IsMandatory() && manifest.ModuleName() == module {
+			return manifest
+		}
+	}
+	s.t.Fatalf("Kyma %s has no Manifest of mandatory module %s", kyma, module)
+	return v1beta2.Manifest{}
+}
+
+// finalize puts a finalizer on a Manifest, or takes it off again.
+func (s *stage) finalize(manifest *v1beta2.Manifest, finalizer string, on bool) {
+	s.t.Helper()
+	key := client.ObjectKeyFromObject(manifest)
+	s.eventually("the finalizer is written", 20*time.Second, func(c *assert.CollectT) {
+		var now v1beta2.Manifest
+		require.NoError(c, s.controlPlane.Get(s.t.Context(), key, &now))
+		var kept []string
+		for _, one := range now.Finalizers {
+			if one != finalizer {
+				kept = append(kept, one)
+			}
+		}
+		if now.Finalizers = kept; on {
+			now.Finalizers = append(kept, finalizer)
+		}
+		require.NoError(c, s.controlPlane.Update(s.t.Context(), &now))
+	})
+}
+
+func (s *stage) deleteTemplate(t *testing.T, name string) {
+	t.Helper()
+	template := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: controlPlaneNamespace}}
+	require.NoError(t, s.controlPlane.Delete(t.Context(), template))
+}
+
+// metric is the value of the first series whose line begins so; empty where there is none.
+func (s *stage) metric(t *testing.T, address, series string) string {
+	t.Helper()
+	response, err := http.Get("http://" + address + "/metrics") //nolint:noctx // of a test
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), series) {
+			return lines.Text()[strings.LastIndex(lines.Text(), " ")+1:]
+		}
+	}
+	require.NoError(t, lines.Err())
+	return ""
+}

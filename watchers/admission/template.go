@@ -30,7 +30,7 @@ func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTem
 	if v.passes(template) {
 		return nil, nil
 	}
-	return warnings(template), refused(template, descriptor.ValidateTemplate(template))
+	return nil, refused(template, append(descriptor.ValidateTemplate(template), nameless(template)...))
 }
 
 // ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What does not touch the
@@ -39,8 +39,11 @@ func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.Modu
 	if v.passes(after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil
 	}
-	problems := movedInPlace(before, after)
-	return warnings(after), refused(after, append(problems, descriptor.ValidateTemplate(after)...))
+	problems := append(movedInPlace(before, after), descriptor.ValidateTemplate(after)...)
+	if !equality.Semantic.DeepEqual(before.Spec.Data, after.Spec.Data) {
+		problems = append(problems, nameless(after)...)
+	}
+	return nil, refused(after, problems)
 }
 
 // ValidateDelete passes: what a deletion takes away from Kymas is not decided here.
@@ -91,13 +94,14 @@ func versionOf(template *v1beta2.ModuleTemplate) string {
 	return head.Metadata.Version
 }
 
-// warnings are about what works, but perhaps not as meant.
-func warnings(template *v1beta2.ModuleTemplate) admission.Warnings {
+// nameless refuses a default custom resource without a name. One that is stored already, or comes where there is no
+// webhook, gets the name of its Manifest (contract, section 5): that name tells nobody what it is for.
+func nameless(template *v1beta2.ModuleTemplate) field.ErrorList {
 	object, err := template.Spec.DefaultCR()
 	if err != nil || object == nil || object.GetName() != "" {
 		return nil
 	}
-	return admission.Warnings{"spec.data.metadata.name: the default custom resource has no name and gets that of its Manifest"}
+	return field.ErrorList{field.Required(field.NewPath("spec", "data", "metadata", "name"), "of the default custom resource")}
 }
 
 // refused is the answer that kubectl shows like one of the API server's own.

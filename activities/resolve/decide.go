@@ -141,8 +141,8 @@ func (p *planning) checkInstalled(e *entry, remote bool) *Refusal {
 	}
 	installed := e.manifest.Spec.Version
 	if p.Kyma.Annotations[desired.AnnotationAllowDowngrade] != shared.ValueTrue && isDowngrade(installed, e.version) {
-		return warn(ReasonDowngrade, "%s", shared.IgnoredChannelSkew(
-			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.channel, e.version), installed))
+		return warn(ReasonDowngrade, "%s; version %s is lower", shared.IgnoredChannelSkew(
+			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.channel, e.version), installed), e.version)
 	}
 	return nil
 }

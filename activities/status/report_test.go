@@ -236,7 +236,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				require.NoError(t, b.control.Update(context.Background(), template))
 			},
 			state: "Warning", version: "1.0.0", kyma: "Warning",
-			message: "module template update not allowed: ignore channel skew (from regular to regular), as a higher version (1.0.0) of the module was previously installed",
+			message: "module template update not allowed: ignore channel skew (from regular to regular), as a higher version (1.0.0) of the module was previously installed; version 0.9.0 is lower",
 		},
 		{
 			name: "a module whose template is gone is in Error, and its version still known",

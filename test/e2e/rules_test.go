@@ -61,7 +61,7 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 	t.Run("a downgrade is refused with a Warning, and what is installed stays managed", func(t *testing.T) {
 		s.editEntry("choosy", func(module *v1beta2.Module) { module.Channel = "regular" })
 		s.refuses(t, "ruled", map[string]refusedModule{
-			"choosy": {shared.StateWarning, "module template update not allowed: ignore channel skew (from fast to regular), as a higher version (1.1.0) of the module was previously installed", "DowngradeRefused"},
+			"choosy": {shared.StateWarning, "module template update not allowed: ignore channel skew (from fast to regular), as a higher version (1.1.0) of the module was previously installed; version 1.0.0 is lower", "DowngradeRefused"},
 		})
 		module := s.module("ruled", "choosy")
 		require.Equal(t, "1.1.0", module.Version)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,6 +24,9 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	// Two Kymas are few, and the whole fleet: as a share of it, a removal from both would be held.
 	s := newStage(t, "--metrics-bind-address", metrics, "--catalog-removal-max-percent", "100")
 	s.pushTiny("chosen")
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		s.applyTemplate(s.pack(tiny{name: "silent", version: version, config: "mandatory: true"}))
+	}
 	s.instance.start()
 	names := []string{"mandated-a", "mandated-b"}
 	for _, name := range names {
@@ -31,7 +35,6 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	for _, name := range names {
 		s.becomesReady(name, "chosen@1.0.0")
 	}
-	require.Equal(t, "0", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
 	everywhere := func(module, version string) {
 		t.Helper()
 		s.eventually("module "+module+" is everywhere in version "+version, time.Minute, func(c *assert.CollectT) {
@@ -41,31 +44,30 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		})
 	}
 
-	s.pushOne(tiny{name: "always", config: "mandatory: true"})
-	everywhere("always", "1.0.0")
-	t.Run("it is not to be seen in the Kyma, but is counted", func(t *testing.T) {
+	t.Run("one that only its templates make mandatory is installed in the highest version", func(t *testing.T) {
+		everywhere("silent", "1.1.0")
+		require.Equal(t, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+	})
+	t.Run("one that a release meta makes mandatory is installed in the version that it names", func(t *testing.T) {
+		s.applyMandatory(s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"}))
+		s.applyMandatory(s.pack(tiny{name: "always", config: "mandatory: true"}))
+		everywhere("always", "1.0.0")
+		require.Equal(t, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+	})
+	t.Run("they are not to be seen in the Kymas, and have metrics of their own", func(t *testing.T) {
 		for _, name := range names {
 			s.becomesReady(name, "chosen@1.0.0")
 			require.Equal(t, "1/1", s.kyma(name).Status.ModulesReady)
 			require.Len(t, s.kyma(name).Spec.Modules, 1)
 		}
-		require.Equal(t, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
-		require.Equal(t, "1", s.metric(t, metrics, `lifecycle_mgr_mandatory_module_state{kyma_name="mandated-a",module_name="always",state="Ready"}`))
-		require.Empty(t, s.metric(t, metrics, `lifecycle_mgr_module_state{kyma_name="mandated-a",module_name="always"`))
-	})
-	t.Run("the release meta decides about its version", func(t *testing.T) {
-		s.pushOne(tiny{name: "always", version: "1.1.0", config: "mandatory: true"})
-		everywhere("always", "1.1.0")
-	})
-	t.Run("one that only its template makes mandatory is installed in its highest version", func(t *testing.T) {
-		for _, version := range []string{"1.0.0", "1.1.0"} {
-			announced := s.pack(tiny{name: "silent", version: version, config: "mandatory: true"})
-			template, _, _ := strings.Cut(string(announced), "kind: ModuleReleaseMeta")
-			template = template[:strings.LastIndex(template, "---")]
-			s.apply(s.controlPlane, controlPlaneNamespace, []byte(template))
-		}
-		everywhere("silent", "1.1.0")
-		require.Equal(t, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		s.eventually("their states are exported", 20*time.Second, func(c *assert.CollectT) {
+			for _, module := range []string{"always", "silent"} {
+				series := `lifecycle_mgr_mandatory_module_state{kyma_name="mandated-a",module_name="` + module + `",state="Ready"}`
+				assert.Equal(c, "1", s.metric(t, metrics, series), module)
+			}
+		})
+		require.NotEmpty(t, s.metric(t, metrics, "lifecycle_mgr_module_state{"))
+		require.Empty(t, s.metric(t, metrics, `lifecycle_mgr_module_state{instance_id="",kyma_name="mandated-a",module_name="always"`))
 	})
 	t.Run("a Kyma that lists it is told that it cannot", func(t *testing.T) {
 		edit(t, s.controlPlane, s.kyma("mandated-a"), func(k *v1beta2.Kyma) {
@@ -74,7 +76,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		s.refuses(t, "mandated-a", map[string]refusedModule{
 			"always": {shared.StateError, "module always is mandatory: every cluster has it, and it cannot be listed", "ModuleMandatory"},
 		})
-		require.Equal(t, "1.1.0", s.tinyVersion("mandated-a", "always"))
+		require.Equal(t, "1.0.0", s.tinyVersion("mandated-a", "always"))
 		edit(t, s.controlPlane, s.kyma("mandated-a"), func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
 		s.becomesReady("mandated-a", "chosen@1.0.0")
 	})
@@ -98,8 +100,10 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		require.Equal(t, "1.1.0", s.tinyVersion("mandated-a", "silent"), "the other one stays")
 	})
 	t.Run("it goes with its last template where there is no release meta", func(t *testing.T) {
-		s.deleteTemplate(t, "silent-1.0.0")
-		s.deleteTemplate(t, "silent-1.1.0")
+		for _, name := range []string{"silent-1.0.0", "silent-1.1.0"} {
+			template := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: controlPlaneNamespace}}
+			require.NoError(t, s.controlPlane.Delete(t.Context(), template))
+		}
 		s.eventually("it is removed", time.Minute, func(c *assert.CollectT) {
 			for _, name := range names {
 				assert.Empty(c, s.tinyVersion(name, "silent"))
@@ -150,10 +154,20 @@ func (s *stage) finalize(manifest *v1beta2.Manifest, finalizer string, on bool) 
 	})
 }
 
-func (s *stage) deleteTemplate(t *testing.T, name string) {
-	t.Helper()
-	template := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: controlPlaneNamespace}}
-	require.NoError(t, s.controlPlane.Delete(t.Context(), template))
+// applyTemplate announces a module by its ModuleTemplate alone.
+func (s *stage) applyTemplate(announced []byte) {
+	s.t.Helper()
+	for _, document := range bytes.Split(announced, []byte("---\n")) {
+		if bytes.Contains(document, []byte("\nkind: ModuleTemplate\n")) {
+			s.apply(s.controlPlane, controlPlaneNamespace, document)
+		}
+	}
+}
+
+// applyMandatory announces a module that nothing but its release meta makes mandatory.
+func (s *stage) applyMandatory(announced []byte) {
+	s.t.Helper()
+	s.apply(s.controlPlane, controlPlaneNamespace, bytes.Replace(announced, []byte("\n  mandatory: true\n"), []byte("\n"), 1))
 }
 
 // metric is the value of the first series whose line begins so; empty where there is none.

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// An upgrade that needs a downtime waits for the Kyma's maintenance window, and for nothing else.
+func TestAnUpgradeWithADowntimeWaitsForTheMaintenanceWindow(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	begin := time.Now().Add(240 * time.Hour).UTC().Truncate(time.Second)
+	writePolicy(t, policy, begin)
+	s := newStage(t, "--maintenance-policy-path", policy)
+	s.pushOne(tiny{name: "careful", channels: "regular", config: "requiresDowntime: true"})
+	s.pushTiny("carefree")
+	s.instance.start()
+	s.create(newKyma("patient", "careful", "carefree"))
+	// A first installation waits for nothing.
+	s.becomesReady("patient", "careful@1.0.0", "carefree@1.0.0")
+
+	s.pushOne(tiny{name: "careful", version: "1.1.0", channels: "regular", config: "requiresDowntime: true"})
+	s.pushOne(tiny{name: "carefree", version: "1.1.0", channels: "regular"})
+	s.eventually("one waits, and the other does not", time.Minute, func(c *assert.CollectT) {
+		module := s.module("patient", "careful")
+		assert.True(c, module.Maintenance)
+		assert.Equal(c, "waiting for next maintenance window to update module version, which begins at "+begin.Format(time.RFC3339), module.Message)
+		assert.Equal(c, "1.0.0", module.Version)
+		assert.Equal(c, shared.StateReady, module.State)
+		assert.Equal(c, "1.1.0", s.tinyVersion(remoteNamespace, "carefree"))
+	})
+	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "careful"))
+
+	writePolicy(t, policy, time.Now().Add(-time.Hour))
+	s.becomesReady("patient", "careful@1.1.0", "carefree@1.1.0")
+	require.Equal(t, "1.1.0", s.tinyVersion(remoteNamespace, "careful"))
+	module := s.module("patient", "careful")
+	require.False(t, module.Maintenance)
+	require.Empty(t, module.Message)
+}
+
+// writePolicy makes a policy with one window of six hours for everybody, as a mounted ConfigMap is exchanged.
+func writePolicy(t *testing.T, path string, begin time.Time) {
+	t.Helper()
+	content := fmt.Sprintf(`{"rules":[],"default":{"begin":%q,"end":%q}}`,
+		begin.UTC().Format(time.RFC3339), begin.Add(6*time.Hour).UTC().Format(time.RFC3339))
+	require.NoError(t, os.WriteFile(path+".new", []byte(content), 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
+}

@@ -29,6 +29,8 @@ type tiny struct {
 	config string
 	// namespace is where the module is announced; the control plane's by default.
 	namespace string
+	// pushFlags are further flags of module push.
+	pushFlags []string
 }
 
 // pushTiny pushes a tiny module and announces it in the channel regular.
@@ -66,7 +68,7 @@ func (s *stage) pack(module tiny) []byte {
 	} {
 		require.NoError(s.t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}
-	return s.run(testfleet.Binary(s.t, "module"), "push", folder, "--registry", s.registry, "--plain-http")
+	return s.run(testfleet.Binary(s.t, "module"), append([]string{"push", folder, "--registry", s.registry, "--plain-http"}, module.pushFlags...)...)
 }
 
 // tinyVersion is the version of a tiny module that is in the remote cluster; empty where none is.

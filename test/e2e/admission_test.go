@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// What must not be installed is refused where it is applied, or else in the status, and before anything is fetched.
+func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
+	const webhook = "e2e-admission"
+	address := freeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	s := newStage(t, "--signature-policy", "require",
+		"--enable-webhooks", "--webhook-url", "https://localhost:"+port, "--webhook-bind-address", address,
+		"--webhook-service-name", webhook, "--webhook-secret-name", webhook, "--webhook-cert-dir", t.TempDir())
+	t.Cleanup(func() {
+		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhook}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhook, Namespace: controlPlaneNamespace}}
+		_ = s.controlPlane.Delete(context.Background(), configuration)
+		_ = s.controlPlane.Delete(context.Background(), secret)
+	})
+	private, public := keyPair(t)
+	s.pushOne(tiny{name: "plain", channels: "regular"})
+	s.pushOne(tiny{name: "signed", channels: "regular", pushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})
+	s.instance.start()
+	s.create(newKyma("guarded", "plain", "signed"))
+
+	s.eventually("both are refused", time.Minute, func(c *assert.CollectT) {
+		modules := byName(s.kyma("guarded").Status.Modules)
+		for _, name := range []string{"plain", "signed"} {
+			assert.Equal(c, shared.StateError, modules[name].State, name)
+			assert.Contains(c, modules[name].Message, "signature not accepted", name)
+			assert.Nil(c, modules[name].Manifest, "nothing is fetched for %s", name)
+		}
+		assert.Contains(c, s.warnings(s.kyma("guarded")), "SignatureRefused")
+	})
+	t.Run("the key that was missing makes the signed one welcome", func(t *testing.T) {
+		require.NoError(t, s.controlPlane.Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "releases-", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelSignature: "releases"},
+			},
+			Data: map[string][]byte{shared.SignatureSecretKey: public},
+		}))
+		t.Cleanup(func() {
+			_ = s.controlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(controlPlaneNamespace), client.MatchingLabels{shared.LabelSignature: "releases"})
+		})
+		s.readyAmongOthers("guarded", "signed", "1.0.0")
+		require.Equal(t, shared.StateError, s.module("guarded", "plain").State)
+	})
+	t.Run("a descriptor that cannot be used is refused at admission, with its path", func(t *testing.T) {
+		template := &v1beta2.ModuleTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: "broken-1.0.0", Namespace: controlPlaneNamespace},
+			Spec: v1beta2.ModuleTemplateSpec{ModuleName: "broken", Version: "1.0.0", Descriptor: &runtime.RawExtension{Raw: []byte(
+				`{"meta":{"schemaVersion":"v2"},"component":{"name":"kyma-project.io/module/broken","version":"1.0.0","provider":"internal",` +
+					`"repositoryContexts":[],"resources":[],"sources":[],"componentReferences":[]}}`)}},
+		}
+		s.eventually("the webhook answers", 30*time.Second, func(c *assert.CollectT) {
+			err := s.controlPlane.Create(s.t.Context(), template.DeepCopy())
+			if err == nil {
+				// Not yet: the certificate is still on its way into the configuration.
+				assert.NoError(c, s.controlPlane.Delete(s.t.Context(), template.DeepCopy()))
+			}
+			assert.True(c, apierrors.IsInvalid(err), "%v", err)
+			assert.ErrorContains(c, err, "spec.descriptor.component.resources")
+		})
+	})
+}
+
+// keyPair makes a key: the file with its private half, and its public half in PEM.
+func keyPair(t *testing.T) (private string, public []byte) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	private = filepath.Join(t.TempDir(), "key.pem")
+	content := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
+	require.NoError(t, os.WriteFile(private, content, 0o600))
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	require.NoError(t, err)
+	return private, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}

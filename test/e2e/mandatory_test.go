@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -68,17 +67,6 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		})
 		require.NotEmpty(t, s.metric(t, metrics, "lifecycle_mgr_module_state{"))
 		require.Empty(t, s.metric(t, metrics, `lifecycle_mgr_module_state{instance_id="",kyma_name="mandated-a",module_name="always"`))
-	})
-	t.Run("a Kyma that lists it is told that it cannot", func(t *testing.T) {
-		edit(t, s.controlPlane, s.kyma("mandated-a"), func(k *v1beta2.Kyma) {
-			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "always"})
-		})
-		s.refuses(t, "mandated-a", map[string]refusedModule{
-			"always": {shared.StateError, "module always is mandatory: every cluster has it, and it cannot be listed", "ModuleMandatory"},
-		})
-		require.Equal(t, "1.0.0", s.tinyVersion("mandated-a", "always"))
-		edit(t, s.controlPlane, s.kyma("mandated-a"), func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
-		s.becomesReady("mandated-a", "chosen@1.0.0")
 	})
 	t.Run("a deleted release meta removes it, and stays until it is removed everywhere", func(t *testing.T) {
 		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "always", Namespace: controlPlaneNamespace}}

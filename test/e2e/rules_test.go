@@ -37,9 +37,10 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 		template.Spec.Channel = "regular"
 		template.Labels[shared.LabelControllerName] = "somebody-else"
 	})
+	s.announceEmpty("always", "always", func(template *v1beta2.ModuleTemplate) { template.Spec.Mandatory = true })
 	s.instance.start()
 
-	kyma := newKyma("ruled", "steady", "choosy", "twofold", "foreign", "early", "unheard-of")
+	kyma := newKyma("ruled", "steady", "choosy", "twofold", "foreign", "early", "unheard-of", "always")
 	kyma.Spec.Modules[1].Channel = "fast"
 	s.create(kyma)
 	s.refuses(t, "ruled", map[string]refusedModule{
@@ -47,6 +48,7 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 		"foreign":    {shared.StateWarning, "ModuleTemplate kcp-system/foreign is served by the controller somebody-else", "OtherController"},
 		"early":      {shared.StateError, "module template not allowed: beta module", "ModuleNotAllowed"},
 		"unheard-of": {shared.StateError, "no ModuleReleaseMeta found for module unheard-of, and no ModuleTemplate that it could mean", "ModuleNotFound"},
+		"always":     {shared.StateError, "module always is mandatory: every cluster has it, and it cannot be listed", "ModuleMandatory"},
 	})
 	s.readyAmongOthers("ruled", "steady", "1.0.0")
 	s.readyAmongOthers("ruled", "choosy", "1.1.0")

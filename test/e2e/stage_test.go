@@ -24,6 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -279,16 +280,31 @@ func (s *stage) deleteEverything() {
 	s.t.Errorf("Kymas are left after the test: %d", len(kymas.Items))
 }
 
+// deleteCatalog deletes the catalog and waits until it is gone: what made a module mandatory is held until the
+// instance has seen that no cluster has it.
 func (s *stage) deleteCatalog(bounded context.Context) {
-	for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
-		require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, obj, client.InNamespace(controlPlaneNamespace)))
-	}
+	s.deleteCatalogIn(bounded, controlPlaneNamespace)
 	isAccess, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: shared.LabelKymaName, Operator: metav1.LabelSelectorOpExists}},
 	})
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(controlPlaneNamespace),
 		client.MatchingLabelsSelector{Selector: isAccess}))
+}
+
+func (s *stage) deleteCatalogIn(bounded context.Context, namespace string) {
+	for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
+		require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, obj, client.InNamespace(namespace)))
+	}
+	for _, list := range []client.ObjectList{&v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {
+		for s.instance.running() {
+			require.NoError(s.t, s.controlPlane.List(bounded, list, client.InNamespace(namespace)))
+			if meta.LenList(list) == 0 {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
 }
 
 // process is a program that runs beside the test and is stopped by its process id.

@@ -48,8 +48,9 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		require.Equal(t, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
 	})
 	t.Run("one that a release meta makes mandatory is installed in the version that it names", func(t *testing.T) {
-		s.applyMandatory(s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"}))
-		s.applyMandatory(s.pack(tiny{name: "always", config: "mandatory: true"}))
+		// The higher version is there, and not meant.
+		s.applyTemplate(unflagged(s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"})))
+		s.apply(s.controlPlane, controlPlaneNamespace, unflagged(s.pack(tiny{name: "always", config: "mandatory: true"})))
 		everywhere("always", "1.0.0")
 		require.Equal(t, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
 	})
@@ -152,10 +153,9 @@ func (s *stage) applyTemplate(announced []byte) {
 	}
 }
 
-// applyMandatory announces a module that nothing but its release meta makes mandatory.
-func (s *stage) applyMandatory(announced []byte) {
-	s.t.Helper()
-	s.apply(s.controlPlane, controlPlaneNamespace, bytes.Replace(announced, []byte("\n  mandatory: true\n"), []byte("\n"), 1))
+// unflagged leaves it to the release meta to make a module mandatory.
+func unflagged(announced []byte) []byte {
+	return bytes.Replace(announced, []byte("\n  mandatory: true\n"), []byte("\n"), 1)
 }
 
 // metric is the value of the first series whose line begins so; empty where there is none.

@@ -18,7 +18,7 @@ import (
 type CatalogMetrics struct {
 	reader    client.Reader
 	leads     <-chan struct{}
-	ours      func(labels map[string]string) bool
+	settings  desired.Settings
 	mandatory *prometheus.Desc
 	held      *prometheus.Desc
 }
@@ -27,7 +27,7 @@ type CatalogMetrics struct {
 // before leads is closed.
 func NewCatalogMetrics(reader client.Reader, leads <-chan struct{}, settings desired.Settings) *CatalogMetrics {
 	return &CatalogMetrics{
-		reader: reader, leads: leads, ours: settings.WithDefaults().Ours,
+		reader: reader, leads: leads, settings: settings.WithDefaults(),
 		mandatory: prometheus.NewDesc("lifecycle_mgr_mandatory_modules", "The number of mandatory modules.", nil, nil),
 		held: prometheus.NewDesc("lifecycle_mgr_removals_held",
 			"1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas.",
@@ -84,11 +84,11 @@ func (c *CatalogMetrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 func (c *CatalogMetrics) counts(object client.Object) bool {
-	return c.ours(object.GetLabels()) && !desired.IsSyncedCopy(object)
+	return c.settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object)
 }
 
 func (c *CatalogMetrics) collectHeld(metrics chan<- prometheus.Metric, kind string, object client.Object) {
-	if resolve.IsHeld(object) {
+	if resolve.IsHeld(object, c.settings) {
 		metrics <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, 1, kind, object.GetNamespace(), object.GetName())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -85,10 +86,14 @@ func (w *watcher) kickWaiting(ctx context.Context) error {
 	if err := w.reader.List(ctx, &kymas); err != nil {
 		return fmt.Errorf("list Kymas: %w", err)
 	}
+	all, err := w.mandatoryMayWait(ctx)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for i := range kymas.Items {
 		kyma := &kymas.Items[i]
-		if !w.waitsForWindow(kyma) {
+		if !w.isOurs(kyma) || !all && !waitsForWindow(kyma) {
 			continue
 		}
 		ref := kick.RefOf(kyma)
@@ -106,9 +111,27 @@ func (w *watcher) kickWaiting(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// waitsForWindow tells whether the policy decides about a Kyma: it is ours, stays, and has a module whose
-// upgrade waits.
-func (w *watcher) waitsForWindow(kyma *v1beta2.Kyma) bool {
-	return kyma.DeletionTimestamp.IsZero() && w.Settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) &&
-		slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool { return m.Maintenance })
+// isOurs tells whether a Kyma is this instance's to work on, and stays.
+func (w *watcher) isOurs(kyma *v1beta2.Kyma) bool {
+	return kyma.DeletionTimestamp.IsZero() && w.Settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma)
+}
+
+// waitsForWindow tells whether the policy decides about a module of a Kyma, whose upgrade waits.
+func waitsForWindow(kyma *v1beta2.Kyma) bool {
+	return slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool { return m.Maintenance })
+}
+
+// mandatoryMayWait tells whether any Kyma may wait with a mandatory module, which no status shows.
+func (w *watcher) mandatoryMayWait(ctx context.Context) (bool, error) {
+	var templates v1beta2.ModuleTemplateList
+	if err := w.reader.List(ctx, &templates, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list ModuleTemplates: %w", err)
+	}
+	for i := range templates.Items {
+		template := &templates.Items[i]
+		if template.Spec.RequiresDowntime && w.Settings.Ours(template.Labels) && slices.Contains(w.keysOfTemplate(ctx, template), desired.MandatoryKey) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -120,12 +121,13 @@ func (w *watcher) deciders(ctx context.Context, module string) ([]decider, error
 		return nil, err
 	}
 	var all []decider
+	spoken := false
 	for _, meta := range metas {
 		if w.Settings.Ours(meta.Labels) {
 			all = append(all, decider{meta.DeepCopy(), meta.Spec.Mandatory != nil})
+			spoken = spoken || meta.DeletionTimestamp.IsZero()
 		}
 	}
-	spoken := len(all) > 0
 	templates, err := index.Templates(ctx, module)
 	if err != nil {
 		return nil, err
@@ -140,17 +142,15 @@ func (w *watcher) deciders(ctx context.Context, module string) ([]decider, error
 
 // mandatoryLeft tells, by a live read, whether a Manifest of a mandatory module of ours is left.
 func (w *watcher) mandatoryLeft(ctx context.Context, module string) (bool, error) {
-	var manifests v1beta2.ManifestList
-	err := w.live.List(ctx, &manifests, client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelModuleName: module})
+	manifests := &metav1.PartialObjectMetadataList{}
+	manifests.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest + "List"))
+	err := w.live.List(ctx, manifests, client.Limit(1), client.MatchingLabels{
+		shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelModuleName: module, shared.LabelManagedBy: w.Settings.ManagedBy,
+	})
 	if err != nil {
 		return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
 	}
-	for i := range manifests.Items {
-		if w.Settings.Ours(manifests.Items[i].Labels) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return len(manifests.Items) > 0, nil
 }
 
 // finalizer adds or removes the finalizer, on the object as it was read.

@@ -77,7 +77,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o.Settings = o.Settings.WithDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}

@@ -42,6 +42,8 @@ type KymaCarry struct {
 	// NextLookFor what it waits for; zero means by a kick only.
 	NextLook    time.Time `json:"nextLook,omitzero"`
 	NextLookFor string    `json:"nextLookFor,omitempty"`
+	// Paced is true when a removal waits for its turn at NextLook.
+	Paced bool `json:"paced,omitempty"`
 }
 
 // KymaWorkflow works for one Kyma as long as it exists: it looks at the truth, synchronizes the remote

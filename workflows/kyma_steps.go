@@ -74,7 +74,12 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (stri
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return "", false, nil
 	}
-	r.state.NextLook, r.state.NextLookFor = res.NextLook, res.NextLookFor
+	r.state.ResolveFault = res.Fault
+	r.state.NextLook, r.state.NextLookFor, r.state.Paced = res.NextLook, res.NextLookFor, res.Paced
+	if soon := workflow.Now(ctx).Add(minNextLook); !res.NextLook.IsZero() && res.NextLook.Before(soon) {
+		// The clock of the worker that looked is behind.
+		r.state.NextLook = soon
+	}
 	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs
 	return res.InputsDigest, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
 }
@@ -102,7 +107,7 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 		r.endPart(ctx, started)
 	} else {
 		r.end(ctx, started, r.worst())
-		r.waitForNextLook()
+		r.waitForNextLook(ctx)
 	}
 	r.lookAgainIfNeeded()
 	r.viewReport()
@@ -165,17 +170,25 @@ func (r *kymaRun) endLook(ctx workflow.Context, started time.Time, err error) er
 	}
 	r.state.Looked = true
 	r.end(ctx, started, r.worst())
-	r.waitForNextLook()
+	r.waitForNextLook(ctx)
 	r.lookAgainIfNeeded()
 	r.viewReport()
 	return nil
 }
 
+// minNextLook is how soon a look that asks for another gets it.
+const minNextLook = 5 * time.Second
+
 // nextLookSpread is the span over which the fleet looks when a window begins for all of it.
 const nextLookSpread = 30 * time.Second
 
 // waitForNextLook sets the durable timer that the last look asked for, unless a failed one is repeated before.
-func (r *kymaRun) waitForNextLook() {
+func (r *kymaRun) waitForNextLook(ctx workflow.Context) {
+	if !r.state.NextLook.After(workflow.Now(ctx)) {
+		// Its time came, and the look could not get so far as to ask for another: what failed is tried again as
+		// everything is.
+		r.state.NextLook, r.state.NextLookFor, r.state.Paced = time.Time{}, "", false
+	}
 	if r.state.NextLook.IsZero() || r.state.Deleting {
 		return
 	}
@@ -188,7 +201,7 @@ func (r *kymaRun) waitForNextLook() {
 // lookAgainIfNeeded makes one more look pending where the report saw that the inputs moved on. A look that
 // failed is repeated by its retry or by a change, never by this.
 func (r *kymaRun) lookAgainIfNeeded() {
-	if r.state.Last.NeedsLook && r.fault.IsZero() && r.state.NextLook.IsZero() && !r.state.Deleting && !r.gone() {
+	if r.state.Last.NeedsLook && r.fault.IsZero() && !r.state.Paced && !r.state.Deleting && !r.gone() {
 		r.mail.put(kick.Kick{Reason: "inputs changed since the last look"})
 	}
 }

@@ -64,7 +64,7 @@ func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if component := EmbeddedComponent(template); component != "" {
 		keys = append(keys, component)
 	}
-	if IsMandatory(template) {
+	if concernsMandatory(template, IsMandatory(template)) {
 		keys = append(keys, MandatoryKey)
 	}
 	slices.Sort(keys)
@@ -76,7 +76,7 @@ func KeysOfReleaseMeta(meta *v1beta2.ModuleReleaseMeta) []string {
 	if IsSyncedCopy(meta) {
 		return nil
 	}
-	if meta.Spec.Mandatory != nil {
+	if concernsMandatory(meta, meta.Spec.Mandatory != nil) {
 		return []string{ReleaseMetaModule(meta), MandatoryKey}
 	}
 	return []string{ReleaseMetaModule(meta)}

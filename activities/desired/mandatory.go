@@ -8,6 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -46,6 +47,10 @@ func (c Catalog) MandatoryModules() []string {
 // Mandatory are the candidates of a mandatory module.
 func (c Catalog) Mandatory(module string) Candidates { return c[MandatoryEntry(module)] }
 
+// formerEntry is the name under which a Catalog holds what decided that a module is mandatory and does so no longer:
+// it is held by our finalizer until the module is gone. It is an input, for an approval of the removal is on it.
+const formerEntry = "@formerly-mandatory"
+
 // gatherMandatory looks up what decides about the mandatory modules of this instance. What is being deleted is
 // mandatory no longer.
 func gatherMandatory(ctx context.Context, index Index, settings Settings, catalog Catalog) error {
@@ -53,8 +58,10 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, catalo
 	if err != nil {
 		return err
 	}
+	former := Candidates{}
 	for _, meta := range metas {
-		if !meta.DeletionTimestamp.IsZero() {
+		if !decides(meta, meta.Spec.Mandatory != nil) {
+			former.ReleaseMetas = append(former.ReleaseMetas, meta)
 			continue
 		}
 		module := ReleaseMetaModule(meta)
@@ -76,8 +83,12 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, catalo
 		return err
 	}
 	for _, template := range byName(templates) {
+		if !decides(template, IsMandatory(template)) {
+			former.Templates = append(former.Templates, template)
+			continue
+		}
 		module := MandatoryModuleOf(template)
-		if !template.DeletionTimestamp.IsZero() || !settings.Serves(template.Labels[shared.LabelControllerName]) {
+		if !settings.Serves(template.Labels[shared.LabelControllerName]) {
 			continue
 		}
 		// A release meta decides, whether it makes the module mandatory or offers it in channels.
@@ -85,14 +96,29 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, catalo
 		if err != nil {
 			return err
 		}
-		if len(speaking) > 0 {
+		if slices.ContainsFunc(speaking, stays) {
 			continue
 		}
 		found := catalog[MandatoryEntry(module)]
 		found.Templates = append(found.Templates, template)
 		catalog[MandatoryEntry(module)] = found
 	}
+	if len(former.ReleaseMetas)+len(former.Templates) > 0 {
+		catalog[formerEntry] = former
+	}
 	return nil
+}
+
+// decides tells whether an object that says so makes its module mandatory: not while it is being deleted.
+func decides(object client.Object, mandatory bool) bool {
+	return mandatory && object.GetDeletionTimestamp().IsZero()
+}
+
+func stays(meta *v1beta2.ModuleReleaseMeta) bool { return meta.DeletionTimestamp.IsZero() }
+
+// concernsMandatory tells whether an object concerns every Kyma, because it makes a module mandatory or did.
+func concernsMandatory(object client.Object, mandatory bool) bool {
+	return mandatory || controllerutil.ContainsFinalizer(object, shared.FinalizerMandatoryModule)
 }
 
 func ourTemplates(ctx context.Context, index Index, settings Settings, key string) ([]*v1beta2.ModuleTemplate, error) {
@@ -109,9 +135,14 @@ func ourTemplates(ctx context.Context, index Index, settings Settings, key strin
 	return ours, nil
 }
 
-// MandatoryModuleOf is the name of the module of a mandatory template: its own name where it does not say.
+// MandatoryModuleOf is the name of the module of a mandatory template: where it does not say, that of the convention
+// `<module>-<version>`, else its own name.
 func MandatoryModuleOf(template *v1beta2.ModuleTemplate) string {
-	return cmp.Or(ModuleNameOf(template), template.Name)
+	byConvention := ""
+	if version := template.Spec.Version; version != "" {
+		byConvention, _ = strings.CutSuffix(template.Name, "-"+version)
+	}
+	return cmp.Or(ModuleNameOf(template), byConvention, template.Name)
 }
 
 // Highest orders templates by semantic version and returns those of the highest; a version that cannot be read
@@ -134,35 +165,37 @@ func Highest(templates []*v1beta2.ModuleTemplate, versionOf func(*v1beta2.Module
 	return highest
 }
 
-// NoLongerMandatory returns the object that positively says that a module, which was mandatory, is so no longer:
-// a release meta or template that is being deleted, or that is there and does not make it mandatory. Nil means
-// that nothing says so: what cannot be found removes nothing.
+// NoLongerMandatory returns the object that positively says that a module, which was mandatory, is so no longer: a
+// release meta that is there and offers it in channels, or one, or a template, that made it mandatory and is being
+// deleted or does so no longer. Nil means that nothing says so: what cannot be found removes nothing.
 func NoLongerMandatory(ctx context.Context, index Index, settings Settings, module string) (client.Object, error) {
 	metas, err := ourReleaseMetas(ctx, index, settings, module)
 	if err != nil {
 		return nil, err
 	}
+	var says client.Object
 	for _, meta := range metas {
-		if meta.Spec.Mandatory != nil && meta.DeletionTimestamp.IsZero() {
+		switch {
+		case decides(meta, meta.Spec.Mandatory != nil):
 			return nil, nil
+		case stays(meta):
+			return meta, nil
+		default:
+			says = meta
 		}
-	}
-	if len(metas) > 0 {
-		return metas[0], nil
 	}
 	templates, err := ourTemplates(ctx, index, settings, module)
 	if err != nil {
 		return nil, err
 	}
-	var says client.Object
 	for _, template := range byName(templates) {
-		if MandatoryModuleOf(template) != module && ModuleNameOf(template) != module {
+		if MandatoryModuleOf(template) != module {
 			continue
 		}
-		if IsMandatory(template) && template.DeletionTimestamp.IsZero() {
+		if decides(template, IsMandatory(template)) {
 			return nil, nil
 		}
-		if says == nil {
+		if says == nil && controllerutil.ContainsFinalizer(template, shared.FinalizerMandatoryModule) {
 			says = template
 		}
 	}

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -83,8 +84,9 @@ func (p *planning) refuseDuplicates() {
 		}
 	}
 	for _, e := range p.entries {
-		same := byComponent[e.component]
-		if e.component == "" || len(same) < 2 || e.manifest != nil || e.refusal != nil || e.mandatory {
+		// An ordinary entry makes room for a mandatory module, never the other way round.
+		same := slices.DeleteFunc(slices.Clone(byComponent[e.component]), func(other *entry) bool { return e.mandatory && !other.mandatory })
+		if e.component == "" || len(same) < 2 || e.manifest != nil || e.refusal != nil {
 			continue
 		}
 		var others []string

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -155,6 +157,9 @@ func (c *choice) pick(templates []*v1beta2.ModuleTemplate, none *Refusal) {
 func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candidates desired.Candidates) choice {
 	controller := c.template.Labels[shared.LabelControllerName]
 	owner := candidates.Owner(c.template)
+	if owner == nil {
+		owner = c.meta // a template that does not say its module is of the one that chose it
+	}
 	c.owner = owner
 	switch {
 	case desired.IsMandatory(c.template), owner != nil && owner.Spec.Mandatory != nil:
@@ -168,12 +173,27 @@ func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 	case isHandMade(c.template):
 		// Whoever made it in their own cluster may have it there.
 	default:
-		if denied := settings.Denied(kyma, c.template, owner); denied != "" {
-			c.refusal = refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(denied))
-			c.refusal.Remove = true
-		}
+		c.refusal = denied(kyma, settings, c.template, owner)
 	}
 	return c
+}
+
+// denied refuses a module that this Kyma may not have; nil when it may. The module is removed only where somebody said
+// so: not because a selector cannot be read, nor because the release meta is missing that could permit it.
+func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.ModuleTemplate, owner *v1beta2.ModuleReleaseMeta) *Refusal {
+	if owner != nil {
+		if _, err := metav1.LabelSelectorAsSelector(owner.Spec.KymaSelector); err != nil {
+			return refuse(ReasonNotAllowed, "%s: the kymaSelector of ModuleReleaseMeta %s cannot be read: %v",
+				shared.ModuleNotAllowed(shared.MessageRestrictedModule), nameOf(owner), err)
+		}
+	}
+	why := settings.Denied(kyma, template, owner)
+	if why == "" {
+		return nil
+	}
+	refusal := refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(why))
+	refusal.Remove = owner != nil || why != shared.MessageRestrictedModule
+	return refusal
 }
 
 func isHandMade(template *v1beta2.ModuleTemplate) bool {
@@ -183,7 +203,7 @@ func isHandMade(template *v1beta2.ModuleTemplate) bool {
 
 // chooseMandatory finds the template of a mandatory module: a release meta decides about the version, else the
 // highest one wins.
-func chooseMandatory(module string, candidates desired.Candidates) choice {
+func chooseMandatory(module string, settings desired.Settings, candidates desired.Candidates) choice {
 	c := choice{module: v1beta2.Module{Name: module}, possible: components(candidates)}
 	switch len(candidates.ReleaseMetas) {
 	case 0:
@@ -200,6 +220,10 @@ func chooseMandatory(module string, candidates desired.Candidates) choice {
 	default:
 		c.refusal = refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s are about it",
 			module, names(candidates.ReleaseMetas))
+	}
+	if c.template != nil && !settings.Serves(c.template.Labels[shared.LabelControllerName]) {
+		c.refusal = warn(ReasonOtherController, "ModuleTemplate %s is served by the controller %s",
+			nameOf(c.template), c.template.Labels[shared.LabelControllerName])
 	}
 	return c
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,66 +98,69 @@ func newGate(options Options) *gate {
 	}
 }
 
-// look holds those removals of a view that the catalog causes and that are too many.
-func (g *gate) look(ctx context.Context, view *View) error {
+// look holds those removals of a Kyma's view that the catalog causes and that are too many.
+func (g *gate) look(ctx context.Context, kyma *v1beta2.Kyma, view *View) error {
 	for i := range view.Modules {
 		plan := &view.Modules[i]
 		if plan.Action != ActionRemove {
 			continue
 		}
-		held, err := g.held(ctx, plan.cause(), plan.Existing, func(kyma *v1beta2.Kyma) bool {
-			return g.settings.Denied(kyma, plan.template, plan.meta) != ""
+		held, atOnce, err := g.held(ctx, plan.cause(kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
+			return g.settings.Denied(other, plan.template, plan.meta) != ""
 		})
 		if err != nil {
 			return err
 		}
+		plan.atOnce = atOnce
 		if held != nil {
 			plan.Action, plan.Refusal, plan.Held = ActionKeep, nil, held
 		}
 	}
 	for i := range view.Leaving {
 		leaving := &view.Leaving[i]
-		held, err := g.held(ctx, leaving.Cause, leaving.Manifest, func(*v1beta2.Kyma) bool { return true })
+		held, atOnce, err := g.held(ctx, leaving.Cause, leaving.Manifest, func(*v1beta2.Kyma) bool { return true })
 		if err != nil {
 			return err
 		}
-		leaving.Held = held
+		leaving.Held, leaving.atOnce = held, atOnce
 	}
 	return nil
 }
 
-// cause is what forbids a module to a Kyma: the release meta of its module where there is one, for it has the
-// word, else the template.
-func (p *ModulePlan) cause() client.Object {
-	if p.meta != nil {
-		return p.meta
+// cause is what forbids a module to a Kyma: the template where its own labels do, else the release meta of its module.
+func (p *ModulePlan) cause(kyma *v1beta2.Kyma) client.Object {
+	byTemplate := p.template.Labels[shared.LabelInternal] == shared.ValueTrue && !kyma.IsInternal() ||
+		p.template.Labels[shared.LabelBeta] == shared.ValueTrue && !kyma.IsBeta()
+	if p.meta == nil || byTemplate {
+		return p.template
 	}
-	return p.template
+	return p.meta
 }
 
-// held tells whether a removal must wait for approval; nil when it need not.
-func (g *gate) held(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, concerned func(*v1beta2.Kyma) bool) (*Hold, error) {
+// held tells whether a removal must wait for approval; nil when it need not. atOnce is how many Kymas lose the
+// module by the same change.
+func (g *gate) held(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, concerned func(*v1beta2.Kyma) bool) (_ *Hold, atOnce int, _ error) {
 	if g.fleet == nil || !manifest.DeletionTimestamp.IsZero() {
-		return nil, nil
+		return nil, 0, nil
 	}
-	change := changeOf(cause)
-	annotations := cause.GetAnnotations()
-	noticed := annotations[desired.AnnotationHeldChange] == change
-	if noticed && annotations[desired.AnnotationApproveRemoval] == annotations[desired.AnnotationHeldRemoval] {
-		return nil, nil
-	}
+	change := changeOf(cause, g.settings)
 	c, err := g.count(ctx, string(cause.GetUID())+change, componentKey(manifest), manifest.IsMandatory(), concerned)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if !noticed && c.kymas <= c.limit {
-		return nil, nil
+	annotations := cause.GetAnnotations()
+	noticed := annotations[desired.AnnotationHeldChange] == change
+	approved := noticed && annotations[desired.AnnotationHeldRemoval] != "" &&
+		annotations[desired.AnnotationApproveRemoval] == annotations[desired.AnnotationHeldRemoval]
+	if approved || !noticed && c.kymas <= c.limit {
+		return nil, c.kymas, nil
 	}
-	return &Hold{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, nil
+	return &Hold{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, c.kymas, nil
 }
 
 // count counts the Kymas that would lose a module.
 func (g *gate) count(ctx context.Context, key, component string, mandatory bool, concerned func(*v1beta2.Kyma) bool) (count, error) {
+	key = fmt.Sprintf("%s %s %t", key, component, mandatory)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
@@ -199,27 +203,37 @@ func (g *gate) count(ctx context.Context, key, component string, mandatory bool,
 	return c, nil
 }
 
-// changeOf is the digest of what of a template or release meta decides about who may have a module.
-func changeOf(cause client.Object) string {
+// changeOf is the digest of what of a template or release meta decides about who may have a module. Its generation is
+// in it, so that an approval is for one change of the spec and not for all that lead to the same.
+func changeOf(cause client.Object, settings desired.Settings) string {
 	labels := cause.GetLabels()
-	values := []any{
-		labels[shared.LabelBeta], labels[shared.LabelInternal], labels[shared.LabelMandatoryModule], !cause.GetDeletionTimestamp().IsZero(),
-	}
+	module := ""
 	switch object := cause.(type) {
 	case *v1beta2.ModuleReleaseMeta:
-		values = append(values, object.Spec.Beta, object.Spec.Internal, object.Spec.KymaSelector, object.Spec.Mandatory != nil)
+		module = desired.ReleaseMetaModule(object)
 	case *v1beta2.ModuleTemplate:
-		values = append(values, object.Spec.Mandatory)
+		module = desired.ModuleNameOf(object)
 	}
-	return desired.DigestOf(values...)
+	return desired.DigestOf(
+		cause.GetGeneration(), !cause.GetDeletionTimestamp().IsZero(),
+		labels[shared.LabelBeta], labels[shared.LabelInternal], labels[shared.LabelMandatoryModule],
+		slices.Contains(settings.RestrictedModules, module),
+	)
 }
 
 // IsHeld tells whether removals are held because of a template or release meta as it is now.
-func IsHeld(object client.Object) bool {
+func IsHeld(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
 	held := annotations[desired.AnnotationHeldRemoval]
-	return held != "" && annotations[desired.AnnotationHeldChange] == changeOf(object) &&
-		annotations[desired.AnnotationApproveRemoval] != held
+	return held != "" && !HoldIsOver(object, settings) && annotations[desired.AnnotationApproveRemoval] != held
+}
+
+// HoldIsOver tells whether a template or release meta carries the marks of a hold that was about another change than
+// the present one: they must go, for an approval among them would be taken for that of a later change.
+func HoldIsOver(object client.Object, settings desired.Settings) bool {
+	annotations := object.GetAnnotations()
+	marked := annotations[desired.AnnotationHeldChange] != "" || annotations[desired.AnnotationHeldRemoval] != ""
+	return marked && annotations[desired.AnnotationHeldChange] != changeOf(object, settings)
 }
 
 func kindOf(object client.Object) string {

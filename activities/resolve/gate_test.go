@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -91,13 +92,71 @@ func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *te
 	require.Equal(t, changed, meta.Annotations[desired.AnnotationHeldRemoval])
 	require.Contains(t, f.told[0], "12 Kymas")
 	require.Contains(t, f.told[0], changed)
-	require.True(t, IsHeld(meta))
+	require.True(t, IsHeld(meta, desired.Settings{}))
 
 	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = "1" })
 	require.Zero(t, deleted(f.lookAtAll(t)), "another change is approved")
 	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = changed })
-	require.False(t, IsHeld(meta))
+	require.False(t, IsHeld(meta, desired.Settings{}))
 	require.Positive(t, deleted(f.lookAtAll(t)))
+}
+
+func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 12, Limits{Percent: 50, PerMinute: 600}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	f.lookAtAll(t)
+	f.change(t, meta, func() {
+		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationHeldRemoval]
+	})
+	require.Equal(t, 12, deleted(f.lookAtAll(t)))
+	f.change(t, meta, func() { meta.Spec.Beta = false })
+	require.True(t, HoldIsOver(meta, desired.Settings{}))
+	f.lookAtAll(t)
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	require.Zero(t, deleted(f.lookAtAll(t)), "the same again is another change")
+
+	f.change(t, meta, func() {
+		delete(meta.Annotations, desired.AnnotationHeldRemoval)
+		delete(meta.Annotations, desired.AnnotationApproveRemoval)
+	})
+	require.Zero(t, deleted(f.lookAtAll(t)), "nothing said is no approval")
+}
+
+func TestTheTemplateIsHeldWhereItsOwnLabelsForbidTheModule(t *testing.T) {
+	meta, template := desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.Template("keda", "1.0.0")
+	f := newFleet(t, 12, Limits{}, []string{"keda"}, meta, template)
+	f.change(t, template, func() { template.Labels[shared.LabelBeta] = shared.ValueTrue })
+	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	require.True(t, IsHeld(template, desired.Settings{}))
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	require.NotContains(t, meta.Annotations, desired.AnnotationHeldRemoval)
+}
+
+// A selector that cannot be read, or a release meta that is not there to permit, is no wish to uninstall.
+func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
+	t.Run("a selector with a mistake", func(t *testing.T) {
+		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+		f.change(t, meta, func() {
+			meta.Spec.KymaSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "in", Values: []string{"b"}}}}
+		})
+		results := f.lookAtAll(t)
+		require.Zero(t, deleted(results))
+		require.Equal(t, 1, results[0].Refused)
+	})
+	t.Run("a release meta that is gone, of a module that only a flag restricts", func(t *testing.T) {
+		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+		meta.Spec.KymaSelector = &metav1.LabelSelector{}
+		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
+		f.planner.settings.RestrictedModules = []string{"keda"}
+		require.Zero(t, f.lookAtAll(t)[0].Refused)
+		require.NoError(t, f.cluster.Delete(context.Background(), meta))
+		results := f.lookAtAll(t)
+		require.Equal(t, 1, results[0].Refused)
+		require.Zero(t, deleted(results))
+	})
 }
 
 func TestAChangeThatConcernsFewKymasPasses(t *testing.T) {
@@ -152,5 +211,10 @@ func TestRemovalsThatTheCatalogCausesGoAtALimitedRate(t *testing.T) {
 	results := f.lookAtAll(t)
 	require.Equal(t, 1, deleted(results))
 	require.Zero(t, results[0].NextLook)
-	require.WithinDuration(t, time.Now().Add(10*time.Second), results[1].NextLook, 5*time.Second, "the next one is looked at again when it may go")
+	for _, waiting := range results[1:] {
+		require.True(t, waiting.Paced)
+		require.WithinRange(t, waiting.NextLook, time.Now().Add(5*time.Second), time.Now().Add(51*time.Second),
+			"the others share the time that four removals take")
+	}
+	require.NotEqual(t, results[1].NextLook.Truncate(time.Second), results[2].NextLook.Truncate(time.Second))
 }

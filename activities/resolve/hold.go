@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ func (a *Activities) hold(ctx context.Context, held *Hold) error {
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", kindOf(held.Cause), nameOf(held.Cause), err)
 	}
-	if now.GetUID() != held.Cause.GetUID() || changeOf(now) != held.Change || now.GetAnnotations()[desired.AnnotationHeldChange] == held.Change {
+	if now.GetUID() != held.Cause.GetUID() || changeOf(now, a.settings) != held.Change || now.GetAnnotations()[desired.AnnotationHeldChange] == held.Change {
 		return nil // it changed again, or somebody noted it already
 	}
 	version := now.GetResourceVersion()
@@ -62,15 +63,22 @@ func (a *Activities) tell(object client.Object, reason, message string) {
 	}
 }
 
-// paced tells whether a removal that the catalog causes may begin now. If not, the result says when to look again.
-func (a *Activities) paced(result *Result) bool {
-	reservation := a.planner.gate.rate.Reserve()
+// paced tells whether a removal that the catalog causes may begin now. If not, the result says when to look again:
+// the Kymas that lose a module by the same change share the time that this takes.
+func (a *Activities) paced(manifest *v1beta2.Manifest, atOnce int, result *Result) bool {
+	gate := a.planner.gate
+	reservation := gate.rate.Reserve()
 	delay := reservation.Delay()
 	if delay == 0 {
 		return true
 	}
 	reservation.Cancel()
-	result.lookAgain(a.planner.gate.now().Add(delay), "removals at a limited rate")
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(manifest.UID))
+	all := time.Duration(atOnce) * time.Minute / time.Duration(gate.limits.PerMinute)
+	share := time.Duration(float64(all) * float64(hash.Sum32()%10_000) / 10_000)
+	result.Paced = true
+	result.lookAgain(gate.now().Add(delay+share), "removals at a limited rate")
 	return false
 }
 

@@ -97,6 +97,21 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 		vanish(t, b, meta)
 		require.Len(t, b.look(t).Deleted, 1)
 	})
+	t.Run("a release meta that is gone without a trace removes nothing", func(t *testing.T) {
+		meta := mandatoryMeta("warden", "1.0.0")
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
+		b.look(t)
+		vanish(t, b, meta)
+		require.Empty(t, b.look(t).Deleted, "that its template was never mandatory says nothing")
+	})
+	t.Run("a template that is mandatory by itself takes over from a release meta that goes", func(t *testing.T) {
+		meta := mandatoryMeta("warden", "1.0.0")
+		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, mandatoryTemplate("warden", "1.0.0"))
+		b.look(t)
+		vanish(t, b, meta)
+		require.Empty(t, b.look(t).Deleted)
+	})
 	t.Run("one that offers it in channels removes it", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
@@ -117,4 +132,38 @@ func TestAModuleThatIsMandatoryNoLongerAndListedGoesOnAsAnOrdinaryOne(t *testing
 	require.Equal(t, uid, manifest.UID)
 	require.NotContains(t, manifest.Labels, shared.LabelMandatoryModule)
 	require.Equal(t, "regular", manifest.Labels[shared.LabelChannel])
+}
+
+func TestTemplatesThatOnlyTheirNamesTieToAMandatoryModuleAreOneModule(t *testing.T) {
+	unnamed := func(version string) *v1beta2.ModuleTemplate {
+		template := mandatoryTemplate("warden", version)
+		template.Spec.ModuleName = ""
+		return template
+	}
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, unnamed("1.0.0"), unnamed("2.0.0"))
+	b.look(t)
+	require.Equal(t, "2.0.0", b.only(t).Spec.Version)
+}
+
+func TestAMandatoryModuleOfAnotherControllerIsNotInstalled(t *testing.T) {
+	template := desiredtest.Template("warden", "1.0.0")
+	template.Labels[shared.LabelControllerName] = "another"
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, mandatoryMeta("warden", "1.0.0"), template)
+	require.Equal(t, 1, b.look(t).Refused)
+	require.Empty(t, b.manifests(t))
+}
+
+// What made a module mandatory is an input as long as it is held, for the approval of the removal is on it.
+func TestTheApprovalOfAMandatoryModulesRemovalIsAChangeOfInputs(t *testing.T) {
+	meta := mandatoryMeta("warden", "1.0.0")
+	meta.Finalizers = []string{shared.FinalizerMandatoryModule}
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
+	b.look(t)
+	require.NoError(t, b.cluster.Delete(context.Background(), meta))
+	before := b.look(t).InputsDigest
+	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	require.Contains(t, desired.KeysOfReleaseMeta(meta), desired.MandatoryKey)
+	meta.Annotations = map[string]string{desired.AnnotationApproveRemoval: "7"}
+	require.NoError(t, b.cluster.Update(context.Background(), meta))
+	require.NotEqual(t, before, b.look(t).InputsDigest)
 }

@@ -55,6 +55,8 @@ type ModulePlan struct {
 	// template is what was chosen, and meta the release meta of its module; they are shared with the catalog.
 	template *v1beta2.ModuleTemplate
 	meta     *v1beta2.ModuleReleaseMeta
+	// atOnce is how many Kymas lose the module by the same change.
+	atOnce int
 }
 
 // Request is all that a plan is made from. Plan reads it and changes nothing of it.
@@ -125,7 +127,7 @@ func (p *planning) choose() {
 		p.entries = append(p.entries, &entry{choice: choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Catalog[module.Name])})
 	}
 	for _, module := range p.Catalog.MandatoryModules() {
-		p.entries = append(p.entries, &entry{choice: chooseMandatory(module, p.Catalog.Mandatory(module)), mandatory: true})
+		p.entries = append(p.entries, &entry{choice: chooseMandatory(module, p.Settings, p.Catalog.Mandatory(module)), mandatory: true})
 	}
 	for _, e := range p.entries {
 		if e.template != nil {

@@ -74,7 +74,8 @@ type Leaving struct {
 	// Cause is the release meta or template that says so.
 	Cause client.Object
 	// Held is set while its removal is held.
-	Held *Hold
+	Held   *Hold
+	atOnce int
 }
 
 // View looks at a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
@@ -109,7 +110,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
 	}
-	if err := p.gate.look(ctx, &view); err != nil {
+	if err := p.gate.look(ctx, kyma, &view); err != nil {
 		return View{}, err
 	}
 	return view, nil

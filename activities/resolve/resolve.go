@@ -46,7 +46,11 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 		return result, nil
 	}
 	if err := a.write(ctx, kyma, view, &result); err != nil {
-		return Result{}, err
+		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
+			return Result{}, err
+		}
+		// Nothing is tried again, but what the look waits for stays known.
+		return result, nil
 	}
 	result.InputsDigest = view.InputsDigest
 	return result, nil
@@ -81,7 +85,7 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 		for i := range plans {
 			plan := &plans[i]
 			failed = append(failed, a.carryOut(ctx, kyma, plan, result)...)
-			if plan.Action == ActionRemove && a.paced(result) {
+			if plan.Action == ActionRemove && a.paced(plan.Existing, plan.atOnce, result) {
 				remove = append(remove, plan.Existing)
 			}
 		}
@@ -90,7 +94,8 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 		switch {
 		case leaving.Held != nil:
 			failed = append(failed, a.hold(ctx, leaving.Held))
-		case leaving.Manifest.DeletionTimestamp.IsZero() && a.paced(result):
+		case !leaving.Manifest.DeletionTimestamp.IsZero() || leaving.Manifest.IsSkipReconciliation():
+		case a.paced(leaving.Manifest, leaving.atOnce, result):
 			remove = append(remove, leaving.Manifest)
 		}
 	}

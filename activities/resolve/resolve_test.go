@@ -228,9 +228,10 @@ func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {
 	taken.Labels[shared.LabelKymaName] = "somebody"
 	taken.OwnerReferences[0].UID = "somebody-uid"
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), taken)
-	_, err := b.resolve(context.Background(), b.in)
-	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
-	require.Equal(t, ReasonNameCollision, fault.Of(err).Reason)
+	result := b.look(t)
+	require.Equal(t, fault.Rejected, result.Fault.Kind)
+	require.Equal(t, ReasonNameCollision, result.Fault.Reason)
+	require.Empty(t, result.InputsDigest, "the look has not completed")
 	require.Equal(t, "0.1.0", b.manifests(t)[0].Spec.Version)
 }
 

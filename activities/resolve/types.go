@@ -4,6 +4,7 @@ package resolve
 import (
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
@@ -58,8 +59,12 @@ type Result struct {
 	Refused int `json:"refused,omitempty"`
 	// NextLook is when to look again without a kick, such as at the beginning of a maintenance window; zero means
 	// never. NextLookFor says what is waited for.
-	NextLook    time.Time `json:"nextLook,omitzero"`
-	NextLookFor string    `json:"nextLookFor,omitempty"`
+	NextLook time.Time `json:"nextLook,omitzero"`
+	// Paced is true when a removal waits for its turn at NextLook.
+	Paced bool `json:"paced,omitempty"`
+	// Fault is what of this look cannot succeed without a change, while the rest of it is done.
+	Fault       fault.Fault `json:"fault,omitzero"`
+	NextLookFor string      `json:"nextLookFor,omitempty"`
 }
 
 // DeleteResult says which Manifests of a Kyma under deletion are left.

@@ -251,6 +251,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			change: func(t *testing.T, b *bench) {
 				b.says(t, "keda", shared.StateReady, "")
 				manifest := b.manifest(t, "keda")
+				manifest.Spec.LocalizedImages = []string{"registry.example.com/keda:1.0.0"}
 				require.NoError(t, b.control.Update(context.Background(), manifest))
 			},
 			state: "Processing", version: "1.0.0", kyma: "Processing",

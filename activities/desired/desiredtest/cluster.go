@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -81,7 +82,9 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 			if err := c.note(&c.writes, "update", o, o.GetName()); err != nil {
 				return err
 			}
-			o.SetGeneration(o.GetGeneration() + 1)
+			if !sameSpec(ctx, w, o) {
+				o.SetGeneration(o.GetGeneration() + 1)
+			}
 			return w.Update(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
@@ -113,6 +116,25 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 		},
 	})
 	return c
+}
+
+// sameSpec tells whether an update leaves everything but metadata and status as it is.
+func sameSpec(ctx context.Context, w client.Client, o client.Object) bool {
+	stored, ok := o.DeepCopyObject().(client.Object)
+	if !ok || w.Get(ctx, client.ObjectKeyFromObject(o), stored) != nil {
+		return false
+	}
+	content := func(object client.Object) map[string]any {
+		all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil
+		}
+		for _, part := range []string{"metadata", "status", "kind", "apiVersion"} {
+			delete(all, part)
+		}
+		return all
+	}
+	return equality.Semantic.DeepEqual(content(stored), content(o))
 }
 
 // apply lets the fake apply and then gives the object what a real server would have given it: a uid, and a

@@ -37,7 +37,12 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 		template.Spec.Channel = "regular"
 		template.Labels[shared.LabelControllerName] = "somebody-else"
 	})
-	s.announceEmpty("always", "always", func(template *v1beta2.ModuleTemplate) { template.Spec.Mandatory = true })
+	require.NoError(t, s.controlPlane.Create(t.Context(), &v1beta2.ModuleReleaseMeta{
+		ObjectMeta: metav1.ObjectMeta{Name: "always", Namespace: controlPlaneNamespace},
+		Spec: v1beta2.ModuleReleaseMetaSpec{
+			ModuleName: "always", OCMComponentName: "kyma-project.io/module/always", Mandatory: &v1beta2.MandatoryVersion{Version: "1.0.0"},
+		},
+	}))
 	s.instance.start()
 
 	kyma := newKyma("ruled", "steady", "choosy", "twofold", "foreign", "early", "unheard-of", "always")

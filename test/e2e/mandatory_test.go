@@ -136,9 +136,10 @@ func (s *stage) finalize(manifest *v1beta2.Manifest, finalizer string, on bool) 
 				kept = append(kept, one)
 			}
 		}
-		if now.Finalizers = kept; on {
-			now.Finalizers = append(kept, finalizer)
+		if on {
+			kept = append(kept, finalizer)
 		}
+		now.Finalizers = kept
 		require.NoError(c, s.controlPlane.Update(s.t.Context(), &now))
 	})
 }

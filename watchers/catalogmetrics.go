@@ -75,7 +75,7 @@ func (c *CatalogMetrics) Collect(metrics chan<- prometheus.Metric) {
 		if !c.counts(template) {
 			continue
 		}
-		if module := desired.MandatoryModuleOf(template); desired.IsMandatory(template) && !spoken.Has(module) {
+		if module := desired.MandatoryModuleOf(template); desired.MakesMandatory(template) && !spoken.Has(module) {
 			mandatory.Insert(module)
 		}
 		c.collectHeld(metrics, shared.KindModuleTemplate, template)

@@ -2,7 +2,7 @@ package watchers
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -58,19 +58,16 @@ func (w *watcher) endHold(ctx context.Context, req holdRequest) (reconcile.Resul
 	if err := w.live.Get(ctx, req.NamespacedName, object); err != nil || !resolve.HoldIsOver(object, w.Settings) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	before, ok := object.DeepCopyObject().(client.Object)
-	if !ok {
-		return reconcile.Result{}, nil
+	again, err := w.write(ctx, object, func() bool {
+		annotations := object.GetAnnotations()
+		for _, mark := range []string{desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval} {
+			delete(annotations, mark)
+		}
+		object.SetAnnotations(annotations)
+		return true
+	})
+	if again {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	annotations := object.GetAnnotations()
-	for _, mark := range []string{desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval} {
-		delete(annotations, mark)
-	}
-	object.SetAnnotations(annotations)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := w.writer.Patch(ctx, object, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("end the hold on %s %s: %w", req.Kind, req.NamespacedName, err)
-	}
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, err
 }

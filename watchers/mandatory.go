@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -81,12 +82,16 @@ func (w *watcher) holdMandatory(ctx context.Context, req mandatoryRequest) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	// Before a release meta gets the finalizer, and so before it can be deleted, the templates know of it.
+	if again, err := w.subordinate(ctx, deciders); again || err != nil {
+		return reconcile.Result{RequeueAfter: time.Second}, err
+	}
 	goesOn := map[types.UID]bool{}
 	for _, d := range deciders {
 		if d.mandatory && d.GetDeletionTimestamp().IsZero() {
 			goesOn[d.GetUID()] = true
-			if err := w.finalizer(ctx, d.Object, controllerutil.AddFinalizer); err != nil {
-				return reconcile.Result{}, err
+			if again, err := w.finalizer(ctx, d.Object, controllerutil.AddFinalizer); again || err != nil {
+				return reconcile.Result{RequeueAfter: time.Second}, err
 			}
 		}
 	}
@@ -105,8 +110,8 @@ func (w *watcher) holdMandatory(ctx context.Context, req mandatoryRequest) (reco
 				continue
 			}
 		}
-		if err := w.finalizer(ctx, d.Object, controllerutil.RemoveFinalizer); err != nil {
-			return reconcile.Result{}, err
+		if again, err := w.finalizer(ctx, d.Object, controllerutil.RemoveFinalizer); again || err != nil {
+			return reconcile.Result{RequeueAfter: time.Second}, err
 		}
 	}
 	return again, nil
@@ -134,7 +139,7 @@ func (w *watcher) deciders(ctx context.Context, module string) ([]decider, error
 	}
 	for _, template := range templates {
 		if w.Settings.Ours(template.Labels) && desired.MandatoryModuleOf(template) == module {
-			all = append(all, decider{template.DeepCopy(), desired.IsMandatory(template) && !spoken})
+			all = append(all, decider{template.DeepCopy(), desired.MakesMandatory(template) && !spoken})
 		}
 	}
 	return all, nil
@@ -153,16 +158,48 @@ func (w *watcher) mandatoryLeft(ctx context.Context, module string) (bool, error
 	return len(manifests.Items) > 0, nil
 }
 
-// finalizer adds or removes the finalizer, on the object as it was read.
-func (w *watcher) finalizer(ctx context.Context, object client.Object, change func(client.Object, string) bool) error {
+// subordinate notes on the templates of a module that a release meta decides about it.
+func (w *watcher) subordinate(ctx context.Context, deciders []decider) (again bool, err error) {
+	by := ""
+	for _, d := range deciders {
+		if meta, ok := d.Object.(*v1beta2.ModuleReleaseMeta); ok && d.mandatory && meta.DeletionTimestamp.IsZero() {
+			by = meta.Name
+		}
+	}
+	for _, d := range deciders {
+		template, ok := d.Object.(*v1beta2.ModuleTemplate)
+		if !ok || by == "" || !desired.MakesMandatory(template) {
+			continue
+		}
+		again, err = w.write(ctx, template, func() bool {
+			metav1.SetMetaDataAnnotation(&template.ObjectMeta, desired.AnnotationMandatoryBy, by)
+			return true
+		})
+		if again || err != nil {
+			return again, err
+		}
+	}
+	return false, nil
+}
+
+// finalizer adds or removes the finalizer.
+func (w *watcher) finalizer(ctx context.Context, object client.Object, change func(client.Object, string) bool) (again bool, err error) {
+	return w.write(ctx, object, func() bool { return change(object, shared.FinalizerMandatoryModule) })
+}
+
+// write patches an object as it was read with what is changed. It is to be done again where the object changed since.
+func (w *watcher) write(ctx context.Context, object client.Object, change func() bool) (again bool, err error) {
 	before, ok := object.DeepCopyObject().(client.Object)
-	if !ok || !change(object, shared.FinalizerMandatoryModule) {
-		return nil
+	if !ok || !change() {
+		return false, nil
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := w.writer.Patch(ctx, object, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("write the finalizer of %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+	err = w.writer.Patch(ctx, object, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	switch {
+	case apierrors.IsConflict(err):
+		return true, nil
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("write the marks of %s/%s: %w", object.GetNamespace(), object.GetName(), err)
 	}
-	return nil
+	return false, nil
 }

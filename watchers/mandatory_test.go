@@ -86,11 +86,13 @@ func TestWhatMakesAModuleMandatoryIsHeldUntilTheModuleIsGone(t *testing.T) {
 		require.True(t, hold(t, w))
 		require.Equal(t, held, finalizers(t, w, second))
 	})
-	t.Run("where a release meta decides, templates are free", func(t *testing.T) {
+	t.Run("where a release meta decides, templates are free, and know of it before it can be deleted", func(t *testing.T) {
 		template := mandatory("template", "1.0.0")
 		w := start(meta(), template)
 		hold(t, w)
 		require.Empty(t, finalizers(t, w, template))
+		require.Equal(t, "warden", template.Annotations[desired.AnnotationMandatoryBy])
+		require.False(t, desired.MakesMandatory(template))
 	})
 	t.Run("one that is mandatory no longer is released when the module is gone", func(t *testing.T) {
 		meta := meta()

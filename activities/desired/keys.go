@@ -64,7 +64,7 @@ func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if component := EmbeddedComponent(template); component != "" {
 		keys = append(keys, component)
 	}
-	if concernsMandatory(template, IsMandatory(template)) {
+	if concernsMandatory(template, MakesMandatory(template)) {
 		keys = append(keys, MandatoryKey)
 	}
 	slices.Sort(keys)

@@ -32,6 +32,12 @@ func IsMandatory(template *v1beta2.ModuleTemplate) bool {
 	return template.Spec.Mandatory || template.Labels[shared.LabelMandatoryModule] == shared.ValueTrue
 }
 
+// MakesMandatory tells whether a template by itself makes its module mandatory: it has the mark, and no release meta
+// ever decided about it.
+func MakesMandatory(template *v1beta2.ModuleTemplate) bool {
+	return IsMandatory(template) && template.Annotations[AnnotationMandatoryBy] == ""
+}
+
 // MandatoryModules are the names of the mandatory modules in a catalog, in order.
 func (c Catalog) MandatoryModules() []string {
 	var modules []string
@@ -83,7 +89,7 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, catalo
 		return err
 	}
 	for _, template := range byName(templates) {
-		if !decides(template, IsMandatory(template)) {
+		if !decides(template, MakesMandatory(template)) {
 			former.Templates = append(former.Templates, template)
 			continue
 		}
@@ -192,7 +198,7 @@ func NoLongerMandatory(ctx context.Context, index Index, settings Settings, modu
 		if MandatoryModuleOf(template) != module {
 			continue
 		}
-		if decides(template, IsMandatory(template)) {
+		if decides(template, MakesMandatory(template)) {
 			return nil, nil
 		}
 		if says == nil && controllerutil.ContainsFinalizer(template, shared.FinalizerMandatoryModule) {

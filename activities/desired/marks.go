@@ -23,6 +23,9 @@ const (
 	AnnotationHeldRemoval = shared.OperatorGroup + "/held-removal"
 	// AnnotationHeldChange is, beside AnnotationHeldRemoval, the digest of what the change is about.
 	AnnotationHeldChange = shared.OperatorGroup + "/held-change"
+	// AnnotationMandatoryBy on a ModuleTemplate names the ModuleReleaseMeta that decides, or decided, that its module is
+	// mandatory: then the template's own mark does not, so that the module goes when the release meta is deleted.
+	AnnotationMandatoryBy = shared.OperatorGroup + "/mandatory-by"
 	// AnnotationModuleEntry on a Manifest is the name of the Kyma's module entry where that cannot be the
 	// value of the label module-name (it has a slash or is too long).
 	AnnotationModuleEntry = shared.OperatorGroup + "/module-entry"

@@ -107,6 +107,10 @@ func (c *choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 			shared.MessageNoModuleReleaseMeta, c.module.Name)
 		return
 	}
+	if slices.ContainsFunc(meant, desired.IsMandatory) {
+		c.refusal = mandatory(c.module.Name)
+		return
+	}
 	if c.module.Version != "" {
 		c.pick(ofVersion(meant, c.module.Version), refuse(ReasonTemplateNotFound,
 			"no ModuleTemplate found for module %s in version %s", c.module.Name, c.module.Version))

@@ -112,6 +112,16 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 		vanish(t, b, meta)
 		require.Empty(t, b.look(t).Deleted)
 	})
+	t.Run("a template that a release meta decided about does not take over", func(t *testing.T) {
+		meta, template := mandatoryMeta("warden", "1.0.0"), mandatoryTemplate("warden", "1.0.0")
+		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
+		template.Annotations[desired.AnnotationMandatoryBy] = meta.Name
+		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, template)
+		require.Len(t, b.look(t).Created, 1)
+		vanish(t, b, meta)
+		require.Len(t, b.look(t).Deleted, 1)
+		require.Empty(t, b.look(t).Created)
+	})
 	t.Run("one that offers it in channels removes it", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))

@@ -270,7 +270,7 @@ func TestPlan(t *testing.T) {
 			name: "a mandatory template cannot be listed",
 			setup: setup{kyma: keda(nil), templates: templates(modified(ct("keda", "regular", "1.0.0"),
 				func(m *v1beta2.ModuleTemplate) { m.Spec.Mandatory = true }))},
-			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: ReasonMandatory, message: "mandatory",
+			action: ActionNone, channel: "regular", reason: ReasonMandatory, message: "mandatory",
 		},
 		{
 			name: "a synced copy is no template",

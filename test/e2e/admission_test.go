@@ -79,7 +79,7 @@ func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 			err := s.controlPlane.Create(s.t.Context(), template.DeepCopy())
 			if err == nil {
 				// Not yet: the certificate is still on its way into the configuration.
-				assert.NoError(c, s.controlPlane.Delete(s.t.Context(), template.DeepCopy()))
+				require.NoError(c, s.controlPlane.Delete(s.t.Context(), template.DeepCopy()))
 			}
 			assert.True(c, apierrors.IsInvalid(err), "%v", err)
 			assert.ErrorContains(c, err, "spec.descriptor.component.resources")

@@ -49,8 +49,8 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	})
 	t.Run("one that a release meta makes mandatory is installed in the version that it names", func(t *testing.T) {
 		// The higher version is there, and not meant.
-		s.applyTemplate(unflagged(s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"})))
-		s.apply(s.controlPlane, controlPlaneNamespace, unflagged(s.pack(tiny{name: "always", config: "mandatory: true"})))
+		s.applyTemplate(s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"}))
+		s.apply(s.controlPlane, controlPlaneNamespace, s.pack(tiny{name: "always", config: "mandatory: true"}))
 		everywhere("always", "1.0.0")
 		require.Equal(t, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
 	})
@@ -152,11 +152,6 @@ func (s *stage) applyTemplate(announced []byte) {
 			s.apply(s.controlPlane, controlPlaneNamespace, document)
 		}
 	}
-}
-
-// unflagged leaves it to the release meta to make a module mandatory.
-func unflagged(announced []byte) []byte {
-	return bytes.Replace(announced, []byte("\n  mandatory: true\n"), []byte("\n"), 1)
 }
 
 // metric is the value of the first series whose line begins so; empty where there is none.

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// templates validates ModuleTemplates (issue of the catalog, section 5).
+// templates validates ModuleTemplates.
 type templates struct {
 	settings desired.Settings
 }

@@ -41,6 +41,11 @@ type InventoryEntry struct {
 	// here until it is positively gone. Its health says nothing of the module.
 	// +optional
 	Leaving bool `json:"l,omitempty"`
+
+	// Ran identifies the layers that a Job or a chart's hook ran for: it runs
+	// once for each, and its absence afterwards is no drift.
+	// +optional
+	Ran string `json:"r,omitempty"`
 }
 
 // NewInventoryEntry returns the entry for an object, without uid and hash. The

@@ -57,6 +57,24 @@ type ManifestStatus struct {
 	// +optional
 	Inventory []InventoryEntry `json:"inventory,omitempty"`
 
+	// Kinds lists the kinds of the objects in the inventory, as
+	// <group>/<version>/<kind>; the group is empty for the core kinds.
+	// +listType=atomic
+	// +optional
+	Kinds []string `json:"kinds,omitempty"`
+
+	// Fingerprint is a digest over the objects of the inventory with their uids
+	// and hashes: a cluster whose objects give the same one has not drifted.
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
+
+	// Corrections are the objects that somebody keeps changing, and that were put
+	// right again.
+	// +listType=map
+	// +listMapKey=id
+	// +optional
+	Corrections []Correction `json:"corrections,omitempty"`
+
 	// Counts the objects in the inventory.
 	// +optional
 	Counts *ObjectCounts `json:"counts,omitempty"`
@@ -81,6 +99,22 @@ type SyncedObject struct {
 	// Namespace of the object; empty for a cluster-scoped one.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
+}
+
+// Correction says how often an object was put right in a row.
+type Correction struct {
+	// ID of the object, as in the inventory.
+	ID string `json:"id"`
+	// Manager is the field manager that changed what is ours.
+	// +optional
+	Manager string `json:"manager,omitempty"`
+	// Field is one of the fields that it changed.
+	// +optional
+	Field string `json:"field,omitempty"`
+	// Times that it was put right against this manager, in a row.
+	Times int32 `json:"times"`
+	// LastTime that it was put right.
+	LastTime metav1.Time `json:"lastTime"`
 }
 
 // ObjectCounts counts the objects of a module.

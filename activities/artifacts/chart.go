@@ -13,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -20,9 +21,8 @@ import (
 )
 
 const (
-	chartFile      = "Chart.yaml"
-	hookAnnotation = "helm.sh/hook"
-	notesFile      = "NOTES.txt"
+	chartFile = "Chart.yaml"
+	notesFile = "NOTES.txt"
 )
 
 // Release is what a chart may know of its installation.
@@ -107,7 +107,7 @@ func (a *asksFor) read(c *chart.Chart) {
 // renderChart renders a chart with values and parses the result: the objects of its crds folders first.
 // Hooks and tests are left out and named. It is bounded in time; a template that does not end keeps a
 // goroutine, but neither the caller nor the process.
-func renderChart(ctx context.Context, files []file, values []byte, release Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
+func renderChart(ctx context.Context, files []file, values []byte, installed Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.RenderTime)
 	defer cancel()
 	type outcome struct {
@@ -123,7 +123,7 @@ func renderChart(ctx context.Context, files []file, values []byte, release Relea
 			}
 			done <- o
 		}()
-		o.rendered, o.err = renderUnbounded(files, values, release, known, limits)
+		o.rendered, o.err = renderUnbounded(files, values, installed, known, limits)
 	}()
 	select {
 	case o := <-done:
@@ -133,7 +133,7 @@ func renderChart(ctx context.Context, files []file, values []byte, release Relea
 	}
 }
 
-func renderUnbounded(files []file, values []byte, release Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
+func renderUnbounded(files []file, values []byte, installed Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
 	loaded, err := loadChart(files)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func renderUnbounded(files []file, values []byte, release Release, known *chartu
 	if err := chartutil.ProcessDependenciesWithMerge(loaded, given); err != nil {
 		return nil, invalidChart("dependencies", err)
 	}
-	options := chartutil.ReleaseOptions{Name: release.Name, Namespace: release.Namespace, Revision: 1, IsInstall: true}
+	options := chartutil.ReleaseOptions{Name: installed.Name, Namespace: installed.Namespace, Revision: 1, IsInstall: true}
 	all, err := chartutil.ToRenderValues(loaded, given, options, known)
 	if err != nil {
 		return nil, invalidChart("values", err)
@@ -167,9 +167,10 @@ func renderUnbounded(files []file, values []byte, release Release, known *chartu
 func parseChart(loaded *chart.Chart, texts map[string]string, limits Limits) (*Rendered, error) {
 	p := newParser(limits)
 	p.skip = func(u *unstructured.Unstructured) bool {
-		_, isHook := u.GetAnnotations()[hookAnnotation]
+		_, isHook := u.GetAnnotations()[release.HookAnnotation]
 		if isHook {
 			p.rendered.LeftOut = append(p.rendered.LeftOut, u.GetKind()+" "+u.GetName())
+			p.rendered.Hooks = append(p.rendered.Hooks, hooksOf(u)...)
 		}
 		return isHook
 	}
@@ -196,5 +197,6 @@ func parseChart(loaded *chart.Chart, texts map[string]string, limits Limits) (*R
 		}
 	}
 	slices.Sort(p.rendered.LeftOut)
+	sortHooks(p.rendered.Hooks)
 	return &p.rendered, nil
 }

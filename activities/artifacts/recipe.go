@@ -52,6 +52,8 @@ type Cluster interface {
 type Rendered struct {
 	// Objects in the order of the source. They belong to the caller.
 	Objects []*unstructured.Unstructured
+	// Hooks are a chart's hooks of installation and upgrade, in the order in which they run.
+	Hooks []Hook
 	// LeftOut are the chart's hooks and tests, as "Kind name": they are not installed.
 	LeftOut []string
 }

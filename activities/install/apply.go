@@ -214,7 +214,7 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	before := m.Status.State
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
 	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		s.Inventory = inventory
+		setInventory(s, inventory)
 		if !begins {
 			return
 		}
@@ -247,8 +247,7 @@ func installing(m *v1beta2.Manifest, leftOut []string) Observed {
 func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool) error {
 	m := job.manifest
 	err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		s.Inventory = record(s.Inventory, applied.entries, gone)
-		s.Synced = syncedOf(s.Inventory)
+		setInventory(s, record(s.Inventory, applied.entries, gone))
 		if applied.complete() {
 			s.InstalledVersion, s.InstalledRef = job.plan.version, job.plan.ref
 		}

@@ -135,6 +135,20 @@ func TestInventory(t *testing.T) {
 	require.Empty(t, ofStage([]v1beta2.InventoryEntry{{ID: "nonsense", Version: "v1"}}, stageConfiguration), "what cannot be read leads to nothing")
 }
 
+func TestTheInventorySaysWhatWasAppliedAndOfWhichKinds(t *testing.T) {
+	var s v1beta2.ManifestStatus
+	setInventory(&s, []v1beta2.InventoryEntry{
+		{ID: "_ConfigMap_a_announced", Version: "v1"}, {ID: "_ConfigMap_a_applied", Version: "v1", UID: "1"},
+		{ID: "apps_Deployment_a_b", Version: "v1"}, {ID: "unreadable", Version: "v1"},
+	})
+	require.Equal(t, []string{"/v1/ConfigMap", "apps/v1/Deployment"}, s.Kinds)
+	require.Equal(t, []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Namespace: "a", Name: "applied"}}, s.Synced)
+	require.Len(t, s.Inventory, 4)
+
+	setInventory(&s, nil)
+	require.Equal(t, v1beta2.ManifestStatus{}, s)
+}
+
 func TestOwnershipHash(t *testing.T) {
 	t.Parallel()
 	fields := func(raw string) *metav1.FieldsV1 { f := &metav1.FieldsV1{}; f.SetRawBytes([]byte(raw)); return f }

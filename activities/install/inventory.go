@@ -117,12 +117,35 @@ func ownershipHash(managed []metav1.ManagedFieldsEntry) string {
 	return ""
 }
 
-// syncedOf lists the objects of an inventory as `status.synced` does. Entries that cannot be read are left out.
+// setInventory puts an inventory into a status, with all that follows from it. Nothing else writes these fields.
+func setInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry) {
+	s.Inventory = inventory
+	s.Synced = syncedOf(inventory)
+	s.Kinds = kindsOf(inventory)
+}
+
+// kindsOf lists the kinds of an inventory as `status.kinds` does, sorted. Entries that cannot be read are left out.
+func kindsOf(inventory []v1beta2.InventoryEntry) []string {
+	var all []string
+	for _, e := range inventory {
+		if gvk, _, err := e.Object(); err == nil {
+			all = append(all, strings.Join([]string{gvk.Group, gvk.Version, gvk.Kind}, kindSeparator))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// kindSeparator is what stands between group, version and kind in `status.kinds`.
+const kindSeparator = "/"
+
+// syncedOf lists the objects of an inventory that were applied, as `status.synced` does. Entries that cannot be
+// read are left out.
 func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 	var all []v1beta2.SyncedObject
 	for _, e := range inventory {
 		gvk, name, err := e.Object()
-		if err != nil {
+		if err != nil || e.UID == "" {
 			continue
 		}
 		all = append(all, v1beta2.SyncedObject{

@@ -110,8 +110,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 		return nil, nil //nolint:nilnil // waiting for nothing is the good case
 	}
 	err = a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		s.Inventory = record(s.Inventory, nil, r.gone)
-		s.Synced = syncedOf(s.Inventory)
+		setInventory(s, record(s.Inventory, nil, r.gone))
 	})
 	return waiting, err
 }

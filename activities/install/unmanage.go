@@ -25,7 +25,8 @@ func (a *Activities) unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 			return err
 		}
 		if err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-			s.Inventory, s.Synced, s.DefaultCR, s.Counts = nil, nil, nil, nil
+			setInventory(s, nil)
+			s.DefaultCR, s.Counts = nil, nil
 		}); err != nil {
 			return err
 		}

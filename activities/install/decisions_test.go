@@ -149,26 +149,6 @@ func TestTheInventorySaysWhatWasAppliedAndOfWhichKinds(t *testing.T) {
 	require.Equal(t, v1beta2.ManifestStatus{}, s)
 }
 
-func TestOwnershipHash(t *testing.T) {
-	t.Parallel()
-	fields := func(raw string) *metav1.FieldsV1 { f := &metav1.FieldsV1{}; f.SetRawBytes([]byte(raw)); return f }
-	ours := metav1.ManagedFieldsEntry{Manager: "declarative.kyma-project.io/applier", Operation: "Apply", APIVersion: "v1", FieldsV1: fields(`{"f:data":{}}`)}
-	with := func(change func(*metav1.ManagedFieldsEntry)) []metav1.ManagedFieldsEntry {
-		changed := ours
-		change(&changed)
-		return []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: "Update", FieldsV1: fields("{}")}, changed}
-	}
-	hash := ownershipHash([]metav1.ManagedFieldsEntry{ours})
-	require.Len(t, hash, 16)
-	now := metav1.Now()
-	require.Equal(t, hash, ownershipHash(with(func(e *metav1.ManagedFieldsEntry) { e.Time = &now })), "neither time nor others matter")
-	require.NotEqual(t, hash, ownershipHash(with(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = fields(`{}`) })))
-	require.NotEqual(t, hash, ownershipHash(with(func(e *metav1.ManagedFieldsEntry) { e.APIVersion = "v2" })))
-	require.Empty(t, ownershipHash(with(func(e *metav1.ManagedFieldsEntry) { e.Operation = "Update" })), "only what we applied is owned")
-	require.Empty(t, ownershipHash(with(func(e *metav1.ManagedFieldsEntry) { e.Subresource = "status" })))
-	require.Empty(t, ownershipHash(nil))
-}
-
 func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 	t.Parallel()
 	manifest := func() *v1beta2.Manifest {

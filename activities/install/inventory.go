@@ -1,14 +1,9 @@
 package install
 
 import (
-	"encoding/hex"
-	"hash/fnv"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -96,32 +91,12 @@ func inventoryBytes(inventory []v1beta2.InventoryEntry) int {
 	return total
 }
 
-// ownershipHash is a hash over what the server says that we own of an object: the API version and fields
-// of our Apply entry, without its time. It changes when somebody changes or removes a field of ours, and
-// not when others add fields or write the status (design, section 8). Empty when we own nothing.
-//
-// It is taken from answers in the protobuf encoding only, in which the fields come as they are stored.
-func ownershipHash(managed []metav1.ManagedFieldsEntry) string {
-	for i := range managed {
-		e := &managed[i]
-		if e.Manager != shared.FieldManagerModuleResources || e.Operation != metav1.ManagedFieldsOperationApply ||
-			e.Subresource != "" || e.FieldsV1 == nil {
-			continue
-		}
-		hash := fnv.New64a()
-		// A hash.Hash never returns an error from Write.
-		_, _ = hash.Write([]byte(e.APIVersion + "\n"))
-		_, _ = hash.Write(e.FieldsV1.GetRawBytes())
-		return hex.EncodeToString(hash.Sum(nil))
-	}
-	return ""
-}
-
 // setInventory puts an inventory into a status, with all that follows from it. Nothing else writes these fields.
 func setInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry) {
 	s.Inventory = inventory
 	s.Synced = syncedOf(inventory)
 	s.Kinds = kindsOf(inventory)
+	s.Fingerprint = fingerprint(inventory)
 }
 
 // kindsOf lists the kinds of an inventory as `status.kinds` does, sorted. Entries that cannot be read are left out.

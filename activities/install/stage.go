@@ -125,13 +125,13 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 	if done, ok := ranAlready(job, p); ok {
 		return done, nil
 	}
-	body := p.object.body
+	body, owned := p.object.body, true
 	if p.object.stage == stageNamespaces {
-		ours, err := createdByUs(ctx, job, p)
-		if err != nil {
+		var err error
+		if owned, err = createdByUs(ctx, job, p); err != nil {
 			return p.entry, err
 		}
-		if !ours {
+		if !owned {
 			body = p.object.unowned
 		}
 	}
@@ -151,7 +151,12 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 		return p.entry, err
 	}
 	entry := p.entry
-	entry.UID, entry.Hash = string(applied.UID), ownershipHash(applied.ManagedFields)
+	entry.UID = string(applied.UID)
+	if owned {
+		// A namespace that was there before us may be every module's, and each puts its own labels on it: what
+		// others do to it is no drift.
+		entry.Hash = objectHash(applied)
+	}
 	return entry, nil
 }
 

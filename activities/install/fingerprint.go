@@ -1,10 +1,9 @@
 package install
 
 import (
-	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"hash/fnv"
 	"io"
 	"slices"
@@ -26,8 +25,7 @@ const annotationHook = "helm.sh/hook"
 // applied last; it stays when others add fields or write the status, and applying again restores the very same
 // (design, section 8; shown on a real API server by TestTheHash…). Empty when we own nothing.
 //
-// Only an object whose managed fields have the bytes that the server sent may be given: what was decoded into
-// maps has lost their order.
+// Only an object whose managed fields have the bytes that the server sent may be given.
 func objectHash(live metav1.Object) string {
 	e := ownEntry(live.GetManagedFields())
 	if e == nil {
@@ -35,9 +33,10 @@ func objectHash(live metav1.Object) string {
 	}
 	hash := fnv.New64a()
 	// A hash.Hash never returns an error from Write.
-	_, _ = io.WriteString(hash, e.APIVersion+"\n")
-	_, _ = hash.Write(fieldsBytes(e))
-	_, _ = io.WriteString(hash, "\n"+live.GetAnnotations()[shared.AnnotationAppliedDigest])
+	_, _ = io.WriteString(hash, e.APIVersion+"\n"+live.GetAnnotations()[shared.AnnotationAppliedDigest]+"\n")
+	var fields [8]byte
+	binary.BigEndian.PutUint64(fields[:], sumOfFields(e))
+	_, _ = hash.Write(fields[:])
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
@@ -50,18 +49,6 @@ func ownEntry(managed []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 		}
 	}
 	return nil
-}
-
-// fieldsBytes are the fields of an entry as they come in JSON: an answer in protobuf has <, > and & as they are,
-// one in JSON has them escaped.
-func fieldsBytes(e *metav1.ManagedFieldsEntry) []byte {
-	raw := e.FieldsV1.GetRawBytes()
-	if !bytes.ContainsAny(raw, "<>&\u2028\u2029") {
-		return raw
-	}
-	var escaped bytes.Buffer
-	json.HTMLEscape(&escaped, raw)
-	return escaped.Bytes()
 }
 
 // fingermark is what a fingerprint is made of: an object, which one of this name it is, and what is ours of it.

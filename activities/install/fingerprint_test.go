@@ -65,13 +65,21 @@ func TestTheHashOfAnObjectSaysWhatIsOursOfItAndOfWhichRendering(t *testing.T) {
 	}
 }
 
-func TestTheHashIsTheSameWhateverTheEncodingOfTheAnswer(t *testing.T) {
+func TestTheHashIsTheSameWhateverTheEncodingAndOrderOfTheAnswer(t *testing.T) {
 	t.Parallel()
 	as := func(raw string) *metav1.PartialObjectMetadata {
 		return applied(func(o *metav1.PartialObjectMetadata) { o.ManagedFields[1].FieldsV1 = fieldsOf(raw) })
 	}
 	require.Equal(t, objectHash(as(`{"f:a<b>&c":{}}`)), objectHash(as(`{"f:a\u003cb\u003e\u0026c":{}}`)))
 	require.NotEqual(t, objectHash(as(`{"f:a<b":{}}`)), objectHash(as(`{"f:ab":{}}`)))
+	require.Equal(t, objectHash(as(`{"f:p":{"k:{\"port\":80}":{".":{},"f:a":{}},"k:{\"port\":443}":{".":{}}}}`)),
+		objectHash(as(`{"f:p":{"k:{\"port\":443}":{".":{}},"k:{\"port\":80}":{"f:a":{}, ".":{}}}}`)), "nor its order")
+	for _, other := range []string{
+		`{"f:p":{"k:{\"port\":80}":{".":{}},"k:{\"port\":443}":{".":{},"f:a":{}}}}`, `{"f:p":{"k:{\"port\":80}":{".":{},"f:a":{}}}}`,
+		`{"f:p":{},"k:{\"port\":80}":{".":{},"f:a":{}},"k:{\"port\":443}":{".":{}}}`, `{"f:p":`, `}}}`, `"`, ``,
+	} {
+		require.NotEqual(t, objectHash(as(`{"f:p":{"k:{\"port\":80}":{".":{},"f:a":{}},"k:{\"port\":443}":{".":{}}}}`)), objectHash(as(other)), other)
+	}
 }
 
 func TestAFingerprintIsOverWhatStays(t *testing.T) {

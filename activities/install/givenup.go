@@ -3,6 +3,7 @@ package install
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,4 +63,14 @@ func dropEmptyCABundle(content map[string]any, path ...string) {
 	if bundle == "" || (err == nil && len(bytes.TrimSpace(decoded)) == 0) {
 		unstructured.RemoveNestedField(content, append(path, pathCABundle)...)
 	}
+}
+
+// withoutReplicas is the body of a workload without the number of its replicas, which somebody else sets.
+func withoutReplicas(body []byte) ([]byte, error) {
+	var content map[string]any
+	if err := json.Unmarshal(body, &content); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(content, pathSpec, pathReplicas)
+	return json.Marshal(content)
 }

@@ -2,6 +2,7 @@ package component
 
 import (
 	"crypto/rsa"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	rsahandler "ocm.software/ocm/api/tech/signing/handlers/rsa"
 	psshandler "ocm.software/ocm/api/tech/signing/handlers/rsa-pss"
 	"ocm.software/ocm/api/tech/signing/hasher/sha256"
+	"ocm.software/ocm/api/tech/signing/signutils"
 )
 
 // Algorithms to sign with.
@@ -83,6 +85,9 @@ func (s *Signing) sign(descriptor *compdesc.ComponentDescriptor) error {
 	if err != nil {
 		return fmt.Errorf("%w component %s:%s: %w", ErrSigning, descriptor.Name, descriptor.Version, err)
 	}
+	if err := portable(made); err != nil {
+		return fmt.Errorf("%w component %s:%s: %w", ErrSigning, descriptor.Name, descriptor.Version, err)
+	}
 	descriptor.Signatures.Set(metav1.Signature{
 		Name: s.Name,
 		Digest: metav1.DigestSpec{
@@ -93,8 +98,23 @@ func (s *Signing) sign(descriptor *compdesc.ComponentDescriptor) error {
 	return nil
 }
 
+// portable brings a signature into a form that the library verifies. Its handler
+// for PSS signs with a media type of its own and verifies only that of PKCS1v1.5
+// and PEM (seen in v0.48.0), so the former becomes the latter.
+func portable(made *signing.Signature) error {
+	if made.MediaType != psshandler.MediaType {
+		return nil
+	}
+	value, err := hex.DecodeString(made.Value)
+	if err != nil {
+		return fmt.Errorf("encode the signature: %w", err)
+	}
+	made.MediaType, made.Value = psshandler.MediaTypePEM, string(signutils.SignatureBytesToPem(made.Algorithm, value))
+	return nil
+}
+
 // signed tells whether the descriptor carries this very signature: of this name,
-// algorithm and key, over what it says now.
+// algorithm and key, over what it says now, and in a form that the library verifies.
 func (s *Signing) signed(descriptor *compdesc.ComponentDescriptor) bool {
 	carried := descriptor.Signatures.GetByName(s.Name)
 	if carried == nil || carried.Signature.Algorithm != s.handler.Algorithm() {
@@ -108,11 +128,5 @@ func (s *Signing) signed(descriptor *compdesc.ComponentDescriptor) bool {
 	if err != nil || digest != carried.Digest.Value {
 		return false
 	}
-	signature := carried.ConvertToSigning()
-	if signature.MediaType == psshandler.MediaType {
-		// The library's handler for PSS signs with this media type and verifies
-		// only the other, which means the same encoding (seen in v0.48.0).
-		signature.MediaType = rsahandler.MediaType
-	}
-	return s.handler.Verify(digest, signature, &signing.DefaultSigningContext{Hash: hasher.Crypto(), PublicKey: &s.private.PublicKey}) == nil
+	return s.handler.Verify(digest, carried.ConvertToSigning(), &signing.DefaultSigningContext{Hash: hasher.Crypto(), PublicKey: &s.private.PublicKey}) == nil
 }

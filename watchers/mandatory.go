@@ -3,11 +3,13 @@ package watchers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,9 @@ type mandatoryQueue = workqueue.TypedRateLimitingInterface[mandatoryRequest]
 
 // mandatoryCheck is how often it is looked whether a module that goes is gone, should an event be missed.
 const mandatoryCheck = 30 * time.Second
+
+// mandatoryPage is how many Manifests are listed by one request.
+const mandatoryPage = 500
 
 // addMandatory keeps what makes a module mandatory, a release meta or else a template, from vanishing before the
 // module is removed everywhere: somebody must be able to tell from it that it is to be removed (contract, section 4,
@@ -147,15 +152,28 @@ func (w *watcher) deciders(ctx context.Context, module string) ([]decider, error
 
 // mandatoryLeft tells, by a live read, whether a Manifest of a mandatory module of ours is left.
 func (w *watcher) mandatoryLeft(ctx context.Context, module string) (bool, error) {
-	manifests := &metav1.PartialObjectMetadataList{}
-	manifests.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest + "List"))
-	err := w.live.List(ctx, manifests, client.Limit(1), client.MatchingLabels{
-		shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelModuleName: module, shared.LabelManagedBy: w.Settings.ManagedBy,
-	})
-	if err != nil {
-		return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
+	selected := client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelManagedBy: w.Settings.ManagedBy}
+	named := len(validation.IsValidLabelValue(module)) == 0
+	page := client.Limit(mandatoryPage)
+	if named {
+		selected[shared.LabelModuleName], page = module, client.Limit(1)
 	}
-	return len(manifests.Items) > 0, nil
+	for next := ""; ; {
+		manifests := &metav1.PartialObjectMetadataList{}
+		manifests.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest + "List"))
+		if err := w.live.List(ctx, manifests, page, client.Continue(next), selected); err != nil {
+			return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
+		}
+		// A name that is no label's value cannot be selected by, and is in an annotation.
+		if slices.ContainsFunc(manifests.Items, func(m metav1.PartialObjectMetadata) bool {
+			return named || m.Annotations[desired.AnnotationModuleEntry] == module
+		}) {
+			return true, nil
+		}
+		if next = manifests.Continue; next == "" || named {
+			return false, nil
+		}
+	}
 }
 
 // subordinate notes on the templates of a module that a release meta decides about it.

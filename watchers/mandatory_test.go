@@ -2,9 +2,12 @@ package watchers
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -113,6 +116,55 @@ func TestWhatMakesAModuleMandatoryIsHeldUntilTheModuleIsGone(t *testing.T) {
 		hold(t, w)
 		require.Empty(t, finalizers(t, w, meta))
 	})
+}
+
+// strictReader refuses selectors as the API server does.
+type strictReader struct{ client.Reader }
+
+func (r strictReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	var asked client.ListOptions
+	asked.ApplyOptions(options)
+	if asked.LabelSelector != nil {
+		if _, err := labels.Parse(asked.LabelSelector.String()); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+	}
+	return r.Reader.List(ctx, list, options...)
+}
+
+// A module's name may be longer than a label's value, and that of a template, which stands in for it, much longer.
+func TestAMandatoryModuleWhoseNameIsNoLabelIsLetGoWhenItIsGone(t *testing.T) {
+	ctx := context.Background()
+	long := strings.Repeat("a", 64)
+	named := desiredtest.Template("warden", "1.0.0")
+	named.Name, named.Spec.ModuleName, named.Spec.Mandatory = "short", long, true
+	delete(named.Labels, shared.LabelModuleName)
+	nameless := desiredtest.Template("warden", "")
+	nameless.Name, nameless.Spec.ModuleName, nameless.Spec.Mandatory = long, "", true
+	delete(nameless.Labels, shared.LabelModuleName)
+	for name, template := range map[string]*v1beta2.ModuleTemplate{"a module's": named, "a template's": nameless} {
+		t.Run(name, func(t *testing.T) {
+			others, manifest := mandatoryManifest("lifecycle-manager"), mandatoryManifest("lifecycle-manager")
+			others.Name = "kyma-other"
+			manifest.Labels[shared.LabelModuleName] = "short"
+			manifest.Annotations = map[string]string{desired.AnnotationModuleEntry: long}
+			cluster := desiredtest.NewCluster("cp", template, manifest, others)
+			w := &watcher{
+				Options: Options{Settings: desired.Settings{}.WithDefaults()}, reader: cluster, live: strictReader{cluster}, writer: cluster,
+			}
+			hold := func() bool {
+				result, err := w.holdMandatory(ctx, mandatoryRequest{Module: long})
+				require.NoError(t, err)
+				return result.RequeueAfter > 0
+			}
+			require.False(t, hold())
+			require.NoError(t, cluster.Delete(ctx, template))
+			require.True(t, hold(), "the module is still installed")
+			require.NoError(t, cluster.Delete(ctx, manifest))
+			require.False(t, hold())
+			require.Error(t, cluster.Get(ctx, client.ObjectKeyFromObject(template), template))
+		})
+	}
 }
 
 func TestATemplateOfAMandatoryModuleConcernsEveryKyma(t *testing.T) {

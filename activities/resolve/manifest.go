@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -31,7 +32,7 @@ type blueprint struct {
 // manifest builds the Manifest of a module (contract, sections 2, 4 and 5).
 func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
 	repository := b.descriptor.Repository
-	if desired.EmbeddedComponent(b.choice.template) == "" {
+	if descriptor.IsEmpty(b.choice.template.Spec.Descriptor) {
 		// It was fetched, so its blobs are where it was.
 		repository = b.settings.DescriptorRepository
 	}

@@ -199,9 +199,15 @@ func specOf(source client.Object) (map[string]any, error) {
 	return content.Spec, nil
 }
 
+// copiedAnnotations are all but those that are of use in the control plane only. Marks of ours come and go there, and
+// must not be written into the clusters of a fleet each time.
 func copiedAnnotations(source client.Object) map[string]string {
 	annotations := merged(source.GetAnnotations(), nil)
-	delete(annotations, lastApplied)
+	for _, own := range []string{
+		lastApplied, desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+	} {
+		delete(annotations, own)
+	}
 	return annotations
 }
 

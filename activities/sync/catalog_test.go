@@ -138,6 +138,29 @@ func TestTheCatalogFollowsTheControlPlane(t *testing.T) {
 	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "it is no longer allowed")
 }
 
+// They are set and taken off again around each removal that is held, and the remote clusters are a whole fleet.
+func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
+	ctx := context.Background()
+	template := desiredtest.Template("keda", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template, desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+	b.sync(t)
+	require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(template), template))
+	for _, mark := range []string{
+		desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+	} {
+		metav1.SetMetaDataAnnotation(&template.ObjectMeta, mark, "1")
+	}
+	require.NoError(t, b.control.Update(ctx, template))
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes())
+	metav1.SetMetaDataAnnotation(&template.ObjectMeta, "example.com/of-others", "1")
+	require.NoError(t, b.control.Update(ctx, template))
+	b.sync(t)
+	require.Equal(t, "1", remoteTemplate(t, b, template.Name).Annotations["example.com/of-others"])
+	require.NotContains(t, remoteTemplate(t, b, template.Name).Annotations, desired.AnnotationHeldRemoval)
+}
+
 func TestAnEditInTheRemoteCatalogIsReverted(t *testing.T) {
 	ctx := context.Background()
 	for name, edit := range map[string]func(*v1beta2.ModuleTemplate){

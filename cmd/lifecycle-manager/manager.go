@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func newManager(f *flags) (manager.Manager, error) {
 		HealthProbeBindAddress:        f.probeAddress,
 		PprofBindAddress:              pprofAddress,
 		LeaderElection:                f.leaderElect && f.role != roleWorkers,
-		LeaderElectionID:              "lifecycle-manager." + shared.OperatorGroup,
+		LeaderElectionID:              leaseName(f.settings),
 		LeaderElectionNamespace:       f.leaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &f.leaseDuration,
@@ -89,6 +90,17 @@ func newManager(f *flags) (manager.Manager, error) {
 		RetryPeriod:                   &f.retryPeriod,
 		GracefulShutdownTimeout:       &stop,
 	})
+}
+
+// leaseName is the lease of this instance's processes. Instances that share a control plane lead each for itself: with
+// one lease, all but one would wait for ever. What managed-by says may be no name of an object, so it is hashed.
+func leaseName(settings desired.Settings) string {
+	managedBy := settings.WithDefaults().ManagedBy
+	if managedBy == shared.ManagedByLifecycleManager {
+		return "lifecycle-manager." + shared.OperatorGroup
+	}
+	sum := sha256.Sum256([]byte(managedBy))
+	return fmt.Sprintf("lifecycle-manager-%x.%s", sum[:4], shared.OperatorGroup)
 }
 
 // cacheOptions keep the caches small: of Secrets only the metadata of those that give access to clusters,

@@ -31,9 +31,13 @@ const (
 	AnnotationModuleEntry = shared.OperatorGroup + "/module-entry"
 	// AnnotationCustomStateCheck on a Manifest holds the JSON of `.spec.customStateCheck` of its template.
 	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
-	// AnnotationRemoteNamespace on a Manifest is the remote namespace of its Kyma (contract, section 5), where
-	// that is not the one that `--sync-namespace` names.
+	// AnnotationRemoteNamespace on a Manifest is the namespace of what names none (contract, section 5): the
+	// remote namespace of its Kyma when the Manifest was made. It stays when the Kyma moves to another one, for
+	// what is installed is not moved. A Manifest without it is of the namespace that `--sync-namespace` names.
 	AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
+	// AnnotationRemoteStrategy on a Manifest for a remote cluster is `.spec.sync.strategy` of its Kyma, where that
+	// is not the default one.
+	AnnotationRemoteStrategy = shared.OperatorGroup + "/remote-strategy"
 )
 
 // ManifestFinalizers are those that a Manifest has from its creation until its module is removed (contract,

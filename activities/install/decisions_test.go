@@ -168,6 +168,7 @@ func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 		"unmanaged":            func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationIsUnmanaged] = "true" },
 		"other state checks":   func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationCustomStateCheck] = "[]" },
 		"another namespace":    func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteNamespace] = "x" },
+		"another strategy":     func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteStrategy] = "local-client" },
 		"recreating is wanted": func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
 	} {
 		changed := manifest()

@@ -25,6 +25,9 @@ func InputsDigest(m *v1beta2.Manifest) string {
 		m.Annotations[desired.AnnotationRemoteNamespace],
 		m.Annotations[shared.AnnotationRecreateDefaultCR],
 	}
+	if strategy := m.Annotations[desired.AnnotationRemoteStrategy]; strategy != "" {
+		inputs = append(inputs, strategy)
+	}
 	encoded, err := json.Marshal(inputs)
 	if err != nil {
 		// A slice of strings can always be encoded.

@@ -74,7 +74,7 @@ func (a *Activities) unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 
 // target gives access to the cluster that the Manifest is for.
 func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
-	if !m.Spec.Remote {
+	if !m.Spec.Remote || m.Annotations[desired.AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient) {
 		return a.options.Clusters.ControlPlane(), nil
 	}
 	kyma := m.KymaName()

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
@@ -47,7 +48,7 @@ func (p *planning) decideOne(e *entry) {
 	if e.refusal == nil {
 		manifest, e.refusal = blueprint{
 			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.choice, descriptor: e.descriptor,
-			name: p.nameFor(e), remote: remote, mandatory: e.mandatory,
+			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory,
 		}.manifest()
 	}
 	switch {
@@ -190,6 +191,15 @@ func (p *planning) nameFor(e *entry) string {
 		return e.manifest.Name
 	}
 	return p.manifestName(e)
+}
+
+// namespaceFor is the namespace of what names none. What is installed stays where it is, also when its Kyma moves
+// to another namespace: moving it would delete and make anew what may hold its user's data.
+func (p *planning) namespaceFor(e *entry) string {
+	if e.manifest == nil {
+		return p.sync.Namespace
+	}
+	return cmp.Or(e.manifest.Annotations[desired.AnnotationRemoteNamespace], p.Settings.SyncNamespace)
 }
 
 func (p *planning) takenByForeign(e *entry) bool {

@@ -25,6 +25,7 @@ type blueprint struct {
 	choice     choice
 	descriptor *Descriptor
 	name       string
+	namespace  string // of what names none
 	remote     bool
 	mandatory  bool
 }
@@ -102,9 +103,10 @@ func (b blueprint) annotations(labels map[string]string) (map[string]string, *Re
 	annotations := map[string]string{
 		shared.AnnotationFQDN:             b.descriptor.Component,
 		shared.AnnotationOCMComponentName: b.descriptor.Component,
+		desired.AnnotationRemoteNamespace: b.namespace,
 	}
-	if namespace := b.sync.Namespace; namespace != b.settings.SyncNamespace {
-		annotations[desired.AnnotationRemoteNamespace] = namespace
+	if b.remote && b.sync.Strategy != v1beta2.SyncStrategyLocalSecret {
+		annotations[desired.AnnotationRemoteStrategy] = string(b.sync.Strategy)
 	}
 	if b.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
 		annotations[shared.AnnotationRecreateDefaultCR] = shared.ValueTrue
@@ -141,7 +143,7 @@ func (b blueprint) defaultCR() (*runtime.RawExtension, *Refusal) {
 	case clusterScoped:
 		object.SetNamespace("")
 	case object.GetNamespace() == "":
-		object.SetNamespace(b.sync.Namespace)
+		object.SetNamespace(b.namespace)
 	}
 	raw, err := json.Marshal(object.Object)
 	if err != nil {
@@ -185,7 +187,7 @@ func ourAnnotations() []string {
 	return []string{
 		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
 		shared.AnnotationRecreateDefaultCR,
-		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace,
+		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace, desired.AnnotationRemoteStrategy,
 	}
 }
 

@@ -50,6 +50,7 @@ func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"operator.kyma-project.io/fqdn":               "kyma.project.io/module/btp-operator",
 		"operator.kyma-project.io/ocm-component-name": "kyma.project.io/module/btp-operator",
+		"operator.kyma-project.io/remote-namespace":   "kyma-system",
 		"operator.kyma-project.io/custom-state-check": `[{"jsonPath":"status.health","value":"green","mappedState":"Ready"}]`,
 	}, manifest.Annotations)
 	require.True(t, metav1.IsControlledBy(manifest, kyma))
@@ -304,7 +305,7 @@ func TestDifferencesThatDoNotCount(t *testing.T) {
 	}
 }
 
-func TestAManifestSaysWhereItsRemoteNamespaceIsNotTheFlags(t *testing.T) {
+func TestAManifestSaysWhatTheNamespaceIsOfWhatNamesNone(t *testing.T) {
 	on := true
 	explicit := func(namespace string) *v1beta2.Kyma {
 		k := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
@@ -315,9 +316,8 @@ func TestAManifestSaysWhereItsRemoteNamespaceIsNotTheFlags(t *testing.T) {
 		kyma *v1beta2.Kyma
 		want string
 	}{
-		"without spec.sync there is nothing to say":              {kyma: desiredtest.Kyma("keda")},
-		"with spec.sync that names the flag's namespace neither": {kyma: explicit("flagged")},
-		"with spec.sync that names another it is said":           {kyma: explicit("custom"), want: "custom"},
+		"without spec.sync it is the flag's":         {kyma: desiredtest.Kyma("keda"), want: "flagged"},
+		"with spec.sync it is the one that is named": {kyma: explicit("custom"), want: "custom"},
 		"with spec.sync that names none it is the Kyma's": {kyma: func() *v1beta2.Kyma {
 			k := desiredtest.Kyma("keda")
 			k.Spec.Sync = &v1beta2.Sync{}
@@ -329,6 +329,35 @@ func TestAManifestSaysWhereItsRemoteNamespaceIsNotTheFlags(t *testing.T) {
 				desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 			require.Equal(t, test.want, manifest.Annotations["operator.kyma-project.io/remote-namespace"])
 		})
+	}
+}
+
+func TestWhatIsInstalledStaysWhereItIsWhenTheFlagNamesAnotherNamespace(t *testing.T) {
+	settings := desired.Settings{Mode: desired.ModeSingleCluster, SyncNamespace: "before"}
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	template.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1","kind":"B","metadata":{"name":"b"}}`)}
+	b := newBench(t, desiredtest.Kyma("keda"), settings, template)
+	b.look(t)
+	made := b.only(t)
+	require.Contains(t, string(made.Spec.Resource.Raw), `"namespace":"before"`)
+
+	settings.SyncNamespace = "after"
+	restarted, err := New(Options{Settings: settings, ControlPlane: b.cluster, Catalog: b.cluster, Descriptors: registry{}})
+	require.NoError(t, err)
+	b.Activities = restarted
+	require.Empty(t, b.look(t).Updated)
+	require.Equal(t, "before", b.only(t).Annotations["operator.kyma-project.io/remote-namespace"])
+}
+
+func TestAManifestSaysThatItsClusterIsReachedByTheLocalClient(t *testing.T) {
+	kyma := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+	on := true
+	for strategy, want := range map[v1beta2.SyncStrategy]string{
+		v1beta2.SyncStrategyLocalClient: "local-client", v1beta2.SyncStrategyLocalSecret: "", v1beta2.SyncStrategySecret: "",
+	} {
+		kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Strategy: strategy, Namespace: kyma.Status.Remote.Namespace}
+		manifest := manifestOf(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+		require.Equal(t, want, manifest.Annotations["operator.kyma-project.io/remote-strategy"], strategy)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -66,6 +67,8 @@ type Assembly struct {
 	Clusters   *clusters.Registry
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
+	// PullSecret is nil where none is configured.
+	PullSecret *pullsecret.Source
 }
 
 // Index registers the field indexes that watchers and activities read the cache by. Call it before the
@@ -109,6 +112,12 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the verification of signatures: %w", err)
 	}
+	if name := p.Config.Settings.ImagePullSecret; name != "" {
+		if a.PullSecret, err = pullsecret.New(controlPlane, name, nil); err != nil {
+			return nil, fmt.Errorf("prepare the image pull Secret: %w", err)
+		}
+		a.Inputs.PullSecret = a.PullSecret.Version
+	}
 	a.Inputs.Trusted = signatures.Fingerprint
 	store, err := artifacts.New(p.Config.Artifacts)
 	if err != nil {
@@ -128,6 +137,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
 		Descriptors: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
+		PullSecret: a.Inputs.PullSecret,
 	}
 	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {
 		return err
@@ -140,10 +150,14 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	if err != nil {
 		return err
 	}
-	if a.Activities.Sync, err = syncing.New(syncing.Options{
+	syncOptions := syncing.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Clusters: a.Clusters,
 		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
-	}); err != nil {
+	}
+	if a.PullSecret != nil {
+		syncOptions.PullSecret = a.PullSecret
+	}
+	if a.Activities.Sync, err = syncing.New(syncOptions); err != nil {
 		return err
 	}
 	a.Activities.Status, err = status.New(status.Options{

@@ -123,7 +123,8 @@ func (r *kymaRun) aggregate(ctx workflow.Context, digest string) error {
 		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
 		CatalogOff: r.state.Sync.CatalogOff,
-		Templates:  r.state.Sync.Templates, Refused: r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
+		PullSecret: r.state.Sync.PullSecret, Move: r.state.Sync.Move,
+		Templates: r.state.Sync.Templates, Refused: r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
 	})
 }
 
@@ -211,7 +212,8 @@ func (r *kymaRun) lookAgainIfNeeded() {
 func (r *kymaRun) worst() fault.Fault {
 	faults := []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault}
 	if !r.state.Deleting {
-		faults = append(faults, r.state.Sync.Definitions, r.state.Sync.Catalog, r.state.Sync.Templates)
+		faults = append(faults, r.state.Sync.Definitions, r.state.Sync.Catalog, r.state.Sync.Templates,
+			r.state.Sync.PullSecret, r.state.Sync.Move)
 	}
 	var worst fault.Fault
 	for _, f := range faults {

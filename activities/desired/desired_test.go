@@ -66,13 +66,23 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			},
 		},
 		{
-			name: "what the first synchronization recorded stays, whatever the spec says later",
+			name: "what the first synchronization recorded stays until the move to what the spec says later",
 			sync: &v1beta2.Sync{Enabled: ptr(true), Namespace: "new-ns"},
 			recorded: &v1beta2.RemoteStatus{
 				Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault,
 			},
 			want: desired.Sync{
 				Enabled: true, Generation: v1beta2.SyncGenerationDefault, Strategy: "local-secret",
+				Name: "default", Namespace: "kyma-system", Catalog: true,
+				MoveTo: &desired.Place{Name: "kyma-sample", Namespace: "new-ns", Generation: v1beta2.SyncGenerationExplicit},
+			},
+		},
+		{
+			name:     "nothing moves while the synchronization is switched off",
+			sync:     &v1beta2.Sync{Enabled: ptr(false), Namespace: "new-ns"},
+			recorded: &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault},
+			want: desired.Sync{
+				Generation: v1beta2.SyncGenerationDefault, Strategy: "local-secret",
 				Name: "default", Namespace: "kyma-system", Catalog: true,
 			},
 		},

@@ -25,7 +25,7 @@ func annotationsThatMatter() []string {
 // InputsDigest is the digest of everything that decides what is done for a Kyma (design, section 5, "Seen
 // already?"): the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked
 // for, the instance's settings, the candidates of each wanted module, and the versions of the access Secret
-// (see AccessSecrets), and the fingerprint of the keys that are trusted. What our own writes change (status, finalizers, resource versions) is not in it.
+// and the image pull Secret (see Secrets), and the fingerprint of the keys that are trusted. What our own writes change (status, finalizers, resource versions) is not in it.
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
 	trusted string,
 ) string {
@@ -103,6 +103,8 @@ type Inputs struct {
 	Index    Index
 	// Secrets reads the metadata of Secrets.
 	Secrets client.Reader
+	// PullSecret is nil where no image pull Secret is configured.
+	PullSecret PullSecret
 	// Trusted is the fingerprint of the keys that descriptors are verified with; may be nil.
 	Trusted func(ctx context.Context) (string, error)
 }
@@ -115,7 +117,7 @@ func (i Inputs) Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	secrets, err := AccessSecrets(ctx, i.Secrets, i.Settings, kyma)
+	secrets, err := Secrets(ctx, i.Secrets, i.PullSecret, i.Settings, kyma)
 	if err != nil {
 		return "", err
 	}

@@ -23,6 +23,23 @@ type SecretVersion struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
+// PullSecret says which version there is of the Secret with which remote clusters pull images.
+type PullSecret func(ctx context.Context) (SecretVersion, error)
+
+// Secrets lists the Secrets that decide what is done for a Kyma: its access Secrets, and the image pull Secret where
+// it is synchronized and one is configured; pull may be nil otherwise.
+func Secrets(ctx context.Context, secrets client.Reader, pull PullSecret, settings Settings, kyma *v1beta2.Kyma) ([]SecretVersion, error) {
+	versions, err := AccessSecrets(ctx, secrets, settings, kyma)
+	if err != nil || pull == nil || !SyncOf(kyma, settings).Enabled {
+		return versions, err
+	}
+	version, err := pull(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(versions, version), nil
+}
+
 // AccessSecrets lists the access Secrets of a synchronized Kyma, by metadata only: those in its own
 // namespace, else those in Settings.AccessSecretNamespace (contract, section 5). More than one is not
 // decided here.

@@ -44,6 +44,9 @@ type Settings struct {
 	// AllowControlPlaneModules permits modules to be installed into the control plane's own cluster in
 	// ModeControlPlane (`--allow-control-plane-modules`).
 	AllowControlPlaneModules bool
+	// ImagePullSecret is the name of the Secret in the namespace kcp-system that every remote cluster gets
+	// (`--skr-image-pull-secret`); empty means none.
+	ImagePullSecret string
 	// RestrictedModules are the modules that only Kymas selected by the `kymaSelector` of their release
 	// meta may have (`--restricted-default-modules`).
 	RestrictedModules []string
@@ -75,7 +78,7 @@ func (s Settings) Digest() string {
 	s = s.WithDefaults()
 	restricted := slices.Sorted(slices.Values(s.RestrictedModules))
 	return DigestOf("settings", s.Mode, s.SyncNamespace, s.RemoteKymaName, s.ManagedBy, s.ControllerName,
-		s.AllowControlPlaneModules, restricted, s.DescriptorRepository)
+		s.AllowControlPlaneModules, restricted, s.DescriptorRepository, s.ImagePullSecret)
 }
 
 // isDefaultInstance tells whether this instance takes what carries no `managed-by` label.

@@ -19,10 +19,19 @@ type Sync struct {
 	CopyModules bool
 	// Catalog tells whether the module catalog is kept in the remote cluster.
 	Catalog bool
+	// MoveTo is where the remote Kyma is to be and by which rules, where that is not as recorded: an ordered move
+	// brings it there. Nil where it is.
+	MoveTo *Place
 }
 
-// SyncOf works out the synchronization of a Kyma. What the first synchronization recorded in
-// `.status.remote` stays as it is.
+// Place is where a remote Kyma is, and by which rules.
+type Place struct {
+	Name, Namespace string
+	Generation      v1beta2.SyncGeneration
+}
+
+// SyncOf works out the synchronization of a Kyma. Where the remote Kyma is, `.status.remote` says once it was
+// recorded there; a change of that is an ordered move (contract, section 2).
 func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 	settings = settings.WithDefaults()
 	s := Sync{
@@ -49,6 +58,10 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 		s.Catalog = isTrue(spec.ModuleCatalog, true)
 	}
 	if recorded := kyma.Status.Remote; recorded != nil {
+		wanted := Place{Name: s.Name, Namespace: s.Namespace, Generation: s.Generation}
+		if s.Enabled && wanted != (Place{Name: recorded.Name, Namespace: recorded.Namespace, Generation: recorded.Generation}) {
+			s.MoveTo = &wanted
+		}
 		s.Generation = recorded.Generation
 		s.Name = recorded.Name
 		s.Namespace = recorded.Namespace

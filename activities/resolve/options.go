@@ -63,6 +63,8 @@ type Options struct {
 	Signatures Signatures
 	// Fleet reads the Kymas and Manifests of this instance from a cache with the index of RegisterIndex.
 	Fleet client.Reader
+	// PullSecret is nil where no image pull Secret is configured.
+	PullSecret desired.PullSecret
 	// Limits bound removals that the catalog causes.
 	Limits Limits
 	// Events may be nil: then nobody is told.

@@ -27,6 +27,7 @@ type Planner struct {
 	descriptors DescriptorSource
 	windows     Windows
 	signatures  Signatures
+	pullSecret  desired.PullSecret
 	gate        *gate
 	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
 }
@@ -52,6 +53,7 @@ func NewPlanner(options Options) (*Planner, error) {
 		descriptors: options.Descriptors,
 		windows:     options.Windows,
 		signatures:  options.Signatures,
+		pullSecret:  options.PullSecret,
 		gate:        newGate(options),
 		parsed:      parsed,
 	}, nil
@@ -91,7 +93,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	secrets, err := desired.AccessSecrets(ctx, p.secrets(seen), p.settings, kyma)
+	secrets, err := desired.Secrets(ctx, p.secrets(seen), p.pullSecret, p.settings, kyma)
 	if err != nil {
 		return View{}, err
 	}

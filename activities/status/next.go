@@ -22,6 +22,8 @@ type observation struct {
 	view      resolve.View
 	in        ReportInput
 	now       time.Time
+	// pullSecret is true where an image pull Secret is configured.
+	pullSecret bool
 }
 
 // next is the status that a Kyma is to have. It is the one that it has, when nothing changed: times move only
@@ -55,7 +57,7 @@ func next(o observation) v1beta2.KymaStatus {
 
 // worst is the fault that the whole Kyma suffers from, the one that people should mend first.
 func (o observation) worst() fault.Fault {
-	for _, f := range []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog, o.in.Templates} {
+	for _, f := range []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog, o.in.PullSecret, o.in.Move, o.in.Templates} {
 		if !f.IsZero() {
 			return f
 		}
@@ -110,6 +112,11 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 		set(shared.ConditionModuleCatalog, synced && o.in.Catalog.IsZero())
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionModuleCatalog))
+	}
+	if o.view.Sync.Enabled && o.pullSecret {
+		set(shared.ConditionSKRImagePullSecretSync, synced && o.in.PullSecret.IsZero())
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRImagePullSecretSync))
 	}
 }
 

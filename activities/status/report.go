@@ -39,7 +39,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 		return a.reportSkipped(ctx, kyma)
 	case claim.Ours, claim.Deleting:
 	}
-	o := observation{kyma: kyma, in: in, now: a.now()}
+	o := observation{kyma: kyma, in: in, now: a.now(), pullSecret: a.settings.ImagePullSecret != ""}
 	own, foreign, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
 	if err != nil {
 		return ReportResult{}, err

@@ -520,6 +520,31 @@ func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {
 	}
 }
 
+func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
+	condition := string(shared.ConditionSKRImagePullSecretSync)
+	b := newBench(t, desiredtest.TakenIn(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)
+	b.report(t)
+	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
+
+	b.settings.ImagePullSecret = "pull"
+	b.in.PullSecret = fault.Fault{Kind: fault.Rejected, Reason: "ImagePullSecretNotFound", Message: "there is no image pull Secret kcp-system/pull"}
+	b.report(t)
+	status := b.kyma(t).Status
+	require.Equal(t, metav1.ConditionFalse, meta.FindStatusCondition(status.Conditions, condition).Status)
+	require.Equal(t, shared.StateError, status.State)
+	require.Equal(t, "there is no image pull Secret kcp-system/pull", status.LastOperation.Operation)
+
+	b.in.PullSecret = fault.Fault{}
+	b.report(t)
+	status = b.kyma(t).Status
+	require.Equal(t, metav1.ConditionTrue, meta.FindStatusCondition(status.Conditions, condition).Status)
+	require.Equal(t, "skr image pull secret is synchronized", meta.FindStatusCondition(status.Conditions, condition).Message)
+
+	b.settings.ImagePullSecret = ""
+	b.report(t)
+	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
+}
+
 func TestWithoutACatalogThereIsNoConditionForIt(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)

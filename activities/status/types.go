@@ -42,6 +42,9 @@ type ReportInput struct {
 	Templates fault.Fault       `json:"templates,omitzero"`
 	Refused   map[string]string `json:"refused,omitempty"`
 	TakenIn   []resolve.Version `json:"takenIn,omitempty"`
+	// PullSecret and Move are faults of bringing the image pull Secret and of moving the remote Kyma.
+	PullSecret fault.Fault `json:"pullSecret,omitzero"`
+	Move       fault.Fault `json:"move,omitzero"`
 	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
 	Synced     bool `json:"synced,omitempty"`
 	CatalogOff bool `json:"catalogOff,omitempty"`

@@ -2,10 +2,10 @@ package sync
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
@@ -69,14 +69,17 @@ func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		return err
 	}
 	// The catalog goes, but for what was brought for other Kymas that share the namespace.
-	var failed []error
-	for _, object := range diffCatalog(nil, there, owner{mark: desired.SyncedFrom(kyma), own: r.own}).remove {
-		failed = append(failed, r.deleteObject(ctx, object))
-	}
-	if err := errors.Join(failed...); err != nil {
+	if err := r.deleteCatalog(ctx, there, owner{mark: desired.SyncedFrom(kyma), own: r.own}); err != nil {
 		return err
 	}
-	if err := r.deleteRemoteKyma(ctx, kyma, s); err != nil {
+	if err := r.deletePullSecrets(ctx, kyma, s.Namespace); err != nil {
+		return err
+	}
+	if err := a.leaveOld(ctx, kyma, s, r); err != nil {
+		return err
+	}
+	place := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	if err := r.deleteRemoteKyma(ctx, kyma, place, kyma.Status.Remote.UID); err != nil {
 		return err
 	}
 	return a.deleteDefinitions(ctx, r)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -61,10 +60,8 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		return nil, err
 	}
 	r.own = r.uid == control
-	if r.own && s.Name == kyma.Name && s.Namespace == kyma.Namespace {
-		return nil, fault.New(fault.Rejected, ReasonOntoItself,
-			"Kyma %s cannot be synchronized onto itself: its access leads to the control plane's own cluster, "+
-				"so spec.sync.namespace must be another namespace", nameOf(kyma))
+	if err := notOntoItself(kyma, s.Name, s.Namespace, r.own); err != nil {
+		return nil, err
 	}
 	return r, nil
 }

@@ -31,6 +31,8 @@ type Options struct {
 	// Definitions are the CustomResourceDefinitions that remote clusters get: Kyma, ModuleTemplate and
 	// ModuleReleaseMeta.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
+	// PullSecret is the image pull Secret; needed where Settings.ImagePullSecret is set.
+	PullSecret PullSecret
 	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, that ModuleTemplates made by hand in
 	// remote clusters may take their parts from; none by default, so that only those are of use that leave
 	// their descriptor to our own registry.
@@ -50,12 +52,16 @@ type Activities struct {
 	identity     *identity
 	registries   registries
 	noticed      *noticed
+	pullSecret   PullSecret
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
 func New(options Options) (*Activities, error) {
 	if options.ControlPlane == nil || options.Catalog == nil || options.Clusters == nil {
 		return nil, errors.New("sync: control plane client, catalog and clusters are needed")
+	}
+	if options.Settings.ImagePullSecret != "" && options.PullSecret == nil {
+		return nil, errors.New("sync: an image pull Secret is configured, but not given")
 	}
 	definitions, err := prepareDefinitions(options.Definitions, options.Version)
 	if err != nil {
@@ -83,5 +89,6 @@ func New(options Options) (*Activities, error) {
 		identity:     newIdentity(options.ControlPlane),
 		registries:   allowed,
 		noticed:      noticed,
+		pullSecret:   options.PullSecret,
 	}, nil
 }

@@ -15,8 +15,9 @@ import (
 )
 
 // Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,
-// and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, or a
-// template made by hand that was changed. It makes three reads, one more for each such template outside of the
+// and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, an image
+// pull Secret that is not as wanted, or a template made by hand that was changed. It makes three reads, one more for
+// the image pull Secret where one is configured, and one more for each such template outside of the
 // remote namespace, and no write. The Kyma may come from a cache; it is not changed.
 func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed bool, why string, err error) {
 	s := desired.SyncOf(kyma, a.settings)
@@ -63,6 +64,9 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		if !diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own}).empty() {
 			return true, "remote catalog differs", nil
 		}
+	}
+	if changed, err := a.probePullSecret(ctx, s, r, own); err != nil || changed {
+		return changed, "image pull Secret of the remote cluster differs", err
 	}
 	if own {
 		return false, "", nil

@@ -87,6 +87,9 @@ func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s
 			return nil, err
 		}
 	}
+	if arrives(kyma) {
+		return found, r.overwrite(ctx, kyma, found)
+	}
 	return found, nil
 }
 
@@ -151,18 +154,19 @@ func (a *Activities) checkClaim(ctx context.Context, kyma, found *v1beta2.Kyma, 
 }
 
 // deleteRemoteKyma deletes the remote Kyma if it is this Kyma's. It says what holds it.
-func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) error {
+// One without a mark is so by its uid, as it was taken in.
+func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place types.NamespacedName, uid string) error {
 	found := metadataOf(ourKind(shared.KindKyma))
-	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
+	err := r.Get(ctx, place, found)
 	if apierrors.IsNotFound(err) || kindMissing(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err)
+		return fmt.Errorf("read remote Kyma %s: %w", place, err)
 	}
 	mark, marked := found.Annotations[desired.AnnotationSyncedFrom]
 	ours := mark == desired.SyncedFrom(kyma) ||
-		!marked && !r.own && kyma.Status.Remote != nil && kyma.Status.Remote.UID == string(found.UID)
+		!marked && !r.own && uid == string(found.UID)
 	if !ours {
 		return nil
 	}

@@ -85,8 +85,19 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if result.AcceptedChange, result.Invalid, err = a.takeIn(ctx, kyma, copied); err != nil {
 		return Result{}, err
 	}
+	if s.MoveTo != nil && kyma.Status.Remote.MovingFrom == nil && desired.TakenIn(kyma) {
+		s, err = a.move(ctx, kyma, s, r)
+		if result.Move, err = part(err, ReasonMove); err != nil {
+			return Result{}, err
+		}
+		early = nil // it is of the old place
+	}
 	if early == nil {
 		read.there, read.err = readCatalog(ctx, r, s.Namespace)
+	}
+	result.PullSecret, err = part(a.ensurePullSecret(ctx, kyma, s, r), ReasonPullSecret)
+	if err != nil {
+		return Result{}, err
 	}
 	err = a.ensureCatalog(ctx, kyma, s, r, read)
 	if result.Catalog, err = part(err, ReasonCatalog); err != nil {
@@ -95,6 +106,11 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	taken, err := a.takeInTemplates(ctx, kyma, s, r, read.there)
 	if result.Templates, err = part(err, ReasonRemoteTemplate); err != nil {
 		return Result{}, err
+	}
+	if result.Move.IsZero() {
+		if result.Move, err = part(a.endMove(ctx, kyma, s, r), ReasonMove); err != nil {
+			return Result{}, err
+		}
 	}
 	result.Refused, result.TakenIn = taken.refused, taken.versions
 	result.Writes = r.writes

@@ -52,6 +52,10 @@ type Result struct {
 	TakenIn []resolve.Version `json:"takenIn,omitempty"`
 	// Templates is the fault of taking them in, another part that may fail.
 	Templates fault.Fault `json:"templates,omitzero"`
+	// PullSecret is the fault of bringing the image pull Secret, and Move that of moving the remote Kyma to another
+	// place: parts that may fail too.
+	PullSecret fault.Fault `json:"pullSecret,omitzero"`
+	Move       fault.Fault `json:"move,omitzero"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
 }

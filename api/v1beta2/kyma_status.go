@@ -178,6 +178,16 @@ type RemoteStatus struct {
 	// +optional
 	Modules []Module `json:"modules,omitempty"`
 
+	// MovingFrom is where the remote Kyma was before, while what is left of it
+	// there is still to be deleted. It is written before the move begins.
+	// +optional
+	MovingFrom *RemotePlace `json:"movingFrom,omitempty"`
+
+	// ImagePullSecret is the name of the Secret beside the remote Kyma with which
+	// images are pulled, as last synchronised. It holds no credentials.
+	// +optional
+	ImagePullSecret string `json:"imagePullSecret,omitempty"`
+
 	// Reachable says whether the remote cluster answered when last asked. Unset
 	// until it was asked.
 	// +optional
@@ -190,4 +200,17 @@ type RemoteStatus struct {
 	// Since is when the remote cluster was first found not reachable.
 	// +optional
 	Since *metav1.Time `json:"unreachableSince,omitempty"`
+}
+
+// RemotePlace is where a remote Kyma is or was.
+type RemotePlace struct {
+	// Name of the remote Kyma.
+	Name string `json:"name"`
+
+	// Namespace of the remote Kyma.
+	Namespace string `json:"namespace"`
+
+	// UID of the remote Kyma.
+	// +optional
+	UID string `json:"uid,omitempty"`
 }

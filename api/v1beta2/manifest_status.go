@@ -57,6 +57,13 @@ type ManifestStatus struct {
 	// +optional
 	Inventory []InventoryEntry `json:"inventory,omitempty"`
 
+	// TakenOverFrom lists the Manifests, as <namespace>/<name>, whose objects this
+	// one took over when they were deleted, as long as the objects still carry
+	// their marks.
+	// +listType=atomic
+	// +optional
+	TakenOverFrom []string `json:"takenOverFrom,omitempty"`
+
 	// Kinds lists the kinds of the objects in the inventory, as
 	// <group>/<version>/<kind>; the group is empty for the core kinds.
 	// +listType=atomic

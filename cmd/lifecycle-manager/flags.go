@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -83,6 +84,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.settings.AccessSecretNamespace, "access-secret-namespace", "", "where access Secrets are looked for when the Kyma's namespace has none")
 	set.StringVar(&f.settings.ManagedBy, "managed-by", "lifecycle-manager", "value of the label managed-by on what this instance works on")
 	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
+	set.StringVar(&f.settings.ImagePullSecret, "skr-image-pull-secret", "", "name of a Secret in the namespace kcp-system that every remote cluster gets, to pull images with")
 	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane in control-plane mode")
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
@@ -136,6 +138,9 @@ func (f *flags) check() error {
 	}
 	if err := errors.Join(f.maintenance.check(), f.webhook.check()); err != nil {
 		return err
+	}
+	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return fmt.Errorf("--skr-image-pull-secret must be the name of a Secret, not %q", name)
 	}
 	if f.rolloutSpread < 0 {
 		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.rolloutSpread)

@@ -105,7 +105,7 @@ func (a *asksFor) read(c *chart.Chart) {
 }
 
 // renderChart renders a chart with values and parses the result: the objects of its crds folders first.
-// Hooks and tests are left out and named. It is bounded in time; a template that does not end keeps a
+// Hooks are set apart; those that are never run, and tests, are left out and named. It is bounded in time; a template that does not end keeps a
 // goroutine, but neither the caller nor the process.
 func renderChart(ctx context.Context, files []file, values []byte, installed Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.RenderTime)
@@ -169,8 +169,11 @@ func parseChart(loaded *chart.Chart, texts map[string]string, limits Limits) (*R
 	p.skip = func(u *unstructured.Unstructured) bool {
 		_, isHook := u.GetAnnotations()[release.HookAnnotation]
 		if isHook {
-			p.rendered.LeftOut = append(p.rendered.LeftOut, u.GetKind()+" "+u.GetName())
-			p.rendered.Hooks = append(p.rendered.Hooks, hooksOf(u)...)
+			hooks := hooksOf(u)
+			if len(hooks) == 0 {
+				p.rendered.LeftOut = append(p.rendered.LeftOut, u.GetKind()+" "+u.GetName())
+			}
+			p.rendered.Hooks = append(p.rendered.Hooks, hooks...)
 		}
 		return isHook
 	}

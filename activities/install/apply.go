@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,6 +89,10 @@ type installation struct {
 	remoteNamespace string
 	// begins is what is said of the module from the moment that something is applied.
 	begins Observed
+	// refused are objects of the plan that belong to other modules, yielded those of them that need no more
+	// care of ours.
+	refused []failure
+	yielded map[string]bool
 }
 
 // prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
@@ -108,7 +113,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m, b.leftOut),
 		kinds: kinds{own: b.definitions, mapper: cluster.Mapper},
 	}
-	if job.plan, err = planOf(ctx, b, job.kinds, job.remoteNamespace); err != nil {
+	if job.plan, err = planOf(ctx, m, b, job.kinds, job.remoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
 	}
 	return job, nil
@@ -167,6 +172,9 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 	if err := a.announce(ctx, job, result.InputsDigest); err != nil {
 		return ApplyResult{}, err
 	}
+	if err := a.yield(ctx, job); err != nil {
+		return ApplyResult{}, err
+	}
 	applied, err := a.applyStages(ctx, job)
 	if err != nil {
 		// What was applied so far is in the union already; its hashes come with the next look.
@@ -177,12 +185,17 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 		if gone, err = a.prune(ctx, job); err != nil {
 			return ApplyResult{}, err
 		}
+		// As with Helm: once what the module no longer has is gone.
+		if _, err = a.runHooks(ctx, job, job.plan.after, applied); err != nil {
+			return ApplyResult{}, err
+		}
 	}
-	result.Outcome, result.Observed = applied.judge(job)
+	maps.Copy(gone, job.yielded)
+	result.Outcome, result.Observed = applied.judge(job, a.options.Clock(), a.options.MissingAPITimeout)
 	if err := a.recordApplied(ctx, job, applied, gone); err != nil {
 		return ApplyResult{}, err
 	}
-	return result, nil
+	return result, deleteDone(ctx, job, applied.done)
 }
 
 // claim writes our finalizers where they are missing, before anything is done that has to be undone.
@@ -230,7 +243,7 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	return nil
 }
 
-// installing says what begins, and which of a chart's hooks and tests are not part of it.
+// installing says what begins, and which of a chart's hooks and tests are never run.
 func installing(m *v1beta2.Manifest, leftOut []string) Observed {
 	verb := "installing"
 	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
@@ -238,7 +251,7 @@ func installing(m *v1beta2.Manifest, leftOut []string) Observed {
 	}
 	message := verb + " version " + m.Spec.Version
 	if len(leftOut) > 0 {
-		message += ", without the chart's hooks: " + some(leftOut)
+		message += ", without those of the chart's hooks that are not run: " + some(leftOut)
 	}
 	return Observed{State: shared.StateProcessing, Reason: ReasonInstalling, Message: message}
 }

@@ -25,8 +25,10 @@ type bundle struct {
 	objects []object
 	// definitions are the kinds that the module itself defines.
 	definitions map[schema.GroupKind]definition
-	// leftOut are a chart's hooks and tests, which are not installed.
+	// leftOut are those hooks of a chart that are never run, and its tests.
 	leftOut []string
+	// hooks of a chart, in the order in which they run.
+	hooks []hook
 }
 
 // object is one object of a bundle.
@@ -39,7 +41,7 @@ type object struct {
 	optional bool
 	// body is the object as it is applied, without its namespace, which the address of a request says.
 	body template
-	// unowned is the body without the mark that the object is ours to remove; only namespaces have it.
+	// unowned is the body without what marks the object as this module's; only namespaces have it.
 	unowned template
 }
 
@@ -48,7 +50,14 @@ func build(rendered *artifacts.Rendered, images []string) (*bundle, int64, error
 	b := &bundle{definitions: map[schema.GroupKind]definition{}, leftOut: rendered.LeftOut}
 	giveUp(rendered.Objects)
 	replaceImages(rendered.Objects, images)
-	size := int64(0)
+	for _, h := range rendered.Hooks {
+		replaceImages([]*unstructured.Unstructured{h.Object}, images)
+	}
+	var size int64
+	var err error
+	if b.hooks, size, err = encodeHooks(rendered.Hooks); err != nil {
+		return nil, 0, err
+	}
 	for _, u := range rendered.Objects {
 		if u.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: groupExtensions, Kind: kindDefinition}) {
 			if kind, d, ok := definitionOf(u); ok {
@@ -86,7 +95,7 @@ func encode(u *unstructured.Unstructured) (object, error) {
 	}
 	o.body = newTemplate(marked)
 	if o.stage == stageNamespaces {
-		unstructured.RemoveNestedField(u.Object, pathMetadata, pathAnnotations, shared.AnnotationOwnedBy)
+		unmark(u)
 		unowned, err := json.Marshal(u.Object)
 		if err != nil {
 			return o, fmt.Errorf("encode %s %s: %w", o.gvk.Kind, o.name, err)
@@ -128,11 +137,20 @@ func mark(u *unstructured.Unstructured, digest string) {
 	u.SetAnnotations(annotations)
 }
 
+// unmark takes off what says that the object is this module's, and leaves that it is a module's.
+func unmark(u *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(u.Object, pathMetadata, pathLabels, shared.LabelComponent)
+	for _, annotation := range []string{shared.AnnotationOwnedBy, shared.AnnotationDisclaimer, shared.AnnotationAppliedDigest} {
+		unstructured.RemoveNestedField(u.Object, pathMetadata, pathAnnotations, annotation)
+	}
+}
+
 // Places in an encoded object that are filled for each Manifest. What fills them needs no JSON escapes:
-// both are names of Kubernetes objects.
+// all are names of Kubernetes objects, or hexadecimal.
 const (
 	manifestNamePlace = "@@lifecycle-manager-manifest-name@@"
 	ownerPlace        = "@@lifecycle-manager-owner@@"
+	runPlace          = "@@lifecycle-manager-run@@"
 )
 
 // template is an encoded object with places that differ per Manifest.
@@ -157,7 +175,7 @@ func newTemplate(encoded []byte) template {
 }
 
 func nextPlace(encoded []byte) (at int, place string) {
-	for _, candidate := range []string{manifestNamePlace, ownerPlace} {
+	for _, candidate := range []string{manifestNamePlace, ownerPlace, runPlace} {
 		if found := bytes.Index(encoded, []byte(candidate)); found >= 0 && (place == "" || found < at) {
 			at, place = found, candidate
 		}
@@ -171,11 +189,7 @@ func (t template) fill(owner owner) []byte {
 	for i, piece := range t.pieces {
 		filled = append(filled, piece...)
 		if i < len(t.fills) {
-			value := owner.mark
-			if t.fills[i] == manifestNamePlace {
-				value = owner.name
-			}
-			filled = append(filled, value...)
+			filled = append(filled, owner.at(t.fills[i])...)
 		}
 	}
 	return filled

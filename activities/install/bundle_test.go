@@ -207,7 +207,7 @@ func TestThePlanPlacesObjects(t *testing.T) {
 		"apiVersion: other.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n",
 		"apiVersion: other.com/v1\nkind: Optional\nmetadata: {name: optional, annotations: {operator.kyma-project.io/optional: 'true'}}\n",
 	)
-	p, err := planOf(context.Background(), b, kinds{own: b.definitions, mapper: &noKinds{}}, "kyma-system")
+	p, err := planOf(context.Background(), &v1beta2.Manifest{}, b, kinds{own: b.definitions, mapper: &noKinds{}}, "kyma-system")
 	require.NoError(t, err)
 	var placed []string
 	for _, objects := range p.stages {
@@ -227,7 +227,7 @@ func TestThePlanPlacesObjects(t *testing.T) {
 func TestAnObjectGivenWithAndWithoutItsNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	b := bundled(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kyma-system}\n")
-	_, err := planOf(context.Background(), b, kinds{mapper: &noKinds{}}, "kyma-system")
+	_, err := planOf(context.Background(), &v1beta2.Manifest{}, b, kinds{mapper: &noKinds{}}, "kyma-system")
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 	require.Contains(t, err.Error(), "ConfigMap kyma-system/a")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,8 @@ type failure struct {
 	passing bool
 	// missing is the kind that the cluster does not know, if that is why.
 	missing string
+	// hook is true when it is about how a chart's hook runs, and not about applying something.
+	hook bool
 }
 
 func (f failure) String() string {
@@ -107,27 +110,53 @@ func namespaceMissing(err error) bool {
 	return status.Status().Details.Kind == "namespaces"
 }
 
+// worst is what the failures come to. A kind that was waited for long enough is an error.
+func (o *outcomes) worst(missedLong bool) (shared.State, string) {
+	state, reason := shared.StateProcessing, ReasonMissingAPI
+	if missedLong {
+		state = shared.StateError
+	}
+	missing := false
+	for _, f := range o.failures {
+		if f.missing == "" && !f.passing {
+			return shared.StateError, ReasonApplyFailed
+		}
+		missing = missing || f.missing != ""
+	}
+	for _, f := range o.failures {
+		if f.passing && !(missing && missedLong) {
+			return shared.StateProcessing, ReasonApplyRetried
+		}
+	}
+	return state, reason
+}
+
+// ofHook is what is said of a module whose hook failed, or is not done yet.
+func (f failure) ofHook(observed Observed) Observed {
+	if f.passing {
+		observed.State, observed.Reason, observed.Message = shared.StateProcessing, ReasonHookPending, "waiting for "+f.object
+		return observed
+	}
+	observed.State, observed.Reason, observed.Message = shared.StateError, ReasonHookFailed, f.String()
+	return observed
+}
+
 // judge says what came of the pass. What the cluster refused is an error of the module; what may work the
 // next time, and a kind that may still appear, keep it at work.
-func (o *outcomes) judge(job *installation) (Outcome, Observed) {
+func (o *outcomes) judge(job *installation, now time.Time, missingFor time.Duration) (Outcome, Observed) {
 	observed := job.begins
 	observed.Total = int32(job.plan.objects()) //nolint:gosec // bounded by the inventory
 	if o.complete() {
 		return OutcomeApplied, observed
 	}
-	observed.Reason = ReasonMissingAPI
 	all := make([]string, 0, len(o.failures))
 	for _, f := range o.failures {
 		all = append(all, f.String())
-		switch {
-		case f.missing != "":
-		case f.passing:
-			if observed.State != shared.StateError {
-				observed.Reason = ReasonApplyRetried
-			}
-		default:
-			observed.State, observed.Reason = shared.StateError, ReasonApplyFailed
-		}
+	}
+	observed.State, observed.Reason = o.worst(now.Sub(pendingSince(job.manifest)) >= missingFor)
+	if last := o.failures[len(o.failures)-1]; last.hook && len(all) == 1 {
+		// The chart's objects are not what there is something wrong with.
+		return OutcomeIncomplete, last.ofHook(observed)
 	}
 	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.failures), job.plan.objects(), some(all))
 	return OutcomeIncomplete, observed

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -22,6 +24,10 @@ func union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 		w, both := byID[e.ID]
 		if both {
 			e.Version = w.Version
+			if e.Leaving {
+				// While it was leaving, another module may have taken it: it is claimed anew.
+				e.UID, e.Hash = "", ""
+			}
 		}
 		e.Leaving = !both
 		byID[e.ID] = e
@@ -104,11 +110,16 @@ func kindsOf(inventory []v1beta2.InventoryEntry) []string {
 	var all []string
 	for _, e := range inventory {
 		if gvk, _, err := e.Object(); err == nil {
-			all = append(all, strings.Join([]string{gvk.Group, gvk.Version, gvk.Kind}, kindSeparator))
+			all = append(all, kindText(gvk))
 		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// kindText names a kind as `status.kinds` does.
+func kindText(gvk schema.GroupVersionKind) string {
+	return strings.Join([]string{gvk.Group, gvk.Version, gvk.Kind}, kindSeparator)
 }
 
 // kindSeparator is what stands between group, version and kind in `status.kinds`.

@@ -16,6 +16,8 @@ const (
 	ReasonResourcesPending = "ResourcesPending"
 	// ReasonResourcesFailed: some of them cannot become ready by waiting.
 	ReasonResourcesFailed = "ResourcesFailed"
+	// ReasonWorkloadStuck: the pods of some of them cannot run, for longer than is waited for.
+	ReasonWorkloadStuck = "WorkloadStuck"
 	// ReasonManagerPending: the workload that spec.manager names is not ready yet.
 	ReasonManagerPending = "ManagerPending"
 	// ReasonModuleCRWanted: the default custom resource is to be made.
@@ -35,6 +37,10 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonApplyRetried: some objects could not be applied for the moment.
 	ReasonApplyRetried = "ApplyRetried"
+	// ReasonHookFailed: a hook of the chart failed.
+	ReasonHookFailed = "HookFailed"
+	// ReasonHookPending: a hook of the chart is not done yet.
+	ReasonHookPending = "HookPending"
 	// ReasonMissingAPI: the cluster does not know the kind of some objects.
 	ReasonMissingAPI = "MissingAPI"
 
@@ -61,9 +67,11 @@ type health struct {
 	// pending and failed are the objects that are not ready, as "Kind namespace/name"; failed ones with
 	// the reason, since they do not become ready by waiting.
 	pending, failed []string
+	// stuck ones are pending for so long that what their pods say counts as an error.
+	stuck []string
 }
 
-func (h health) ready() int32 { return h.total - int32(len(h.pending)+len(h.failed)) } //nolint:gosec // bounded by the inventory
+func (h health) ready() int32 { return h.total - int32(len(h.pending)+len(h.failed)+len(h.stuck)) } //nolint:gosec // bounded by the inventory
 
 // managerHealth is what is seen of the workload that spec.manager names.
 type managerHealth struct {
@@ -96,6 +104,8 @@ func judge(h health, manager managerHealth, cr moduleCR) Observed {
 	switch {
 	case len(h.failed) > 0:
 		return say(shared.StateError, ReasonResourcesFailed, "%d of %d resources failed: %s", len(h.failed), h.total, some(h.failed))
+	case len(h.stuck) > 0:
+		return say(shared.StateError, ReasonWorkloadStuck, "%d of %d resources do not start: %s", len(h.stuck), h.total, some(h.stuck))
 	case cr.exists && cr.state == shared.StateError:
 		return say(shared.StateError, ReasonModuleCRError, "%s reports Error", cr.name)
 	case len(h.pending) > 0:

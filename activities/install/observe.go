@@ -30,8 +30,10 @@ const (
 // manager that is none of the module's resources.
 func (a *Activities) observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (Observed, error) {
 	o := observer{cluster: c, kinds: kinds{mapper: c.Mapper}, owner: ownerOf(m), seen: map[string]*unstructured.Unstructured{}}
-	h, err := o.resources(ctx, m.Status.Inventory)
-	if err != nil {
+	if err := o.resources(ctx, m.Status.Inventory); err != nil {
+		return Observed{}, clusters.Classify(err)
+	}
+	if err := o.explain(ctx, m, a.options.Clock(), a.options.StuckWorkloadTimeout); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
 	manager, err := o.manager(ctx, m, a.remoteNamespace(m))
@@ -42,7 +44,7 @@ func (a *Activities) observe(ctx context.Context, c *clusters.Cluster, m *v1beta
 	if err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	return judge(h, manager, cr), nil
+	return judge(o.health, manager, cr), nil
 }
 
 // observer reads one module in one cluster.
@@ -54,11 +56,13 @@ type observer struct {
 	mu sync.Mutex
 	// seen are the objects that were read in full, by inventory id.
 	seen map[string]*unstructured.Unstructured
+	// held are the workloads that are not ready.
+	held []heldWorkload
 	health
 }
 
 // resources reads the health of all objects of the inventory for which it matters.
-func (o *observer) resources(ctx context.Context, inventory []v1beta2.InventoryEntry) (health, error) {
+func (o *observer) resources(ctx context.Context, inventory []v1beta2.InventoryEntry) error {
 	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
 	for _, e := range inventory {
 		if e.Leaving {
@@ -66,7 +70,7 @@ func (o *observer) resources(ctx context.Context, inventory []v1beta2.InventoryE
 		}
 		gvk, _, err := e.Object()
 		if err != nil {
-			return health{}, err
+			return err
 		}
 		if healthMatters(gvk.GroupKind()) {
 			byKind[gvk] = append(byKind[gvk], e)
@@ -78,10 +82,7 @@ func (o *observer) resources(ctx context.Context, inventory []v1beta2.InventoryE
 	for gvk, entries := range byKind {
 		group.Go(func() error { return o.kind(ctx, gvk, entries) })
 	}
-	if err := group.Wait(); err != nil {
-		return health{}, err
-	}
-	return o.health, nil
+	return group.Wait()
 }
 
 // kind reads all objects of one kind.
@@ -179,8 +180,8 @@ func (o *observer) note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) 
 	described := describe(gvk.Kind, name)
 	state, why := status.NotFoundStatus, ""
 	switch {
-	case u == nil && e.UID != "" && gvk.GroupKind() == (schema.GroupKind{Group: groupBatch, Kind: kindJob}):
-		// It ran, and was cleaned up since: a Job runs once for a version (see ranAlready).
+	case u == nil && e.UID != "" && (e.Ran != "" || gvk.GroupKind() == (schema.GroupKind{Group: groupBatch, Kind: kindJob})):
+		// It ran, and was cleaned up since: a Job, or a hook, runs once for a version (see ranAlready).
 		state = status.CurrentStatus
 	case u == nil:
 	case onlyExistence(gvk):
@@ -196,10 +197,15 @@ func (o *observer) note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) 
 	o.seen[e.ID] = u
 	switch state {
 	case status.CurrentStatus:
+		return
 	case status.FailedStatus:
-		o.failed = append(o.failed, described+" ("+short(why)+")")
+		o.failed = append(o.failed, heldWorkload{described: described, why: why}.failed())
 	default:
+		why = ""
 		o.pending = append(o.pending, described)
+	}
+	if u != nil && runsPods(gvk.GroupKind()) {
+		o.held = append(o.held, heldWorkload{described: described, object: u, why: why})
 	}
 }
 

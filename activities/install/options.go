@@ -38,6 +38,12 @@ type Options struct {
 	Parallel int
 	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
 	BundleBytes int64
+	// MissingAPITimeout is how long a kind that the cluster does not know is waited for before that is an
+	// error of the module; 10 min.
+	MissingAPITimeout time.Duration
+	// StuckWorkloadTimeout is how long a workload may be pending before its pods are asked why, and what keeps
+	// them back is an error of the module; 5 min.
+	StuckWorkloadTimeout time.Duration
 	// HeartbeatInterval of the activities that write; 5 s.
 	HeartbeatInterval time.Duration
 	// Clock defaults to time.Now.
@@ -63,6 +69,12 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.BundleBytes == 0 {
 		o.BundleBytes = 128 << 20
+	}
+	if o.MissingAPITimeout == 0 {
+		o.MissingAPITimeout = 10 * time.Minute
+	}
+	if o.StuckWorkloadTimeout == 0 {
+		o.StuckWorkloadTimeout = 5 * time.Minute
 	}
 	if o.HeartbeatInterval == 0 {
 		o.HeartbeatInterval = 5 * time.Second

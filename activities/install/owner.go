@@ -13,10 +13,24 @@ type owner struct {
 	name string
 	// mark is the value of the annotation owned-by: namespace/name.
 	mark string
+	// run names what its hooks run for, see runOf.
+	run string
 }
 
 func ownerOf(m *v1beta2.Manifest) owner {
-	return owner{name: m.Name, mark: m.Namespace + "/" + m.Name}
+	return owner{name: m.Name, mark: m.Namespace + "/" + m.Name, run: runOf(m)}
+}
+
+// at is what fills a place in an encoded object.
+func (o owner) at(place string) string {
+	switch place {
+	case manifestNamePlace:
+		return o.name
+	case runPlace:
+		return o.run
+	default:
+		return o.mark
+	}
 }
 
 // owns tells whether a live object carries our mark. Only such an object is ours to remove.

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,8 +19,12 @@ type plan struct {
 	stages [stageCount][]placed
 	// entries are the inventory of all that is to be applied, without uids and hashes.
 	entries []v1beta2.InventoryEntry
+	// before and after are the hooks that are to run before and after the objects are applied.
+	before, after []placed
 	// unknown are objects whose kind the cluster does not know, optional ones left out.
 	unknown []placed
+	// skipped are the kinds of optional objects that the cluster does not know, as in status.kinds, sorted.
+	skipped []string
 	// version and ref are what is installed when all of the plan is applied.
 	version, ref string
 }
@@ -30,37 +35,36 @@ type placed struct {
 	resource clusters.Resource
 	name     types.NamespacedName
 	entry    v1beta2.InventoryEntry
+	// hook is set where the object is a chart's hook.
+	hook *hook
+}
+
+// with returns it with what became of it.
+func (p placed) with(entry v1beta2.InventoryEntry) placed {
+	p.entry = entry
+	return p
 }
 
 func (p placed) String() string { return describe(p.object.gvk.Kind, p.name) }
 
 // planOf places the objects of a bundle: how each is addressed, and in which namespace. An object that names
 // a namespace although its kind has none loses it, as with kubectl.
-func planOf(ctx context.Context, b *bundle, k kinds, remoteNamespace string) (plan, error) {
+func planOf(ctx context.Context, m *v1beta2.Manifest, b *bundle, k kinds, remoteNamespace string) (plan, error) {
 	var p plan
 	seen := map[string]bool{}
 	for i := range b.objects {
 		o := &b.objects[i]
-		at := placed{object: o, name: types.NamespacedName{Name: o.name}}
-		resource, err := k.resource(ctx, o.gvk)
+		at, err := placeObject(ctx, o, k, remoteNamespace)
 		if meta.IsNoMatchError(err) {
 			if !o.optional {
-				at.name.Namespace = o.namespace
 				p.unknown = append(p.unknown, at)
+			} else {
+				p.skipped = append(p.skipped, kindText(o.gvk))
 			}
 			continue
 		}
 		if err != nil {
-			return plan{}, fmt.Errorf("look up kind %s: %w", o.gvk, err)
-		}
-		at.resource = resource
-		if resource.Namespaced {
-			if at.name.Namespace = o.namespace; at.name.Namespace == "" {
-				at.name.Namespace = remoteNamespace
-			}
-		}
-		if at.entry, err = v1beta2.NewInventoryEntry(o.gvk, at.name); err != nil {
-			return plan{}, fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s: %w", at, err)
+			return plan{}, err
 		}
 		if seen[at.entry.ID] {
 			return plan{}, fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s is there twice, once with and once without its namespace", at)
@@ -69,7 +73,29 @@ func planOf(ctx context.Context, b *bundle, k kinds, remoteNamespace string) (pl
 		p.stages[o.stage] = append(p.stages[o.stage], at)
 		p.entries = append(p.entries, at.entry)
 	}
-	return p, nil
+	slices.Sort(p.skipped)
+	p.skipped = slices.Compact(p.skipped)
+	return p, p.planHooks(ctx, m, b, k, remoteNamespace, seen)
+}
+
+// placeObject places one object. Where the cluster does not know its kind, the error says so (meta.IsNoMatchError).
+func placeObject(ctx context.Context, o *object, k kinds, remoteNamespace string) (placed, error) {
+	at := placed{object: o, name: types.NamespacedName{Namespace: o.namespace, Name: o.name}}
+	resource, err := k.resource(ctx, o.gvk)
+	if err != nil {
+		return at, fmt.Errorf("look up kind %s: %w", o.gvk, err)
+	}
+	at.resource = resource
+	switch {
+	case !resource.Namespaced:
+		at.name.Namespace = ""
+	case at.name.Namespace == "":
+		at.name.Namespace = remoteNamespace
+	}
+	if at.entry, err = v1beta2.NewInventoryEntry(o.gvk, at.name); err != nil {
+		return at, fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s: %w", at, err)
+	}
+	return at, nil
 }
 
 // objects is the number of objects that ought to be in the cluster.

@@ -34,6 +34,8 @@ type outcomes struct {
 	// entries are the inventory entries of what was applied, by id.
 	entries  map[string]v1beta2.InventoryEntry
 	failures []failure
+	// done are hooks that are to be deleted once it was recorded that they ran.
+	done []placed
 }
 
 func (o *outcomes) applied(e v1beta2.InventoryEntry) {
@@ -53,12 +55,17 @@ func (o *outcomes) complete() bool { return len(o.failures) == 0 }
 // applyStages applies the plan, stage by stage and in parallel within a stage. What single objects fail with
 // is collected; what ends the whole pass (no access, a changed Manifest, our own end) is the error.
 func (a *Activities) applyStages(ctx context.Context, job *installation) (*outcomes, error) {
-	all := &outcomes{entries: map[string]v1beta2.InventoryEntry{}}
+	all := &outcomes{entries: map[string]v1beta2.InventoryEntry{}, failures: job.refused}
 	job.plan.version, job.plan.ref = job.manifest.Spec.Version, layersRef(job.manifest)
 	for _, unknown := range job.plan.unknown {
 		all.failed(failure{object: unknown.String(), missing: unknown.object.gvk.String()})
 	}
 	for number, objects := range job.plan.stages {
+		if stage(number) == stageConfiguration && len(job.plan.before) > 0 {
+			if done, err := a.runFirst(ctx, job, all); err != nil || !done {
+				return all, err
+			}
+		}
 		if len(objects) == 0 {
 			continue
 		}
@@ -84,6 +91,21 @@ func (a *Activities) applyStages(ctx context.Context, job *installation) (*outco
 		}
 	}
 	return all, nil
+}
+
+// runFirst runs the hooks that come before the module's objects, and records at once that they ran. When one
+// of them is not done, the objects have to wait.
+func (a *Activities) runFirst(ctx context.Context, job *installation, all *outcomes) (bool, error) {
+	if err := a.unchanged(ctx, job.manifest); err != nil {
+		return false, err
+	}
+	done, err := a.runHooks(ctx, job, job.plan.before, all)
+	if err != nil || len(all.entries) == 0 {
+		return done, err
+	}
+	return done, a.recordStatus(ctx, job.manifest, func(s *v1beta2.ManifestStatus) {
+		setInventory(s, record(s.Inventory, all.entries, nil))
+	})
 }
 
 // applyAll applies objects in parallel. With retry, those that failed in passing are returned and not noted.
@@ -125,26 +147,11 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 	if done, ok := ranAlready(job, p); ok {
 		return done, nil
 	}
-	body, owned := p.object.body, true
-	if p.object.stage == stageNamespaces {
-		var err error
-		if owned, err = createdByUs(ctx, job, p); err != nil {
-			return p.entry, err
-		}
-		if !owned {
-			body = p.object.unowned
-		}
-	}
-	applied, err := patch(ctx, job, p, body.fill(job.owner))
-	switch {
-	case namespaceMissing(err) && p.name.Namespace == job.remoteNamespace:
-		if err = makeNamespace(ctx, job.cluster, job.remoteNamespace); err == nil {
-			applied, err = patch(ctx, job, p, body.fill(job.owner))
-		}
-	case isJob(p) && apierrors.IsInvalid(err):
+	applied, owned, err := applyMarked(ctx, job, p)
+	if isJob(p) && apierrors.IsInvalid(err) {
 		// The template of a Job cannot be changed: a changed Job is another run.
 		if err = replaceJob(ctx, job, p); err == nil {
-			applied, err = patch(ctx, job, p, body.fill(job.owner))
+			applied, err = applyInto(ctx, job, p, p.object.body.fill(job.owner))
 		}
 	}
 	if err != nil {
@@ -157,23 +164,56 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 		// others do to it is no drift.
 		entry.Hash = objectHash(applied)
 	}
+	if isJob(p) {
+		entry.Ran = layersRef(job.manifest)
+	}
 	return entry, nil
 }
 
-func patch(ctx context.Context, job *installation, p placed, body []byte) (*metav1.PartialObjectMetadata, error) {
-	force := true
-	return job.cluster.Metadata.Resource(p.resource.GroupVersionResource).Namespace(p.name.Namespace).
-		Patch(ctx, p.name.Name, applyPatch, body, metav1.PatchOptions{FieldManager: shared.FieldManagerModuleResources, Force: &force})
+// applyMarked applies one object with our mark. A namespace that we did not make gets no mark, under a field
+// manager of this module's own: whoever marked it, or has it as well, keeps what is theirs.
+func applyMarked(ctx context.Context, job *installation, p placed) (applied *metav1.PartialObjectMetadata, owned bool, err error) {
+	if p.object.stage == stageNamespaces {
+		if owned, err = createdByUs(ctx, job, p); err != nil {
+			return nil, false, err
+		}
+		if !owned {
+			applied, err = patchAs(ctx, job, p, p.object.unowned.fill(job.owner), shared.FieldManagerModuleResources+"/"+job.owner.name)
+			return applied, false, err
+		}
+	}
+	applied, err = applyInto(ctx, job, p, p.object.body.fill(job.owner))
+	return applied, true, err
 }
 
-// ranAlready tells whether the object is a Job that was run for this very version: it runs once, and that it
+// applyInto applies one object, and makes the remote namespace where that is missing.
+func applyInto(ctx context.Context, job *installation, p placed, body []byte) (*metav1.PartialObjectMetadata, error) {
+	applied, err := patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
+	if namespaceMissing(err) && p.name.Namespace == job.remoteNamespace {
+		if err = makeNamespace(ctx, job.cluster, job.remoteNamespace); err == nil {
+			applied, err = patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
+		}
+	}
+	return applied, err
+}
+
+func patchAs(ctx context.Context, job *installation, p placed, body []byte, manager string) (*metav1.PartialObjectMetadata, error) {
+	force := true
+	return job.cluster.Metadata.Resource(p.resource.GroupVersionResource).Namespace(p.name.Namespace).
+		Patch(ctx, p.name.Name, applyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+}
+
+// ranAlready tells whether the object is a Job that was run for these very layers: it runs once, and that it
 // was cleaned up since is no reason to run it again.
 func ranAlready(job *installation, p placed) (v1beta2.InventoryEntry, bool) {
-	if !isJob(p) || job.manifest.Status.InstalledRef != layersRef(job.manifest) {
+	if !isJob(p) {
 		return v1beta2.InventoryEntry{}, false
 	}
+	ref := layersRef(job.manifest)
 	for _, e := range job.manifest.Status.Inventory {
-		if e.ID == p.entry.ID && e.UID != "" {
+		// Before Jobs were recorded by their layers, it was known only of those that were installed completely.
+		ran := e.Ran == ref || e.Ran == "" && job.manifest.Status.InstalledRef == ref
+		if e.ID == p.entry.ID && e.UID != "" && ran {
 			return e, true
 		}
 	}

@@ -13,6 +13,8 @@ const (
 	// AnnotationOptional with ValueTrue on an object in a layer: the object is
 	// skipped where the cluster does not know its kind.
 	AnnotationOptional = OperatorGroup + "/optional"
+	// AnnotationHookRun on what a chart's hook made: what it ran for.
+	AnnotationHookRun = OperatorGroup + "/hook-run"
 )
 
 // DisclaimerText is the value of AnnotationDisclaimer.

@@ -47,6 +47,8 @@ type Parts struct {
 type Config struct {
 	Settings       desired.Settings
 	ResyncInterval time.Duration
+	// MissingAPITimeout and StuckWorkloadTimeout are those of install.Options.
+	MissingAPITimeout, StuckWorkloadTimeout time.Duration
 	// SweepConcurrency is the number of shards walked at once.
 	SweepConcurrency int
 	Limits           clusters.Limits
@@ -170,7 +172,8 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	var err error
 	a.Activities.Install, err = install.New(install.Options{
 		ControlPlane: controlPlane, Clusters: a.Clusters, Artifacts: store, Kymas: a.Kicks,
-		RemoteNamespace: p.Config.Settings.SyncNamespace,
+		RemoteNamespace:   p.Config.Settings.SyncNamespace,
+		MissingAPITimeout: p.Config.MissingAPITimeout, StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout,
 	})
 	if err != nil {
 		return err

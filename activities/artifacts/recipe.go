@@ -54,7 +54,7 @@ type Rendered struct {
 	Objects []*unstructured.Unstructured
 	// Hooks are a chart's hooks of installation and upgrade, in the order in which they run.
 	Hooks []Hook
-	// LeftOut are the chart's hooks and tests, as "Kind name": they are not installed.
+	// LeftOut are the chart's tests and other hooks that are never run, as "Kind name".
 	LeftOut []string
 }
 

@@ -241,7 +241,7 @@ func TestChartsAreRenderedWithCRDsFirstAndWithoutHooks(t *testing.T) {
 		rendered, err := render(t, chart, form, nil)
 		require.NoError(t, err)
 		require.Equal(t, []string{"samples.example.com", "sample-kyma-system"}, names(rendered))
-		require.Equal(t, []string{"Job check", "Pod test"}, rendered.LeftOut)
+		require.Equal(t, []string{"Pod test"}, rendered.LeftOut)
 		require.Equal(t, map[string]any{"greeting": "hello"}, rendered.Objects[1].Object["data"])
 	}
 }

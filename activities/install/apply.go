@@ -261,6 +261,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *installation, appli
 	m := job.manifest
 	err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		setInventory(s, record(s.Inventory, applied.entries, gone))
+		s.Skipped = job.plan.skipped
 		if applied.complete() {
 			s.InstalledVersion, s.InstalledRef = job.plan.version, job.plan.ref
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 func parsed(t *testing.T, documents ...string) []*unstructured.Unstructured {
@@ -114,7 +115,7 @@ func TestABundleIsInOrderAndWithoutWhatIsTheServers(t *testing.T) {
 	owned, unowned := filled(t, b.objects[0].body, "kyma-a"), filled(t, b.objects[0].unowned, "kyma-a")
 	require.Contains(t, at(owned, "metadata", "annotations"), "operator.kyma-project.io/owned-by")
 	require.NotContains(t, at(unowned, "metadata", "annotations"), "operator.kyma-project.io/owned-by")
-	require.Contains(t, at(unowned, "metadata", "annotations"), "operator.kyma-project.io/applied-digest")
+	require.Equal(t, map[string]any{"operator.kyma-project.io/managed-by": "kyma", "app.kubernetes.io/part-of": "Kyma"}, at(unowned, "metadata", "labels"))
 }
 
 func TestTheAppliedDigestIsTheSameForAllManifestsAndChangesWithTheObject(t *testing.T) {

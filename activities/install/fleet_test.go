@@ -239,9 +239,8 @@ func (s *stand) installDefinitions() {
 	definitions, err := crds.Get(crds.Kymas, crds.Manifests)
 	require.NoError(s, err)
 	for _, definition := range definitions {
-		if err := s.control.Create(context.Background(), definition); !apierrors.IsAlreadyExists(err) {
-			require.NoError(s, err)
-		}
+		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		require.NoError(s, s.control.Patch(context.Background(), definition, client.Apply, client.FieldOwner("test"), client.ForceOwnership)) //nolint:staticcheck // a typed object
 	}
 	require.Eventually(s, func() bool {
 		return s.control.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
@@ -257,7 +256,11 @@ func (s *stand) create(object client.Object) {
 // layer pushes a layer made of YAML, in which ID stands for what is unique to the stand.
 func (s *stand) layer(module string) v1beta2.ImageSpec {
 	s.Helper()
-	content := []byte(strings.ReplaceAll(module, "ID", s.id))
+	return s.blob([]byte(strings.ReplaceAll(module, "ID", s.id)))
+}
+
+func (s *stand) blob(content []byte) v1beta2.ImageSpec {
+	s.Helper()
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
 	response, err := http.Post(s.registry.URL+"/v2/component-descriptors/example.com/sample/blobs/uploads/?digest="+digest, "application/octet-stream", bytes.NewReader(content))
@@ -300,6 +303,8 @@ func (s *stand) update(change func(*v1beta2.Manifest)) {
 	change(m)
 	require.NoError(s, s.control.Update(context.Background(), m))
 }
+
+func (s *stand) ref() kick.Ref { return kick.RefOf(s.manifest) }
 
 func (s *stand) apply() ApplyResult {
 	s.Helper()

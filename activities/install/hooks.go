@@ -21,8 +21,6 @@ import (
 )
 
 const (
-	// hookPatience is how long one pass waits for hooks; a hook that takes longer is found by the next pass.
-	hookPatience = 20 * time.Second
 	// hookPause is the pause between two looks at one.
 	hookPause = 500 * time.Millisecond
 
@@ -129,7 +127,7 @@ func hookRan(ref, moment string) string { return ref + " " + moment }
 // runHooks runs hooks one after the other, each when the one before is done, as Helm does. The first that
 // fails, or takes longer than a pass waits, is noted; then false is returned.
 func (a *Activities) runHooks(ctx context.Context, job *installation, hooks []placed, all *outcomes) (bool, error) {
-	deadline := time.Now().Add(hookPatience)
+	deadline := time.Now().Add(a.options.HookPatience)
 	for _, p := range hooks {
 		entry, f, err := runHook(ctx, job, p, deadline)
 		if err != nil {

@@ -44,6 +44,9 @@ type Options struct {
 	// StuckWorkloadTimeout is how long a workload may be pending before its pods are asked why, and what keeps
 	// them back is an error of the module; 5 min.
 	StuckWorkloadTimeout time.Duration
+	// HookPatience is how long one pass waits for the hooks of a chart; one that takes longer is found by the
+	// next pass; 20 s.
+	HookPatience time.Duration
 	// HeartbeatInterval of the activities that write; 5 s.
 	HeartbeatInterval time.Duration
 	// Clock defaults to time.Now.
@@ -75,6 +78,9 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.StuckWorkloadTimeout == 0 {
 		o.StuckWorkloadTimeout = 5 * time.Minute
+	}
+	if o.HookPatience == 0 {
+		o.HookPatience = 20 * time.Second
 	}
 	if o.HeartbeatInterval == 0 {
 		o.HeartbeatInterval = 5 * time.Second

@@ -27,7 +27,7 @@ func (a *Activities) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]*
 	access := map[bool]*clusters.Cluster{}
 	var due []*v1beta2.Manifest
 	for _, m := range cached {
-		if !probed(m) {
+		if !probed(m) && !lacksOptional(m) {
 			continue
 		}
 		due = append(due, m)
@@ -76,6 +76,14 @@ func probed(m *v1beta2.Manifest) bool {
 
 // probe tells whether the default custom resource says something else than the Manifest's status.
 func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
+	if lacksOptional(m) {
+		if appeared, err := optionalAppeared(ctx, c.Mapper, m); err != nil || appeared {
+			return appeared, err
+		}
+	}
+	if !probed(m) {
+		return false, nil
+	}
 	checks, err := stateChecks(m)
 	if err != nil {
 		return false, err

@@ -57,6 +57,8 @@ type remover struct {
 	owner   owner
 	// keepUserData keeps definitions that have objects, and namespaces: they go only with the module.
 	keepUserData bool
+	// siblings are the other modules of the same Kyma: a namespace that one of them uses stays.
+	siblings []*v1beta2.Manifest
 
 	mu sync.Mutex
 	// gone are the ids of entries that need no more care.

@@ -98,6 +98,11 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 		if len(entries) == 0 {
 			continue
 		}
+		if s == stageNamespaces {
+			if r.siblings, err = a.siblings(ctx, m); err != nil {
+				return nil, err
+			}
+		}
 		if err := a.unchanged(ctx, m); err != nil {
 			return nil, err
 		}

@@ -38,11 +38,11 @@ func (o *observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Ti
 		}
 		asked++
 		words, err := o.podsWords(ctx, w.object)
-		if err != nil {
-			return fmt.Errorf("list the pods of %s: %w", w.described, err)
-		}
 		switch {
-		case words == "":
+		case err != nil && endsPass(ctx, err):
+			return fmt.Errorf("list the pods of %s: %w", w.described, err)
+		case err != nil, words == "":
+			// Where pods must not be read, the workload stays what it says itself.
 		case w.why != "":
 			o.failed = replace(o.failed, w.failed(), w.described+" ("+short(w.why)+"; "+words+")")
 		default:
@@ -83,7 +83,7 @@ func pendingSince(m *v1beta2.Manifest) time.Time {
 // says nothing.
 func progressed(u *unstructured.Unstructured) time.Time {
 	for _, c := range conditionsOf(u) {
-		if c.Type == string("Progressing") && c.Status == metav1.ConditionTrue {
+		if c.Type == "Progressing" && c.Status == metav1.ConditionTrue {
 			return latest(c.LastUpdateTime.Time, u.GetCreationTimestamp().Time)
 		}
 	}

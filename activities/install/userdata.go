@@ -24,6 +24,9 @@ func (r *remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 		if r.keepUserData {
 			return true, nil
 		}
+		if lives(r.siblings, name.Name) {
+			return true, nil
+		}
 		return r.usedByOthers(ctx, name.Name)
 	}
 	return false, nil

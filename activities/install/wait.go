@@ -19,6 +19,8 @@ const (
 	// quickPause and slowPause are the shortest and the longest pause between two looks.
 	quickPause = time.Second
 	slowPause  = 30 * time.Second
+	// stuckPause is for how long other words of a workload that is stuck are not worth a report.
+	stuckPause = 5 * time.Minute
 	// attemptLimit bounds one look, so that a slow cluster does not hold a slot for long.
 	attemptLimit = 8 * time.Second
 	// failedReads is after how many failed reads in a row a wait gives up.
@@ -87,6 +89,10 @@ func waitOf(ctx context.Context, now time.Time) wait {
 func (w wait) worthTelling(seen, reported Observed) bool {
 	if seen.Reason == ReasonDeleting || seen.State != reported.State || seen.Reason != reported.Reason || seen.DefaultCRWanted {
 		return true
+	}
+	if seen.Reason == ReasonWorkloadStuck {
+		// Pods go to and fro between several ways to say it.
+		return seen.Message != reported.Message && w.elapsed >= stuckPause
 	}
 	return seen.Message != reported.Message && w.elapsed >= quick
 }

@@ -70,6 +70,12 @@ type ManifestStatus struct {
 	// +optional
 	Kinds []string `json:"kinds,omitempty"`
 
+	// Skipped lists the kinds of optional objects of the module that the cluster
+	// does not know, as in kinds. They are applied once it does.
+	// +listType=atomic
+	// +optional
+	Skipped []string `json:"skipped,omitempty"`
+
 	// Fingerprint is a digest over the objects of the inventory with their uids
 	// and hashes: a cluster whose objects give the same one has not drifted.
 	// +optional

@@ -453,6 +453,11 @@ func (in *ManifestStatus) DeepCopyInto(out *ManifestStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Skipped != nil {
+		in, out := &in.Skipped, &out.Skipped
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Corrections != nil {
 		in, out := &in.Corrections, &out.Corrections
 		*out = make([]Correction, len(*in))

@@ -36,8 +36,11 @@ type flags struct {
 	clientQPS, remoteQPS     float32
 	clientBurst, remoteBurst int
 
-	settings         desired.Settings
-	resyncInterval   time.Duration
+	settings       desired.Settings
+	resyncInterval time.Duration
+	// missingAPITimeout and stuckWorkloadTimeout are for how long a module is at work and not in Error.
+	missingAPITimeout, stuckWorkloadTimeout time.Duration
+
 	sweepConcurrency int
 	rolloutSpread    time.Duration
 	stopTimeout      time.Duration
@@ -89,6 +92,8 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
+	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know before that is an error")
+	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once (of 64)")
 	set.DurationVar(&f.rolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may go on after a stop; keep it below the pod's termination grace period")
@@ -126,6 +131,9 @@ func (f *flags) check() error {
 	}
 	if f.resyncInterval < time.Second {
 		return fmt.Errorf("--resync-interval must be at least 1s, not %s", f.resyncInterval)
+	}
+	if f.missingAPITimeout <= 0 || f.stuckWorkloadTimeout <= 0 {
+		return fmt.Errorf("--missing-api-timeout and --stuck-workload-timeout must be above 0, not %s and %s", f.missingAPITimeout, f.stuckWorkloadTimeout)
 	}
 	if f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
 		return fmt.Errorf("--sweep-concurrency must be between 1 and 64, not %d", f.sweepConcurrency)

@@ -86,7 +86,7 @@ func run(ctx context.Context, f *flags) error {
 		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
 		Registry: metrics.Registry, Version: version,
 		Config: worker.Config{
-			Settings: f.settings, ResyncInterval: f.resyncInterval, SweepConcurrency: f.sweepConcurrency,
+			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepConcurrency: f.sweepConcurrency,
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst},
 			Removals: f.removals,
 			Windows:  resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},

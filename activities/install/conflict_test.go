@@ -1,0 +1,154 @@
+package install
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// beside makes another module of the same Kyma.
+func (s *stand) beside(name, module string) *stand {
+	s.Helper()
+	other := *s
+	m := &v1beta2.Manifest{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.id, Name: s.id + "-" + name, OwnerReferences: s.manifest.OwnerReferences,
+			Labels: map[string]string{shared.LabelKymaName: "kyma", shared.LabelModuleName: name},
+		},
+		Spec: v1beta2.ManifestSpec{Remote: true, Version: "1.0.0", Install: v1beta2.InstallInfo{Name: "raw-manifest", Source: s.layer(module)}},
+	}
+	s.create(m)
+	other.manifest = m
+	s.Cleanup(func() {
+		left := &v1beta2.Manifest{}
+		if err := s.control.Get(context.Background(), kick.RefOf(m).Key(), left); err == nil {
+			left.Finalizers = nil
+			_ = s.control.Update(context.Background(), left)
+		}
+	})
+	return &other
+}
+
+func configMap(names ...string) string {
+	var all strings.Builder
+	for _, name := range names {
+		all.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n---\n")
+	}
+	return all.String()
+}
+
+func (s *stand) owner(kind, namespace, name string) string {
+	s.Helper()
+	u := s.get("v1", kind, namespace, name)
+	if u == nil {
+		return "nobody: it is not there"
+	}
+	return strings.TrimPrefix(u.GetAnnotations()[shared.AnnotationOwnedBy], s.id+"/"+s.id+"-")
+}
+
+func TestAnObjectOfAnotherModuleIsRefusedAndTheRestGoesOn(t *testing.T) {
+	s := newStand(t, configMap("both", "first"), nil)
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	other := s.beside("other", configMap("both", "second"))
+
+	result := other.apply()
+	require.Equal(t, OutcomeIncomplete, result.Outcome)
+	require.Equal(t, shared.StateError, result.Observed.State)
+	require.Equal(t, ReasonApplyFailed, result.Observed.Reason)
+	require.Equal(t, "1 of 2 objects could not be applied: ConfigMap "+s.id+"-remote/both: belongs to module sample", result.Observed.Message)
+	require.Equal(t, "sample", s.owner("ConfigMap", "ID-remote", "both"))
+	require.Equal(t, "other", s.owner("ConfigMap", "ID-remote", "second"))
+	require.Len(t, other.read().Status.Inventory, 1, "what is another's is not in the inventory")
+
+	other.delete()
+	require.Equal(t, OutcomeRemoved, other.remove(Observed{}).Outcome)
+	require.Equal(t, "sample", s.owner("ConfigMap", "ID-remote", "both"), "a removal leaves what is another's")
+
+	third := s.beside("third", configMap("both"))
+	require.Equal(t, OutcomeIncomplete, third.apply().Outcome)
+	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(configMap("first")) })
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	require.Equal(t, OutcomeApplied, third.apply().Outcome, "what its owner no longer has is free")
+	require.Equal(t, "third", s.owner("ConfigMap", "ID-remote", "both"))
+}
+
+func TestOfTwoModulesThatClaimAnObjectAtTheSameTimeExactlyOneGetsIt(t *testing.T) {
+	s := newStand(t, configMap("both", "first"), nil)
+	other := s.beside("other", configMap("both", "second"))
+	modules := []*stand{s, other}
+	results := make([]ApplyResult, len(modules))
+	decided := func() bool {
+		var done sync.WaitGroup
+		errs := make([]error, len(modules))
+		for i, module := range modules {
+			done.Add(1)
+			go func() {
+				defer done.Done()
+				results[i], errs[i] = module.activities.ApplyManifest(context.Background(), ApplyInput{Ref: kick.RefOf(module.manifest)})
+			}()
+		}
+		done.Wait()
+		require.NoError(t, errs[0])
+		require.NoError(t, errs[1])
+		return results[0].Outcome != results[1].Outcome
+	}
+	require.Eventually(t, decided, 20*time.Second, 10*time.Millisecond, "%v", results)
+	winner, loser := "sample", results[1]
+	if results[1].Outcome == OutcomeApplied {
+		winner, loser = "other", results[0]
+	}
+	require.Equal(t, ReasonApplyFailed, loser.Observed.Reason, loser.Observed.Message)
+	require.Contains(t, loser.Observed.Message, "belongs to module "+winner)
+	require.Equal(t, winner, s.owner("ConfigMap", "ID-remote", "both"))
+	require.False(t, decided() && results[0].Outcome == results[1].Outcome, "it stays so")
+	require.Equal(t, winner, s.owner("ConfigMap", "ID-remote", "both"))
+}
+
+func TestWhoGetsWhatTwoModulesHaveAnnounced(t *testing.T) {
+	const id = "_ConfigMap_a_b"
+	at := func(name string, age time.Duration, entries ...v1beta2.InventoryEntry) *v1beta2.Manifest {
+		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(10_000, 0).Add(-age))}}
+		m.Status.Inventory = entries
+		return m
+	}
+	announced, applied := v1beta2.InventoryEntry{ID: id, Version: "v1"}, v1beta2.InventoryEntry{ID: id, Version: "v1", UID: "1"}
+	leaving := v1beta2.InventoryEntry{ID: id, Version: "v1", UID: "1", Leaving: true}
+	require.Empty(t, claimsOf([]*v1beta2.Manifest{at("a", 0, leaving)}), "what a module no longer has is free")
+	older, younger := at("b", time.Hour, announced), at("a", time.Minute, announced)
+	require.Equal(t, "b", claimsOf([]*v1beta2.Manifest{younger, older})[id].by.Name, "the older one's claim is the stronger")
+	require.Equal(t, "a", claimsOf([]*v1beta2.Manifest{older, at("a", 0, applied)})[id].by.Name, "unless the other has applied it")
+	require.True(t, precedes(older, younger))
+	require.True(t, precedes(at("a", 0), at("b", 0)), "of one age, the name decides")
+}
+
+func TestANamespaceOfTwoModulesKeepsTheMarkOfTheFirstAndWhatBothWant(t *testing.T) {
+	namespace := func(label string) string {
+		return "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID, labels: {" + label + ": wanted}}\n---\n"
+	}
+	s := newStand(t, namespace("first"), nil)
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	other := s.beside("other", namespace("second")+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: ID}\n")
+	require.Equal(t, OutcomeApplied, other.apply().Outcome)
+	for range 2 {
+		require.Equal(t, "sample", s.owner("Namespace", "", "ID"))
+		labels := s.get("v1", "Namespace", "", "ID").GetLabels()
+		require.Equal(t, "wanted", labels["first"])
+		require.Equal(t, "wanted", labels["second"])
+		require.Equal(t, s.manifest.Name, labels["app.kubernetes.io/component"])
+		require.Equal(t, OutcomeApplied, s.apply().Outcome)
+		require.Equal(t, OutcomeApplied, other.apply().Outcome)
+	}
+	s.delete()
+	require.Equal(t, OutcomeRemoved, s.remove(Observed{}).Outcome)
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID", "inside"), "the other module is still in it")
+	require.Nil(t, s.get("v1", "Namespace", "", "ID").GetDeletionTimestamp())
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,6 +75,15 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref) (ApplyResult, 
 	if err != nil {
 		return ApplyResult{}, a.noteRejected(ctx, m, err)
 	}
+	lost, err := storedVersions(ctx, job)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	if len(lost) > 0 {
+		result.Outcome = OutcomeIncomplete
+		result.Observed = Observed{State: shared.StateError, Reason: ReasonStoredVersions, Message: "nothing was applied: " + some(lost)}
+		return result, nil
+	}
 	return a.carryOut(ctx, job, result)
 }
 
@@ -93,6 +103,11 @@ type installation struct {
 	// care of ours.
 	refused []failure
 	yielded map[string]bool
+	// first is true when nothing is known to have been applied before, and began is when this look did.
+	first bool
+	began time.Time
+	// met is true when something was there long before it was applied.
+	met atomic.Bool
 }
 
 // prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
@@ -112,6 +127,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 	job := &installation{
 		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m, b.leftOut),
 		kinds: kinds{own: b.definitions, mapper: cluster.Mapper},
+		first: len(m.Status.Inventory) == 0, began: a.options.Clock(),
 	}
 	if job.plan, err = planOf(ctx, m, b, job.kinds, job.remoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
@@ -178,6 +194,9 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 	applied, err := a.applyStages(ctx, job)
 	if err != nil {
 		// What was applied so far is in the union already; its hashes come with the next look.
+		return ApplyResult{}, err
+	}
+	if err := a.recoverUpgrade(ctx, job); err != nil {
 		return ApplyResult{}, err
 	}
 	gone := map[string]bool{}

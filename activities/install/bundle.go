@@ -39,6 +39,10 @@ type object struct {
 	stage           stage
 	// optional objects are skipped where the cluster does not know their kind.
 	optional bool
+	// digest is that of the object as rendered.
+	digest string
+	// versions are those of a definition, whether served or not.
+	versions []string
 	// body is the object as it is applied, without its namespace, which the address of a request says.
 	body template
 	// unowned is the body without what marks the object as this module's; only namespaces have it.
@@ -88,7 +92,11 @@ func encode(u *unstructured.Unstructured) (object, error) {
 		return o, fmt.Errorf("encode %s %s: %w", o.gvk.Kind, o.name, err)
 	}
 	sum := sha256.Sum256(canonical)
-	mark(u, hex.EncodeToString(sum[:16]))
+	o.digest = hex.EncodeToString(sum[:16])
+	if onlyExistence(o.gvk) {
+		o.versions = versionsOf(u)
+	}
+	mark(u, o.digest)
 	marked, err := json.Marshal(u.Object)
 	if err != nil {
 		return o, fmt.Errorf("encode %s %s: %w", o.gvk.Kind, o.name, err)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // These tests show on a real API server that an object's hash says what the detection of drift takes it to say:
@@ -100,7 +101,7 @@ func (p *proof) subject(content string) *subject {
 	require.NoError(p, err)
 	p.resource(b.objects[0].gvk)
 	k := kinds{mapper: p.cluster.Mapper}
-	plan, err := planOf(context.Background(), b, k, p.id)
+	plan, err := planOf(context.Background(), &v1beta2.Manifest{}, b, k, p.id)
 	require.NoError(p, err)
 	require.Len(p, plan.entries, 1)
 	s := &subject{proof: p, job: &installation{cluster: p.cluster, owner: owner{name: p.id, mark: p.id + "/" + p.id}, kinds: k}}

@@ -37,6 +37,8 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonApplyRetried: some objects could not be applied for the moment.
 	ReasonApplyRetried = "ApplyRetried"
+	// ReasonStoredVersions: an upgrade would take away a version in which custom resources are stored.
+	ReasonStoredVersions = "StoredVersions"
 	// ReasonHookFailed: a hook of the chart failed.
 	ReasonHookFailed = "HookFailed"
 	// ReasonHookPending: a hook of the chart is not done yet.

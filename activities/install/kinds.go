@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,6 +57,25 @@ func (k kinds) groupVersions() map[schema.GroupVersion][]string {
 func isBuiltIn(kind schema.GroupKind) bool {
 	_, known := clusters.BuiltIn(kind)
 	return known
+}
+
+// versionsOf are all versions of a CustomResourceDefinition, whether served or not.
+func versionsOf(crd *unstructured.Unstructured) []string {
+	var all []string
+	versions, _, _ := unstructured.NestedSlice(crd.Object, pathSpec, "versions")
+	for _, version := range versions {
+		if v, ok := version.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(v, "name")
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// definedBy is the resource that a definition defines, by the definition's name: <plural>.<group>.
+func definedBy(name string) schema.GroupVersionResource {
+	plural, group, _ := strings.Cut(name, ".")
+	return schema.GroupVersionResource{Group: group, Resource: plural}
 }
 
 // definitionOf reads a CustomResourceDefinition. What it leaves out is the cluster's to refuse.

@@ -136,13 +136,19 @@ func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 	return live != nil && r.owner.owns(live), nil
 }
 
-// live reads the metadata of an object; nil when it, or its kind, is not there.
-func (r *remover) live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
+// resource is how to address a kind: the version that it was applied with may no longer be served, the kind in
+// another one.
+func (r *remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
 	resource, err := r.kinds.resource(ctx, gvk)
 	if meta.IsNoMatchError(err) {
-		// The version that it was applied with may no longer be served, the kind in another one.
-		resource, err = r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
+		return r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
 	}
+	return resource, err
+}
+
+// live reads the metadata of an object; nil when it, or its kind, is not there.
+func (r *remover) live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
+	resource, err := r.resource(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return nil, resource, nil
 	}

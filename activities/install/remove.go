@@ -65,7 +65,11 @@ func (a *Activities) remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 		}
 		return RemoveResult{Outcome: OutcomeRemoved}, nil
 	}
-	// Whatever was brought into the cluster was announced in the status before: without any there is nothing.
+	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
+		if err := a.recoverRemoval(ctx, m); err != nil {
+			return RemoveResult{}, err
+		}
+	}
 	if len(m.Status.Inventory) > 0 || m.Status.DefaultCR != nil {
 		waiting, err := a.removeAll(ctx, m)
 		if err != nil || waiting != nil {
@@ -123,8 +127,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 // removeStage removes the objects of one stage and waits a little until they are gone.
 func (a *Activities) removeStage(ctx context.Context, r *remover, entries []v1beta2.InventoryEntry) (*Observed, error) {
 	for waited := time.Duration(0); ; waited += patiencePause {
-		r.left = nil
-		if err := r.removeAll(ctx, entries, a.options.Parallel); err != nil {
+		if err := a.removeOrLook(ctx, r, entries, waited == 0); err != nil {
 			return nil, err
 		}
 		if len(r.left) == 0 {
@@ -144,6 +147,20 @@ func (a *Activities) removeStage(ctx context.Context, r *remover, entries []v1be
 		}
 		entries = rest
 	}
+}
+
+// removeOrLook removes the objects, the first time, and then only looks what of them is left.
+func (a *Activities) removeOrLook(ctx context.Context, r *remover, entries []v1beta2.InventoryEntry, first bool) error {
+	r.left = nil
+	if first {
+		return r.removeAll(ctx, entries, a.options.Parallel)
+	}
+	left, err := r.lookAtStage(ctx, entries)
+	if err != nil {
+		return clusters.Classify(err)
+	}
+	r.left = left
+	return nil
 }
 
 func stageWaits(left []string) *Observed {

@@ -111,7 +111,7 @@ func claimsOf(manifests []*v1beta2.Manifest) map[string]claim {
 	claims := map[string]claim{}
 	for _, m := range manifests {
 		for _, e := range m.Status.Inventory {
-			if e.Leaving {
+			if e.Leaving && m.DeletionTimestamp.IsZero() {
 				continue
 			}
 			next := claim{by: m, applied: e.UID != ""}

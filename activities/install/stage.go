@@ -163,6 +163,9 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 		// A namespace that was there before us may be every module's, and each puts its own labels on it: what
 		// others do to it is no drift.
 		entry.Hash = objectHash(applied)
+		if applied.CreationTimestamp.Add(older).Before(job.began) {
+			job.met.Store(true)
+		}
 	}
 	if isJob(p) {
 		entry.Ran = layersRef(job.manifest)
@@ -188,13 +191,17 @@ func applyMarked(ctx context.Context, job *installation, p placed) (applied *met
 
 // applyInto applies one object, and makes the remote namespace where that is missing.
 func applyInto(ctx context.Context, job *installation, p placed, body []byte) (*metav1.PartialObjectMetadata, error) {
-	applied, err := patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
+	applied, err := patch(ctx, job, p, body)
 	if namespaceMissing(err) && p.name.Namespace == job.remoteNamespace {
 		if err = makeNamespace(ctx, job.cluster, job.remoteNamespace); err == nil {
-			applied, err = patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
+			applied, err = patch(ctx, job, p, body)
 		}
 	}
 	return applied, err
+}
+
+func patch(ctx context.Context, job *installation, p placed, body []byte) (*metav1.PartialObjectMetadata, error) {
+	return patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
 }
 
 func patchAs(ctx context.Context, job *installation, p placed, body []byte, manager string) (*metav1.PartialObjectMetadata, error) {

@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,15 +37,14 @@ func (r *remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 // the first request for it, and when that one is its own, for the definition's deletion, then it fails, and may be
 // tried again only minutes later.
 func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error) {
-	plural, group, _ := strings.Cut(name, ".")
-	gvk, err := r.cluster.Mapper.Kind(ctx, schema.GroupVersionResource{Group: group, Resource: plural})
+	gvk, err := kindDefinedBy(ctx, r.cluster, name)
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	found, err := r.cluster.Metadata.Resource(gvk.GroupVersion().WithResource(plural)).List(ctx, metav1.ListOptions{Limit: 1})
+	found, err := r.cluster.Metadata.Resource(gvk.GroupVersion().WithResource(definedBy(name).Resource)).List(ctx, metav1.ListOptions{Limit: 1})
 	switch {
 	case err == nil:
 		return r.keepUserData && len(found.Items) > 0, nil

@@ -4,6 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -63,19 +68,59 @@ func (a *Activities) lookAtRemoval(ctx context.Context, ref kick.Ref) (RemoveRes
 	return RemoveResult{Outcome: OutcomeRemoved}, nil
 }
 
-// lookAtStage names what of a stage is still there and ours.
+// lookAtStage names what of a stage is still there and ours, with one request per kind.
 func (r *remover) lookAtStage(ctx context.Context, entries []v1beta2.InventoryEntry) ([]string, error) {
-	var left []string
+	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
 	for _, e := range entries {
-		gvk, name, err := e.Object()
+		if gvk, _, err := e.Object(); err == nil {
+			byKind[gvk] = append(byKind[gvk], e)
+		}
+	}
+	var left []string
+	for gvk, entries := range byKind {
+		there, err := r.lookAtKind(ctx, gvk, entries)
 		if err != nil {
+			return nil, err
+		}
+		left = append(left, there...)
+	}
+	return left, nil
+}
+
+// lookAtKind names what of one kind is still there and ours. What lost the label by which it is listed is read
+// by its name, until the first one that is gone: then there is news, whatever else is to be seen.
+func (r *remover) lookAtKind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) ([]string, error) {
+	listed := map[types.NamespacedName]bool{}
+	resource, err := r.resource(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+	}
+	err = metadataOf(ctx, r.cluster, resource, r.owner.selector(), func(live *metav1.PartialObjectMetadata) {
+		listed[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = r.owner.owns(live)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	news := false
+	for _, e := range entries {
+		_, name, err := e.Object()
+		if err != nil || isProtected(gvk, name) {
 			continue
 		}
-		live, _, err := r.live(ctx, gvk, name)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", describe(gvk.Kind, name), err)
+		ours, there := listed[name]
+		if !there && !news {
+			live, _, err := r.live(ctx, gvk, name)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", describe(gvk.Kind, name), err)
+			}
+			ours = live != nil && r.owner.owns(live)
+			news = !ours
 		}
-		if live != nil && r.owner.owns(live) && !isProtected(gvk, name) {
+		if ours {
 			left = append(left, describe(gvk.Kind, name))
 		}
 	}

@@ -1,0 +1,83 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// forget takes the status off the Manifest, as a restored backup does.
+func (s *stand) forget() {
+	s.Helper()
+	m := s.read()
+	m.Status = v1beta2.ManifestStatus{}
+	require.NoError(s, s.control.Status().Update(context.Background(), m))
+}
+
+func TestALostInventoryIsFoundAgainByTheRemoval(t *testing.T) {
+	s := newStand(t, strings.Replace(moduleYAML, "replicas: 0", "replicas: 1", 1)+configMap("users"), withDefaultCR)
+	s.installReady()
+	users := s.get("v1", "ConfigMap", "ID-remote", "users")
+	users.SetAnnotations(nil)
+	require.NoError(t, s.remote.Update(context.Background(), users))
+	s.forget()
+	s.delete()
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, 30*time.Second, 100*time.Millisecond)
+	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
+	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
+	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))
+	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "users"), "what does not carry our mark is not ours")
+}
+
+func TestALostInventoryIsFoundAgainByTheNextLook(t *testing.T) {
+	s := newStand(t, moduleYAML+configMap("old"), nil)
+	s.installReady()
+	s.forget()
+	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(moduleYAML) })
+	later := time.Now().Add(time.Hour)
+	s.activities.options.Clock = func() time.Time { return later }
+	result := s.apply()
+	require.Equal(t, OutcomeApplied, result.Outcome, result.Observed.Message)
+	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "old"), "what the module no longer has is pruned")
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
+	require.Len(t, s.read().Status.Inventory, 6)
+}
+
+func TestAManifestWithoutAnInventoryGoesWhenItsClusterCannotBeReached(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	s.update(func(m *v1beta2.Manifest) { m.Finalizers = ownFinalizers() })
+	s.delete()
+	s.requests.cut(func(*http.Request) error { return errors.New("cut") })
+	require.Equal(t, OutcomeRemoved, s.remove(Observed{}).Outcome)
+}
+
+func TestAnUpgradeThatWouldLoseAStoredVersionAppliesNothing(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	s.installReady()
+	upgrade := func(from, to string) ApplyResult {
+		s.update(func(m *v1beta2.Manifest) {
+			m.Spec.Version = to
+			m.Spec.Install.Source = s.layer(strings.Replace(strings.ReplaceAll(moduleYAML, "- name: v1\n", "- name: "+from+"\n"), "key: value", "key: new", 1))
+		})
+		return s.apply()
+	}
+	result := upgrade("v2", "2.0.0")
+	require.Equal(t, OutcomeIncomplete, result.Outcome)
+	require.Equal(t, shared.StateError, result.Observed.State)
+	require.Equal(t, "nothing was applied: CustomResourceDefinition samples."+s.id+".example.com would lose v1, in which objects are stored", result.Observed.Message)
+	value, _, _ := unstructured.NestedString(s.get("v1", "ConfigMap", "ID-remote", "settings").Object, "data", "key")
+	require.Equal(t, "value", value)
+	require.Equal(t, "1.0.0", s.read().Status.InstalledVersion)
+
+	require.Equal(t, OutcomeApplied, upgrade("v1", "2.0.1").Outcome, "it is repaired by moving on")
+}

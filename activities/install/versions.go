@@ -1,0 +1,61 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// storedVersions finds, before anything of an upgrade is applied, the definitions that would no longer have a
+// version in which objects are stored. It costs one request for all definitions of the module, and one for each
+// that the upgrade changes; a module without definitions costs none.
+func storedVersions(ctx context.Context, job *installation) ([]string, error) {
+	m := job.manifest
+	if m.Status.InstalledRef == "" || m.Status.InstalledRef == layersRef(m) {
+		return nil, nil
+	}
+	applied := appliedBefore(m.Status.Inventory)
+	var known []placed
+	for _, p := range job.plan.stages[stageDefinitions] {
+		if applied[p.entry.ID] {
+			known = append(known, p)
+		}
+	}
+	if len(known) == 0 {
+		return nil, nil
+	}
+	digests := map[string]string{}
+	err := metadataOf(ctx, job.cluster, known[0].resource, job.owner.selector(), func(live *metav1.PartialObjectMetadata) {
+		digests[live.Name] = live.Annotations[shared.AnnotationAppliedDigest]
+	})
+	if err != nil {
+		return nil, clusters.Classify(err)
+	}
+	var lost []string
+	for _, p := range known {
+		if digests[p.name.Name] == p.object.digest {
+			continue
+		}
+		live, err := job.cluster.Dynamic.Resource(p.resource.GroupVersionResource).Get(ctx, p.name.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, clusters.Classify(fmt.Errorf("read %s: %w", p, err))
+		}
+		stored, _, _ := unstructured.NestedStringSlice(live.Object, pathStatus, "storedVersions")
+		missing := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(p.object.versions, version) })
+		if len(missing) > 0 {
+			lost = append(lost, fmt.Sprintf("%s would lose %s, in which objects are stored", p, strings.Join(missing, ", ")))
+		}
+	}
+	return lost, nil
+}

@@ -112,10 +112,6 @@ func namespaceMissing(err error) bool {
 
 // worst is what the failures come to. A kind that was waited for long enough is an error.
 func (o *outcomes) worst(missedLong bool) (shared.State, string) {
-	state, reason := shared.StateProcessing, ReasonMissingAPI
-	if missedLong {
-		state = shared.StateError
-	}
 	missing := false
 	for _, f := range o.failures {
 		if f.missing == "" && !f.passing {
@@ -123,12 +119,15 @@ func (o *outcomes) worst(missedLong bool) (shared.State, string) {
 		}
 		missing = missing || f.missing != ""
 	}
+	if missing && missedLong {
+		return shared.StateError, ReasonMissingAPI
+	}
 	for _, f := range o.failures {
-		if f.passing && !(missing && missedLong) {
+		if f.passing {
 			return shared.StateProcessing, ReasonApplyRetried
 		}
 	}
-	return state, reason
+	return shared.StateProcessing, ReasonMissingAPI
 }
 
 // ofHook is what is said of a module whose hook failed, or is not done yet.

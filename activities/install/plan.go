@@ -75,7 +75,8 @@ func planOf(ctx context.Context, m *v1beta2.Manifest, b *bundle, k kinds, remote
 	}
 	slices.Sort(p.skipped)
 	p.skipped = slices.Compact(p.skipped)
-	return p, p.planHooks(ctx, m, b, k, remoteNamespace, seen)
+	err := p.planHooks(ctx, m, b, k, remoteNamespace, seen)
+	return p, err
 }
 
 // placeObject places one object. Where the cluster does not know its kind, the error says so (meta.IsNoMatchError).

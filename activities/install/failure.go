@@ -73,6 +73,11 @@ func refusal(err error) string {
 	}
 	var fields []string
 	for _, cause := range details.Causes {
+		if cause.Field == "" {
+			// An admission policy says why in its author's words, and names no field.
+			fields = append(fields, cause.Message)
+			continue
+		}
 		fields = append(fields, strings.TrimSpace(cause.Field+" "+causeText(cause.Type)))
 	}
 	slices.Sort(fields)

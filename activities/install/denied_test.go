@@ -1,0 +1,69 @@
+package install
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const denierYAML = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: ID}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: ID-remote}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  validations: [{expression: "!has(object.data) || !('forbidden' in object.data)", message: "no forbidden settings here"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: ID}
+spec: {policyName: ID, validationActions: [Deny]}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota, namespace: ID-remote}
+spec: {hard: {count/secrets: "0"}}
+`
+
+func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T) {
+	fixed := func(value string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fixed}\nimmutable: true\ndata: {password: " + value + "}\n---\n"
+	}
+	s := newStand(t, fixed("hunter2"), nil)
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	for _, document := range strings.Split(strings.ReplaceAll(denierYAML, "ID", s.id), "---\n") {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &u.Object))
+		require.NoError(t, s.remote.Create(context.Background(), u))
+		t.Cleanup(func() { _ = s.remote.Delete(context.Background(), u) })
+	}
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Install.Source = s.layer(fixed("hunter3") + configMap("fine") +
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: denied}\ndata: {forbidden: hunter4}\n---\n" +
+			"apiVersion: v1\nkind: Secret\nmetadata: {name: over}\nstringData: {password: hunter5}\n")
+	})
+	var result ApplyResult
+	require.Eventually(t, func() bool {
+		result = s.apply()
+		return strings.HasPrefix(result.Observed.Message, "3 of 4 objects could not be applied: ")
+	}, 20*time.Second, 200*time.Millisecond, "policies and quotas take a moment to work")
+	require.Equal(t, shared.StateError, result.Observed.State)
+	require.Equal(t, ReasonApplyFailed, result.Observed.Reason)
+	for _, words := range []string{
+		"ConfigMap " + s.id + "-remote/denied: ", "no forbidden settings here", "ConfigMap " + s.id + "-remote/fixed: invalid: data", "Secret " + s.id + "-remote/over: ", "exceeded quota",
+	} {
+		require.Contains(t, result.Observed.Message, words)
+	}
+	require.NotContains(t, result.Observed.Message, "hunter", "values may be secret")
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "fine"))
+}

@@ -60,7 +60,7 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		r.state.Phase = phaseEnded
 	case install.OutcomeDeleting:
 		r.state.Phase, r.state.Deleting = phaseRemove, true
-	case install.OutcomeSkipped, install.OutcomeUnmanaged:
+	case install.OutcomeSkipped, install.OutcomeUnmanaged, install.OutcomeShared:
 		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
 	case install.OutcomeIncomplete:
 		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}

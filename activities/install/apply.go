@@ -71,6 +71,9 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref) (ApplyResult, 
 		result.Observed = Observed{State: shared.StateUnmanaged, Reason: ReasonUnmanaged, Message: "the module is not managed"}
 		return result, a.unmanage(ctx, m)
 	}
+	if other, err := a.heldByAnother(ctx, m); err != nil || other != nil {
+		return result.shared(other), err
+	}
 	job, err := a.prepare(ctx, m)
 	if err != nil {
 		return ApplyResult{}, a.noteRejected(ctx, m, err)
@@ -283,6 +286,7 @@ func (a *Activities) recordApplied(ctx context.Context, job *installation, appli
 		s.Skipped = job.plan.skipped
 		if applied.complete() {
 			s.InstalledVersion, s.InstalledRef = job.plan.version, job.plan.ref
+			s.TakenOverFrom = nil
 		}
 		total := staying(s.Inventory)
 		failed := int32(len(applied.failures)) //nolint:gosec // as above

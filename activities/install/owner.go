@@ -1,6 +1,8 @@
 package install
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -15,10 +17,12 @@ type owner struct {
 	mark string
 	// run names what its hooks run for, see runOf.
 	run string
+	// formers are the marks of Manifests whose objects this one took over (see sharing.go).
+	formers []string
 }
 
 func ownerOf(m *v1beta2.Manifest) owner {
-	return owner{name: m.Name, mark: m.Namespace + "/" + m.Name, run: runOf(m)}
+	return owner{name: m.Name, mark: m.Namespace + "/" + m.Name, run: runOf(m), formers: m.Status.TakenOverFrom}
 }
 
 // at is what fills a place in an encoded object.
@@ -35,7 +39,8 @@ func (o owner) at(place string) string {
 
 // owns tells whether a live object carries our mark. Only such an object is ours to remove.
 func (o owner) owns(live metav1.Object) bool {
-	return live.GetAnnotations()[shared.AnnotationOwnedBy] == o.mark
+	mark := live.GetAnnotations()[shared.AnnotationOwnedBy]
+	return mark == o.mark || mark != "" && slices.Contains(o.formers, mark)
 }
 
 // selector finds our objects by label. An object that lost its label is found only by its name.

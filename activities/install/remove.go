@@ -65,6 +65,11 @@ func (a *Activities) remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 		}
 		return RemoveResult{Outcome: OutcomeRemoved}, nil
 	}
+	if handed, err := a.handOver(ctx, m); err != nil {
+		return RemoveResult{}, err
+	} else if handed {
+		return RemoveResult{Outcome: OutcomeRemoved}, a.release(ctx, m)
+	}
 	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
 		if err := a.recoverRemoval(ctx, m); err != nil {
 			return RemoveResult{}, err
@@ -270,6 +275,9 @@ func (a *Activities) release(ctx context.Context, m *v1beta2.Manifest) error {
 		}
 		now, err := a.read(ctx, kick.RefOf(before))
 		if err != nil || now == nil {
+			return err
+		}
+		if err := tookOverMeanwhile(before, now); err != nil {
 			return err
 		}
 		*m = *now

@@ -18,6 +18,8 @@ const (
 	OutcomeSkipped Outcome = "Skipped"
 	// OutcomeUnmanaged means that the module is unmanaged: labels and finalizers were taken off, nothing else.
 	OutcomeUnmanaged Outcome = "Unmanaged"
+	// OutcomeShared means that another Manifest installs the module in the control plane: nothing was touched.
+	OutcomeShared Outcome = "Shared"
 	// OutcomeApplied means that every object was applied and what is no longer wanted was pruned.
 	OutcomeApplied Outcome = "Applied"
 	// OutcomeIncomplete means that some objects could not be applied; Observed says which and why.

@@ -39,6 +39,9 @@ func (p *planning) decideOne(e *entry) {
 	if e.refusal == nil {
 		e.refusal = p.describe(e)
 	}
+	if e.refusal == nil && !remote {
+		e.refusal = p.checkShared(e)
+	}
 	if e.refusal == nil && e.manifest == nil && p.takenByForeign(e) {
 		// The Manifest of an earlier Kyma of this name is still going away; it makes room.
 		e.plan.Action = ActionWait

@@ -80,6 +80,9 @@ func (b blueprint) labels() map[string]string {
 	if b.mandatory {
 		labels[shared.LabelMandatoryModule] = shared.ValueTrue
 	}
+	if !b.remote {
+		labels[desired.LabelSharedModule] = desired.SharedModule(b.descriptor.Component)
+	}
 	if b.choice.channel != "" {
 		labels[shared.LabelChannel] = b.choice.channel
 	}
@@ -178,7 +181,7 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 func ourLabels() []string {
 	return []string{
 		shared.LabelKymaName, shared.LabelModuleName, shared.LabelManagedBy, shared.LabelChannel, shared.LabelControllerName,
-		shared.LabelMandatoryModule,
+		shared.LabelMandatoryModule, desired.LabelSharedModule,
 	}
 }
 

@@ -73,6 +73,8 @@ type Request struct {
 	// Describe returns the descriptor of what was chosen. An error that wraps ErrDescriptor, or is a
 	// rejected fault, needs a change; any other may go away.
 	Describe func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error)
+	// Owners returns the Manifests of all Kymas for a component; nil where there are no others.
+	Owners func(component string) ([]v1beta2.Manifest, error)
 	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
 	Window func() Wait
 }

@@ -32,6 +32,7 @@ type setup struct {
 	foreign   []*v1beta2.Manifest
 	describe  func(*v1beta2.ModuleTemplate, string, string) (*Descriptor, error)
 	window    func() Wait
+	owners    func(string) ([]v1beta2.Manifest, error)
 }
 
 func embedded(template *v1beta2.ModuleTemplate, _, _ string) (*Descriptor, error) {
@@ -57,7 +58,7 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	wanted := desired.WantedBy(s.kyma, desired.SyncOf(s.kyma, s.settings))
 	catalog, err := desired.Gather(context.Background(), desired.NewLists(templates, metas), s.settings, wanted)
 	require.NoError(t, err)
-	request := Request{Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog, Describe: s.describe, Window: s.window}
+	request := Request{Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog, Describe: s.describe, Window: s.window, Owners: s.owners}
 	for _, manifest := range s.manifests {
 		request.Manifests = append(request.Manifests, *manifest)
 	}

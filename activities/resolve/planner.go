@@ -104,7 +104,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets, trusted)
 	view.Plans = Plan(Request{
 		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog,
-		Manifests: manifests, Foreign: foreign, Window: p.window(kyma),
+		Manifests: manifests, Foreign: foreign, Window: p.window(kyma), Owners: p.owners(ctx),
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},

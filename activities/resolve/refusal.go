@@ -22,6 +22,7 @@ const (
 	ReasonTargetChanged       = "TargetChanged"
 	ReasonSyncDisabled        = "SyncDisabled"
 	ReasonControlPlaneTarget  = "ControlPlaneTargetNotAllowed"
+	ReasonSharedVersion       = "SharedModuleVersion"
 	ReasonInvalidDescriptor   = "InvalidDescriptor"
 	ReasonSignature           = "SignatureRefused"
 	ReasonUnsupportedLayer    = "UnsupportedLayer"

@@ -1,0 +1,51 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// sharedCheck is how soon it is looked again whether a shared module has the wanted version by now. Watchers tell of
+// it at once; what they miss, and a module that nobody has any more, is found so.
+const sharedCheck = 15 * time.Minute
+
+// owners lists the Manifests for a component from the cache of the fleet.
+func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.Manifest, error) {
+	if p.gate.fleet == nil {
+		return nil
+	}
+	return func(component string) ([]v1beta2.Manifest, error) {
+		var list v1beta2.ManifestList
+		err := p.gate.fleet.List(ctx, &list, client.MatchingFields{ManifestsByComponent: component}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("list the Manifests of component %s: %w", component, err)
+		}
+		return list.Items, nil
+	}
+}
+
+// checkShared refuses a module for the control plane that another Kyma has there in another version (contract, section
+// 5). The one that installs it may change its version, and the others follow.
+func (p *planning) checkShared(e *entry) *Refusal {
+	if p.Owners == nil {
+		return nil
+	}
+	owners, err := p.Owners(e.component)
+	if err != nil {
+		refusal := refuse(ReasonSharedVersion, "module %s: %v", e.module.Name, err)
+		refusal.Transient, refusal.Err = true, err
+		return refusal
+	}
+	holder := desired.Holder(owners)
+	if holder == nil || ownedBy(holder, p.Kyma) || holder.Spec.Version == e.version {
+		return nil
+	}
+	return warn(ReasonSharedVersion, "module %s is shared in the control plane with Kyma %s, which has it in version %s: version %s is refused",
+		e.module.Name, desired.KymaOf(holder), holder.Spec.Version, e.version)
+}

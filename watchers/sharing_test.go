@@ -1,0 +1,76 @@
+package watchers
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
+	controller := true
+	owner := func(name string, age time.Duration, change func(*v1beta2.Manifest)) *v1beta2.Manifest {
+		m := &v1beta2.Manifest{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: "kcp-system", UID: types.UID(name), CreationTimestamp: metav1.NewTime(now.Add(-age)),
+				Labels:          map[string]string{desired.LabelSharedModule: "keda"},
+				OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "of-" + name, UID: types.UID("kyma-" + name), Controller: &controller}},
+			},
+			Spec:   v1beta2.ManifestSpec{Version: "1.0.0"},
+			Status: v1beta2.ManifestStatus{State: shared.StateReady, Settled: true},
+		}
+		if change != nil {
+			change(m)
+		}
+		return m
+	}
+	installed := func(m *v1beta2.Manifest) { m.Status.InstalledRef = "sha256:1" }
+	for name, test := range map[string]struct {
+		first, second func(*v1beta2.Manifest)
+		want          []string
+	}{
+		"nobody where all show the same": {first: installed},
+		"one that shows another state": {
+			first: func(m *v1beta2.Manifest) { installed(m); m.Status.State = shared.StateWarning }, want: []string{"manifest/kcp-system/second/second"},
+		},
+		"the Kyma of one that has another version, and itself": {
+			first: func(m *v1beta2.Manifest) { installed(m); m.Spec.Version = "2.0.0" },
+			want:  []string{"kyma/kcp-system/of-second/kyma-second", "manifest/kcp-system/second/second"},
+		},
+		"one that installs it now without knowing": {
+			first: func(m *v1beta2.Manifest) {
+				installed(m)
+				m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{shared.FinalizerManifest}
+			},
+			want: []string{"manifest/kcp-system/second/second"},
+		},
+		"one that took over": {
+			first: func(m *v1beta2.Manifest) {
+				m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{shared.FinalizerManifest}
+			},
+			second: func(m *v1beta2.Manifest) {
+				installed(m)
+				m.Status.TakenOverFrom = []string{"kcp-system/first"}
+			},
+			want: []string{"manifest/kcp-system/second/second"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, kicks, _ := newWatcher(t, owner("first", time.Hour, test.first), owner("second", time.Minute, test.second))
+			_, err := w.tellOwners(context.Background(), sharedRequest{"keda"})
+			require.NoError(t, err)
+			var to []string
+			for _, sent := range kicks.sent {
+				to = append(to, sent.to)
+			}
+			require.Equal(t, test.want, to)
+		})
+	}
+}

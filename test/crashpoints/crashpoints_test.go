@@ -1,0 +1,120 @@
+package crashpoints
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/test/lane"
+	"github.com/kyma-project/lifecycle-manager/test/wire"
+)
+
+const (
+	// lanes is how many points are run at once.
+	lanes = 6
+	// sampled is every how manieth point is run where not all are.
+	sampled = 7
+)
+
+// point is one disturbed run.
+type point struct {
+	scenario scenario
+	name     string
+	wire     func() *wire.Wire
+	want     lane.Truth
+}
+
+func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
+	all := make([]*lane.Lane, lanes)
+	var opening sync.WaitGroup
+	for i := range all {
+		opening.Go(func() { all[i] = lane.New(t, fmt.Sprintf("crashpoints-%d", i)) })
+	}
+	opening.Wait()
+	require.False(t, t.Failed())
+
+	var points []point
+	for i, s := range scenarios() {
+		recording := &wire.Wire{}
+		var want lane.Truth
+		t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, all[i%lanes], recording) })
+		require.NotNil(t, want, "there is nothing to compare with")
+		writes := 0
+		for _, r := range recording.Requests() {
+			if r.Writes() {
+				writes++
+				t.Logf("%s: write %d is %s", s.name, writes, r)
+			}
+		}
+		points = append(points, cuts(s, writes, want)...)
+		points = append(points, staleReads(s, recording.StaleReads(), want)...)
+	}
+	if os.Getenv("CRASHPOINTS") != "all" {
+		points = sample(points)
+	}
+	runAll(t, all, points)
+}
+
+// cuts are the points before and after each of the writes.
+func cuts(s scenario, writes int, want lane.Truth) []point {
+	var points []point
+	for n := 1; n <= writes; n++ {
+		for _, after := range []bool{false, true} {
+			name := fmt.Sprintf("%s cut before write %d of %d", s.name, n, writes)
+			if after {
+				name = fmt.Sprintf("%s cut after write %d of %d", s.name, n, writes)
+			}
+			points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{CutAt: n, After: after} }, want})
+		}
+	}
+	return points
+}
+
+// staleReads are the points at which a read is answered with what it was answered before.
+func staleReads(s scenario, reads int, want lane.Truth) []point {
+	var points []point
+	for n := 1; n <= reads; n++ {
+		name := fmt.Sprintf("%s with stale read %d of %d", s.name, n, reads)
+		points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{StaleAt: n} }, want})
+	}
+	return points
+}
+
+func sample(points []point) []point {
+	var some []point
+	for i := 0; i < len(points); i += sampled {
+		some = append(some, points[i])
+	}
+	return some
+}
+
+// runAll runs the points, as many at once as there are lanes.
+func runAll(t *testing.T, all []*lane.Lane, points []point) {
+	t.Helper()
+	next := make(chan point)
+	var working sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for _, l := range all {
+		working.Go(func() {
+			for p := range next {
+				ok := t.Run(p.name, func(t *testing.T) {
+					difference := p.scenario.run(t, l, p.wire()).Difference(p.want)
+					require.Empty(t, difference, "the end is not that of the undisturbed run")
+				})
+				mu.Lock()
+				done++
+				fmt.Printf("%3d of %d: %s: %s\n", done, len(points), p.name, map[bool]string{true: "the same end", false: "FAILED"}[ok])
+				mu.Unlock()
+			}
+		})
+	}
+	for _, p := range points {
+		next <- p
+	}
+	close(next)
+	working.Wait()
+}

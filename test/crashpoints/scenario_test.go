@@ -1,0 +1,90 @@
+package crashpoints
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/test/lane"
+	"github.com/kyma-project/lifecycle-manager/test/twenty"
+	"github.com/kyma-project/lifecycle-manager/test/wire"
+)
+
+// scenario is a piece of work on one Manifest.
+type scenario struct {
+	name string
+	// prepare leads up to the work that is cut off; the change that asks for it is its last step.
+	prepare func(p *lane.Place)
+	// isDone tells whether the work is done.
+	isDone func(p *lane.Place) bool
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{name: "install", prepare: func(*lane.Place) {}, isDone: (*lane.Place).IsSettled},
+		{name: "upgrade", prepare: func(p *lane.Place) {
+			installed(p)
+			p.Upgrade(twenty.Exchanged())
+		}, isDone: (*lane.Place).IsSettled},
+		{name: "removal", prepare: func(p *lane.Place) {
+			installed(p)
+			p.Delete()
+		}, isDone: (*lane.Place).IsGone},
+	}
+}
+
+// patience bounds one piece of work, interruptions included.
+const patience = 2 * time.Minute
+
+// installed installs the first version without disturbance.
+func installed(p *lane.Place) {
+	p.Helper()
+	worker := p.Work(p, &wire.Wire{})
+	defer worker.Stop()
+	p.Kick()
+	becomes(p, (*lane.Place).IsSettled)
+}
+
+func becomes(p *lane.Place, done func(*lane.Place) bool) {
+	p.Helper()
+	deadline := time.Now().Add(patience)
+	for !done(p) {
+		if time.Now().After(deadline) {
+			require.FailNow(p, "the work does not come to its end", "%s", describe(p))
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func describe(p *lane.Place) string {
+	p.Helper()
+	m := p.Read()
+	if m == nil || m.Status.LastOperation == nil {
+		return "the Manifest is gone or says nothing"
+	}
+	return string(m.Status.State) + ": " + m.Status.LastOperation.Operation
+}
+
+// run does the work through a wire. When that is cut, another worker takes over.
+func (s scenario) run(t *testing.T, l *lane.Lane, through *wire.Wire) lane.Truth {
+	t.Helper()
+	p := l.NewPlace(t, twenty.First())
+	s.prepare(p)
+	worker := p.Work(t, through)
+	p.Kick()
+	becomes(p, func(p *lane.Place) bool {
+		select {
+		case <-through.IsCut():
+			return true
+		default:
+			return s.isDone(p)
+		}
+	})
+	if !s.isDone(p) {
+		worker.Abandon()
+		p.Work(t, &wire.Wire{})
+		becomes(p, s.isDone)
+	}
+	return p.Truth()
+}

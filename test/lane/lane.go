@@ -1,0 +1,126 @@
+// Package lane runs the work on one Manifest after another in the test's own process: the real workflow and
+// activities, real API servers and a real Temporal server, through wires that count and cut (package wire).
+package lane
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	ociregistry "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// Lane has a Temporal namespace of its own, so that the workers of one lane never get the work of another. Work on
+// one place of a lane at a time.
+type Lane struct {
+	Scheme *runtime.Scheme
+	// Control and Remote are the clusters as the test's admin sees them.
+	Control, Remote client.Client
+	// ControlConfig is without limits. Copy it before changing it.
+	ControlConfig *rest.Config
+	// Temporal is the test's own connection to the namespace.
+	Temporal  temporal.Client
+	Namespace string
+
+	remote     dynamic.Interface
+	kubeconfig []byte
+	registry   *httptest.Server
+	artifacts  *artifacts.Store
+}
+
+// New makes a lane. Its test is skipped where there is no fleet.
+func New(t testing.TB, name string) *Lane {
+	t.Helper()
+	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, "LM_TEST_REMOTE")
+	l := &Lane{Scheme: scheme(t)}
+	l.ControlConfig = config(t, controlPath)
+	remote := config(t, remotePath)
+	var err error
+	l.Control, err = client.New(l.ControlConfig, client.Options{Scheme: l.Scheme})
+	require.NoError(t, err)
+	l.Remote, err = client.New(remote, client.Options{Scheme: l.Scheme})
+	require.NoError(t, err)
+	l.remote, err = dynamic.NewForConfig(remote)
+	require.NoError(t, err)
+	l.kubeconfig, err = os.ReadFile(remotePath)
+	require.NoError(t, err)
+	l.define(t)
+	l.registry = httptest.NewServer(ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(l.registry.Close)
+	l.artifacts, err = artifacts.New(artifacts.Options{PlainHTTPHosts: []string{l.host()}})
+	require.NoError(t, err)
+	l.Namespace, l.Temporal = testfleet.TemporalNamespace(t, name)
+	return l
+}
+
+func scheme(t testing.TB) *runtime.Scheme {
+	t.Helper()
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, apiextensionsv1.AddToScheme, v1beta2.AddToScheme} {
+		require.NoError(t, add(s))
+	}
+	return s
+}
+
+func config(t testing.TB, path string) *rest.Config {
+	t.Helper()
+	c, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	c.QPS = -1
+	return c
+}
+
+// define brings our definitions into the control plane, where no other test has yet.
+func (l *Lane) define(t testing.TB) {
+	t.Helper()
+	definitions, err := crds.Get(crds.Kymas, crds.Manifests, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	require.NoError(t, err)
+	for _, definition := range definitions {
+		if err := l.Control.Create(context.Background(), definition); !apierrors.IsAlreadyExists(err) {
+			require.NoError(t, err)
+		}
+	}
+	require.Eventually(t, func() bool {
+		return l.Control.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
+			l.Control.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
+	}, 30*time.Second, 100*time.Millisecond)
+}
+
+func (l *Lane) host() string { return strings.TrimPrefix(l.registry.URL, "http://") }
+
+// push pushes a layer and returns how a Manifest names it.
+func (l *Lane) push(t testing.TB, content []byte) v1beta2.ImageSpec {
+	t.Helper()
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	address := l.registry.URL + "/v2/component-descriptors/example.com/twenty/blobs/uploads/?digest=" + digest
+	response, err := http.Post(address, "application/octet-stream", bytes.NewReader(content)) //nolint:noctx // on loopback
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusCreated, response.StatusCode)
+	return v1beta2.ImageSpec{Repo: l.host() + "/component-descriptors", Name: "example.com/twenty", Ref: digest, Type: v1beta2.ImageSourceOCIRef}
+}

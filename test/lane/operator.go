@@ -1,0 +1,88 @@
+package lane
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/test/twenty"
+)
+
+// operatorsFinalizer keeps a custom resource until its operator has cleaned up behind it.
+const operatorsFinalizer = "example.com/operator"
+
+// operator stands in for the module's own one: it says that a custom resource is Ready, and lets it go when it is
+// being deleted. As a real one, it works only while its Deployment and its account are there.
+type operator struct {
+	lane   *Lane
+	id     string
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func serve(l *Lane, id string) *operator {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &operator{lane: l, id: id, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(o.done)
+		for ctx.Err() == nil {
+			if o.isDeployed(ctx) {
+				o.step(ctx)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}()
+	return o
+}
+
+func (o *operator) stop() {
+	o.cancel()
+	<-o.done
+}
+
+func (o *operator) isDeployed(ctx context.Context) bool {
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	_, err := o.lane.remote.Resource(deployments).Namespace(twenty.Namespace(o.id)).Get(ctx, "operator", metav1.GetOptions{})
+	if err != nil {
+		return false
+	}
+	account := &corev1.ServiceAccount{}
+	err = o.lane.Remote.Get(ctx, keyOf(twenty.Namespace(o.id), "operator"), account)
+	return !apierrors.IsNotFound(err)
+}
+
+// step does what is next for each custom resource. What fails is tried again with the next step.
+func (o *operator) step(ctx context.Context) {
+	crs := o.lane.remote.Resource(twenty.Widgets(o.id)).Namespace(twenty.RemoteNamespace(o.id))
+	list, err := crs.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for i := range list.Items {
+		cr := &list.Items[i]
+		held := slices.Contains(cr.GetFinalizers(), operatorsFinalizer)
+		state, _, _ := unstructured.NestedString(cr.Object, "status", "state")
+		switch {
+		case cr.GetDeletionTimestamp() != nil && held:
+			cr.SetFinalizers(nil)
+			_, _ = crs.Update(ctx, cr, metav1.UpdateOptions{})
+		case cr.GetDeletionTimestamp() != nil:
+		case !held:
+			cr.SetFinalizers([]string{operatorsFinalizer})
+			_, _ = crs.Update(ctx, cr, metav1.UpdateOptions{})
+		case state != "Ready":
+			if unstructured.SetNestedField(cr.Object, "Ready", "status", "state") == nil {
+				_, _ = crs.UpdateStatus(ctx, cr, metav1.UpdateOptions{})
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,6 +62,8 @@ type Config struct {
 	RemoteTemplateRegistries []string
 	// Removals bound what one change of the catalog may remove at once.
 	Removals resolve.Limits
+	// WrapRemote, where set, wraps the transport to every remote cluster (see clusters.Options).
+	WrapRemote func(cluster string, next http.RoundTripper) http.RoundTripper
 }
 
 // Assembly is what Assemble made of the parts.
@@ -96,7 +99,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	}
 	access, err := clusters.New(clusters.Options{
 		ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits,
-		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace,
+		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace, WrapTransport: p.Config.WrapRemote,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare access to clusters: %w", err)

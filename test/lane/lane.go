@@ -46,8 +46,9 @@ type Lane struct {
 	Temporal  temporal.Client
 	Namespace string
 
-	remote     dynamic.Interface
-	kubeconfig []byte
+	remote dynamic.Interface
+	// Kubeconfig gives access to the remote cluster.
+	Kubeconfig []byte
 	registry   *httptest.Server
 	artifacts  *artifacts.Store
 }
@@ -66,12 +67,12 @@ func New(t testing.TB, name string) *Lane {
 	require.NoError(t, err)
 	l.remote, err = dynamic.NewForConfig(remote)
 	require.NoError(t, err)
-	l.kubeconfig, err = os.ReadFile(remotePath)
+	l.Kubeconfig, err = os.ReadFile(remotePath)
 	require.NoError(t, err)
 	l.define(t)
 	l.registry = httptest.NewServer(ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(l.registry.Close)
-	l.artifacts, err = artifacts.New(artifacts.Options{PlainHTTPHosts: []string{l.host()}})
+	l.artifacts, err = artifacts.New(artifacts.Options{PlainHTTPHosts: []string{l.Registry()}})
 	require.NoError(t, err)
 	l.Namespace, l.Temporal = testfleet.TemporalNamespace(t, name)
 	return l
@@ -110,17 +111,21 @@ func (l *Lane) define(t testing.TB) {
 	}, 30*time.Second, 100*time.Millisecond)
 }
 
-func (l *Lane) host() string { return strings.TrimPrefix(l.registry.URL, "http://") }
+// Registry is the host of the lane's registry, which speaks plain HTTP.
+func (l *Lane) Registry() string { return strings.TrimPrefix(l.registry.URL, "http://") }
 
-// push pushes a layer and returns how a Manifest names it.
-func (l *Lane) push(t testing.TB, content []byte) v1beta2.ImageSpec {
+// Component is the name of the component that all layers are pushed for.
+const Component = "kyma-project.io/module/twenty"
+
+// Push pushes a layer and returns how a Manifest names it.
+func (l *Lane) Push(t testing.TB, content []byte) v1beta2.ImageSpec {
 	t.Helper()
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	address := l.registry.URL + "/v2/component-descriptors/example.com/twenty/blobs/uploads/?digest=" + digest
+	address := l.registry.URL + "/v2/component-descriptors/" + Component + "/blobs/uploads/?digest=" + digest
 	response, err := http.Post(address, "application/octet-stream", bytes.NewReader(content)) //nolint:noctx // on loopback
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusCreated, response.StatusCode)
-	return v1beta2.ImageSpec{Repo: l.host() + "/component-descriptors", Name: "example.com/twenty", Ref: digest, Type: v1beta2.ImageSourceOCIRef}
+	return v1beta2.ImageSpec{Repo: l.Registry() + "/component-descriptors", Name: Component, Ref: digest, Type: v1beta2.ImageSourceOCIRef}
 }

@@ -3,6 +3,8 @@ package lane
 import (
 	"context"
 	"slices"
+	"sync"
+	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,17 +22,16 @@ const operatorsFinalizer = "example.com/operator"
 // operator stands in for the module's own one: it says that a custom resource is Ready, and lets it go when it is
 // being deleted. As a real one, it works only while its Deployment and its account are there.
 type operator struct {
-	lane   *Lane
-	id     string
-	cancel context.CancelFunc
-	done   chan struct{}
+	lane *Lane
+	id   string
 }
 
-func serve(l *Lane, id string) *operator {
+// Serve runs the operator of the module with this id until the end of the test.
+func (l *Lane) Serve(t testing.TB, id string) {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &operator{lane: l, id: id, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(o.done)
+	o := &operator{lane: l, id: id}
+	var working sync.WaitGroup
+	working.Go(func() {
 		for ctx.Err() == nil {
 			if o.isDeployed(ctx) {
 				o.step(ctx)
@@ -40,13 +41,11 @@ func serve(l *Lane, id string) *operator {
 			case <-time.After(200 * time.Millisecond):
 			}
 		}
-	}()
-	return o
-}
-
-func (o *operator) stop() {
-	o.cancel()
-	<-o.done
+	})
+	t.Cleanup(func() {
+		cancel()
+		working.Wait()
+	})
 }
 
 func (o *operator) isDeployed(ctx context.Context) bool {

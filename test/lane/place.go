@@ -31,8 +31,6 @@ type Place struct {
 	ID       string
 	Kyma     *v1beta2.Kyma
 	Manifest *v1beta2.Manifest
-
-	operator *operator
 }
 
 // kymaName is the name of the Kyma of every place.
@@ -48,7 +46,7 @@ func (l *Lane) NewPlace(t *testing.T, version twenty.Version) *Place {
 	p.create(l.Remote, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: twenty.RemoteNamespace(p.ID)}})
 	p.create(l.Control, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: p.ID, Labels: map[string]string{shared.LabelKymaName: kymaName}},
-		Data:       map[string][]byte{shared.AccessSecretKey: l.kubeconfig},
+		Data:       map[string][]byte{shared.AccessSecretKey: l.Kubeconfig},
 	})
 	p.Kyma = &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: p.ID, Name: kymaName}}
 	p.create(l.Control, p.Kyma)
@@ -62,12 +60,11 @@ func (l *Lane) NewPlace(t *testing.T, version twenty.Version) *Place {
 		},
 		Spec: v1beta2.ManifestSpec{
 			Remote: true, Version: version.Number, Resource: twenty.DefaultCR(p.ID), Manager: twenty.Manager(p.ID),
-			Install: v1beta2.InstallInfo{Name: "raw-manifest", Source: l.push(t, version.Layer(p.ID))},
+			Install: v1beta2.InstallInfo{Name: "raw-manifest", Source: l.Push(t, version.Layer(p.ID))},
 		},
 	}
 	p.create(l.Control, p.Manifest)
-	p.operator = serve(l, p.ID)
-	t.Cleanup(p.operator.stop)
+	l.Serve(t, p.ID)
 	return p
 }
 
@@ -92,7 +89,7 @@ func (p *Place) Read() *v1beta2.Manifest {
 func (p *Place) Upgrade(version twenty.Version) {
 	p.Helper()
 	m := p.Read()
-	m.Spec.Version, m.Spec.Install.Source = version.Number, p.push(p, version.Layer(p.ID))
+	m.Spec.Version, m.Spec.Install.Source = version.Number, p.Push(p, version.Layer(p.ID))
 	require.NoError(p, p.Control.Update(p.Context(), m))
 }
 
@@ -152,21 +149,28 @@ func (p *Place) leave() {
 		m.Finalizers = nil
 		require.NoError(p, client.IgnoreNotFound(p.Control.Update(ctx, m)))
 	}
-	p.letGo(ctx)
-	remove := func(c client.Client, object client.Object) { require.NoError(p, client.IgnoreNotFound(c.Delete(ctx, object))) }
-	remove(p.Control, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.ID}})
-	for _, name := range []string{twenty.RemoteNamespace(p.ID), twenty.Namespace(p.ID)} {
-		remove(p.Remote, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	p.Clear(p, p.ID)
+	require.NoError(p, client.IgnoreNotFound(p.Control.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.ID}})))
+}
+
+// Clear removes from the remote cluster what a module with this id, its user, or its operator made there.
+func (l *Lane) Clear(t testing.TB, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	l.letGo(ctx, id)
+	for _, name := range []string{twenty.RemoteNamespace(id), twenty.Namespace(id)} {
+		err := l.Remote.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		require.NoError(t, client.IgnoreNotFound(err))
 	}
-	for resource, name := range twenty.ClusterScoped(p.ID) {
-		err := p.remote.Resource(resource).Delete(ctx, name, metav1.DeleteOptions{})
-		require.NoError(p, client.IgnoreNotFound(err))
+	for resource, name := range twenty.ClusterScoped(id) {
+		err := l.remote.Resource(resource).Delete(ctx, name, metav1.DeleteOptions{})
+		require.NoError(t, client.IgnoreNotFound(err))
 	}
 }
 
 // letGo takes the operator's finalizer off what it served.
-func (p *Place) letGo(ctx context.Context) {
-	crs := p.remote.Resource(twenty.Widgets(p.ID)).Namespace(twenty.RemoteNamespace(p.ID))
+func (l *Lane) letGo(ctx context.Context, id string) {
+	crs := l.remote.Resource(twenty.Widgets(id)).Namespace(twenty.RemoteNamespace(id))
 	list, err := crs.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return

@@ -1,0 +1,113 @@
+package cost
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/twenty"
+	"github.com/kyma-project/lifecycle-manager/test/wire"
+)
+
+// What a module's own steps are, but for its waits, whose number depends on how long they take.
+var installing = []string{"ApplyManifest", "EnsureDefaultCR", "ReportManifest"} //nolint:gochecknoglobals // a constant list
+
+func TestWhatTheWorkOnAClusterCosts(t *testing.T) {
+	for _, variant := range []struct {
+		name          string
+		withDefaultCR bool
+		// moduleCRs is the number of default custom resources, each of which is made, looked at, and recorded
+		// before and after.
+		moduleCRs int
+	}{
+		{name: "a module without a default custom resource"},
+		{name: "a module with a default custom resource", withDefaultCR: true, moduleCRs: 1},
+	} {
+		t.Run(variant.name, func(t *testing.T) {
+			b := &bill{}
+			i := newInstance(t, variant.withDefaultCR)
+			crs := variant.moduleCRs
+			firstSync(i, b)
+			firstInstall(i, b, crs)
+			steadySweep(i, b, crs)
+			drifted(i, b)
+			upgrade(i, b)
+			t.Logf("%s:\n%s", variant.name, b)
+		})
+	}
+}
+
+func firstSync(i *instance, b *bill) {
+	i.create(&v1beta2.Kyma{
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.id, Name: kymaName, Labels: i.labels()}, Spec: v1beta2.KymaSpec{Channel: "regular"},
+	})
+	i.kickKyma()
+	i.until("the Kyma becomes Ready", func() bool { return i.kyma().Status.State == shared.StateReady })
+	b.charge(i.T, "first sync of a cluster", i.quiet(), 10+catalogObjects, map[string]int{ofKyma: 3, ofEvents: 1})
+}
+
+func firstInstall(i *instance, b *bill, crs int) {
+	// A cluster's owner asks for the module there.
+	remote := &v1beta2.Kyma{}
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: twenty.RemoteNamespace(i.id), Name: shared.DefaultRemoteKymaName}, remote))
+	remote.Spec.Modules = []v1beta2.Module{{Name: module}}
+	require.NoError(i, i.Remote.Update(i.Context(), remote))
+	i.kickKyma()
+	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
+	i.kickManifest()
+	i.until("the module becomes Ready", func() bool { return i.isReady(twenty.First()) })
+	requests := i.quiet()
+	// A default custom resource is one more object, and its intent and its uid are written before and after.
+	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...), twenty.Objects+crs+6, map[string]int{ofManifest: 4 + 2*crs})
+	b.charge(i.T, "one wait attempt", dearestAttempt(requests, "WaitManifest"), twenty.KindsWithHealth+1, nil)
+}
+
+func steadySweep(i *instance, b *bill, crs int) {
+	require.Zero(i, i.sweep(), "a steady cluster is kicked")
+	b.charge(i.T, "sweep of one cluster, nothing changed", i.quiet(), twenty.Kinds+crs+3, nil)
+}
+
+func drifted(i *instance, b *bill) {
+	edited := &corev1.ConfigMap{}
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: twenty.Namespace(i.id), Name: "two"}, edited))
+	edited.Data["content"] = "edited"
+	require.NoError(i, i.Remote.Update(i.Context(), edited))
+	require.Equal(i, 1, i.sweep(), "drift is not seen")
+	i.until("the object is put right", func() bool {
+		require.Equal(i, shared.StateReady, i.manifest().Status.State, "one pass repairs it")
+		now := &corev1.ConfigMap{}
+		require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKeyFromObject(edited), now))
+		return now.Data["content"] != "edited"
+	})
+	i.until("the Manifest settles", func() bool { return i.isReady(twenty.First()) })
+	var beyond []wire.Request
+	for _, r := range i.quiet() {
+		if r.Activity != "WalkShard" {
+			beyond = append(beyond, r)
+		}
+	}
+	b.charge(i.T, "one object drifted, beyond the sweep", beyond, twenty.Kinds+2, map[string]int{ofManifest: 1, ofEvents: 1})
+}
+
+func upgrade(i *instance, b *bill) {
+	meta := &v1beta2.ModuleReleaseMeta{}
+	key := client.ObjectKey{Namespace: i.id, Name: module}
+	require.NoError(i, i.Control.Get(i.Context(), key, meta))
+	meta.Spec.Channels[0].Version = twenty.Changed().Number
+	require.NoError(i, i.Control.Update(i.Context(), meta))
+	i.until("the cache has it", func() bool {
+		cached := &v1beta2.ModuleReleaseMeta{}
+		return i.cache.Get(i.Context(), key, cached) == nil && cached.ResourceVersion == meta.ResourceVersion
+	})
+	i.kickKyma()
+	i.until("the Manifest asks for it", func() bool { return i.manifest().Spec.Version == twenty.Changed().Number })
+	i.kickManifest()
+	i.until("the module becomes Ready", func() bool { return i.isReady(twenty.Changed()) })
+	const changed = 3
+	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(i.quiet(), installing...), twenty.Kinds+changed+6, map[string]int{ofManifest: 5})
+}

@@ -1,0 +1,292 @@
+package cost
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/lane"
+	"github.com/kyma-project/lifecycle-manager/test/twenty"
+	"github.com/kyma-project/lifecycle-manager/test/wire"
+	"github.com/kyma-project/lifecycle-manager/worker"
+)
+
+// instance is an instance of Lifecycle Manager, as the product assembles it, with one Kyma in a namespace of its
+// own. All its requests but those of its caches go through the wire. The test plays the watchers: it kicks.
+type instance struct {
+	*testing.T
+	*lane.Lane
+	id       string
+	wire     *wire.Wire
+	assembly *worker.Assembly
+	cache    cache.Cache
+}
+
+const (
+	module   = "twenty"
+	kymaName = "kyma"
+)
+
+// newInstance starts an instance. The remote cluster knows nothing of us yet.
+func newInstance(t *testing.T, withDefaultCR bool) *instance {
+	t.Helper()
+	i := &instance{T: t, Lane: lane.New(t, "cost"), id: fmt.Sprintf("c%016x", time.Now().UnixNano()), wire: &wire.Wire{}}
+	i.forget()
+	i.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.id}})
+	t.Cleanup(i.leave)
+	i.startCache()
+	i.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: i.id, Labels: map[string]string{shared.LabelKymaName: kymaName}},
+		Data:       map[string][]byte{shared.AccessSecretKey: i.Kubeconfig},
+	})
+	i.announce(withDefaultCR)
+	i.assemble()
+	i.Serve(t, i.id)
+	workers := worker.New(i.Temporal, worker.Options{
+		Activities: i.assembly.Activities, Slots: worker.Slots{ControlPlane: 10, Remote: 10, Sweep: 1}, StopTimeout: time.Second,
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- workers.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	return i
+}
+
+func (i *instance) create(object client.Object) {
+	i.Helper()
+	require.NoError(i, i.Control.Create(i.Context(), object))
+}
+
+// labels are those of what belongs to this instance.
+func (i *instance) labels() map[string]string { return map[string]string{shared.LabelManagedBy: i.id} }
+
+// forget takes our definitions out of the remote cluster, so that the next synchronization is the first.
+func (i *instance) forget() {
+	i.Helper()
+	ctx := context.Background()
+	all, err := crds.All()
+	require.NoError(i, err)
+	for _, definition := range all {
+		require.NoError(i, client.IgnoreNotFound(i.Remote.Delete(ctx, definition)))
+	}
+	require.Eventually(i, func() bool {
+		for _, definition := range all {
+			if !apierrors.IsNotFound(i.Remote.Get(ctx, client.ObjectKeyFromObject(definition), definition)) {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 200*time.Millisecond)
+}
+
+// startCache starts a cache of the instance's namespace with the indexes that the product has.
+func (i *instance) startCache() {
+	i.Helper()
+	made, err := cache.New(i.ControlConfig, cache.Options{
+		Scheme: i.Scheme, DefaultNamespaces: map[string]cache.Config{i.id: {}},
+	})
+	require.NoError(i, err)
+	ctx, stop := context.WithCancel(context.Background())
+	require.NoError(i, worker.Index(ctx, made))
+	ended := make(chan error, 1)
+	go func() { ended <- made.Start(ctx) }()
+	i.Cleanup(func() {
+		stop()
+		require.NoError(i, <-ended)
+	})
+	secrets := &metav1.PartialObjectMetadata{}
+	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	for _, object := range []client.Object{&v1beta2.Kyma{}, &v1beta2.Manifest{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}, secrets} {
+		_, err := made.GetInformer(ctx, object)
+		require.NoError(i, err)
+	}
+	require.True(i, made.WaitForCacheSync(ctx))
+	i.cache = made
+}
+
+// catalogObjects is the number of objects that announce makes.
+const catalogObjects = 3
+
+// announce offers two versions of the module, the first of them in the channel.
+func (i *instance) announce(withDefaultCR bool) {
+	i.Helper()
+	for _, version := range []twenty.Version{twenty.First(), twenty.Changed()} {
+		layer := i.Push(i, version.Layer(i.id))
+		raw, err := json.Marshal(map[string]any{
+			"meta": map[string]any{"schemaVersion": "v2"},
+			"component": map[string]any{
+				"name": lane.Component, "version": version.Number, "provider": "kyma-project.io",
+				"componentReferences": []any{}, "sources": []any{},
+				"resources": []any{map[string]any{
+					"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": version.Number,
+					"access": map[string]any{"type": "localBlob", "localReference": layer.Ref, "mediaType": "application/x-yaml"},
+				}},
+				"repositoryContexts": []any{map[string]any{"type": "OCIRegistry", "baseUrl": i.Registry(), "componentNameMapping": "urlPath"}},
+			},
+		})
+		require.NoError(i, err)
+		template := &v1beta2.ModuleTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: module + "-" + version.Number, Namespace: i.id, Labels: i.labels()},
+			Spec: v1beta2.ModuleTemplateSpec{
+				ModuleName: module, Version: version.Number, Descriptor: &runtime.RawExtension{Raw: raw}, Manager: twenty.Manager(i.id),
+			},
+		}
+		if withDefaultCR {
+			template.Spec.Data = twenty.DefaultCR(i.id)
+		}
+		i.create(template)
+	}
+	i.create(&v1beta2.ModuleReleaseMeta{
+		ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: i.id, Labels: i.labels()},
+		Spec: v1beta2.ModuleReleaseMetaSpec{
+			ModuleName: module, OCMComponentName: lane.Component,
+			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: twenty.First().Number}},
+		},
+	})
+}
+
+// assemble makes the activities as the product does.
+func (i *instance) assemble() {
+	i.Helper()
+	config := rest.CopyConfig(i.ControlConfig)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return i.wire.Through(wire.ControlPlane, next) })
+	clientset, err := kubernetes.NewForConfig(config)
+	require.NoError(i, err)
+	broadcaster := record.NewBroadcaster()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
+	i.Cleanup(broadcaster.Shutdown)
+	i.assembly, err = worker.Assemble(worker.Parts{
+		ControlPlane: config, Scheme: i.Scheme, Cache: i.cache, Temporal: i.Temporal,
+		Events:   broadcaster.NewRecorder(i.Scheme, corev1.EventSource{Component: "lifecycle-manager"}),
+		Registry: prometheus.NewRegistry(), Version: "1.0.0",
+		Config: worker.Config{
+			Settings:       desired.Settings{ManagedBy: i.id, SyncNamespace: twenty.RemoteNamespace(i.id)},
+			ResyncInterval: time.Minute, SweepConcurrency: 8,
+			Artifacts:  artifacts.Options{PlainHTTPHosts: []string{i.Registry()}},
+			WrapRemote: func(_ string, next http.RoundTripper) http.RoundTripper { return i.wire.Through(wire.Remote, next) },
+		},
+	})
+	require.NoError(i, err)
+}
+
+// kyma reads the Kyma in the control plane.
+func (i *instance) kyma() *v1beta2.Kyma {
+	i.Helper()
+	kyma := &v1beta2.Kyma{}
+	require.NoError(i, i.Control.Get(context.Background(), client.ObjectKey{Namespace: i.id, Name: kymaName}, kyma))
+	return kyma
+}
+
+// manifest reads the one Manifest; nil when there is none.
+func (i *instance) manifest() *v1beta2.Manifest {
+	i.Helper()
+	var list v1beta2.ManifestList
+	require.NoError(i, i.Control.List(context.Background(), &list, client.InNamespace(i.id)))
+	if len(list.Items) == 0 {
+		return nil
+	}
+	return &list.Items[0]
+}
+
+// isReady tells whether the module is Ready in this version, and settled.
+func (i *instance) isReady(version twenty.Version) bool {
+	i.Helper()
+	m := i.manifest()
+	return m != nil && m.Status.Settled && m.Status.State == shared.StateReady && m.Status.InstalledVersion == version.Number &&
+		m.Status.InputsDigest == install.InputsDigest(m) && i.kyma().Status.State == shared.StateReady
+}
+
+func (i *instance) kickKyma() {
+	i.Helper()
+	kyma := i.kyma()
+	require.NoError(i, i.assembly.Kicks.Kyma(i.Context(), kick.RefOf(kyma), kick.Kick{Reason: "Kyma changed", Urgent: true}))
+}
+
+func (i *instance) kickManifest() {
+	i.Helper()
+	m := i.manifest()
+	require.NoError(i, i.assembly.Kicks.Manifest(i.Context(), kick.RefOf(m), kick.Kick{Reason: "Manifest changed", Urgent: true}))
+}
+
+// until waits until something is so.
+func (i *instance) until(what string, so func() bool) {
+	i.Helper()
+	require.Eventually(i, so, 90*time.Second, 100*time.Millisecond, what)
+}
+
+// quiet waits until nobody makes requests any more, and returns those since the last time.
+func (i *instance) quiet() []wire.Request {
+	i.Helper()
+	before, since := -1, time.Now()
+	i.until("it becomes quiet", func() bool {
+		if now := len(i.wire.Requests()); now != before {
+			before, since = now, time.Now()
+		}
+		return time.Since(since) > 3*time.Second
+	})
+	return i.wire.Take()
+}
+
+// sweep looks once at everything in the Kyma's shard, as the SweepWorkflow has it done. It returns how many kicks
+// that led to.
+func (i *instance) sweep() int {
+	i.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	environment := suite.NewTestActivityEnvironment()
+	environment.RegisterActivity(i.assembly.Activities.Sweep.WalkShard)
+	shard := int(sweep.Position(i.kyma().UID) % sweep.Shards)
+	value, err := environment.ExecuteActivity(i.assembly.Activities.Sweep.WalkShard, sweep.WalkInput{Shard: shard})
+	require.NoError(i, err)
+	var result sweep.WalkResult
+	require.NoError(i, value.Get(&result))
+	require.Equal(i, 1, result.Kymas)
+	return result.Kicked
+}
+
+// leave removes everything without asking any code under test.
+func (i *instance) leave() {
+	ctx := context.Background()
+	var manifests v1beta2.ManifestList
+	require.NoError(i, i.Control.List(ctx, &manifests, client.InNamespace(i.id)))
+	for n := range manifests.Items {
+		manifests.Items[n].Finalizers = nil
+		require.NoError(i, i.Control.Update(ctx, &manifests.Items[n]))
+	}
+	var kymas v1beta2.KymaList
+	require.NoError(i, i.Control.List(ctx, &kymas, client.InNamespace(i.id)))
+	for n := range kymas.Items {
+		kymas.Items[n].Finalizers = nil
+		require.NoError(i, i.Control.Update(ctx, &kymas.Items[n]))
+	}
+	require.NoError(i, client.IgnoreNotFound(i.Control.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.id}})))
+	i.Clear(i, i.id)
+	i.forget()
+}

@@ -1,6 +1,11 @@
 package clusters
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
 
 // BuiltInKind is what is known of a kind of Kubernetes itself without asking a cluster.
 type BuiltInKind struct {
@@ -114,4 +119,21 @@ func builtInKind(group, kind string) (BuiltInKind, bool) {
 		return cluster("certificatesigningrequests")
 	}
 	return BuiltInKind{}, false
+}
+
+// ownPlural is the plural of a kind that we bring into clusters ourselves, in the version that we work with. All of
+// them are namespaced.
+func ownPlural(gvk schema.GroupVersionKind) (string, bool) {
+	if gvk.GroupVersion() != v1beta2.GroupVersion {
+		return "", false
+	}
+	switch gvk.Kind {
+	case shared.KindKyma:
+		return "kymas", true
+	case shared.KindModuleTemplate:
+		return "moduletemplates", true
+	case shared.KindModuleReleaseMeta:
+		return "modulereleasemetas", true
+	}
+	return "", false
 }

@@ -21,9 +21,10 @@ type Resource struct {
 	Namespaced bool
 }
 
-// Mapper maps kinds to resources. Built-in kinds cost no request; for others the one group version that
-// is asked for is discovered and kept, so that an idle cluster holds next to nothing. What is not found in
-// something kept is looked for once more in the cluster. It is safe for concurrent use.
+// Mapper maps kinds to resources. Built-in kinds and our own cost no request, and are answered for also where a
+// cluster does not serve them (yet); for others the one group version that is asked for is discovered and kept, so
+// that an idle cluster holds next to nothing. What is not found in something kept is looked for once more in the
+// cluster. It is safe for concurrent use.
 type Mapper struct {
 	client rest.Interface
 	flight singleflight.Group
@@ -53,6 +54,9 @@ func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Res
 			gvk.Version = builtIn.Version
 		}
 		return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(builtIn.Plural), Namespaced: builtIn.Namespaced}, nil
+	}
+	if plural, ok := ownPlural(gvk); ok {
+		return Resource{GroupVersionResource: gvk.GroupVersion().WithResource(plural), Namespaced: true}, nil
 	}
 	versions := []string{gvk.Version}
 	if gvk.Version == "" {

@@ -94,6 +94,10 @@ func (r *remover) note(e v1beta2.InventoryEntry, there bool) {
 	r.gone[e.ID] = true
 }
 
+// deletionReads is how often an object is read after its deletion that is said to be there as if nothing had
+// happened: such an answer comes from before.
+const deletionReads = 2
+
 // remove removes one object as far as that is possible now. It returns whether the object is still there
 // and still ours.
 func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, error) {
@@ -130,8 +134,13 @@ func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 		return false, fmt.Errorf("delete %s: %w", described, err)
 	}
 	// Gone is what is seen to be gone: finalizers may hold it.
-	if live, _, err = r.live(ctx, gvk, name); err != nil {
-		return false, fmt.Errorf("read %s: %w", described, err)
+	for range deletionReads {
+		if live, _, err = r.live(ctx, gvk, name); err != nil {
+			return false, fmt.Errorf("read %s: %w", described, err)
+		}
+		if live == nil || !live.DeletionTimestamp.IsZero() {
+			break
+		}
 	}
 	return live != nil && r.owner.owns(live), nil
 }

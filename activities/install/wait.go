@@ -87,6 +87,10 @@ func waitOf(ctx context.Context, now time.Time) wait {
 // worthTelling tells whether what is seen is news. While a state lasts for a short time only, which object
 // of many it waits for is none.
 func (w wait) worthTelling(seen, reported Observed) bool {
+	if reported.Reason == ReasonInstalling && seen.Reason == ReasonResourcesPending && w.elapsed < quick {
+		// Most modules are ready by then: a write of the status less for each installation.
+		return false
+	}
 	if seen.Reason == ReasonDeleting || seen.State != reported.State || seen.Reason != reported.Reason || seen.DefaultCRWanted {
 		return true
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
 func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
@@ -193,6 +194,9 @@ func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
 		template.Name, template.Namespace, template.UID = name, "kyma-system", types.UID(name)
 		return template
 	}
+	definitions, err := crds.Get(crds.ModuleTemplates)
+	require.NoError(t, err)
+	require.NoError(t, b.remote.Create(ctx, definitions[0]))
 	require.NoError(t, b.remote.Create(ctx, byHand("keda-regular")))
 	require.NoError(t, b.remote.Create(ctx, byHand("own")))
 	otherKymas := byHand("others")

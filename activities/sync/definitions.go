@@ -106,14 +106,15 @@ func newer(theirs, ours string) bool {
 // ensureDefinitions brings our definitions: those that are missing are created, those that an older build
 // or somebody else brought are updated, never downgraded and never narrowed. It says which were created,
 // for it takes a moment until those are served.
-func (a *Activities) ensureDefinitions(ctx context.Context, r *remote) (created bool, err error) {
+func (a *Activities) ensureDefinitions(ctx context.Context, r *remote) (created freshness, err error) {
 	if r.own {
-		return false, nil // they are the control plane's own, and not ours to change from here
+		return freshNone, nil // they are the control plane's own, and not ours to change from here
 	}
 	there, err := listMetadata(ctx, r, definitionKind(), client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma})
 	if err != nil {
-		return false, err
+		return freshNone, err
 	}
+	total := 0
 	for _, d := range a.definitions {
 		at := slices.IndexFunc(there, func(o metav1.PartialObjectMetadata) bool { return o.Name == d.crd.Name })
 		if at >= 0 && there[at].DeletionTimestamp.IsZero() && d.current(&there[at]) {
@@ -123,10 +124,26 @@ func (a *Activities) ensureDefinitions(ctx context.Context, r *remote) (created 
 		if err != nil {
 			return created, err
 		}
-		created = created || made
+		if made {
+			total++
+			created = freshSome
+		}
+	}
+	if total > 0 && total == len(a.definitions) {
+		created = freshAll
 	}
 	return created, nil
 }
+
+// freshness says how many of our definitions a synchronization has created. What was created just now has no objects,
+// and is not served at once.
+type freshness int
+
+const (
+	freshNone freshness = iota
+	freshSome
+	freshAll
+)
 
 func (r *remote) ensureDefinition(ctx context.Context, d definition, unseen bool) (created bool, err error) {
 	if unseen {

@@ -23,7 +23,7 @@ func applyNoted(ctx context.Context, c client.Client, manager string,
 		if sent, err = json.Marshal(answer.Object["spec"]); err != nil {
 			return nil, nil, err
 		}
-		err = untilServed(ctx, func() error {
+		err = untilServed(ctx, false, func() error {
 			return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(answer), client.FieldOwner(manager), client.ForceOwnership)
 		})
 		if err == nil {

@@ -63,7 +63,7 @@ func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
 // alone and refused. With fresh definitions the Kyma cannot be there yet.
 func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, fresh bool) (*v1beta2.Kyma, error) {
 	if fresh {
-		created, err := r.createKyma(ctx, kyma, s)
+		created, err := r.createKyma(ctx, kyma, s, true)
 		if !apierrors.IsAlreadyExists(err) {
 			return created, err
 		}
@@ -71,7 +71,7 @@ func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s
 	found := &v1beta2.Kyma{}
 	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
 	if apierrors.IsNotFound(err) && !kindMissing(err) {
-		return r.createKyma(ctx, kyma, s)
+		return r.createKyma(ctx, kyma, s, false)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err)
@@ -96,9 +96,9 @@ func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s
 // servedWithin is how long a definition that was just created may take until it is served.
 const servedWithin = 10 * time.Second
 
-func (r *remote) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*v1beta2.Kyma, error) {
+func (r *remote) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, fresh bool) (*v1beta2.Kyma, error) {
 	created := newRemoteKyma(kyma, s)
-	err := untilServed(ctx, func() error { return r.Create(ctx, created, remoteOwner()) })
+	err := untilServed(ctx, fresh, func() error { return r.Create(ctx, created, remoteOwner()) })
 	switch {
 	case err == nil:
 		r.writes++
@@ -110,10 +110,11 @@ func (r *remote) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.S
 	}
 }
 
-// untilServed repeats a request while the cluster says that it does not serve the kind.
-func untilServed(ctx context.Context, request func() error) error {
+// untilServed repeats a request while the cluster says that it does not serve the kind. A kind whose definition is
+// fresh is not asked for at once, which would be in vain.
+func untilServed(ctx context.Context, fresh bool, request func() error) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, servedWithin, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, servedWithin, !fresh, func(context.Context) (bool, error) {
 		last = request()
 		return !kindMissing(last), nil
 	})

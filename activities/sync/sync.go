@@ -64,12 +64,12 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		return Result{}, err
 	}
 	var early <-chan catalogReading
-	if fresh {
+	if fresh == freshSome {
 		// An API server makes the first requests for a new definition wait for a second or two. They wait
 		// together.
 		early = readCatalogEarly(ctx, r, s.Namespace)
 	}
-	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh)
+	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh != freshNone)
 	var read catalogReading
 	if early != nil {
 		read = <-early
@@ -92,7 +92,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		}
 		early = nil // it is of the old place
 	}
-	if early == nil {
+	if early == nil && fresh != freshAll {
 		read.there, read.err = readCatalog(ctx, r, s.Namespace)
 	}
 	result.PullSecret, err = part(a.ensurePullSecret(ctx, kyma, s, r), ReasonPullSecret)

@@ -109,12 +109,12 @@ func shown(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// of are the requests that are of these activities, and any that writes to a Manifest.
+// of are the requests of these activities, and all others that write to a Manifest.
 func of(requests []wire.Request, activities ...string) []wire.Request {
 	var some []wire.Request
 	for _, r := range requests {
 		writesManifest := r.To == wire.ControlPlane && r.Writes() && about(r.Path) == ofManifest
-		if slices.Contains(activities, r.Activity) || writesManifest || about(r.Path) == ofEvents {
+		if slices.Contains(activities, r.Activity) || writesManifest {
 			some = append(some, r)
 		}
 	}

@@ -132,8 +132,8 @@ func (i *instance) startCache() {
 	i.cache = made
 }
 
-// catalogObjects is the number of objects that announce makes.
-const catalogObjects = 3
+// catalogObjects is the number of objects of the catalog: the release meta and the version that is in a channel.
+const catalogObjects = 2
 
 // announce offers two versions of the module, the first of them in the channel.
 func (i *instance) announce(withDefaultCR bool) {

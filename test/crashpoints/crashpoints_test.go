@@ -8,13 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kyma-project/lifecycle-manager/test/lane"
+	"github.com/kyma-project/lifecycle-manager/test/twenty"
 	"github.com/kyma-project/lifecycle-manager/test/wire"
 )
 
 const (
 	// lanes is how many points are run at once.
-	lanes = 6
+	lanes = 8
 	// sampled is every how manieth point is run where not all are.
 	sampled = 7
 )
@@ -36,26 +40,37 @@ func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
 	opening.Wait()
 	require.False(t, t.Failed())
 
-	var points []point
+	undisturbed := make([][]point, len(scenarios()))
+	var running sync.WaitGroup
 	for i, s := range scenarios() {
-		recording := &wire.Wire{}
-		var want lane.Truth
-		t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, all[i%lanes], recording) })
-		require.NotNil(t, want, "there is nothing to compare with")
-		writes := 0
-		for _, r := range recording.Requests() {
-			if r.Writes() {
-				writes++
-				t.Logf("%s: write %d is %s", s.name, writes, r)
-			}
-		}
-		points = append(points, cuts(s, writes, want)...)
-		points = append(points, staleReads(s, recording.StaleReads(), want)...)
+		running.Go(func() { undisturbed[i] = pointsOf(t, all[i], s) })
+	}
+	running.Wait()
+	require.False(t, t.Failed(), "there is nothing to compare with")
+	var points []point
+	for _, each := range undisturbed {
+		points = append(points, each...)
 	}
 	if os.Getenv("CRASHPOINTS") != "all" {
 		points = sample(points)
 	}
 	runAll(t, all, points)
+}
+
+// pointsOf runs a scenario without disturbance, and returns its points by what it took.
+func pointsOf(t *testing.T, l *lane.Lane, s scenario) []point {
+	t.Helper()
+	recording := &wire.Wire{}
+	var want lane.Truth
+	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, l, recording) })
+	writes := 0
+	for _, r := range recording.Requests() {
+		if r.Writes() {
+			writes++
+			t.Logf("%s: write %d is %s", s.name, writes, r)
+		}
+	}
+	return append(cuts(s, writes, want), staleReads(s, recording.StaleReads(), want)...)
 }
 
 // cuts are the points before and after each of the writes.
@@ -117,4 +132,26 @@ func runAll(t *testing.T, all []*lane.Lane, points []point) {
 	}
 	close(next)
 	working.Wait()
+}
+
+// A comparison that cannot fail is none.
+func TestWhatDiffersIsSeen(t *testing.T) {
+	p := lane.New(t, "crashpoints-differing").NewPlace(t, twenty.First())
+	installed(p)
+	want := p.Truth()
+	require.Empty(t, p.Truth().Difference(want))
+
+	edited := &corev1.ConfigMap{}
+	require.NoError(t, p.Remote.Get(t.Context(), client.ObjectKey{Namespace: twenty.Namespace(p.ID), Name: "one"}, edited))
+	edited.Data["content"] = "edited"
+	require.NoError(t, p.Remote.Update(t.Context(), edited))
+	require.Len(t, p.Truth().Difference(want), 1, "an edited object")
+
+	require.NoError(t, p.Remote.Delete(t.Context(), edited))
+	require.Len(t, p.Truth().Difference(want), 2, "a missing object, and an inventory that names another one")
+
+	m := p.Read()
+	m.Status.InstalledVersion = "0.0.1"
+	require.NoError(t, p.Control.Status().Update(t.Context(), m))
+	require.Len(t, p.Truth().Difference(want), 3, "a status that says something else")
 }

@@ -24,8 +24,8 @@ const (
 	secondTry = 500 * time.Millisecond
 	// establishing bounds the wait for the module's definitions.
 	establishing = 20 * time.Second
-	// establishPause is the pause between two looks at them, at first.
-	establishPause = 100 * time.Millisecond
+	// establishPause is the pause between two looks at them, at first: five looks are enough for some seconds.
+	establishPause = 400 * time.Millisecond
 )
 
 // outcomes collects what came of applying objects.

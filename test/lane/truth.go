@@ -75,6 +75,8 @@ func (p *Place) Truth() Truth {
 		for _, entry := range m.Status.Inventory {
 			// An inventory is right when it names the very objects that are there.
 			entry.UID = sameness(entry.UID, uids[entry.ID])
+			// It is over what differs from place to place.
+			entry.Hash = fmt.Sprintf("%d characters", len(entry.Hash))
 			truth[p.anonymous("inventory "+entry.ID)] = p.anonymous(encode(p, entry))
 		}
 		truth["Manifest"] = p.anonymous(encode(p, statusOf(m, uids)))

@@ -28,6 +28,7 @@ type point struct {
 	scenario scenario
 	name     string
 	wire     func() *wire.Wire
+	kick     func(*lane.Place)
 	want     lane.Truth
 }
 
@@ -62,7 +63,7 @@ func pointsOf(t *testing.T, l *lane.Lane, s scenario) []point {
 	t.Helper()
 	recording := &wire.Wire{}
 	var want lane.Truth
-	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, l, recording) })
+	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, l, recording, (*lane.Place).Kick) })
 	writes := 0
 	for _, r := range recording.Requests() {
 		if r.Writes() {
@@ -70,7 +71,8 @@ func pointsOf(t *testing.T, l *lane.Lane, s scenario) []point {
 			t.Logf("%s: write %d is %s", s.name, writes, r)
 		}
 	}
-	return append(cuts(s, writes, want), staleReads(s, recording.StaleReads(), want)...)
+	points := append(cuts(s, writes, want), staleReads(s, recording.StaleReads(), want)...)
+	return append(points, point{s, s.name + " without a watch event", func() *wire.Wire { return &wire.Wire{} }, unheard, want})
 }
 
 // cuts are the points before and after each of the writes.
@@ -82,7 +84,7 @@ func cuts(s scenario, writes int, want lane.Truth) []point {
 			if after {
 				name = fmt.Sprintf("%s cut after write %d of %d", s.name, n, writes)
 			}
-			points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{CutAt: n, After: after} }, want})
+			points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{CutAt: n, After: after} }, (*lane.Place).Kick, want})
 		}
 	}
 	return points
@@ -93,7 +95,7 @@ func staleReads(s scenario, reads int, want lane.Truth) []point {
 	var points []point
 	for n := 1; n <= reads; n++ {
 		name := fmt.Sprintf("%s with stale read %d of %d", s.name, n, reads)
-		points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{StaleAt: n} }, want})
+		points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{StaleAt: n} }, (*lane.Place).Kick, want})
 	}
 	return points
 }
@@ -117,7 +119,7 @@ func runAll(t *testing.T, all []*lane.Lane, points []point) {
 		working.Go(func() {
 			for p := range next {
 				ok := t.Run(p.name, func(t *testing.T) {
-					difference := p.scenario.run(t, l, p.wire()).Difference(p.want)
+					difference := p.scenario.run(t, l, p.wire(), p.kick).Difference(p.want)
 					require.Empty(t, difference, "the end is not that of the undisturbed run")
 				})
 				mu.Lock()

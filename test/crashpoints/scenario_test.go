@@ -66,13 +66,19 @@ func describe(p *lane.Place) string {
 	return string(m.Status.State) + ": " + m.Status.LastOperation.Operation
 }
 
-// run does the work through a wire. When that is cut, another worker takes over.
-func (s scenario) run(t *testing.T, l *lane.Lane, through *wire.Wire) lane.Truth {
+// unheard is how a worker gets to know of the work when no watch event came: by the sweep.
+func unheard(p *lane.Place) {
+	p.Helper()
+	require.Equal(p, 1, p.Sweep(), "the sweep did not find out")
+}
+
+// run does the work through a wire, begun by a kick. When the wire is cut, another worker takes over.
+func (s scenario) run(t *testing.T, l *lane.Lane, through *wire.Wire, kick func(*lane.Place)) lane.Truth {
 	t.Helper()
 	p := l.NewPlace(t, twenty.First())
 	s.prepare(p)
 	worker := p.Work(t, through)
-	p.Kick()
+	kick(p)
 	becomes(p, func(p *lane.Place) bool {
 		select {
 		case <-through.IsCut():

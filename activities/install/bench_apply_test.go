@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/require"
@@ -103,9 +104,12 @@ func (s benchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	partial := metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
 	switch {
 	case r.Method == http.MethodPatch:
-		_, _ = io.WriteString(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"uid":"`+r.URL.Path+`","resourceVersion":"1",
+		_, _ = io.WriteString(w, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"uid":"`+r.URL.Path+`","resourceVersion":"1","creationTimestamp":"`+time.Now().UTC().Format(time.RFC3339)+`",
 			"managedFields":[{"manager":"declarative.kyma-project.io/applier","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",
 			"fieldsV1":{"f:data":{"f:key":{}},"f:metadata":{"f:labels":{"f:a":{}}}}}]}}`)
+	case strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList"):
+		partial.Kind += "List"
+		_ = json.NewEncoder(w).Encode(metav1.PartialObjectMetadataList{TypeMeta: partial})
 	case strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata"):
 		_ = json.NewEncoder(w).Encode(metav1.PartialObjectMetadata{TypeMeta: partial, ObjectMeta: s.manifest.ObjectMeta})
 	case strings.HasSuffix(r.URL.Path, "/manifests"):

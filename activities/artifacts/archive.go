@@ -57,6 +57,7 @@ func untar(content []byte, limits Limits) ([]file, error) {
 	reader := tar.NewReader(bytes.NewReader(content))
 	var files []file
 	seen := map[string]bool{}
+	left := limits.UnpackedBytes
 	for entries := 0; ; entries++ {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -79,10 +80,13 @@ func untar(content []byte, limits Limits) ([]file, error) {
 			return nil, invalid("the archive has %q twice", name)
 		}
 		seen[name] = true
-		// The whole archive is in memory already, and within the limit.
-		data, err := io.ReadAll(reader)
+		// A sparse file comes to more than the archive that it is in.
+		data, err := io.ReadAll(io.LimitReader(reader, left+1))
 		if err != nil {
 			return nil, invalid("the archive ends within %q: %w", name, err)
+		}
+		if left -= int64(len(data)); left < 0 {
+			return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "it unpacks to more than %d bytes", limits.UnpackedBytes)
 		}
 		files = append(files, file{name: name, content: data})
 	}

@@ -1,9 +1,9 @@
 package artifacts
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -70,101 +70,155 @@ func loadChart(files []file) (*chart.Chart, error) {
 
 // asksFor is what the templates of a chart ask of the cluster, as far as can be told without rendering.
 type asksFor struct {
-	version bool
-	// apis are asked for by name; allAPIs is true when that cannot be told.
-	apis    []string
-	allAPIs bool
+	Version bool
+	// APIs are asked for by name; AllAPIs is true when that cannot be told.
+	APIs    []string
+	AllAPIs bool
 }
 
 var hasLiteral = regexp.MustCompile("APIVersions\\.Has\\s+[\"`]([^\"`]+)[\"`]")
 
 func (a *asksFor) read(c *chart.Chart) {
 	if c.Metadata != nil && c.Metadata.KubeVersion != "" {
-		a.version = true
+		a.Version = true
 	}
 	for _, template := range c.Templates {
 		text := string(template.Data)
 		if !strings.Contains(text, "Capabilities") {
 			continue
 		}
-		a.version = true
+		a.Version = true
 		literals := hasLiteral.FindAllStringSubmatch(text, -1)
 		if len(literals) != strings.Count(text, "APIVersions") {
-			a.allAPIs = true
+			a.AllAPIs = true
 		}
 		for _, literal := range literals {
-			if !slices.Contains(a.apis, literal[1]) {
-				a.apis = append(a.apis, literal[1])
+			if !slices.Contains(a.APIs, literal[1]) {
+				a.APIs = append(a.APIs, literal[1])
 			}
 		}
 	}
 	for _, dependency := range c.Dependencies() {
 		a.read(dependency)
 	}
-	slices.Sort(a.apis)
+	slices.Sort(a.APIs)
 }
 
-// renderChart renders a chart with values and parses the result: the objects of its crds folders first.
-// Hooks are set apart; those that are never run, and tests, are left out and named. It is bounded in time; a template that does not end keeps a
-// goroutine, but neither the caller nor the process.
-func renderChart(ctx context.Context, files []file, values []byte, installed Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
-	ctx, cancel := context.WithTimeout(ctx, limits.RenderTime)
-	defer cancel()
-	type outcome struct {
-		rendered *Rendered
-		err      error
+// chartJob is what is needed to inspect or render a chart, and goes to a renderer as JSON.
+type chartJob struct {
+	Files []chartFileOf
+	// Inspect asks only for what the chart asks of the cluster.
+	Inspect bool
+	Values  []byte
+	Release Release
+	Known   *chartutil.Capabilities
+	Limits  Limits
+}
+
+type chartFileOf struct {
+	Name    string
+	Content []byte
+}
+
+// chartAnswer is what comes back.
+type chartAnswer struct {
+	// Chart is its name.
+	Chart string
+	Asks  asksFor
+	// Definitions are the files of its crds folders, and Texts what its templates come to, in the order in which they
+	// are applied.
+	Definitions, Texts []chartFileOf
+	// Fault says what is wrong with the chart; TooLarge that it is its size.
+	Fault    string
+	TooLarge bool
+}
+
+func jobOf(files []file, limits Limits) chartJob {
+	job := chartJob{Limits: limits}
+	for _, f := range files {
+		job.Files = append(job.Files, chartFileOf{Name: f.name, Content: f.content})
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		defer func() {
-			if p := recover(); p != nil {
-				o.err = fault.New(fault.Rejected, ReasonInvalidChart, "the chart made its renderer panic: %v", p)
-			}
-			done <- o
-		}()
-		o.rendered, o.err = renderUnbounded(files, values, installed, known, limits)
+	return job
+}
+
+// do does the job, whatever it costs. It survives a panic.
+func (job chartJob) do() (answer chartAnswer) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer = chartAnswer{Fault: fmt.Sprintf("the chart made its renderer panic: %.200v", p)}
+		}
 	}()
-	select {
-	case o := <-done:
-		return o.rendered, o.err
-	case <-ctx.Done():
-		return nil, fault.New(fault.Rejected, ReasonInvalidChart, "the chart did not render within %s", limits.RenderTime)
+	var files []file
+	for _, f := range job.Files {
+		files = append(files, file{name: f.Name, content: f.Content})
 	}
-}
-
-func renderUnbounded(files []file, values []byte, installed Release, known *chartutil.Capabilities, limits Limits) (*Rendered, error) {
 	loaded, err := loadChart(files)
 	if err != nil {
-		return nil, err
+		return chartAnswer{Fault: err.Error()}
 	}
-	invalidChart := func(what string, err error) error {
-		return fault.New(fault.Rejected, ReasonInvalidChart, "chart %s: %s: %s", loaded.Name(), what, brief(err))
+	if job.Inspect {
+		answer.Asks.read(loaded)
+		return answer
 	}
+	return job.render(loaded)
+}
+
+func (job chartJob) render(loaded *chart.Chart) chartAnswer {
+	wrong := func(what string, err error) chartAnswer {
+		return chartAnswer{Fault: fmt.Sprintf("chart %s: %s: %s", loaded.Name(), what, brief(err))}
+	}
+	known := job.Known
 	if constraint := loaded.Metadata.KubeVersion; constraint != "" && !chartutil.IsCompatibleRange(constraint, known.KubeVersion.String()) {
-		return nil, invalidChart("the cluster does not fit", fmt.Errorf("it needs Kubernetes %s, the cluster has %s", constraint, known.KubeVersion.String()))
+		return wrong("the cluster does not fit", fmt.Errorf("it needs Kubernetes %s, the cluster has %s", constraint, known.KubeVersion.String()))
 	}
 	given := map[string]any{}
-	if err := yaml.Unmarshal(values, &given); err != nil {
-		return nil, invalidChart("the config layer is no map of values", errors.New("it cannot be decoded"))
+	if err := yaml.Unmarshal(job.Values, &given); err != nil {
+		return wrong("the config layer is no map of values", errors.New("it cannot be decoded"))
 	}
 	if err := chartutil.ProcessDependenciesWithMerge(loaded, given); err != nil {
-		return nil, invalidChart("dependencies", err)
+		return wrong("dependencies", err)
 	}
-	options := chartutil.ReleaseOptions{Name: installed.Name, Namespace: installed.Namespace, Revision: 1, IsInstall: true}
+	options := chartutil.ReleaseOptions{Name: job.Release.Name, Namespace: job.Release.Namespace, Revision: 1, IsInstall: true}
 	all, err := chartutil.ToRenderValues(loaded, given, options, known)
 	if err != nil {
-		return nil, invalidChart("values", err)
+		return wrong("values", err)
 	}
 	texts, err := engine.Engine{}.Render(loaded, all)
 	if err != nil {
-		return nil, invalidChart("templates", err)
+		return wrong("templates", err)
 	}
-	return parseChart(loaded, texts, limits)
+	answer := chartAnswer{Chart: loaded.Name()}
+	total := int64(0)
+	for _, definition := range loaded.CRDObjects() {
+		total += int64(len(definition.File.Data))
+		answer.Definitions = append(answer.Definitions, chartFileOf{Name: definition.Filename, Content: definition.File.Data})
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		total += int64(len(texts[name]))
+		if base := path.Base(name); base != notesFile && !strings.HasPrefix(base, "_") {
+			answer.Texts = append(answer.Texts, chartFileOf{Name: name, Content: []byte(texts[name])})
+		}
+	}
+	if total > job.Limits.UnpackedBytes {
+		return chartAnswer{Fault: fmt.Sprintf("chart %s renders to more than %d bytes", loaded.Name(), job.Limits.UnpackedBytes), TooLarge: true}
+	}
+	return answer
 }
 
-// parseChart collects the objects of a rendered chart.
-func parseChart(loaded *chart.Chart, texts map[string]string, limits Limits) (*Rendered, error) {
+// err is what is wrong with the chart.
+func (a chartAnswer) err() error {
+	switch {
+	case a.TooLarge:
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s", a.Fault)
+	case a.Fault != "":
+		return fault.New(fault.Rejected, ReasonInvalidChart, "%s", a.Fault)
+	}
+	return nil
+}
+
+// objects collects the objects of a rendered chart, those of its crds folders first. Hooks are set apart; those that are
+// never run, and tests, are left out and named.
+func (a chartAnswer) objects(limits Limits) (*Rendered, error) {
 	p := newParser(limits)
 	p.skip = func(u *unstructured.Unstructured) bool {
 		_, isHook := u.GetAnnotations()[release.HookAnnotation]
@@ -177,25 +231,8 @@ func parseChart(loaded *chart.Chart, texts map[string]string, limits Limits) (*R
 		}
 		return isHook
 	}
-	for _, crd := range loaded.CRDObjects() {
-		if err := p.documents(crd.Filename, crd.File.Data); err != nil {
-			return nil, err
-		}
-	}
-	names := make([]string, 0, len(texts))
-	total := int64(0)
-	for name, text := range texts {
-		total += int64(len(text))
-		if base := path.Base(name); base != notesFile && !strings.HasPrefix(base, "_") {
-			names = append(names, name)
-		}
-	}
-	if total > limits.UnpackedBytes {
-		return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "chart %s renders to more than %d bytes", loaded.Name(), limits.UnpackedBytes)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := p.documents(name, []byte(texts[name])); err != nil {
+	for _, text := range slices.Concat(a.Definitions, a.Texts) {
+		if err := p.documents(text.Name, text.Content); err != nil {
 			return nil, err
 		}
 	}

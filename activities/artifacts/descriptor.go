@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -23,6 +24,7 @@ const (
 	componentDescriptorTar = "component-descriptor.yaml"
 	buildSeparator         = ".build-"
 	maxManifestBytes       = 1 << 20
+	acceptedManifests      = string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2)
 )
 
 // descriptor is a component descriptor as fetched.
@@ -33,8 +35,8 @@ type descriptor struct {
 
 // FetchDescriptor returns the component descriptor of a component version as it is stored (YAML or JSON),
 // from `<repository>/component-descriptors/<component>:<version>`. repository is "<registry>[/<subpath>]".
-// It may be up to Options.DescriptorTTL old, and older while the registry is unavailable: component
-// versions do not change. Errors are faults: ReasonDescriptorNotFound, ReasonInvalidDescriptor (Rejected), …
+// It may be up to Options.DescriptorTTL old, and older while the registry is unavailable, also after a restart:
+// component versions do not change. Errors are faults: ReasonDescriptorNotFound, ReasonInvalidDescriptor (Rejected), …
 func (s *Store) FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error) {
 	key := repository + "/" + component + ":" + version
 	known, isKnown := s.descriptors.Peek(key)
@@ -45,15 +47,24 @@ func (s *Store) FetchDescriptor(ctx context.Context, repository, component, vers
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
 		content, err := s.registry.descriptor(ctx, repository, component, version)
+		if err == nil && (!isKnown || !bytes.Equal(content, known.content)) {
+			s.disk.remember(key, content)
+		}
 		return descriptor{content: content, at: s.options.Clock()}, int64(len(content)), err
 	})
-	if err != nil {
-		if isKnown && fault.Of(err).Kind == fault.Transient {
-			return known.content, nil
-		}
+	if err == nil {
+		return fresh.content, nil
+	}
+	if fault.Of(err).Kind != fault.Transient {
 		return nil, err
 	}
-	return fresh.content, nil
+	if isKnown {
+		return known.content, nil
+	}
+	if content, ok := s.disk.recall(key); ok {
+		return content, nil
+	}
+	return nil, err
 }
 
 func (r *registry) descriptor(ctx context.Context, repository, component, version string) ([]byte, error) {
@@ -84,8 +95,7 @@ func (r *registry) descriptor(ctx context.Context, repository, component, versio
 }
 
 func (r *registry) componentManifest(ctx context.Context, place name.Repository, tag, what string) (*v1.Manifest, error) {
-	accept := string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2)
-	body, err := r.open(ctx, place, "manifests/"+tag, accept, what, ReasonDescriptorNotFound)
+	body, err := r.open(ctx, place, "manifests/"+tag, acceptedManifests, what, ReasonDescriptorNotFound)
 	if err != nil {
 		return nil, err
 	}

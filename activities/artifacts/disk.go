@@ -36,7 +36,8 @@ func (d *disk) read(sum string) ([]byte, bool) {
 	return content, true
 }
 
-// write stores a verified layer: to a temporary file first, so that others see it whole or not at all.
+// write stores a verified layer: to a temporary file first, so that others see it whole or not at all. It is not
+// synced to the disk before it is renamed: what a power cut leaves of it is found out by read.
 func (d *disk) write(sum string, content []byte) {
 	if d == nil {
 		return
@@ -56,6 +57,34 @@ func (d *disk) write(sum string, content []byte) {
 		return
 	}
 	d.trim()
+}
+
+// remember stores what has a name instead of a digest, with its own digest before it, by which read's promise holds
+// for it too.
+func (d *disk) remember(name string, content []byte) {
+	sum := sha256.Sum256(content)
+	d.write(named(name), append([]byte(hex.EncodeToString(sum[:])), content...))
+}
+
+// recall returns what was remembered under a name.
+func (d *disk) recall(name string) ([]byte, bool) {
+	if d == nil {
+		return nil, false
+	}
+	stored, err := os.ReadFile(filepath.Join(d.folder, named(name)))
+	if err != nil || len(stored) < hex.EncodedLen(sha256.Size) {
+		return nil, false
+	}
+	sum, content := stored[:hex.EncodedLen(sha256.Size)], stored[hex.EncodedLen(sha256.Size):]
+	if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != string(sum) {
+		return nil, false
+	}
+	return content, true
+}
+
+func named(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "named-" + hex.EncodeToString(sum[:])
 }
 
 // trim removes the least recently used files until the rest is within the budget, and partial files

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// Reasons of faults of this package. All are fault.Rejected but the last two, which are fault.Transient.
+// Reasons of faults of this package. All are fault.Rejected but the last three, which are fault.Transient.
 const (
 	// ReasonInvalidReference: the name of a layer or component version is not one.
 	ReasonInvalidReference = "InvalidReference"
@@ -38,6 +38,8 @@ const (
 	// ReasonRegistryUnauthorized: the registry does not accept our credentials. They are not an input of
 	// any Manifest, so this is tried again.
 	ReasonRegistryUnauthorized = "RegistryUnauthorized"
+	// ReasonRendererFailed: the process that renders a chart could not do so, for a reason that is not the chart's.
+	ReasonRendererFailed = "RendererFailed"
 )
 
 func invalid(format string, args ...any) error {

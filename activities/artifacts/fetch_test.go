@@ -27,6 +27,19 @@ import (
 
 const component = "kyma-project.io/module/sample"
 
+// rendererArgument makes this test's own program the renderer of charts.
+const rendererArgument = "render-chart"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == rendererArgument {
+		if err := ServeRenderer(os.Stdin, os.Stdout); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
 // testRegistry is an OCI registry in this process, without TLS.
 type testRegistry struct {
 	*httptest.Server
@@ -83,7 +96,11 @@ func digest(content []byte) string {
 
 func (r *testRegistry) store(t *testing.T, change func(*Options)) *Store {
 	t.Helper()
-	options := Options{PlainHTTPHosts: []string{r.host}, Timeout: 10 * time.Second}
+	program, err := os.Executable()
+	require.NoError(t, err)
+	options := Options{
+		PlainHTTPHosts: []string{r.host}, Timeout: 10 * time.Second, Pause: 5 * time.Millisecond, Renderer: []string{program, rendererArgument},
+	}
 	if change != nil {
 		change(&options)
 	}
@@ -358,11 +375,4 @@ func TestADescriptorOutlivesItsRegistry(t *testing.T) {
 	now = now.Add(time.Hour)
 	r.answer = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusTeapot); return true }
 	require.Equal(t, "second", fetch())
-}
-
-func TestRepositoryName(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, component, RepositoryName(component, "urlPath"))
-	require.Equal(t, component, RepositoryName(component, ""))
-	require.Equal(t, strings.TrimPrefix(digest([]byte(component)), "sha256:"), RepositoryName(component, "sha256-digest"))
 }

@@ -3,6 +3,7 @@
 package artifacts
 
 import (
+	"crypto/x509"
 	"net/http"
 	"time"
 
@@ -26,10 +27,20 @@ type Options struct {
 	Keychain authn.Keychain
 	// Transport to registries; nil means one with the usual time-outs and the environment's proxies.
 	Transport http.RoundTripper
+	// RootCAs verify registries; nil means those of the system. Not used with a Transport.
+	RootCAs *x509.CertPool
 	// Timeout bounds one fetch including retries; 60 s.
 	Timeout time.Duration
-	// Pulls is how many fetches run at once; 16.
-	Pulls int
+	// PullsPerHost is how many requests to one registry are under way at once; 8.
+	PullsPerHost int
+	// Pause is how long to wait before a request that failed in passing is sent again, doubled each time; 500 ms.
+	Pause time.Duration
+	// Renderer is a program with its arguments that answers with ServeRenderer: charts are rendered in a process of
+	// its own, which a template cannot take this one down with. Empty: they are rendered in this process, and a
+	// template that recurses without an end, or takes all memory, ends it. For tests and trusted charts only.
+	Renderer []string
+	// Renderers is how many charts are rendered at once; 2.
+	Renderers int
 	// DescriptorTTL is for how long it is believed that a component version's tag has not moved; 5 min.
 	DescriptorTTL time.Duration
 	// Clock defaults to time.Now.
@@ -47,17 +58,22 @@ type Limits struct {
 	// Entries is the number of entries of an archive; 10,000. Objects of one module; 5,000.
 	Entries int
 	Objects int
-	// ObjectBytes is the size of one object as JSON; 1.5 MiB, above which etcd refuses.
+	// ObjectBytes is the size of one object as JSON; 1 MiB. An API server takes requests of 3 MiB and etcd of
+	// 1.5 MiB, of which managed fields and the status need their share.
 	ObjectBytes int
-	// RenderTime bounds the rendering of a chart; 20 s.
-	RenderTime time.Duration
+	// RenderTime bounds the rendering of a chart; 20 s. RenderBytes is the memory that it may take, the renderer's
+	// own included; 512 MiB.
+	RenderTime  time.Duration
+	RenderBytes int64
 }
 
 func (o Options) withDefaults() Options {
 	setDefault(&o.DiskBytes, 2<<30)
 	setDefault(&o.MemoryBytes, 128<<20)
 	setDefault(&o.Timeout, time.Minute)
-	setDefault(&o.Pulls, 16)
+	setDefault(&o.PullsPerHost, 8)
+	setDefault(&o.Pause, 500*time.Millisecond)
+	setDefault(&o.Renderers, 2)
 	setDefault(&o.DescriptorTTL, 5*time.Minute)
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -75,8 +91,9 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.DescriptorBytes, 4<<20)
 	setDefault(&l.Entries, 10_000)
 	setDefault(&l.Objects, 5_000)
-	setDefault(&l.ObjectBytes, 3<<19)
+	setDefault(&l.ObjectBytes, 1<<20)
 	setDefault(&l.RenderTime, 20*time.Second)
+	setDefault(&l.RenderBytes, 512<<20)
 	return l
 }
 

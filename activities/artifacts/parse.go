@@ -3,6 +3,7 @@ package artifacts
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,8 @@ type parser struct {
 	limits   Limits
 	rendered Rendered
 	seen     map[identity]string
+	// bytes is what the documents read so far come to as JSON.
+	bytes int64
 	// skip, where set, tells which objects do not count.
 	skip func(*unstructured.Unstructured) bool
 }
@@ -90,6 +93,9 @@ func (p *parser) documents(where string, content []byte) error {
 }
 
 func (p *parser) document(at string, document []byte) error {
+	if err := checkAliases(document, p.limits.UnpackedBytes-p.bytes); err != nil {
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s: %w", at, err)
+	}
 	// Strict: a key given twice is a mistake of which one half would be lost silently.
 	asJSON, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
@@ -105,13 +111,14 @@ func (p *parser) document(at string, document []byte) error {
 	if len(content) == 0 {
 		return nil
 	}
-	if len(asJSON) > p.limits.ObjectBytes && content["items"] == nil {
-		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s is larger than %d bytes, which no cluster can store", at, p.limits.ObjectBytes)
+	if p.bytes += int64(len(asJSON)); p.bytes > p.limits.UnpackedBytes {
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "the objects come to more than %d bytes", p.limits.UnpackedBytes)
 	}
-	return p.object(at, &unstructured.Unstructured{Object: content})
+	return p.object(at, &unstructured.Unstructured{Object: content}, len(asJSON))
 }
 
-func (p *parser) object(at string, u *unstructured.Unstructured) error {
+// object takes an object, of which size is the number of bytes as JSON.
+func (p *parser) object(at string, u *unstructured.Unstructured, size int) error {
 	apiVersion, kind := u.GetAPIVersion(), u.GetKind()
 	if apiVersion == "" || kind == "" {
 		return invalid("%s has no apiVersion or kind", at)
@@ -128,15 +135,19 @@ func (p *parser) object(at string, u *unstructured.Unstructured) error {
 	if err := checkMetadata(u); err != nil {
 		return invalid("%s (%s %s): %w", at, kind, u.GetName(), err)
 	}
+	if size > p.limits.ObjectBytes {
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s: %s %s has %d bytes; a cluster cannot store an object above %d bytes",
+			at, kind, u.GetName(), size, p.limits.ObjectBytes)
+	}
+	if len(p.rendered.Objects)+len(p.rendered.Hooks)+len(p.rendered.LeftOut) >= p.limits.Objects {
+		return fault.New(fault.Rejected, ReasonLayerTooLarge, "there are more than %d objects", p.limits.Objects)
+	}
 	if p.skip != nil && p.skip(u) {
 		return nil
 	}
 	id := identity{kind: u.GroupVersionKind().GroupKind(), name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}
 	if first, twice := p.seen[id]; twice {
 		return invalid("%s %s is in %s and in %s", kind, id.name, first, at)
-	}
-	if len(p.rendered.Objects) >= p.limits.Objects {
-		return fault.New(fault.Rejected, ReasonLayerTooLarge, "there are more than %d objects", p.limits.Objects)
 	}
 	p.seen[id] = at
 	p.rendered.Objects = append(p.rendered.Objects, u)
@@ -151,7 +162,15 @@ func (p *parser) list(at string, u *unstructured.Unstructured) error {
 		if !isMap {
 			return invalid("item %d of %s is not an object", i, at)
 		}
-		if err := p.object(fmt.Sprintf("item %d of %s", i, at), &unstructured.Unstructured{Object: content}); err != nil {
+		item := &unstructured.Unstructured{Object: content}
+		if item.IsList() {
+			return invalid("item %d of %s is itself a list", i, at)
+		}
+		encoded, err := json.Marshal(content)
+		if err != nil {
+			return invalid("item %d of %s cannot be written as JSON", i, at)
+		}
+		if err := p.object(fmt.Sprintf("item %d of %s", i, at), item, len(encoded)); err != nil {
 			return err
 		}
 	}

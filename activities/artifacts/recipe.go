@@ -126,6 +126,7 @@ func (r *Recipe) Render(ctx context.Context) (*Rendered, error) {
 
 func (r *Recipe) render(ctx context.Context, layer []byte) (*Rendered, error) {
 	limits := r.store.options.Limits
+	r.store.counts.parses.Add(1)
 	files, plain, err := unpack(layer, limits)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,14 @@ func (r *Recipe) render(ctx context.Context, layer []byte) (*Rendered, error) {
 				return nil, err
 			}
 		}
-		return renderChart(ctx, files, values, r.source.Release, r.known, limits)
+		job := jobOf(files, limits)
+		job.Values, job.Release, job.Known = values, r.source.Release, r.known
+		r.store.counts.renderings.Add(1)
+		answer, err := r.store.renderer.do(ctx, job)
+		if err != nil {
+			return nil, err
+		}
+		return answer.objects(limits)
 	case FormDirectory:
 		p := newParser(limits)
 		return &p.rendered, p.directory(files)
@@ -163,13 +171,13 @@ func (s *Store) inspect(ctx context.Context, l Layer) (layerInfo, error) {
 	if _, isChart := chartRoot(files); !isChart {
 		return layerInfo{form: FormDirectory}, nil
 	}
-	loaded, err := loadChart(files)
+	job := jobOf(files, s.options.Limits)
+	job.Inspect = true
+	answer, err := s.renderer.do(ctx, job)
 	if err != nil {
 		return layerInfo{}, in(l, err)
 	}
-	info := layerInfo{form: FormChart}
-	info.asks.read(loaded)
-	return info, nil
+	return layerInfo{form: FormChart, asks: answer.Asks}, nil
 }
 
 // fits refuses a layer that is not what it is said to be.
@@ -185,7 +193,7 @@ func fits(source Source, info layerInfo) error {
 
 func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (*chartutil.Capabilities, error) {
 	known := &chartutil.Capabilities{KubeVersion: chartutil.DefaultCapabilities.KubeVersion, HelmVersion: chartutil.DefaultCapabilities.HelmVersion}
-	if asks.version {
+	if asks.Version {
 		read, err := cluster.Version(ctx)
 		if err != nil {
 			return nil, err
@@ -196,7 +204,7 @@ func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (*chartu
 		}
 		known.KubeVersion = *parsed
 	}
-	if asks.allAPIs {
+	if asks.AllAPIs {
 		served, err := cluster.APIVersions(ctx)
 		if err != nil {
 			return nil, err
@@ -204,7 +212,7 @@ func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (*chartu
 		known.APIVersions = served
 		return known, nil
 	}
-	for _, api := range asks.apis {
+	for _, api := range asks.APIs {
 		served, err := cluster.Serves(ctx, api)
 		if err != nil {
 			return nil, err

@@ -3,7 +3,9 @@ package artifacts
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,7 +29,8 @@ type registry struct {
 	keychain authn.Keychain
 	next     http.RoundTripper
 	limits   Limits
-	slots    chan struct{}
+	hosts    hosts
+	clock    func() time.Time
 }
 
 func newRegistry(o Options) *registry {
@@ -40,12 +43,16 @@ func newRegistry(o Options) *registry {
 			MaxIdleConnsPerHost:   8,
 			IdleConnTimeout:       90 * time.Second,
 			TLSHandshakeTimeout:   5 * time.Second,
+			TLSClientConfig:       &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12},
 			ResponseHeaderTimeout: 20 * time.Second,
 		}
 	}
-	r := &registry{plain: o.PlainHTTPHosts, keychain: o.Keychain, limits: o.Limits, slots: make(chan struct{}, o.Pulls)}
-	r.next = transport.NewUserAgent(&tlsOnly{next: next, plain: o.PlainHTTPHosts}, userAgent)
-	return r
+	named := transport.NewUserAgent(&tlsOnly{next: next, plain: o.PlainHTTPHosts}, userAgent)
+	return &registry{
+		plain: o.PlainHTTPHosts, keychain: o.Keychain, limits: o.Limits, clock: o.Clock,
+		hosts: hosts{limit: o.PullsPerHost, slots: map[string]chan struct{}{}},
+		next:  &retrying{next: named, first: o.Pause, clock: o.Clock},
+	}
 }
 
 // tlsOnly refuses plain HTTP to every host that is not named, whoever asks for it: the library, which
@@ -62,18 +69,32 @@ func (t *tlsOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// blob fetches a layer and verifies it while it comes in.
-func (r *registry) blob(ctx context.Context, l Layer, sum string) ([]byte, error) {
+// bodies is how often a layer is fetched whose connection breaks while it comes in.
+const bodies = 3
+
+// blob fetches what a digest names, a layer or where path says so a manifest, and verifies it while it comes in.
+func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) ([]byte, error) {
 	repository, err := r.repository(l.Repository + "/" + l.Name)
 	if err != nil {
 		return nil, err
 	}
-	body, err := r.open(ctx, repository, "blobs/"+l.Digest, "", l.String(), ReasonLayerNotFound)
+	for try := 1; ; try++ {
+		content, broken, err := r.blobOnce(ctx, repository, l, path, accept, sum)
+		if err == nil || !broken || try == bodies || ctx.Err() != nil {
+			return content, err
+		}
+	}
+}
+
+// blobOnce also tells whether the connection broke while the content came in.
+func (r *registry) blobOnce(ctx context.Context, repository name.Repository, l Layer, path, accept, sum string) (_ []byte, broken bool, _ error) {
+	body, err := r.open(ctx, repository, path+l.Digest, accept, l.String(), ReasonLayerNotFound)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer func() { _ = body.Close() }()
-	return readVerified(body, sum, r.limits.LayerBytes, l.String())
+	content, err := readVerified(body, sum, r.limits.LayerBytes, l.String())
+	return content, err != nil && fault.Of(err).Kind == fault.Transient, err
 }
 
 // readVerified reads at most limit bytes, which must have the given sum.
@@ -110,15 +131,22 @@ func (r *registry) repository(reference string) (name.Repository, error) {
 
 // open requests something of a repository. The caller closes the body.
 func (r *registry) open(ctx context.Context, repository name.Repository, path, accept, what, missing string) (io.ReadCloser, error) {
-	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
-	case <-ctx.Done():
-		return nil, classify(ctx.Err(), what, missing)
-	}
-	client, err := r.client(ctx, repository)
+	leave, err := r.hosts.enter(ctx, repository.RegistryStr())
 	if err != nil {
 		return nil, classify(err, what, missing)
+	}
+	body, err := r.request(ctx, repository, path, accept, what, missing)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return &leaving{ReadCloser: body, leave: leave}, nil
+}
+
+func (r *registry) request(ctx context.Context, repository name.Repository, path, accept, what, missing string) (io.ReadCloser, error) {
+	client, err := r.client(ctx, repository)
+	if err != nil {
+		return nil, r.classify(nil, err, what, missing)
 	}
 	address := fmt.Sprintf("%s://%s/v2/%s/%s", repository.Scheme(), repository.RegistryStr(), repository.RepositoryStr(), path)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -130,25 +158,39 @@ func (r *registry) open(ctx context.Context, repository name.Repository, path, a
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, classify(err, what, missing)
+		return nil, r.classify(nil, err, what, missing)
 	}
 	if err := transport.CheckError(response, http.StatusOK); err != nil {
 		_ = response.Body.Close()
-		return nil, classify(err, what, missing)
+		return nil, r.classify(response, err, what, missing)
 	}
 	return response.Body, nil
 }
 
-// client authenticates with the registry as it asks for. What fails in passing is tried again twice.
+// classify turns the error of a request into a fault that says when to ask again, and has refused credentials read
+// anew.
+func (r *registry) classify(response *http.Response, err error, what, missing string) error {
+	classified := classify(err, what, missing)
+	var known *fault.Error
+	if !errors.As(classified, &known) {
+		return classified
+	}
+	if rotating, ok := r.keychain.(interface{ Refused() }); ok && known.Reason == ReasonRegistryUnauthorized {
+		rotating.Refused()
+	}
+	if known.Kind == fault.Transient {
+		known.RetryAfter = retryAfter(response, r.clock())
+	}
+	return classified
+}
+
+// client authenticates with the registry as it asks for.
 func (r *registry) client(ctx context.Context, repository name.Repository) (*http.Client, error) {
 	credentials, err := authn.Resolve(ctx, r.keychain, repository)
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", repository.RegistryStr(), err)
 	}
-	retrying := transport.NewRetry(r.next,
-		transport.WithRetryBackoff(transport.Backoff{Duration: 500 * time.Millisecond, Factor: 3, Jitter: 0.2, Steps: 3}),
-		transport.WithRetryStatusCodes(http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout))
-	authenticated, err := transport.NewWithContext(ctx, repository.Registry, credentials, retrying, []string{repository.Scope(transport.PullScope)})
+	authenticated, err := transport.NewWithContext(ctx, repository.Registry, credentials, r.next, []string{repository.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -159,7 +161,14 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"nothing", []byte("---\n---\n"), FormAny, ReasonInvalidManifest, "no object"},
 		{"text that is not UTF-8", []byte("a: \xff\xfe"), FormAny, ReasonInvalidManifest, "UTF-8"},
 		{"YAML that does not parse", []byte("a: [b"), FormAny, ReasonInvalidManifest, "document 1"},
-		{"aliases that explode", []byte(bomb), FormAny, ReasonInvalidManifest, "document 1"},
+		{"aliases that explode", []byte(bomb), FormAny, ReasonLayerTooLarge, "aliases expand"},
+		{"an alias of itself", []byte("a: &a [*a]\n"), FormAny, ReasonLayerTooLarge, "aliases expand"},
+		{"a number that is none", []byte(object + "data: {x: .nan}\n"), FormAny, ReasonInvalidManifest, "document 1"},
+		{"brackets without an end", []byte(strings.Repeat("[", 15_000)), FormAny, ReasonInvalidManifest, "document 1"},
+		{"a list in a list", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"), FormAny, ReasonInvalidManifest, "itself a list"},
+		{"a list of something else", []byte("apiVersion: v1\nkind: List\nitems: [1]\n"), FormAny, ReasonInvalidManifest, "item 0"},
+		{"a list with an object that etcd would refuse", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: " + strings.Repeat("x", 2000) + "}}]\n"), FormAny, ReasonLayerTooLarge, "ConfigMap a has"},
+		{"JSON that is an array", []byte(`[{"apiVersion": "v1"}]`), FormAny, ReasonInvalidManifest, "not an object"},
 		{"a key given twice", []byte("apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "kind"},
 		{"a list instead of an object", []byte("- a\n- b\n"), FormAny, ReasonInvalidManifest, "not an object"},
 		{"an object without a kind", []byte("apiVersion: v1\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "apiVersion or kind"},
@@ -183,6 +192,7 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"a hard link", archive(entry{name: "a.yaml", kind: tar.TypeLink, link: "/etc/passwd"}), FormAny, ReasonInvalidManifest, "link"},
 		{"a device", archive(entry{name: "null", kind: tar.TypeChar}), FormAny, ReasonInvalidManifest, "regular"},
 		{"the same file twice", archive(entry{name: "a.yaml", content: object}, entry{name: "./a.yaml", content: object}), FormAny, ReasonInvalidManifest, "twice"},
+		{"a file with holes that is larger than all", sparse(1 << 40), FormAny, ReasonLayerTooLarge, "unpacks"},
 		{"a kustomize folder", archive(entry{name: "kustomization.yaml", content: "resources: []"}), FormAny, ReasonUnsupported, "kustomize build"},
 		{"a folder that is none", []byte(object), FormDirectory, ReasonInvalidManifest, "folder"},
 		{"a chart that is none", []byte(object), FormChart, ReasonInvalidChart, "chart"},
@@ -309,6 +319,11 @@ func TestHostileChartsAreRefused(t *testing.T) {
 		{"a template that does not parse", template("{{ if }}"), "parse error"},
 		{"a template that fails", template(`{{ fail "give me values" }}`), "give me values"},
 		{"a template that never ends", template(`{{ range $i := until 100000 }}{{ range $j := until 100000 }}{{ range $k := until 100000 }}{{ end }}{{ end }}{{ end }}`), "within"},
+		{"a text that calls itself, which would end the process", chartOf(entry{name: "values.yaml", content: "text: '{{ tpl .Values.text . }}'\n"}, entry{name: "templates/a.yaml", content: "{{ tpl .Values.text . }}"}), "call themselves without an end"},
+		{"a template that takes all memory", template(`{{ repeat 2000000000 "x" }}`), "MiB of memory"},
+		{"a template that takes memory until none is left", template(`{{ $s := "x" }}{{ range until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}`), "MiB of memory"},
+		{"a template that panics", template(`{{ index (list 1 2) 7 }}`), "index"},
+		{"a text of more than is allowed", template(`# {{ repeat 30000000 "xyz" }}`), "more than"},
 		{"a template that calls itself", chartOf(entry{name: "templates/_a.tpl", content: `{{ define "a" }}{{ include "a" . }}{{ end }}`}, entry{name: "templates/b.yaml", content: `{{ include "a" . }}`}), "templates"},
 		{"a chart without a version", zipped(archive(entry{name: "sample/Chart.yaml", content: "apiVersion: v2\nname: sample\n"})), "version"},
 		{"a library", zipped(archive(entry{name: "sample/Chart.yaml", content: chartYAML + "type: library\n"})), "library"},
@@ -318,10 +333,60 @@ func TestHostileChartsAreRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := render(t, test.layer, FormChart, func(o *Options) { o.Limits.RenderTime = 2 * time.Second })
+			_, err := render(t, test.layer, FormChart, func(o *Options) {
+				if strings.Contains(test.name, "never ends") {
+					o.Limits.RenderTime = 2 * time.Second
+				}
+			})
 			require.Error(t, err)
-			require.Equal(t, ReasonInvalidChart, fault.Of(err).Reason, err.Error())
+			require.Equal(t, fault.Rejected, fault.Of(err).Kind, err.Error())
+			require.Contains(t, []string{ReasonInvalidChart, ReasonLayerTooLarge}, fault.Of(err).Reason)
 			require.Contains(t, err.Error(), test.contains)
+			require.Less(t, len(err.Error()), 1000)
 		})
 	}
 }
+
+// A text that many aliases name is few nodes, and more bytes than there is memory.
+func TestAliasesOfLargeTextsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
+	var document strings.Builder
+	document.WriteString(configMapNamed("a") + "text: &a " + strings.Repeat("x", 8<<20) + "\nmany: [")
+	for range 300_000 {
+		document.WriteString("*a,")
+	}
+	document.WriteString("]\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := newParser(Limits{}.withDefaults()).documents("it", []byte(document.String()))
+	runtime.ReadMemStats(&after)
+	require.ErrorContains(t, err, "aliases expand")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
+}
+
+func TestAliasesOfOrdinaryDocumentsAreWrittenOut(t *testing.T) {
+	t.Parallel()
+	p := newParser(Limits{}.withDefaults())
+	require.NoError(t, p.documents("it", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: z}, annotations: *l}\n")))
+	require.Equal(t, map[string]string{"x": "z"}, p.rendered.Objects[0].GetAnnotations())
+}
+
+// sparse is an archive of a file of which only the size is there (GNU's sparse format 1.0 in PAX headers).
+func sparse(size int64) []byte {
+	var buffer bytes.Buffer
+	writer := tar.NewWriter(&buffer)
+	for _, step := range []error{
+		writer.WriteHeader(&tar.Header{Name: "a.yaml", Mode: 0o644, Size: 512, Format: tar.FormatPAX, PAXRecords: map[string]string{
+			"GNU.sparsX.major": "1", "GNU.sparsX.minor": "0", "GNU.sparsX.name": "a.yaml", "GNU.sparsX.realsize": strconv.FormatInt(size, 10),
+		}}),
+		second(writer.Write(append([]byte("0\n"), make([]byte, 510)...))),
+		writer.Close(),
+	} {
+		if step != nil {
+			panic(step)
+		}
+	}
+	// The library writes no such records, but reads them.
+	return bytes.ReplaceAll(buffer.Bytes(), []byte("sparsX"), []byte("sparse"))
+}
+
+func second(_ int, err error) error { return err }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
@@ -20,6 +21,8 @@ type Layer struct {
 	Name string
 	// Digest is "sha256:…".
 	Digest string
+	// Artifact is set where the digest is that of an OCI manifest, of which the one layer is meant.
+	Artifact bool
 }
 
 // String names the layer for people.
@@ -34,6 +37,8 @@ type Store struct {
 	layers      *Cache[[]byte]
 	infos       *Cache[layerInfo]
 	descriptors *Cache[descriptor]
+	renderer    *renderer
+	counts      struct{ pulls, parses, renderings atomic.Int64 }
 }
 
 // infoBudget and descriptorBudget bound two small caches.
@@ -51,6 +56,7 @@ func New(o Options) (*Store, error) {
 		layers:      NewCache[[]byte](o.MemoryBytes),
 		infos:       NewCache[layerInfo](infoBudget),
 		descriptors: NewCache[descriptor](descriptorBudget),
+		renderer:    newRenderer(o),
 	}
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o750); err != nil {
@@ -63,6 +69,22 @@ func New(o Options) (*Store, error) {
 
 // Fetch returns the content of a layer, which is what its digest names. The caller must not change it.
 func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
+	if !l.Artifact {
+		return s.fetch(ctx, l, "blobs/", "")
+	}
+	manifest, err := s.fetch(ctx, l, "manifests/", acceptedManifests)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := onlyLayer(manifest)
+	if err != nil {
+		return nil, in(l, err)
+	}
+	return s.fetch(ctx, Layer{Repository: l.Repository, Name: l.Name, Digest: digest}, "blobs/", "")
+}
+
+// fetch returns what a digest names from memory, the folder or the registry, where it is at this path.
+func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte, error) {
 	sum, err := parseDigest(l.Digest)
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidReference, "%s: %w", l, err)
@@ -73,7 +95,8 @@ func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
-		content, err := s.registry.blob(ctx, l, sum)
+		s.counts.pulls.Add(1)
+		content, err := s.registry.blob(ctx, l, path, accept, sum)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -82,14 +105,15 @@ func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 	})
 }
 
-// RepositoryName is the path of a component in a registry after "component-descriptors": its name, or with
-// the mapping "sha256-digest" of its repository context, the digest of its name.
-func RepositoryName(component, mapping string) string {
-	if mapping != "sha256-digest" {
-		return component
-	}
-	sum := sha256.Sum256([]byte(component))
-	return hex.EncodeToString(sum[:])
+// Counts are how often something was done since the store was made, which is to be seldom.
+type Counts struct {
+	// Pulls are fetches from a registry, Parses readings of a layer's objects, and Renderings those of charts.
+	Pulls, Parses, Renderings int64
+}
+
+// Counts returns the counts so far.
+func (s *Store) Counts() Counts {
+	return Counts{Pulls: s.counts.pulls.Load(), Parses: s.counts.parses.Load(), Renderings: s.counts.renderings.Load()}
 }
 
 func parseDigest(digest string) (string, error) {

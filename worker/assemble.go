@@ -141,7 +141,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	var err error
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
-		Descriptors: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
+		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
 		PullSecret: a.Inputs.PullSecret,
 	}
 	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // maxStack is what a goroutine of a renderer may recurse to, in bytes.
-const maxStack = 64 << 20
+const maxStack = 32 << 20
 
 // confine limits this process: memory, and time on processors for the case that nobody is left to end it. When a node
 // runs out of memory, it is the first to go.

@@ -27,6 +27,8 @@ type parser struct {
 	limits   Limits
 	rendered Rendered
 	seen     map[identity]string
+	// nameless objects count too.
+	nameless bool
 	// bytes is what the documents read so far come to as JSON.
 	bytes int64
 	// skip, where set, tells which objects do not count.
@@ -129,7 +131,7 @@ func (p *parser) object(at string, u *unstructured.Unstructured, size int) error
 	if strings.HasSuffix(kind, "List") && u.IsList() {
 		return p.list(at, u)
 	}
-	if _, isMap := u.Object["metadata"].(map[string]any); !isMap || u.GetName() == "" {
+	if _, isMap := u.Object["metadata"].(map[string]any); !p.nameless && (!isMap || u.GetName() == "") {
 		return invalid("%s (%s) has no metadata.name", at, kind)
 	}
 	if err := checkMetadata(u); err != nil {

@@ -91,26 +91,39 @@ var sha256Digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 func partOf(at *field.Path, resource Resource) (Part, *field.Error) {
 	access := resource.Access
 	at = at.Child("access")
-	part := Part{Name: resource.Name, Use: resource.Use(), Access: access}
-	digestAt := at.Child("digest")
+	part := Part{Name: resource.Name, Use: resource.Use()}
+	if global, ok := access.global(); ok {
+		if global.MediaType == "" {
+			global.MediaType = access.MediaType
+		}
+		access, at = global, at.Child("globalAccess")
+	}
+	digest, repository := access.Blob()
+	part.Digest = digest
+	var digestAt, referenceAt *field.Path
 	switch access.Kind() {
 	case AccessLocalOCIBlob:
-		part.Digest = access.Digest
+		digestAt = at.Child("digest")
 	case AccessLocalBlob:
-		part.Digest, digestAt = access.LocalReference, at.Child("localReference")
+		digestAt = at.Child("localReference")
 	case AccessOCIBlob:
-		part.Digest = access.Digest
-		reference, _, _ := strings.Cut(access.Reference, "@")
-		slash := strings.LastIndex(reference, "/")
-		if slash <= 0 || slash == len(reference)-1 {
-			return part, field.Invalid(at.Child("ref"), short(access.Reference), fmt.Sprintf("resource %s: names no registry and repository", resource.Name))
-		}
-		part.Registry, part.Path = reference[:slash], reference[slash+1:]
+		digestAt, referenceAt = at.Child("digest"), at.Child("ref")
+	case AccessOCIArtifact:
+		digestAt, referenceAt = at.Child("imageReference"), at.Child("imageReference")
+		access.MediaType = ArtifactMediaType
 	default:
 		return part, &field.Error{
 			Type: field.ErrorTypeNotSupported, Field: at.Child("type").String(), BadValue: short(access.Type),
-			Detail: fmt.Sprintf("resource %s: access type %q is not supported: localBlob, localOciBlob and ociBlob are", resource.Name, short(access.Type)),
+			Detail: fmt.Sprintf("resource %s: access type %q is not supported: localBlob, localOciBlob, ociBlob and ociArtifact are", resource.Name, short(access.Type)),
 		}
+	}
+	part.Access = access
+	if referenceAt != nil {
+		slash := strings.LastIndex(repository, "/")
+		if slash <= 0 || slash == len(repository)-1 {
+			return part, field.Invalid(referenceAt, short(repository), fmt.Sprintf("resource %s: names no registry and repository", resource.Name))
+		}
+		part.Registry, part.Path = repository[:slash], repository[slash+1:]
 	}
 	if !sha256Digest.MatchString(part.Digest) {
 		return part, field.Invalid(digestAt, short(part.Digest), fmt.Sprintf("resource %s: access has no sha256 digest", resource.Name))

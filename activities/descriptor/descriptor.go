@@ -20,13 +20,12 @@ type Descriptor struct {
 	// Repository is where its blobs are: `<registry>[/<subpath>]`, without scheme; empty where the
 	// descriptor does not say, or was fetched.
 	Repository string
-	// RepositoryName is the component's path in the repository, which is its name unless the repository
-	// maps names to digests.
-	RepositoryName string
 	// Resources are the parts of the component version.
 	Resources []Resource
 
 	schema schema
+	// digestMapping is set where the repository keeps components by the digests of their names.
+	digestMapping bool
 }
 
 // Resource is one part of a component version.
@@ -41,8 +40,11 @@ type Access struct {
 	Digest         string `json:"digest,omitempty"`         // localOciBlob, ociBlob
 	LocalReference string `json:"localReference,omitempty"` // localBlob
 	Reference      string `json:"ref,omitempty"`            // ociBlob
+	ImageReference string `json:"imageReference,omitempty"` // ociArtifact
 	MediaType      string `json:"mediaType,omitempty"`
 	Size           int64  `json:"size,omitempty"`
+	// GlobalAccess is another way to the blob of a localBlob, from outside of its repository.
+	GlobalAccess *Access `json:"globalAccess,omitempty"`
 }
 
 // Parse parses and validates a component descriptor (YAML or JSON) of schema v2 or v3alpha1 with the OCM
@@ -54,7 +56,7 @@ func Parse(raw []byte) (*Descriptor, error) {
 		return nil, err
 	}
 	d := &Descriptor{
-		Component: decoded.GetName(), Version: decoded.GetVersion(), RepositoryName: decoded.GetName(), schema: schema,
+		Component: decoded.GetName(), Version: decoded.GetVersion(), schema: schema,
 	}
 	if last := len(decoded.RepositoryContexts) - 1; last >= 0 {
 		at := schema.repositoryContexts().Index(last)
@@ -141,10 +143,13 @@ func (d *Descriptor) readRepository(at *field.Path, raw []byte) *field.Error {
 		d.Repository += "/" + sub
 	}
 	switch repository.Mapping {
-	case "", "urlPath":
+	case "", mappingURLPath:
+		return nil
+	case mappingDigest:
+		d.digestMapping = true
 		return nil
 	default:
-		return field.NotSupported(at.Child("componentNameMapping"), short(repository.Mapping), []string{"urlPath"})
+		return field.NotSupported(at.Child("componentNameMapping"), short(repository.Mapping), []string{mappingURLPath, mappingDigest})
 	}
 }
 

@@ -147,8 +147,8 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 		{"a resource without version", with(t, fileV2, "component.resources.0.version", nil), "component.resources[0].version: Required value"},
 		{"a resource twice", with(t, fileV2, "component.resources", []any{resource, resource}), "component.resources[1]: Duplicate value"},
 		{"a field that is not known", with(t, fileV3, "spec.things", 1), "spec.things: Forbidden: is not known in this schema"},
-		{"a mapping of names that is not supported", with(t, fileV2, "component.repositoryContexts.0.componentNameMapping", "sha256-digest"),
-			`component.repositoryContexts[0].componentNameMapping: Unsupported value: "sha256-digest": supported values: "urlPath"`},
+		{"a mapping of names that is not supported", with(t, fileV2, "component.repositoryContexts.0.componentNameMapping", "by-colour"),
+			`component.repositoryContexts[0].componentNameMapping: Unsupported value: "by-colour": supported values: "urlPath", "sha256-digest"`},
 		{"a base URL that is no text", with(t, fileV3, "repositoryContexts.0.baseUrl", 5), "repositoryContexts[0]: Invalid value"},
 		{"a size that is no number", with(t, fileV2, "component.resources.0.access.size", "big"), "component.resources[0].access: Invalid value"},
 	} {

@@ -46,6 +46,7 @@ const (
 	AccessLocalOCIBlob = "localociblob"
 	AccessLocalBlob    = "localblob"
 	AccessOCIBlob      = "ociblob"
+	AccessOCIArtifact  = "ociartifact"
 )
 
 // Kind is the access type without version, in lower case, for both spellings are in use.

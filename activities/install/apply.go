@@ -13,6 +13,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
@@ -163,7 +164,9 @@ func (a *Activities) sourceOf(m *v1beta2.Manifest) artifacts.Source {
 }
 
 func layerOf(image v1beta2.ImageSpec) artifacts.Layer {
-	return artifacts.Layer{Repository: image.Repo, Name: image.Name, Digest: image.Ref}
+	return artifacts.Layer{
+		Repository: image.Repo, Name: image.Name, Digest: image.Ref, Artifact: image.MediaType == descriptor.ArtifactMediaType,
+	}
 }
 
 // noteRejected records for which inputs a look failed that cannot succeed without a change, so that the

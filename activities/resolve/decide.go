@@ -51,7 +51,7 @@ func (p *planning) decideOne(e *entry) {
 	if e.refusal == nil {
 		manifest, e.refusal = blueprint{
 			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.choice, descriptor: e.descriptor,
-			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory,
+			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory, fetch: p.DefaultCR,
 		}.manifest()
 	}
 	switch {

@@ -5,15 +5,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-const (
-	// componentDescriptors is the path below a repository under which component versions are kept.
-	componentDescriptors = "component-descriptors"
-	chartMediaType       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-)
+const chartMediaType = artifacts.ChartMediaType
 
 // layers are the parts of a component version that go into a Manifest.
 type layers struct {
@@ -23,14 +20,14 @@ type layers struct {
 }
 
 // layersOf picks the one installable layer, the configuration and the default custom resource. The
-// repository is where blobs are that the descriptor only names by digest.
+// repository is where blobs are that the descriptor only names by digest; empty is the one that it names itself.
 func layersOf(described *Descriptor, repository string) (layers, *Refusal) {
 	var found layers
 	contents, problems := described.Contents()
 	if len(problems) > 0 {
 		return found, refuse(reasonOf(problems), "component %s: %v", described.Component, problems.ToAggregate())
 	}
-	if repository == "" && contents.NeedRepository() {
+	if repo, _ := described.Place(repository); repo == "" && contents.NeedRepository() {
 		return found, refuse(ReasonInvalidDescriptor, "component %s: no repositoryContexts say where its resources are",
 			described.Component)
 	}
@@ -69,9 +66,10 @@ func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 // imageOf translates a part into a source: `<repository>/component-descriptors`, the component name,
 // and the digest (seeds, `.spec.install`). A blob that names a repository of its own is taken from there.
 func imageOf(described *Descriptor, part descriptor.Part, repository string) *v1beta2.ImageSpec {
+	repo, name := described.Place(repository)
 	image := &v1beta2.ImageSpec{
-		Repo:      repository + "/" + componentDescriptors,
-		Name:      described.RepositoryName,
+		Repo:      repo,
+		Name:      name,
 		Ref:       part.Digest,
 		MediaType: part.Access.MediaType,
 		Size:      part.Access.Size,

@@ -8,11 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -28,20 +30,17 @@ type blueprint struct {
 	namespace  string // of what names none
 	remote     bool
 	mandatory  bool
+	// fetch is Request.DefaultCR.
+	fetch func(v1beta2.ImageSpec) ([]byte, error)
 }
 
 // manifest builds the Manifest of a module (contract, sections 2, 4 and 5).
 func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
-	repository := b.descriptor.Repository
-	if descriptor.IsEmpty(b.choice.template.Spec.Descriptor) {
-		// It was fetched, so its blobs are where it was.
-		repository = b.settings.DescriptorRepository
-	}
-	parts, refusal := layersOf(b.descriptor, repository)
+	parts, refusal := layersOf(b.descriptor, b.repository())
 	if refusal != nil {
 		return nil, refusal
 	}
-	resource, refusal := b.defaultCR()
+	resource, refusal := b.defaultCR(parts.defaultCR)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -69,6 +68,16 @@ func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
 	}
 	manifest.Annotations = annotations
 	return manifest, nil
+}
+
+// repository is where components were transferred to, or where the descriptor was fetched from. Empty means what the
+// descriptor says: also for a template that somebody made by hand in a remote cluster, who is to reach what he could
+// reach himself and not what is in our registry.
+func (b blueprint) repository() string {
+	if !descriptor.IsEmpty(b.choice.template.Spec.Descriptor) && isHandMade(b.choice.template) {
+		return ""
+	}
+	return b.settings.DescriptorRepository
 }
 
 func (b blueprint) labels() map[string]string {
@@ -127,13 +136,19 @@ func (b blueprint) annotations(labels map[string]string) (map[string]string, *Re
 	return annotations, nil
 }
 
-// defaultCR is the default custom resource of the template, with name and namespace as the contract
-// defaults them (section 5).
-func (b blueprint) defaultCR() (*runtime.RawExtension, *Refusal) {
+// defaultCR is the default custom resource of the template, or where that has none, of the component's layer. Name
+// and namespace are as the contract defaults them (section 5).
+func (b blueprint) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension, *Refusal) {
 	template := b.choice.template
 	object, err := template.Spec.DefaultCR()
 	if err != nil {
 		return nil, refuse(ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", nameOf(template), err)
+	}
+	if object == nil && layer != nil && b.fetch != nil {
+		var refusal *Refusal
+		if object, refusal = b.shipped(*layer); refusal != nil {
+			return nil, refusal
+		}
 	}
 	if object == nil {
 		return nil, nil
@@ -153,6 +168,22 @@ func (b blueprint) defaultCR() (*runtime.RawExtension, *Refusal) {
 		return nil, refuse(ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", nameOf(template), err)
 	}
 	return &runtime.RawExtension{Raw: raw}, nil
+}
+
+// shipped is the default custom resource in a layer of the component.
+func (b blueprint) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructured, *Refusal) {
+	raw, err := b.fetch(layer)
+	if err != nil {
+		refusal := refuse(ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", b.descriptor.Component, err)
+		refusal.Err, refusal.Transient = err, fault.Of(err).Kind != fault.Rejected
+		return nil, refusal
+	}
+	like := v1beta2.ModuleTemplateSpec{Data: &runtime.RawExtension{Raw: raw}}
+	object, err := like.DefaultCR()
+	if err != nil {
+		return nil, refuse(ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", b.descriptor.Component, err)
+	}
+	return object, nil
 }
 
 func ownerReference(kyma *v1beta2.Kyma) metav1.OwnerReference {

@@ -213,13 +213,13 @@ func TestABlobElsewhereKeepsItsOwnRepository(t *testing.T) {
 func TestDescriptors(t *testing.T) {
 	valid := string(desiredtest.Descriptor("a.example/keda", "1.0.0").Raw)
 	for name, raw := range map[string]string{
-		"not YAML":          "{{",
-		"no schema":         `{"component":{"name":"a.example/b"}}`,
-		"an unknown schema": `{"meta":{"schemaVersion":"v9"},"component":{"name":"a.example/b","version":"1.0.0"}}`,
-		"no version":        `{"meta":{"schemaVersion":"v2"},"component":{"name":"a.example/b","provider":"x","resources":[],"sources":[],"componentReferences":[],"repositoryContexts":[]}}`,
-		"empty":             "",
-		"resources as text": `{"meta":{"schemaVersion":"v2"},"component":{"name":"a.example/b","version":"1.0.0","resources":"x"}}`,
-		"digest as mapping": strings.ReplaceAll(valid, `"urlPath"`, `"sha256-digest"`),
+		"not YAML":           "{{",
+		"no schema":          `{"component":{"name":"a.example/b"}}`,
+		"an unknown schema":  `{"meta":{"schemaVersion":"v9"},"component":{"name":"a.example/b","version":"1.0.0"}}`,
+		"no version":         `{"meta":{"schemaVersion":"v2"},"component":{"name":"a.example/b","provider":"x","resources":[],"sources":[],"componentReferences":[],"repositoryContexts":[]}}`,
+		"empty":              "",
+		"resources as text":  `{"meta":{"schemaVersion":"v2"},"component":{"name":"a.example/b","version":"1.0.0","resources":"x"}}`,
+		"an unknown mapping": strings.ReplaceAll(valid, `"urlPath"`, `"by-colour"`),
 	} {
 		_, err := ParseDescriptor([]byte(raw))
 		require.ErrorIs(t, err, ErrDescriptor, name)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 )
 
@@ -16,6 +17,11 @@ type DescriptorSource interface {
 	// (`<repository>/component-descriptors/<component>:<version>`). What cannot succeed without a change
 	// (not there, not readable) is a fault.Rejected error. It caches.
 	FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error)
+}
+
+// ObjectSource fetches the one object that is in a layer, as JSON. *artifacts.Store does, and caches.
+type ObjectSource interface {
+	FetchObject(ctx context.Context, l artifacts.Layer) ([]byte, error)
 }
 
 // Windows says whether the modules of a Kyma with these labels may be down now.
@@ -57,6 +63,8 @@ type Options struct {
 	Catalog client.Reader
 	// Descriptors fetches descriptors that are not embedded.
 	Descriptors DescriptorSource
+	// Objects may be nil: then a default custom resource is only what a template gives, and no layer's.
+	Objects ObjectSource
 	// Windows may be nil: then no upgrade waits.
 	Windows Windows
 	// Signatures may be nil: then no descriptor is verified.

@@ -75,6 +75,9 @@ type Request struct {
 	Describe func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error)
 	// Owners returns the Manifests of all Kymas for a component; nil where there are no others.
 	Owners func(component string) ([]v1beta2.Manifest, error)
+	// DefaultCR returns the default custom resource (as JSON) that is a layer of a component, for templates that give
+	// none. Nil when such layers do not count. Errors are like those of Describe.
+	DefaultCR func(layer v1beta2.ImageSpec) ([]byte, error)
 	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
 	Window func() Wait
 }

@@ -33,6 +33,7 @@ type setup struct {
 	describe  func(*v1beta2.ModuleTemplate, string, string) (*Descriptor, error)
 	window    func() Wait
 	owners    func(string) ([]v1beta2.Manifest, error)
+	defaultCR func(v1beta2.ImageSpec) ([]byte, error)
 }
 
 func embedded(template *v1beta2.ModuleTemplate, _, _ string) (*Descriptor, error) {
@@ -58,7 +59,10 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	wanted := desired.WantedBy(s.kyma, desired.SyncOf(s.kyma, s.settings))
 	catalog, err := desired.Gather(context.Background(), desired.NewLists(templates, metas), s.settings, wanted)
 	require.NoError(t, err)
-	request := Request{Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog, Describe: s.describe, Window: s.window, Owners: s.owners}
+	request := Request{
+		Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog,
+		Describe: s.describe, DefaultCR: s.defaultCR, Window: s.window, Owners: s.owners,
+	}
 	for _, manifest := range s.manifests {
 		request.Manifests = append(request.Manifests, *manifest)
 	}

@@ -10,6 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -25,6 +26,7 @@ type Planner struct {
 	live        client.Reader
 	cache       client.Reader
 	descriptors DescriptorSource
+	objects     ObjectSource
 	windows     Windows
 	signatures  Signatures
 	pullSecret  desired.PullSecret
@@ -51,6 +53,7 @@ func NewPlanner(options Options) (*Planner, error) {
 		live:        options.ControlPlane,
 		cache:       options.Catalog,
 		descriptors: options.Descriptors,
+		objects:     options.Objects,
 		windows:     options.Windows,
 		signatures:  options.Signatures,
 		pullSecret:  options.PullSecret,
@@ -108,6 +111,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
+		DefaultCR: p.defaultCRs(ctx),
 	})
 	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
@@ -166,6 +170,18 @@ func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate
 		return nil, fmt.Errorf("fetch the descriptor of %s:%s: %w", component, version, err)
 	}
 	return p.accept(ctx, template, raw)
+}
+
+// defaultCRs fetches default custom resources that are layers; nil where there is nothing to fetch them with.
+func (p *Planner) defaultCRs(ctx context.Context) func(v1beta2.ImageSpec) ([]byte, error) {
+	if p.objects == nil {
+		return nil
+	}
+	return func(layer v1beta2.ImageSpec) ([]byte, error) {
+		return p.objects.FetchObject(ctx, artifacts.Layer{
+			Repository: layer.Repo, Name: layer.Name, Digest: layer.Ref, Artifact: layer.MediaType == descriptor.ArtifactMediaType,
+		})
+	}
 }
 
 // accept verifies the signature of a descriptor before anything in it is trusted.

@@ -48,21 +48,9 @@ func verifyLayer(resource descriptor.Resource, signed *metav1.DigestSpec) error 
 			"sign again with digests of %s with %s", name, short(signed.NormalisationAlgorithm), short(signed.HashAlgorithm),
 			blobDigest, sha256.Algorithm)
 	}
-	if fetched := digestOf(resource.Access); fetched != "sha256:"+strings.ToLower(signed.Value) {
+	if fetched, _ := resource.Access.Blob(); fetched != "sha256:"+strings.ToLower(signed.Value) {
 		return refuse("resource %s would be fetched as %s, but the signature is for content sha256:%s: "+
 			"the access was changed after signing; restore it, or sign again", name, short(fetched), plain(signed.Value))
 	}
 	return nil
-}
-
-// digestOf is the digest by which a layer is fetched, as descriptor.Contents has it; empty where none is supported.
-func digestOf(access descriptor.Access) string {
-	switch access.Kind() {
-	case descriptor.AccessLocalBlob:
-		return access.LocalReference
-	case descriptor.AccessLocalOCIBlob, descriptor.AccessOCIBlob:
-		return access.Digest
-	default:
-		return ""
-	}
 }

@@ -47,6 +47,10 @@ func (r registries) refuse(template *v1beta2.ModuleTemplate) string {
 		if resource.Access.Reference != "" {
 			places = append(places, resource.Access.Reference)
 		}
+		// An image that is only listed may come from anywhere.
+		if _, elsewhere := resource.Access.Blob(); elsewhere != "" && resource.Use() != descriptor.UseNone {
+			places = append(places, elsewhere)
+		}
 	}
 	for _, place := range places {
 		host, ok := hostOf(place)

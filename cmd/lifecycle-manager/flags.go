@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -55,7 +56,10 @@ type flags struct {
 	remoteTemplateRegistries []string
 
 	registryHost, registrySubpath, registrySecret string
+	registryCAFile                                string
 	plainHTTPHosts                                []string
+	registryPulls                                 int
+	registryTimeout                               time.Duration
 	cacheDir                                      string
 }
 
@@ -109,9 +113,12 @@ func (f *flags) register(set *pflag.FlagSet) {
 	f.maintenance.register(set, os.Getenv)
 	f.webhook.register(set)
 
-	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which component descriptors are fetched that a ModuleTemplate does not embed")
+	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which components are fetched: their descriptors where a ModuleTemplate embeds none, and their layers also where an embedded descriptor names another repository")
 	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
-	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system)")
+	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system); it is read again every minute, and when the registry refuses them")
+	set.StringVar(&f.registryCAFile, "oci-registry-ca-file", "", "PEM file with certificates of authorities that registries are trusted by, besides the system's")
+	set.IntVar(&f.registryPulls, "oci-registry-pulls", 8, "requests to one registry at once")
+	set.DurationVar(&f.registryTimeout, "oci-registry-timeout", time.Minute, "how long fetching one layer or descriptor may take, with all tries")
 	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
 	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
 }
@@ -150,8 +157,14 @@ func (f *flags) check() error {
 	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return fmt.Errorf("--skr-image-pull-secret must be the name of a Secret, not %q", name)
 	}
+	if f.registryPulls < 1 || f.registryTimeout < time.Second {
+		return errors.New("--oci-registry-pulls must be at least 1, and --oci-registry-timeout at least 1s")
+	}
 	if f.rolloutSpread < 0 {
 		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.rolloutSpread)
+	}
+	if f.registryHost == "" && f.registrySubpath != "" {
+		return errors.New("--modules-repository-subpath is below --oci-registry-host, which is not given")
 	}
 	f.settings.DescriptorRepository = f.descriptorRepository()
 	if f.kubeconfig != "" {
@@ -164,8 +177,9 @@ func (f *flags) check() error {
 
 // descriptorRepository is `<registry>[/<subpath>]`.
 func (f *flags) descriptorRepository() string {
-	if f.registrySubpath == "" {
+	subpath := strings.Trim(f.registrySubpath, "/")
+	if subpath == "" {
 		return f.registryHost
 	}
-	return f.registryHost + "/" + f.registrySubpath
+	return f.registryHost + "/" + subpath
 }

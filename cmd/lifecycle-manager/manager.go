@@ -1,19 +1,14 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -24,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -132,24 +126,4 @@ func withoutInventory(obj any) (any, error) {
 		m.ManagedFields, m.Status.Inventory, m.Status.Synced, m.Spec.Resource = nil, nil, nil, nil
 	}
 	return obj, nil
-}
-
-// registryKeychain reads the registry's credentials once, at start. Nil means anonymous access.
-func registryKeychain(ctx context.Context, f *flags, mgr manager.Manager) (authn.Keychain, error) {
-	if f.registrySecret == "" {
-		return nil, nil
-	}
-	key := types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: f.registrySecret}
-	if namespace, name, found := strings.Cut(f.registrySecret, "/"); found {
-		key = types.NamespacedName{Namespace: namespace, Name: name}
-	}
-	var secret corev1.Secret
-	if err := mgr.GetAPIReader().Get(ctx, key, &secret); err != nil {
-		return nil, fmt.Errorf("read the registry's credentials from Secret %s: %w", key, err)
-	}
-	keychain, err := artifacts.KeychainFromDockerConfig(secret.Data[corev1.DockerConfigJsonKey])
-	if err != nil {
-		return nil, fmt.Errorf("read the registry's credentials from Secret %s: %w", key, err)
-	}
-	return keychain, nil
 }

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
@@ -73,7 +72,7 @@ func run(ctx context.Context, f *flags) error {
 	if err := worker.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	keychain, err := registryKeychain(ctx, f, mgr)
+	artifactOptions, err := artifactOptions(ctx, f, mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func run(ctx context.Context, f *flags) error {
 			Windows:  resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
-			Artifacts: artifacts.Options{CacheDir: f.cacheDir, PlainHTTPHosts: f.plainHTTPHosts, Keychain: keychain},
+			Artifacts: artifactOptions,
 		},
 	})
 	if err != nil {

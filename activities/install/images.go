@@ -59,7 +59,7 @@ func localize(container map[string]any, replacement func(string) (string, bool))
 		value, _ := variable["value"].(string)
 		// Without registry and tag or digest, it could be any word.
 		parsed, err := name.ParseReference(value, name.StrictValidation)
-		if err != nil || strings.Contains(value, "://") || !strings.HasPrefix(value, parsed.Context().RegistryStr()+"/") {
+		if err != nil || strings.Contains(value, "://") || strings.ContainsAny(value, "= ") || !strings.HasPrefix(value, parsed.Context().RegistryStr()+"/") {
 			continue
 		}
 		if local, ok := replacement(value); ok {

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,7 +103,7 @@ func TestARegistryThatStaysAwayIsAskedAgainLaterAsItSays(t *testing.T) {
 			r := newTestRegistry(t)
 			l := r.push(t, []byte("content"))
 			busy := status(503, "Retry-After", test.header)
-			asked, answer := failing(busy, busy, busy, busy, busy, busy)
+			asked, answer := failing(slices.Repeat([]func(http.ResponseWriter){busy}, 6)...)
 			r.answer = answer
 			_, err := r.store(t, func(o *Options) {
 				o.Clock = func() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,8 @@ func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
 	require.Equal(t, "mirror.example.com/kyma", b.repository())
 	b.choice.template = takenIn("keda", "1.0.0", "mine")
 	require.Empty(t, b.repository(), "who made a template by hand reaches what its descriptor names, and not our registry")
+	b.choice.template.Spec.Descriptor.Raw = []byte(strings.Replace(string(b.choice.template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
+	require.Empty(t, b.repository(), "also where the component's name is hidden from other readers")
 	b.choice.template.Spec.Descriptor = nil
 	require.Equal(t, "mirror.example.com/kyma", b.repository(), "where it was fetched from")
 }

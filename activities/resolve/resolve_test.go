@@ -223,12 +223,12 @@ func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
 	require.Equal(t, "registry.example.com/modules/component-descriptors", b.manifests(t)[0].Spec.Install.Source.Repo)
 }
 
-// A reader that is not the library can be kept from finding the component's name in an embedded descriptor.
+// A reader that is not the library can be kept from finding the component's name in an embedded descriptor. Without a
+// registry to which components were transferred, its blobs are where it says.
 func TestAnEmbeddedDescriptorsBlobsAreFetchedFromWhereItSays(t *testing.T) {
 	template := desiredtest.Template("keda", "1.0.0")
 	template.Spec.Descriptor.Raw = []byte(strings.Replace(string(template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
-	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{DescriptorRepository: "elsewhere.example.com"},
-		template, desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template, desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
 	b.look(t)
 	require.Equal(t, "registry.example.com/modules/component-descriptors", b.only(t).Spec.Install.Source.Repo)
 }

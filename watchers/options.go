@@ -45,7 +45,8 @@ type Inputs interface {
 
 // Evicter lets go of cached access to the cluster of a Kyma; *clusters.Registry does.
 type Evicter interface {
-	Evict(namespace, kymaName string)
+	// Evict names the resourceVersion of the change: access that was read later has seen it and stays.
+	Evict(namespace, kymaName, resourceVersion string)
 }
 
 // Options are what the watchers need.

@@ -3,6 +3,7 @@ package watchers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,8 +42,8 @@ func SecretMetadata() *metav1.PartialObjectMetadata {
 
 func (w *watcher) addSecrets(mgr manager.Manager) error {
 	enqueue := func(obj *metav1.PartialObjectMetadata, q secretQueue) {
-		if name := obj.GetLabels()[shared.LabelKymaName]; name != "" {
-			q.Add(secretRequest{Namespace: obj.Namespace, KymaName: name, Cause: causeOf(kindSecret, obj)})
+		for _, request := range secretRequests(obj, obj) {
+			q.Add(request)
 		}
 	}
 	events := handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest]{
@@ -53,8 +54,9 @@ func (w *watcher) addSecrets(mgr manager.Manager) error {
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*metav1.PartialObjectMetadata], q secretQueue) {
 			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
-				enqueue(e.ObjectOld, q)
-				enqueue(e.ObjectNew, q)
+				for _, request := range secretRequests(e.ObjectOld, e.ObjectNew) {
+					q.Add(request)
+				}
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q secretQueue) {
@@ -64,6 +66,18 @@ func (w *watcher) addSecrets(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[secretRequest](mgr).Named("access-secret").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), SecretMetadata(), events)).
 		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
+}
+
+// secretRequests ask once for each Kyma that a Secret was or is for, at the version that it has now.
+func secretRequests(before, after *metav1.PartialObjectMetadata) []secretRequest {
+	var requests []secretRequest
+	for _, secret := range []*metav1.PartialObjectMetadata{before, after} {
+		request := secretRequest{Namespace: secret.Namespace, KymaName: secret.Labels[shared.LabelKymaName], Cause: causeOf(kindSecret, after)}
+		if request.KymaName != "" && !slices.Contains(requests, request) {
+			requests = append(requests, request)
+		}
+	}
+	return requests
 }
 
 // kickForSecret evicts what is cached of a cluster whose access changed, then kicks its Kyma at once.
@@ -81,7 +95,7 @@ func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconci
 		if kyma.Name != req.KymaName || !w.Settings.Ours(kyma.Labels) {
 			continue
 		}
-		w.Clusters.Evict(kyma.Namespace, kyma.Name)
+		w.Clusters.Evict(kyma.Namespace, kyma.Name, req.Cause.ResourceVersion)
 		k := kick.Kick{
 			Reason: "access Secret changed", Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
 			ResourceVersion: req.Cause.ResourceVersion, Urgent: true,

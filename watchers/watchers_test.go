@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -55,7 +56,9 @@ func (i inputs) Digest(context.Context, *v1beta2.Kyma) (string, error) { return 
 
 type evictions []string
 
-func (e *evictions) Evict(namespace, name string) { *e = append(*e, namespace+"/"+name) }
+func (e *evictions) Evict(namespace, name, version string) {
+	*e = append(*e, namespace+"/"+name+"@"+version)
+}
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -234,9 +237,25 @@ func TestAChangedAccessSecretEvictsBeforeItKicks(t *testing.T) {
 	w, kicks, evicted := newWatcher(t, kymaWith(nil), other)
 	_, err := w.kickForSecret(t.Context(), secretRequest{Namespace: "kcp-system", KymaName: "demo", Cause: cause{Kind: kindSecret, Name: "s", ResourceVersion: "9"}})
 	require.NoError(t, err)
-	require.Equal(t, evictions{"kcp-system/demo"}, *evicted, "a Kyma of equal name in another namespace keeps its cluster")
+	require.Equal(t, evictions{"kcp-system/demo@9"}, *evicted, "a Kyma of equal name in another namespace keeps its cluster")
 	require.Len(t, kicks.sent, 1)
 	require.True(t, kicks.sent[0].kick.Urgent)
+}
+
+func TestAChangedAccessSecretIsActedOnOncePerKyma(t *testing.T) {
+	secret := func(version, kyma string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "kcp-system", Name: "s", ResourceVersion: version, Labels: map[string]string{shared.LabelKymaName: kyma},
+		}}
+	}
+	of := func(kyma, version string) secretRequest {
+		return secretRequest{Namespace: "kcp-system", KymaName: kyma,
+			Cause: cause{Kind: kindSecret, Namespace: "kcp-system", Name: "s", ResourceVersion: version}}
+	}
+	require.Equal(t, []secretRequest{of("demo", "9")}, secretRequests(secret("8", "demo"), secret("9", "demo")))
+	require.Equal(t, []secretRequest{of("demo", "9"), of("other", "9")}, secretRequests(secret("8", "demo"), secret("9", "other")),
+		"the one that loses its access hears of it too, and by the version of the loss")
+	require.Equal(t, []secretRequest{of("demo", "9")}, secretRequests(secret("8", "demo"), secret("9", "")))
 }
 
 func TestStatusWritesOfOurOwnAreNoChange(t *testing.T) {

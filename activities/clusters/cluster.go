@@ -3,6 +3,7 @@
 package clusters
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 )
 
 // Cluster is access to one cluster. All its clients share one connection pool, one rate limiter and one
-// REST mapper. It stays usable after it was evicted; only its idle connections are closed.
+// REST mapper. It stays usable after it was let go of for want of use; only its idle connections are closed. But
+// when its access Secret changed, every request fails with ErrAccessChanged, also those under way.
 type Cluster struct {
 	// Name is for messages: "control plane", or namespace and name of the Kyma.
 	Name string
@@ -41,6 +43,19 @@ type Cluster struct {
 	// spoiled is set when the cluster no longer accepts the credentials: the registry then makes a new one.
 	spoiled *atomic.Bool
 	idle    func()
+	// lease is nil for the control plane.
+	lease *lease
+}
+
+// lease lasts for as long as no other access is known to have taken the place of this one.
+type lease struct {
+	ctx context.Context
+	end context.CancelCauseFunc
+}
+
+func newLease() *lease {
+	ctx, end := context.WithCancelCause(context.Background())
+	return &lease{ctx, end}
 }
 
 // controlPlaneName is the Name of the control plane's Cluster.
@@ -91,6 +106,13 @@ func assemble(name string, config *rest.Config, httpClient *http.Client, scheme 
 
 // IsControlPlane tells whether this is the control plane's own cluster, reached as such.
 func (c *Cluster) IsControlPlane() bool { return c.Name == controlPlaneName }
+
+// supersede ends the access: another took its place.
+func (c *Cluster) supersede() {
+	if c.lease != nil {
+		c.lease.end(ErrAccessChanged)
+	}
+}
 
 // closeIdle closes connections that nobody uses at the moment.
 func (c *Cluster) closeIdle() {

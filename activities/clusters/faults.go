@@ -30,11 +30,18 @@ const (
 	ReasonUnreachableTLS          = "UnreachableTLS"
 	ReasonUnreachableUnauthorized = "UnreachableUnauthorized"
 	ReasonUnreachableForbidden    = "UnreachableForbidden"
+	// ReasonUnreachableServerFailed: the API server answers, but with errors of its own, for longer than the tries
+	// of one activity.
+	ReasonUnreachableServerFailed = "UnreachableServerFailed"
 
 	// Kind Transient: the API server answered, and asks to try again.
-	ReasonConflict     = "Conflict"
-	ReasonThrottled    = "Throttled"
+	ReasonConflict  = "Conflict"
+	ReasonThrottled = "Throttled"
+	// ReasonServerFailed: the API server answered with an error of its own. While that lasts, it is
+	// ReasonUnreachableServerFailed.
 	ReasonServerFailed = "ServerFailed"
+	// ReasonAccessChanged: the access Secret changed while work was under way. The next try takes the new one.
+	ReasonAccessChanged = "AccessChanged"
 	// ReasonResponseTooLarge: a response body was above the cap (kind Unreachable: the cluster is at fault).
 	ReasonResponseTooLarge = "UnreachableResponseTooLarge"
 )
@@ -42,8 +49,15 @@ const (
 // ErrResponseTooLarge is returned while reading a response body that is above the cap.
 var ErrResponseTooLarge = errors.New("response body above the limit")
 
+// ErrAccessChanged is the answer to every request that is made, or under way, with access that another took the
+// place of: no stale credential is used once the change was seen.
+var ErrAccessChanged = errors.New("the access secret changed")
+
+// maxRetryAfter bounds what a cluster may ask us to wait.
+const maxRetryAfter = time.Minute
+
 // Classify turns the error of a request to a remote cluster into a fault: network, TLS, 401 and 403 are
-// Unreachable, conflicts, 429 and 5xx are Transient. What is known already, a cancellation, and what the
+// Unreachable; conflicts, 429 and 5xx are Transient, and 5xx that last are Unreachable too. What is known already, a cancellation, and what the
 // caller must understand himself (not found, no match, invalid) is returned unchanged.
 //
 // A 403 may also be the answer to one object (quota, admission): who applies objects looks at it before.
@@ -51,6 +65,9 @@ func Classify(err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {
 		return err
+	}
+	if errors.Is(err, ErrAccessChanged) {
+		return fault.New(fault.Transient, ReasonAccessChanged, "%w", err)
 	}
 	if f := classifyStatus(err); f != nil {
 		return f
@@ -74,11 +91,13 @@ func classifyStatus(err error) error {
 	case apierrors.IsTooManyRequests(err):
 		f := fault.New(fault.Transient, ReasonThrottled, "%w", err)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-			f.RetryAfter = time.Duration(seconds) * time.Second
+			f.RetryAfter = min(time.Duration(seconds)*time.Second, maxRetryAfter)
 		}
 		return f
 	case code >= http.StatusInternalServerError, apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
-		return fault.New(fault.Transient, ReasonServerFailed, "%w", err)
+		f := fault.New(fault.Transient, ReasonServerFailed, "%w", err)
+		f.Lasting = fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed}
+		return f
 	}
 	return err
 }
@@ -103,7 +122,7 @@ func classifyTransport(err error) error {
 	case errors.Is(err, ErrResponseTooLarge):
 		return fault.New(fault.Unreachable, ReasonResponseTooLarge, "%w", err)
 	case errors.As(err, &unknownCA), errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid),
-		errors.As(err, &verify), errors.As(err, &alert), errors.As(err, &record):
+		errors.As(err, &verify), errors.As(err, &alert), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return fault.New(fault.Unreachable, ReasonUnreachableTLS, "%w", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return fault.New(fault.Unreachable, ReasonUnreachableTimeout, "%w", err)

@@ -82,6 +82,24 @@ func TestConfigFromRefusesWhatReachesBeyondTheCluster(t *testing.T) {
 		{"a server with credentials would show them in messages", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.Server = "https://admin:" + secretToken + "@api.example.com"
 		}, "credentials", nil},
+		{"a server with a query is no API server", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.Server = "https://api.example.com?token=" + secretToken
+		}, "query", nil},
+		{"a server with a fragment is no API server", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.Server = "https://api.example.com#" + secretToken
+		}, "fragment", nil},
+		{"an authority that is not asked is a mistake", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.InsecureSkipTLSVerify, c.CertificateAuthorityData = true, []byte(secretToken)
+		}, "insecure-skip-tls-verify", nil},
+		{"a certificate and a key that are no pair prove nothing", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientCertificateData, u.ClientKeyData = []byte(secretToken), []byte(secretToken)
+		}, "not a pair", nil},
+		{"a key without its certificate is useless", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientKeyData = []byte(secretToken)
+		}, "client-certificate", nil},
+		{"a token with line breaks is more than one header", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.Token = secretToken + "\nX-Remote-Group: system:masters"
+		}, "line breaks", nil},
 		{"a CA that is no certificate cannot verify anything", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.CertificateAuthorityData = []byte("not a certificate")
 		}, "certificate-authority-data", nil},
@@ -121,6 +139,38 @@ func TestConfigFromRefusesWhatIsNoKubeconfig(t *testing.T) {
 			t.Parallel()
 			_, err := configFrom([]byte(test.kubeconfig), Allow{})
 			requireRejected(t, err, "kubeconfig")
+		})
+	}
+}
+
+// What a flag allows is still refused where it cannot work.
+func TestConfigFromRefusesWhatIsAllowedButCannotWork(t *testing.T) {
+	t.Parallel()
+	all := Allow{HTTP: true, InsecureTLS: true, Proxy: true, Files: true}
+	tests := []struct {
+		name     string
+		change   func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)
+		contains string
+	}{
+		{"a proxy without a host", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.ProxyURL = "http://" }, "proxy-url"},
+		{"both insecure and an authority", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.InsecureSkipTLSVerify, c.CertificateAuthorityData = true, []byte(secretToken)
+		}, "exclude"},
+		{"an authority that is not there", func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			c.CertificateAuthority = "/nowhere/" + secretToken
+		}, "certificate-authority cannot be read"},
+		{"a certificate that is not there", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientCertificate = "/nowhere/" + secretToken
+		}, "client-certificate cannot be read"},
+		{"a key that is not there", func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
+			u.ClientKey = "/nowhere/" + secretToken
+		}, "client-key cannot be read"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := configFrom(kubeconfigWith(t, func(c *clientcmdapi.Config) { test.change(c.Clusters["cluster"], c.AuthInfos["user"]) }), all)
+			requireRejected(t, err, test.contains)
 		})
 	}
 }

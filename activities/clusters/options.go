@@ -34,6 +34,9 @@ type Limits struct {
 	// QPS and Burst limit the requests to one cluster (flags k8s-skr-client-qps, -burst); 50 and 100.
 	QPS   float32
 	Burst int
+	// Concurrency is how many requests to one cluster are under way at once (flag k8s-skr-client-concurrency); 16.
+	// Others wait for their turn, within their own time.
+	Concurrency int
 	// RequestTimeout bounds one request including its body; 15 s. DialTimeout bounds the connection
 	// including TLS; 5 s.
 	RequestTimeout time.Duration
@@ -64,6 +67,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Burst == 0 {
 		l.Burst = 100
+	}
+	if l.Concurrency == 0 {
+		l.Concurrency = 16
 	}
 	if l.RequestTimeout == 0 {
 		l.RequestTimeout = 15 * time.Second

@@ -2,13 +2,11 @@ package clusters
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -50,32 +48,6 @@ func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 		// A connection that went dead without a word is noticed before every request times out on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	}, nil
-}
-
-// guard is around every request to a remote cluster: it caps response bodies, and notes when the cluster
-// no longer accepts our credentials or its certificate no longer fits.
-type guard struct {
-	next    http.RoundTripper
-	limit   int64
-	spoiled *atomic.Bool
-}
-
-func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := g.next.RoundTrip(req)
-	if err != nil {
-		var verify *tls.CertificateVerificationError
-		if errors.As(err, &verify) {
-			g.spoiled.Store(true)
-		}
-		return nil, err
-	}
-	if res.StatusCode == http.StatusUnauthorized {
-		g.spoiled.Store(true)
-	}
-	if res.Body != nil {
-		res.Body = &cappedBody{body: res.Body, left: g.limit}
-	}
-	return res, nil
 }
 
 // cappedBody fails with ErrResponseTooLarge instead of returning more than the cap.

@@ -69,7 +69,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			name: "what the first synchronization recorded stays until the move to what the spec says later",
 			sync: &v1beta2.Sync{Enabled: ptr(true), Namespace: "new-ns"},
 			recorded: &v1beta2.RemoteStatus{
-				Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault,
+				Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault, Cluster: "remote-uid",
 			},
 			want: desired.Sync{
 				Enabled: true, Generation: v1beta2.SyncGenerationDefault, Strategy: "local-secret",
@@ -84,6 +84,15 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 			want: desired.Sync{
 				Generation: v1beta2.SyncGenerationDefault, Strategy: "local-secret",
 				Name: "default", Namespace: "kyma-system", Catalog: true,
+			},
+		},
+		{
+			name:     "a cluster that could not be reached fixes nothing",
+			sync:     &v1beta2.Sync{Enabled: ptr(true), Namespace: "new-ns"},
+			recorded: &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault},
+			want: desired.Sync{
+				Enabled: true, Generation: v1beta2.SyncGenerationExplicit, Strategy: "local-secret",
+				Name: "kyma-sample", Namespace: "new-ns", Catalog: true,
 			},
 		},
 	}

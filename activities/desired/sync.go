@@ -57,7 +57,7 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 		s.CopyModules = !isTrue(spec.NoModuleCopy, true)
 		s.Catalog = isTrue(spec.ModuleCatalog, true)
 	}
-	if recorded := kyma.Status.Remote; recorded != nil {
+	if recorded := kyma.Status.Remote; Placed(kyma) {
 		wanted := Place{Name: s.Name, Namespace: s.Namespace, Generation: s.Generation}
 		if s.Enabled && wanted != (Place{Name: recorded.Name, Namespace: recorded.Namespace, Generation: recorded.Generation}) {
 			s.MoveTo = &wanted
@@ -67,6 +67,12 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 		s.Namespace = recorded.Namespace
 	}
 	return s
+}
+
+// Placed tells whether a synchronization has begun in the remote cluster, which fixes where. Before that the status
+// only says that the cluster could not be reached.
+func Placed(kyma *v1beta2.Kyma) bool {
+	return kyma.Status.Remote != nil && kyma.Status.Remote.Cluster != ""
 }
 
 // TakenIn tells whether the remote Kyma was completely read at least once, so that what it asks for is

@@ -40,6 +40,10 @@ type Error struct {
 	Cause error
 	// RetryAfter is when a Pending or Transient error should be looked at again; 0 leaves it to the policy.
 	RetryAfter time.Duration
+	// Lasting, where set, is what a Transient error is when it is still there after all tries of an activity: an
+	// API server that fails once is busy, one that fails for a minute cannot be reached. Only its kind and reason
+	// are used.
+	Lasting Fault
 }
 
 // New returns an error of the given kind; the message is formatted like fmt.Errorf, and an error
@@ -76,6 +80,16 @@ func Of(err error) Fault {
 	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
 }
 
+// OfLasting classifies an error that is not tried again: see Error.Lasting.
+func OfLasting(err error) Fault {
+	f := Of(err)
+	var known *Error
+	if errors.As(err, &known) && !known.Lasting.IsZero() {
+		f.Kind, f.Reason = known.Lasting.Kind, known.Lasting.Reason
+	}
+	return f
+}
+
 // ToTemporal converts an error for return from an activity: what cannot succeed becomes non-retryable,
 // a wait becomes benign (no error metrics, no warnings) with its own delay. What is Temporal's already is
 // returned as it is: a cancellation must reach the workflow as one, not as a failure of the step.
@@ -85,7 +99,8 @@ func ToTemporal(err error) error {
 		return err
 	}
 	f := Of(err)
-	options := temporal.ApplicationErrorOptions{Details: []any{f}}
+	// The workflow hears of it when the activity's own tries are over.
+	options := temporal.ApplicationErrorOptions{Details: []any{OfLasting(err)}}
 	var known *Error
 	if errors.As(err, &known) {
 		options.NextRetryDelay = known.RetryAfter

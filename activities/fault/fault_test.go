@@ -22,6 +22,7 @@ func TestWhatAWorkflowSeesOfAnError(t *testing.T) {
 		"it cannot succeed":     {err: New(Rejected, "DigestMismatch", "not %s", "it"), want: Fault{Rejected, "DigestMismatch", "not it"}},
 		"nobody answers":        {err: New(Unreachable, "UnreachableTimeout", "timed out"), want: Fault{Unreachable, "UnreachableTimeout", "timed out"}},
 		"it is not there yet":   {err: New(Pending, "Waiting", "not ready"), want: Fault{Pending, "Waiting", "not ready"}, retried: true, isBenign: true},
+		"it fails for a while":  {err: fmt.Errorf("read a: %w", &Error{Kind: Transient, Reason: "ServerFailed", Message: "503", Lasting: Fault{Kind: Unreachable, Reason: "UnreachableServerFailed"}}), want: Fault{Unreachable, "UnreachableServerFailed", "read a: 503"}, retried: true},
 		"what is around stays":  {err: fmt.Errorf("apply a/b: %w", New(Rejected, "Invalid", "no")), want: Fault{Rejected, "Invalid", "apply a/b: no"}},
 		"it is converted twice": {err: ToTemporal(New(Rejected, "Invalid", "no")), want: Fault{Rejected, "Invalid", "no"}},
 	}

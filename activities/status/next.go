@@ -32,7 +32,11 @@ func next(o observation) v1beta2.KymaStatus {
 	status := *o.kyma.Status.DeepCopy()
 	deleting := !o.kyma.DeletionTimestamp.IsZero()
 
+	setReachable(&status, o)
 	status.Modules = moduleStatuses(o)
+	if since, out := outOfReach(status.Remote, o); out {
+		markStale(status.Modules, o.manifests, since)
+	}
 	status.ModulesReady = modulesReady(status.Modules)
 	setConditions(&status, o, deleting)
 	status.State = state(status, o.worst(), deleting)
@@ -51,7 +55,6 @@ func next(o observation) v1beta2.KymaStatus {
 		status.InputsDigest = o.view.InputsDigest
 		status.ObservedGeneration = o.kyma.Generation
 	}
-	setReachable(&status, o)
 	return status
 }
 
@@ -171,26 +174,6 @@ func moduleMessage(modules []v1beta2.ModuleStatus, state shared.State) string {
 		}
 	}
 	return string(state)
-}
-
-// setReachable notes since when the remote cluster does not answer, and why.
-func setReachable(status *v1beta2.KymaStatus, o observation) {
-	remote := status.Remote
-	if remote == nil || !o.view.Sync.Enabled {
-		return
-	}
-	switch {
-	case o.in.Sync.Kind == fault.Unreachable:
-		if remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
-			since := seconds(o.now)
-			remote.Since = &since
-		}
-		reachable := false
-		remote.Reachable, remote.Reason = &reachable, o.in.Sync.Reason
-	case o.in.Sync.IsZero() && (o.in.Synced || o.in.Push):
-		reachable := true
-		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
-	}
 }
 
 // modulesReady counts the modules that are ready, for people: "3/4".

@@ -470,6 +470,7 @@ func TestAnUnreachableClusterKeepsTheModulesLastStates(t *testing.T) {
 	require.Equal(t, shared.StateError, result.State)
 	require.Equal(t, "the cluster does not answer", result.Message)
 	require.Equal(t, shared.StateReady, result.Modules[0].State)
+	require.Equal(t, "last known state Ready: the cluster cannot be reached since "+since.UTC().Format(time.RFC3339), result.Modules[0].Message)
 	kyma := b.kyma(t)
 	require.Equal(t, metav1.ConditionFalse, condition(kyma, "CRDsSync").Status)
 	require.Equal(t, "CRDs are not synchronized to the SKR", condition(kyma, "CRDsSync").Message)
@@ -488,9 +489,29 @@ func TestAnUnreachableClusterKeepsTheModulesLastStates(t *testing.T) {
 	b.in.Sync, b.in.Push = fault.Fault{}, true
 	require.Equal(t, shared.StateReady, b.report(t).State)
 	kyma = b.kyma(t)
+	require.Empty(t, kyma.Status.Modules[0].Message)
 	require.True(t, *kyma.Status.Remote.Reachable)
 	require.Nil(t, kyma.Status.Remote.Since)
 	require.Empty(t, kyma.Status.Remote.Reason)
+}
+
+// Where it is to be synchronized to stays open until it is, but why it is not is said at once.
+func TestAKymaWhoseClusterWasNeverReachedSaysWhy(t *testing.T) {
+	for _, f := range []fault.Fault{
+		{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableTimeout, Message: "no answer"},
+		{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "no Secret"},
+		{Kind: fault.Rejected, Reason: clusters.ReasonKubeconfigRejected, Message: "exec"},
+		{Kind: fault.Rejected, Reason: clusters.ReasonAccessSecretAmbiguous, Message: "two Secrets"},
+	} {
+		b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
+		b.in.Sync = f
+		b.report(t)
+		kyma := b.kyma(t)
+		require.Equal(t, f.Reason, kyma.Status.Remote.Reason)
+		require.False(t, *kyma.Status.Remote.Reachable)
+		require.NotNil(t, kyma.Status.Remote.Since)
+		require.False(t, desired.Placed(kyma))
+	}
 }
 
 func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {

@@ -148,15 +148,20 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable 
 	if kyma.Status.Remote == nil {
 		return remoteView{answers: true}
 	}
+	if reachable {
+		w.comebacks.forget(kyma.UID)
+	}
 	changed, why, err := w.options.Remote.Probe(ctx, kyma)
 	switch {
+	case err == nil && !reachable && !w.comebacks.due(kyma.UID, w.options.Now(), w.options.Interval):
+		return remoteView{} // the look that followed its last answer found otherwise
 	case err == nil && !reachable:
 		return remoteView{reason: "the remote cluster can be reached again", answers: true, back: true}
 	case err == nil && changed && kyma.DeletionTimestamp.IsZero():
 		return remoteView{reason: why, answers: true}
 	case err == nil:
 		return remoteView{answers: true}
-	case reachable && ctx.Err() == nil && fault.Of(err).Kind == fault.Unreachable:
+	case reachable && ctx.Err() == nil && fault.OfLasting(err).Kind == fault.Unreachable:
 		return remoteView{reason: unreachable}
 	}
 	return remoteView{}

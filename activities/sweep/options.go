@@ -81,7 +81,10 @@ func IndexManifestByKyma(obj client.Object) []string {
 }
 
 // Activities are the activities of this package.
-type Activities struct{ options Options }
+type Activities struct {
+	options   Options
+	comebacks comebacks
+}
 
 // New returns the activities.
 func New(o Options) (*Activities, error) {

@@ -205,6 +205,7 @@ func (w *walk) sleepUntil(ctx context.Context, at time.Time) error {
 	}
 }
 
+// markedUnreachable tells whether the last look found that the Kyma's cluster cannot be reached.
 func markedUnreachable(kyma *v1beta2.Kyma) bool {
 	remote := kyma.Status.Remote
 	return remote != nil && remote.Reachable != nil && !*remote.Reachable

@@ -157,6 +157,15 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
+		"a Kyma whose cluster fails": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.probe = func() (bool, string, error) {
+					return false, "", &fault.Error{Kind: fault.Transient, Reason: "ServerFailed", Message: "503",
+						Lasting: fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableServerFailed"}}
+				}
+			},
+			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
+		},
 		"nobody while a cluster stays unreachable": {
 			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, f.digest = &unreachable, "then"

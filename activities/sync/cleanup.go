@@ -37,7 +37,7 @@ func (a *Activities) cleanupRemote(ctx context.Context, in Input) (Result, error
 		return Result{Outcome: OutcomeOff}, nil // it is not being deleted, or not by us
 	case claim.Deleting:
 	}
-	if kyma.Status.Remote == nil {
+	if !desired.Placed(kyma) {
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
 	}

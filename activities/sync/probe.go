@@ -24,12 +24,14 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed boo
 	if !s.Enabled {
 		return false, "", nil
 	}
-	if !desired.TakenIn(kyma) {
-		return true, "never synchronized", nil
-	}
 	r, err := a.reach(ctx, kyma, s)
 	if err != nil {
 		return false, "", err
+	}
+	if !desired.TakenIn(kyma) {
+		// A cluster that does not answer is not worth another try.
+		_, err := clusterUID(ctx, r.Client)
+		return err == nil, "never synchronized", clusters.Classify(err)
 	}
 	changed, why, err = a.probe(ctx, kyma, s, r)
 	return changed, why, clusters.Classify(err)

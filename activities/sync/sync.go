@@ -52,7 +52,7 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 
 func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) (Result, error) {
 	result := Result{Outcome: OutcomeSynced, Cluster: string(r.uid), CatalogOff: !s.Catalog}
-	first := kyma.Status.Remote == nil
+	first := !desired.Placed(kyma)
 	if err := a.recordPlace(ctx, kyma, s, r); err != nil {
 		return Result{}, err
 	}
@@ -125,7 +125,7 @@ func part(err error, reason string) (fault.Fault, error) {
 	}
 	err = clusters.Classify(err)
 	f := fault.Of(err)
-	if f.Kind == fault.Unreachable || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if f.Kind == fault.Unreachable || f.Reason == clusters.ReasonAccessChanged || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fault.Fault{}, err
 	}
 	if f.Reason == "Error" {

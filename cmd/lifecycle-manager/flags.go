@@ -36,6 +36,7 @@ type flags struct {
 
 	clientQPS, remoteQPS     float32
 	clientBurst, remoteBurst int
+	remoteConcurrency        int
 
 	settings       desired.Settings
 	resyncInterval time.Duration
@@ -85,6 +86,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.clientBurst, "k8s-client-burst", 600, "burst of requests to the control plane")
 	set.Float32Var(&f.remoteQPS, "k8s-skr-client-qps", 50, "requests per second to one remote cluster")
 	set.IntVar(&f.remoteBurst, "k8s-skr-client-burst", 100, "burst of requests to one remote cluster")
+	set.IntVar(&f.remoteConcurrency, "k8s-skr-client-concurrency", 16, "requests to one remote cluster that are under way at once, per process")
 
 	set.StringVar(&f.settings.SyncNamespace, "sync-namespace", "kyma-system", "remote namespace of Kymas that do not set spec.sync")
 	set.StringVar(&f.settings.RemoteKymaName, "remote-kyma-name", "default", "name of the remote Kyma where spec.sync is unset")
@@ -144,6 +146,9 @@ func (f *flags) check() error {
 	}
 	if f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
 		return fmt.Errorf("--sweep-concurrency must be between 1 and 64, not %d", f.sweepConcurrency)
+	}
+	if f.remoteQPS <= 0 || f.remoteBurst < 1 || f.remoteConcurrency < 1 {
+		return errors.New("--k8s-skr-client-qps, --k8s-skr-client-burst and --k8s-skr-client-concurrency must be positive: no cluster is without limits")
 	}
 	if f.removals.Kymas < 1 || f.removals.Percent < 1 || f.removals.Percent > 100 || f.removals.PerMinute < 1 {
 		return errors.New("--catalog-removal-max-kymas and --catalog-removal-rate must be at least 1, --catalog-removal-max-percent between 1 and 100")

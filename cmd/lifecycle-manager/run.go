@@ -86,7 +86,7 @@ func run(ctx context.Context, f *flags) error {
 		Registry: metrics.Registry, Version: version,
 		Config: worker.Config{
 			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepConcurrency: f.sweepConcurrency,
-			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst},
+			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
 			Removals: f.removals,
 			Windows:  resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
@@ -95,6 +95,9 @@ func run(ctx context.Context, f *flags) error {
 		},
 	})
 	if err != nil {
+		return err
+	}
+	if err := assembly.Clusters.Follow(ctx, mgr.GetCache(), watchers.SecretMetadata()); err != nil {
 		return err
 	}
 	if err := addRoles(ctx, mgr, f, temporalClient, assembly, policies); err != nil {

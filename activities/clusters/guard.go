@@ -1,0 +1,131 @@
+package clusters
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// guard is around every request to a remote cluster. It keeps the number of requests under way within the limit,
+// caps response bodies, takes our credentials out of what the cluster answers, and stops everything when the
+// access was replaced. It notes when the cluster no longer accepts our credentials or its certificate no longer
+// fits.
+type guard struct {
+	next  http.RoundTripper
+	limit int64
+	// turns holds one entry for each request under way.
+	turns chan struct{}
+	// lease ends, with ErrAccessChanged, when other access took the place of this one.
+	lease   context.Context
+	spoiled *atomic.Bool
+	masks   masks
+}
+
+// maxWithinRequest is the longest Retry-After that client-go may sleep through within one request: it would hold
+// the slot of an activity. What takes longer is tried again by the activity or its workflow.
+const maxWithinRequest = time.Second
+
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	unlink := context.AfterFunc(g.lease, func() { cancel(ErrAccessChanged) })
+	if g.lease.Err() != nil {
+		cancel(ErrAccessChanged)
+	}
+	select {
+	case g.turns <- struct{}{}:
+	case <-ctx.Done():
+		unlink()
+		defer cancel(nil)
+		return nil, context.Cause(ctx)
+	}
+	done := sync.OnceFunc(func() {
+		<-g.turns
+		unlink()
+		cancel(nil)
+	})
+	res, err := g.send(req.WithContext(ctx))
+	if err != nil {
+		err = g.because(ctx, err)
+		done()
+		return nil, err
+	}
+	if res.Body == nil {
+		done()
+		return res, nil
+	}
+	res.Body = &guardedBody{
+		ReadCloser: &cappedBody{body: res.Body, left: g.limit},
+		because:    func(err error) error { return g.because(ctx, err) }, done: done,
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		g.masks.apply(res)
+	}
+	return res, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport that it cancels requests of.
+func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
+
+func (g *guard) send(req *http.Request) (*http.Response, error) {
+	if err := context.Cause(req.Context()); err != nil {
+		return nil, err
+	}
+	res, err := g.next.RoundTrip(req)
+	var verify *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &verify):
+		g.spoiled.Store(true)
+	case err == nil && res.StatusCode == http.StatusUnauthorized:
+		g.spoiled.Store(true)
+	}
+	if err == nil {
+		shortenRetryAfter(res.Header)
+	}
+	return res, err
+}
+
+// because is the error of a request: that the access was replaced meanwhile, if that is why it failed.
+func (g *guard) because(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), ErrAccessChanged) {
+		return ErrAccessChanged
+	}
+	return err
+}
+
+func shortenRetryAfter(header http.Header) {
+	const name = "Retry-After"
+	seconds, err := strconv.Atoi(header.Get(name))
+	if err != nil || time.Duration(seconds)*time.Second > maxWithinRequest {
+		header.Del(name)
+	}
+}
+
+// guardedBody is a response body whose request is under way until it was read or closed.
+type guardedBody struct {
+	io.ReadCloser
+	because func(error) error
+	done    func()
+}
+
+func (b *guardedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		if !errors.Is(err, io.EOF) {
+			err = b.because(err)
+		}
+		b.done()
+	}
+	return n, err
+}
+
+func (b *guardedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.done()
+	return err
+}

@@ -1,0 +1,180 @@
+package clusters
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// answers is a cluster that answers everything with one status, and says what it was given.
+func answers(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"you sent %s"}`, code, r.Header.Get("Authorization"))
+	}
+}
+
+// blackHole accepts connections and never answers.
+func blackHole(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { _ = connection.Close() })
+		}
+	}()
+	return "https://" + listener.Addr().String()
+}
+
+// hangs takes requests and answers with this much, and then no more.
+func hangs(t *testing.T, begin string) http.HandlerFunc {
+	t.Helper()
+	leave := make(chan struct{})
+	t.Cleanup(func() { close(leave) })
+	return func(w http.ResponseWriter, r *http.Request) {
+		if begin != "" {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(begin))
+			w.(http.Flusher).Flush()
+		}
+		select {
+		case <-leave:
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// Every way in which a cluster cannot be reached has its own reason, ends within the limits, and shows nobody what
+// we authenticate with.
+func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
+	t.Parallel()
+	server := func(t *testing.T, handler http.HandlerFunc) []byte { return kubeconfigOf(t, newServer(t, handler)) }
+	at := func(t *testing.T, change func(string) string) []byte {
+		fine := newServer(t, answers(http.StatusOK))
+		return []byte(strings.ReplaceAll(string(kubeconfigOf(t, fine)), fine.URL, change(fine.URL)))
+	}
+	tests := []struct {
+		name   string
+		access func(t *testing.T) []byte
+		reason string
+	}{
+		{"nobody listens", func(t *testing.T) []byte {
+			return at(t, func(string) string {
+				gone := httptest.NewServer(nil)
+				gone.Close()
+				return strings.Replace(gone.URL, "http:", "https:", 1)
+			})
+		}, ReasonUnreachableNetwork},
+		{"it accepts connections and never answers", func(t *testing.T) []byte {
+			return at(t, func(string) string { return blackHole(t) })
+		}, ReasonUnreachableTimeout},
+		{"it takes requests and never answers", func(t *testing.T) []byte { return server(t, hangs(t, "")) }, ReasonUnreachableTimeout},
+		{"it begins to answer and never ends", func(t *testing.T) []byte { return server(t, hangs(t, `{"kind":`)) }, ReasonUnreachableTimeout},
+		{"it is another than it was", func(t *testing.T) []byte {
+			config, err := clientcmd.Load(server(t, answers(http.StatusOK)))
+			require.NoError(t, err)
+			config.Clusters["c"].CertificateAuthorityData = otherAuthority(t)
+			raw, err := clientcmd.Write(*config)
+			require.NoError(t, err)
+			return raw
+		}, ReasonUnreachableTLS},
+		{"its certificate is for another name", func(t *testing.T) []byte {
+			return at(t, func(url string) string { return strings.Replace(url, "127.0.0.1", "localhost", 1) })
+		}, ReasonUnreachableTLS},
+		{"it does not speak TLS", func(t *testing.T) []byte {
+			plain := httptest.NewServer(answers(http.StatusOK))
+			t.Cleanup(plain.Close)
+			return at(t, func(string) string { return strings.Replace(plain.URL, "http:", "https:", 1) })
+		}, ReasonUnreachableTLS},
+		{"it does not know us", func(t *testing.T) []byte { return server(t, answers(http.StatusUnauthorized)) }, ReasonUnreachableUnauthorized},
+		{"it forbids everything", func(t *testing.T) []byte { return server(t, answers(http.StatusForbidden)) }, ReasonUnreachableForbidden},
+		{"it fails", func(t *testing.T) []byte { return server(t, answers(http.StatusInternalServerError)) }, ReasonUnreachableServerFailed},
+		{"it is overloaded", func(t *testing.T) []byte { return server(t, answers(http.StatusServiceUnavailable)) }, ReasonUnreachableServerFailed},
+		{"its gateway finds it not", func(t *testing.T) []byte { return server(t, answers(http.StatusBadGateway)) }, ReasonUnreachableServerFailed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			registry, cp := newRegistry(t, func(o *Options) {
+				o.Limits = Limits{DialTimeout: time.Second, RequestTimeout: time.Second}
+			})
+			cp.set(accessSecret("ns", "a", "a", "1", test.access(t)))
+			cluster, err := registry.ForKyma(t.Context(), "ns", "a")
+			require.NoError(t, err)
+			err = listOnce(t.Context(), cluster)
+			require.Error(t, err)
+			f := fault.OfLasting(Classify(err))
+			require.Equal(t, fault.Unreachable, f.Kind, err)
+			require.Equal(t, test.reason, f.Reason, err)
+			require.NotContains(t, f.Message, secretToken, "what a cluster sends back must not show our credentials")
+		})
+	}
+}
+
+func TestRequestsToOneClusterAreLimitedInNumber(t *testing.T) {
+	t.Parallel()
+	arrived, leave := make(chan struct{}, 10), make(chan struct{})
+	server := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-leave
+		w.WriteHeader(http.StatusNotFound)
+	})
+	registry, cp := newRegistry(t, func(o *Options) { o.Limits.Concurrency = 2 })
+	cp.set(accessSecret("ns", "a", "a", "1", kubeconfigOf(t, server)))
+	cluster, err := registry.ForKyma(t.Context(), "ns", "a")
+	require.NoError(t, err)
+	ended := make(chan error, 3)
+	for range 3 {
+		go func() { ended <- listOnce(t.Context(), cluster) }()
+	}
+	<-arrived
+	<-arrived
+	require.Empty(t, arrived, "the third waits for its turn")
+
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, listOnce(short, cluster), "canceled", "who waits may give up")
+	close(leave)
+	for range 3 {
+		require.ErrorContains(t, <-ended, "could not find")
+	}
+	require.Len(t, arrived, 1)
+	for range 5 {
+		require.ErrorContains(t, listOnce(t.Context(), cluster), "could not find", "every turn is given back")
+	}
+}
+
+// otherAuthority is an authority that has signed nothing.
+func otherAuthority(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}

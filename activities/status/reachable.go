@@ -1,0 +1,73 @@
+package status
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// setReachable notes since when the remote cluster does not answer, and why.
+func setReachable(status *v1beta2.KymaStatus, o observation) {
+	if !o.view.Sync.Enabled {
+		return
+	}
+	if status.Remote == nil && withoutAccess(o.in.Sync) {
+		// Where the Kyma is to be synchronized to stays open until it is (desired.Placed).
+		status.Remote = &v1beta2.RemoteStatus{Name: o.view.Sync.Name, Namespace: o.view.Sync.Namespace, Generation: o.view.Sync.Generation}
+	}
+	remote := status.Remote
+	switch {
+	case remote == nil:
+	case withoutAccess(o.in.Sync):
+		if remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
+			since := seconds(o.now)
+			remote.Since = &since
+		}
+		reachable := false
+		remote.Reachable, remote.Reason = &reachable, o.in.Sync.Reason
+	case o.in.Sync.IsZero() && (o.in.Synced || o.in.Push):
+		reachable := true
+		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
+	}
+}
+
+// withoutAccess tells whether a fault means that nothing is known of the remote cluster: it does not answer, or the
+// access to it cannot be used.
+func withoutAccess(f fault.Fault) bool {
+	return f.Kind == fault.Unreachable ||
+		f.Reason == clusters.ReasonAccessSecretAmbiguous || f.Reason == clusters.ReasonKubeconfigRejected
+}
+
+// outOfReach tells since when nothing is known of the remote cluster.
+func outOfReach(remote *v1beta2.RemoteStatus, o observation) (metav1.Time, bool) {
+	if remote == nil || !o.view.Sync.Enabled || remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
+		return metav1.Time{}, false
+	}
+	return *remote.Since, true
+}
+
+// markStale says of modules in a cluster that cannot be reached that their state is the last known one.
+func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, since metav1.Time) {
+	remote := map[string]bool{}
+	for i := range manifests {
+		remote[manifests[i].Name] = manifests[i].Spec.Remote
+	}
+	for i := range modules {
+		module := &modules[i]
+		if module.Manifest == nil || !remote[module.Manifest.Metadata.Name] {
+			continue
+		}
+		module.Message = stale(module.State, since)
+	}
+}
+
+// stale is the message of a module whose cluster cannot be reached. It does not say why: that is said of the Kyma
+// once, and may change without the module's state being any newer.
+func stale(state shared.State, since metav1.Time) string {
+	return "last known state " + string(state) + ": the cluster cannot be reached since " + since.UTC().Format(time.RFC3339)
+}

@@ -80,7 +80,7 @@ func TestWhereAKymaIsSynchronizedTo(t *testing.T) {
 		{
 			name:     "nothing moves while the synchronization is switched off",
 			sync:     &v1beta2.Sync{Enabled: ptr(false), Namespace: "new-ns"},
-			recorded: &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault},
+			recorded: &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault, Cluster: "remote-uid"},
 			want: desired.Sync{
 				Generation: v1beta2.SyncGenerationDefault, Strategy: "local-secret",
 				Name: "default", Namespace: "kyma-system", Catalog: true,

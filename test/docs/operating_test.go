@@ -1,0 +1,48 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// Reasons are declared as constants, or given where a fault is made. Both say the same word as the table.
+var reasonsInCode = regexp.MustCompile(`\b(?:Reason|Event)\w+\s*=\s*"([A-Z]\w+)"|\bReason:\s*"([A-Z]\w+)"`)
+
+func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
+	root := testfleet.Root(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "operating.md"))
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "## What each reason means\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	explained := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.+) \\| (.+) \\|$").FindAllStringSubmatch(section, -1) {
+		require.False(t, explained[row[1]], "%s is explained twice", row[1])
+		explained[row[1]] = true
+	}
+	reasons := map[string]string{}
+	for _, folder := range []string{"activities", "watchers", "workflows", "worker"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			for _, match := range reasonsInCode.FindAllSubmatch(content, -1) {
+				reasons[string(match[1])+string(match[2])], _ = filepath.Rel(root, path)
+			}
+			return err
+		}))
+	}
+	require.Greater(t, len(reasons), 80)
+	for reason, file := range reasons {
+		require.True(t, explained[reason], "docs/operating.md does not say what to do about the reason %s (%s)", reason, file)
+	}
+}

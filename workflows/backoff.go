@@ -10,9 +10,10 @@ import (
 const (
 	minBackoff = 5 * time.Second
 	maxBackoff = 15 * time.Minute
-	// unreachableAttempts is after how many tries, some five minutes, an unreachable cluster is left to
-	// the sweep's probe: months of absence must write no history.
-	unreachableAttempts = 6
+	// unreachableAttempts is after how many tries, some two minutes, an unreachable cluster is left to
+	// the sweep's probe: months of absence must write no history, and one that began in the middle of an
+	// installation less than 200 events.
+	unreachableAttempts = 4
 )
 
 // Backoff tells how long to wait before what failed is tried again, and false where only a change or

@@ -15,7 +15,7 @@ import (
 )
 
 // What a module's own steps are, but for its waits, whose number depends on how long they take.
-var installing = []string{"ApplyManifest", "EnsureDefaultCR", "ReportManifest"} //nolint:gochecknoglobals // a constant list
+var installing = []string{"ApplyManifest", "EnsureDefaultCR", "ReportManifest"}
 
 func TestWhatTheWorkOnAClusterCosts(t *testing.T) {
 	for _, variant := range []struct {

@@ -75,7 +75,7 @@ type open struct{ *Place }
 // OpenWorkflows implements sweep.OpenWorkflows.
 func (o open) OpenWorkflows(context.Context) (sweep.Open, error) {
 	found := sweep.Open{kick.KymaWorkflowID(kick.RefOf(o.Kyma)): time.Now()}
-	if !o.isIdle() {
+	if !o.isIdle() { //nolint:contextcheck // a place has the context of its test
 		found[kick.ManifestWorkflowID(kick.RefOf(o.Manifest))] = time.Now()
 	}
 	return found, nil
@@ -89,7 +89,7 @@ func (kicks) Kyma(context.Context, kick.Ref, kick.Kick) error { return nil }
 
 // Manifest implements sweep.Sender.
 func (k kicks) Manifest(context.Context, kick.Ref, kick.Kick) error {
-	k.Kick()
+	k.Kick() //nolint:contextcheck // as above
 	return nil
 }
 

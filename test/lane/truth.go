@@ -132,10 +132,10 @@ func statusOf(m *v1beta2.Manifest, uids map[string]string) map[string]any {
 
 // sameness says of two values that should be equal whether they are.
 func sameness(recorded, actual string) string {
-	switch {
-	case recorded == "":
+	switch recorded {
+	case "":
 		return ""
-	case recorded == actual:
+	case actual:
 		return "the right one"
 	}
 	return "another one: " + recorded

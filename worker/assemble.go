@@ -172,11 +172,15 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 }
 
 func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store) error {
-	var err error
+	drift, err := NewDrift(p.Registry)
+	if err != nil {
+		return err
+	}
 	a.Activities.Install, err = install.New(install.Options{
 		ControlPlane: controlPlane, Clusters: a.Clusters, Artifacts: store, Kymas: a.Kicks,
 		RemoteNamespace:   p.Config.Settings.SyncNamespace,
 		MissingAPITimeout: p.Config.MissingAPITimeout, StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout,
+		Events: p.Events, Drift: drift,
 	})
 	if err != nil {
 		return err

@@ -37,3 +37,21 @@ func NewKicks(registry prometheus.Registerer) (*Kicks, error) {
 
 // KickSent counts one kick.
 func (k *Kicks) KickSent(reason string) { k.sent.WithLabelValues(reason).Inc() }
+
+// Drift counts the objects in clusters that others had changed or deleted, and that were put right.
+type Drift struct{ corrections prometheus.Counter }
+
+// NewDrift registers lifecycle_mgr_drift_corrections_total.
+func NewDrift(registry prometheus.Registerer) (*Drift, error) {
+	corrections := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lifecycle_mgr_drift_corrections_total",
+		Help: "Objects of modules that others had changed or deleted in their clusters, and that were put right.",
+	})
+	if err := registry.Register(corrections); err != nil {
+		return nil, fmt.Errorf("register lifecycle_mgr_drift_corrections_total: %w", err)
+	}
+	return &Drift{corrections: corrections}, nil
+}
+
+// DriftCorrected counts objects that were put right.
+func (d *Drift) DriftCorrected(objects int) { d.corrections.Add(float64(objects)) }

@@ -68,6 +68,11 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 	default:
 		// ApplyManifest wrote this into the status itself, together with the inventory.
 		r.state.Phase, r.state.Reported = phaseFollow, res.Observed
+		if res.Judged {
+			// It saw in the same look how the module is, so there is nothing to wait for. No result in a history of
+			// an earlier release says so.
+			r.state.Phase, r.attempt = phaseEnded, 0
+		}
 	}
 	r.endStep(ctx, started)
 	r.viewReported()

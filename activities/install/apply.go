@@ -101,6 +101,8 @@ type installation struct {
 	owner    owner
 	// remoteNamespace is where namespaced objects go that name no namespace.
 	remoteNamespace string
+	// repair is what is known of the objects from before.
+	repair repair
 	// begins is what is said of the module from the moment that something is applied.
 	begins Observed
 	// refused are objects of the plan that belong to other modules, yielded those of them that need no more
@@ -197,6 +199,9 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 	if err := a.yield(ctx, job); err != nil {
 		return ApplyResult{}, err
 	}
+	if err := a.survey(ctx, job); err != nil {
+		return ApplyResult{}, err
+	}
 	applied, err := a.applyStages(ctx, job)
 	if err != nil {
 		// What was applied so far is in the union already; its hashes come with the next look.
@@ -217,9 +222,19 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 	}
 	maps.Copy(gone, job.yielded)
 	result.Outcome, result.Observed = applied.judge(job, a.options.Clock(), a.options.MissingAPITimeout)
-	if err := a.recordApplied(ctx, job, applied, gone); err != nil {
+	if result.Outcome == OutcomeApplied {
+		observed, judged, err := a.judgeRepaired(ctx, job)
+		if err != nil {
+			return ApplyResult{}, clusters.Classify(err)
+		}
+		if judged {
+			result.Observed, result.Judged = observed, true
+		}
+	}
+	if err := a.recordApplied(ctx, job, applied, gone, result); err != nil {
 		return ApplyResult{}, err
 	}
+	a.teller.corrected(m, &job.repair)
 	return result, deleteDone(ctx, job, applied.done)
 }
 
@@ -251,6 +266,7 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	}
 	before := m.Status.State
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
+	job.repair.only = !begins
 	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		setInventory(s, inventory)
 		if !begins {
@@ -281,10 +297,13 @@ func installing(m *v1beta2.Manifest, leftOut []string) Observed {
 	return Observed{State: shared.StateProcessing, Reason: ReasonInstalling, Message: message}
 }
 
-// recordApplied writes uids, hashes and what is gone, and after a complete success what is installed now.
-func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool) error {
+// recordApplied writes uids, hashes and what is gone, after a complete success what is installed now, and after a
+// look that judged the module how it is.
+func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool, result ApplyResult) error {
 	m := job.manifest
+	before := m.Status.DeepCopy()
 	err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		job.repair.remember(s, a.now())
 		setInventory(s, record(s.Inventory, applied.entries, gone))
 		s.Skipped = job.plan.skipped
 		if applied.complete() {
@@ -296,7 +315,13 @@ func (a *Activities) recordApplied(ctx context.Context, job *installation, appli
 		if s.Counts == nil || s.Counts.Total != total || s.Counts.Failed != failed {
 			s.Counts = &v1beta2.ObjectCounts{Total: total, Failed: failed, Ready: readyBefore(s, total-failed)}
 		}
+		if result.Judged {
+			setObserved(m, s, result.Observed, a.now())
+		}
 	})
+	if err == nil && result.Judged && tells(before, &m.Status) {
+		err = a.kickKyma(ctx, m)
+	}
 	return err
 }
 

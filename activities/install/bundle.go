@@ -39,7 +39,7 @@ type object struct {
 	stage           stage
 	// optional objects are skipped where the cluster does not know their kind.
 	optional bool
-	// digest is that of the object as rendered.
+	// digest is that of the object as rendered, which it carries as an annotation.
 	digest string
 	// versions are those of a definition, whether served or not.
 	versions []string

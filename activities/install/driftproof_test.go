@@ -479,11 +479,17 @@ spec: {maxReplicas: 5, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kin
 	require.Equal(t, first, s.apply())
 }
 
-func TestTheHashOfWhatACABundleIsInjectedInto(t *testing.T) {
-	p := newProof(t)
+// testCertificate is a certificate as a CA bundle holds it.
+func testCertificate(t *testing.T) string {
+	t.Helper()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	certificate := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+}
+
+func TestTheHashOfWhatACABundleIsInjectedInto(t *testing.T) {
+	p := newProof(t)
+	certificate := testCertificate(t)
 	inject := func(s *subject) {
 		s.by("cert-manager-cainjector", `[{op: add, path: /webhooks/0/clientConfig/caBundle, value: `+certificate+`}]`)
 	}

@@ -90,7 +90,8 @@ func TestInstallMakesAModuleReadyAndSaysSo(t *testing.T) {
 	require.Equal(t, shared.StateProcessing, result.Observed.State)
 	require.Equal(t, "sample", result.Module)
 	const objects = 6
-	require.LessOrEqual(t, len(s.requests.take()), objects+6)
+	requests := s.requests.take()
+	require.LessOrEqual(t, len(requests), objects+6, requests)
 
 	m := s.read()
 	require.ElementsMatch(t, []string{"declarative.kyma-project.io/finalizer", "label-removal-finalizer"}, m.Finalizers)
@@ -170,7 +171,7 @@ func TestInstallAgainChangesNothing(t *testing.T) {
 	require.Equal(t, deployment.GetGeneration(), s.get("apps/v1", "Deployment", "ID-remote", "operator").GetGeneration())
 	require.Empty(t, s.kicks.take())
 
-	seen := s.wait(result.Observed)
+	seen := s.settle(result)
 	require.Equal(t, shared.StateReady, seen.State, "a pass that repairs says at its end how the module is")
 	require.False(t, s.report(seen, true).Changed)
 }
@@ -314,7 +315,7 @@ func TestTheDefaultCRBelongsToItsUser(t *testing.T) {
 	require.NoError(t, s.remote.Delete(ctx, s.sample("default")))
 
 	result := s.apply()
-	seen := s.wait(result.Observed)
+	seen := s.settle(result)
 	require.Equal(t, shared.StateReady, seen.State)
 	require.Equal(t, ReasonModuleCRRemoved, seen.Reason)
 	require.False(t, seen.DefaultCRWanted)

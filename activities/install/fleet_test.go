@@ -53,7 +53,10 @@ type stand struct {
 	requests   *requests
 	registry   *httptest.Server
 	kicks      *kicks
-	manifest   *v1beta2.Manifest
+	told       *told
+	// later is added to the time that the activities see.
+	later    time.Duration
+	manifest *v1beta2.Manifest
 }
 
 // requests are the requests to the remote cluster.
@@ -108,6 +111,34 @@ func writes(requests []string) []string {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// told are the Events that people were told of, and the corrections that were counted.
+type told struct {
+	mu        sync.Mutex
+	all       []string
+	corrected int
+}
+
+func (t *told) Event(about runtime.Object, eventType, reason, message string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, fmt.Sprintf("%s %T %s: %s", eventType, about, reason, message))
+}
+
+func (t *told) DriftCorrected(objects int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.corrected += objects
+}
+
+// take returns the Events and the number of corrections since the last call.
+func (t *told) take() ([]string, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all, corrected := t.all, t.corrected
+	t.all, t.corrected = nil, 0
+	return all, corrected
+}
 
 // kicks are what the Kyma's workflow was told.
 type kicks struct {
@@ -167,7 +198,7 @@ func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stan
 	t.Helper()
 	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, "LM_TEST_REMOTE")
 	t.Parallel()
-	s := &stand{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}}
+	s := &stand{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}, told: &told{}}
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
 	require.NoError(t, err)
 	config.QPS = -1
@@ -193,7 +224,10 @@ func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stan
 	require.NoError(t, err)
 	store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{s.host()}})
 	require.NoError(t, err)
-	s.activities, err = New(Options{ControlPlane: s.control, Clusters: access, Artifacts: store, Kymas: s.kicks, RemoteNamespace: s.id + "-remote"})
+	s.activities, err = New(Options{
+		ControlPlane: s.control, Clusters: access, Artifacts: store, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
+		Events: s.told, Drift: s.told, Clock: func() time.Time { return time.Now().Add(s.later) },
+	})
 	require.NoError(t, err)
 	s.createManifest(module, change)
 	t.Cleanup(s.cleanUp)
@@ -211,10 +245,20 @@ func (s *stand) cached() *v1beta2.Manifest {
 // probe says what the sweep learns of the module, and the requests to the cluster that it took.
 func (s *stand) probe() (changed bool, requests []string) {
 	s.Helper()
+	differs, requests := s.differs()
+	return differs != "", requests
+}
+
+// differs says how the module differs for the sweep, "" if it does not, and the requests to the cluster.
+func (s *stand) differs() (how string, requests []string) {
+	s.Helper()
 	s.requests.take()
 	differing, err := s.activities.Probe(context.Background(), []*v1beta2.Manifest{s.cached()})
 	require.NoError(s, err)
-	return len(differing) > 0, s.requests.take()
+	for _, d := range differing {
+		how = d.Reason
+	}
+	return how, s.requests.take()
 }
 
 // cleanUp leaves nothing behind that could hold up other tests on the same clusters.
@@ -334,6 +378,15 @@ func (s *stand) install() Observed {
 	result := s.apply()
 	require.Equal(s, OutcomeApplied, result.Outcome, result.Observed.Message)
 	return s.follow(result.Observed)
+}
+
+// settle says how the module is after a look: what the look itself saw, or what a wait sees.
+func (s *stand) settle(result ApplyResult) Observed {
+	s.Helper()
+	if result.Judged {
+		return result.Observed
+	}
+	return s.wait(result.Observed)
 }
 
 func (s *stand) follow(seen Observed) Observed {

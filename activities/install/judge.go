@@ -30,6 +30,8 @@ const (
 	ReasonModuleCRWarning  = "ModuleCRWarning"
 	// ReasonModuleCRRemoved: its user deleted the default custom resource, and it stays deleted.
 	ReasonModuleCRRemoved = "ModuleCRRemoved"
+	// ReasonDisputed: the module is ready, but somebody keeps changing one of its objects.
+	ReasonDisputed = "Disputed"
 	// ReasonReady: the module is ready.
 	ReasonReady = shared.ReasonReady
 
@@ -153,7 +155,7 @@ func some(all []string) string {
 func resourcesReady(reason string) bool {
 	switch reason {
 	case ReasonManagerPending, ReasonModuleCRWanted, ReasonModuleCRPending, ReasonModuleCRDeleting,
-		ReasonModuleCRWarning, ReasonModuleCRRemoved, ReasonReady:
+		ReasonModuleCRWarning, ReasonModuleCRRemoved, ReasonDisputed, ReasonReady:
 		return true
 	}
 	return false

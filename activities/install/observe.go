@@ -44,7 +44,7 @@ func (a *Activities) observe(ctx context.Context, c *clusters.Cluster, m *v1beta
 	if err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	return judge(o.health, manager, cr), nil
+	return withDisputes(judge(o.health, manager, cr), m.Status.Corrections), nil
 }
 
 // observer reads one module in one cluster.

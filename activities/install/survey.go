@@ -160,3 +160,12 @@ func (s *surveyor) fullPage(ctx context.Context, resource schema.GroupVersionRes
 	}
 	return objects, page.Metadata.Continue, nil
 }
+
+// readInFull tells of which kinds a survey reads more than the metadata: those whose health matters. Definitions
+// are very large and known to be established since they were applied.
+func readInFull(kind schema.GroupKind) bool {
+	return healthMatters(kind) && !onlyExistence(schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
+}
+
+// nothingInFull is for those who only compare.
+func nothingInFull(schema.GroupKind) bool { return false }

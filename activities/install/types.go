@@ -59,9 +59,12 @@ type ApplyResult struct {
 	// InputsDigest is the digest of the inputs that were acted on (see InputsDigest).
 	InputsDigest string   `json:"inputsDigest,omitempty"`
 	Observed     Observed `json:"observed"`
-	Module       string   `json:"module,omitempty"`
-	Version      string   `json:"version,omitempty"`
-	Kyma         string   `json:"kyma,omitempty"`
+	// Judged is true when Observed was found by looking at the module and written into its status as settled, so
+	// that nothing has to be waited for.
+	Judged  bool   `json:"judged,omitempty"`
+	Module  string `json:"module,omitempty"`
+	Version string `json:"version,omitempty"`
+	Kyma    string `json:"kyma,omitempty"`
 }
 
 // WaitInput names the Manifest to watch and what was last reported of it.

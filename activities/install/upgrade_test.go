@@ -43,7 +43,7 @@ func TestWhatAModuleNoLongerHasDoesNotHoldUpItsReadiness(t *testing.T) {
 	require.Len(t, s.read().Status.Inventory, 7, "nobody has seen yet that it is gone")
 	again := s.apply()
 	require.Len(t, s.read().Status.Inventory, 6)
-	require.Equal(t, shared.StateReady, s.ready(s.wait(again.Observed)).State)
+	require.Equal(t, shared.StateReady, s.ready(s.settle(again)).State)
 
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(moduleYAML + heldYAML) })
 	back := s.apply()
@@ -69,6 +69,6 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: once, image: 
 		return left == nil
 	}, 10*time.Second, 50*time.Millisecond)
 	again := s.apply()
-	require.Equal(t, shared.StateReady, s.ready(s.wait(again.Observed)).State)
+	require.Equal(t, shared.StateReady, s.ready(s.settle(again)).State)
 	require.Nil(t, s.get("batch/v1", "Job", "ID-remote", "once"), "it runs once for a version")
 }

@@ -189,18 +189,18 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 	return false
 }
 
-// compareModules kicks settled Manifests whose modules changed their state on their own. What cannot be read
-// now is read in the next pass.
+// compareModules kicks settled Manifests whose modules are no longer as they were left: in another state, or with
+// objects that somebody changed. What cannot be read now is read in the next pass.
 func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	if len(quiet) == 0 {
 		return
 	}
-	changed, err := w.options.Modules.Probe(ctx, quiet)
+	differences, err := w.options.Modules.Probe(ctx, quiet)
 	if err != nil {
 		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", "kyma", quiet[0].Namespace+"/"+quiet[0].KymaName(), "error", err)
 	}
-	for _, m := range changed {
-		w.kickManifest(ctx, m, "the module changed its state")
+	for _, d := range differences {
+		w.kickManifest(ctx, d.Manifest, d.Reason)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -23,10 +24,10 @@ type RemoteProbe interface {
 	Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed bool, why string, err error)
 }
 
-// ModuleProbe says which of the settled modules of one Kyma are no longer in the state that their Manifest shows,
-// by reads alone. Where not all could be read there may be both modules and an error.
+// ModuleProbe says which of the settled modules of one Kyma are no longer as their Manifests say, by reads alone.
+// Where not all could be read there may be both differences and an error.
 type ModuleProbe interface {
-	Probe(ctx context.Context, manifests []*v1beta2.Manifest) (changed []*v1beta2.Manifest, err error)
+	Probe(ctx context.Context, manifests []*v1beta2.Manifest) ([]install.Difference, error)
 }
 
 // Sender delivers kicks; *kick.Sender does.

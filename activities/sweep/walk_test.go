@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -60,9 +59,15 @@ func (f *fleet) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 
 type moduleProbe struct{ *fleet }
 
-func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
+func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]install.Difference, error) {
 	m.probes++
-	return slices.DeleteFunc(manifests, func(each *v1beta2.Manifest) bool { return each.Status.State == m.module }), m.err
+	var all []install.Difference
+	for _, each := range manifests {
+		if each.Status.State != m.module {
+			all = append(all, install.Difference{Manifest: each, Reason: "the module changed its state"})
+		}
+	}
+	return all, m.err
 }
 
 const (

@@ -1,0 +1,181 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// allModules finds the objects of all modules in a cluster.
+const allModules = shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelPartOf + "=" + shared.PartOfKyma
+
+// compareObjects compares the objects of a cluster's modules with what was recorded when they were applied. A
+// module of which a kind could not be read is not compared.
+func (a *Activities) compareObjects(ctx context.Context, at *site, found *differences) error {
+	wanted := map[schema.GroupKind]schema.GroupVersionKind{}
+	for _, m := range at.modules {
+		for _, gvk := range surveyedKinds(m) {
+			wanted[gvk.GroupKind()] = gvk
+		}
+	}
+	look := surveyor{cluster: at.cluster, kinds: kinds{mapper: at.cluster.Mapper}, selector: selectorFor(at), inFull: readInFull}
+	saw, err := look.look(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	marked := map[string][]sighting{}
+	for _, s := range saw.seen {
+		if mark := s.meta.Annotations[shared.AnnotationOwnedBy]; mark != "" && counts(s.gvk.GroupKind(), s.meta) {
+			marked[mark] = append(marked[mark], s)
+		}
+	}
+	for _, m := range at.modules {
+		if err := unreadOf(m, saw); err != nil {
+			found.fail(err)
+			continue
+		}
+		differs, err := a.compareModule(ctx, m, marked[ownerOf(m).mark], saw)
+		if err != nil {
+			found.fail(err)
+		}
+		if differs != "" {
+			found.add(m, differs)
+		}
+	}
+	return nil
+}
+
+// selectorFor finds the objects of the modules in a cluster. In the control plane there are those of other Kymas
+// too: there it finds only those of these modules.
+func selectorFor(at *site) string {
+	if !at.cluster.IsControlPlane() {
+		return allModules
+	}
+	names := make([]string, len(at.modules))
+	for i, m := range at.modules {
+		names[i] = m.Name
+	}
+	return allModules + "," + shared.LabelComponent + " in (" + strings.Join(names, ",") + ")"
+}
+
+// surveyedKinds are the kinds of a module's objects that are compared: not those that only run once.
+func surveyedKinds(m *v1beta2.Manifest) []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	for _, encoded := range m.Status.Kinds {
+		if gvk, ok := parseKind(encoded); ok && !isJobKind(gvk.GroupKind()) {
+			all = append(all, gvk)
+		}
+	}
+	return all
+}
+
+func unreadOf(m *v1beta2.Manifest, saw survey) error {
+	for _, gvk := range surveyedKinds(m) {
+		if err := saw.failed[gvk.GroupKind()]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
+func (a *Activities) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []sighting, saw survey) (string, error) {
+	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
+		// It was installed by a release that recorded nothing to compare with.
+		return differsInKnowledge, nil
+	}
+	marks := make([]fingermark, len(marked))
+	for i, s := range marked {
+		marks[i] = fingermark{id: s.id, uid: string(s.meta.UID), hash: objectHash(s.meta)}
+	}
+	if fingerprintOf(marks) != m.Status.Fingerprint {
+		drifted, err := a.compareAgain(ctx, m, marked, saw)
+		if err != nil {
+			return "", err
+		}
+		if drifted {
+			return differsInResources, nil
+		}
+	}
+	switch {
+	case disputeIsOver(m.Status.Corrections, a.options.Clock()):
+		return differsInAgreements, nil
+	case !allHealthy(marked):
+		return differsInState, nil
+	}
+	return "", nil
+}
+
+// allHealthy tells whether all objects that were read in full are as those of a ready module.
+func allHealthy(marked []sighting) bool {
+	for _, s := range marked {
+		if s.full == nil {
+			continue
+		}
+		if state, _ := compute(s.full); state != status.CurrentStatus {
+			return false
+		}
+	}
+	return true
+}
+
+// compareAgain compares object by object with what the Manifest says live. A Manifest that is not the one that was
+// in the cache any more is being worked on: it is compared in the next pass, since what was seen is older.
+func (a *Activities) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []sighting, saw survey) (bool, error) {
+	m, err := a.read(ctx, kick.RefOf(cached))
+	if err != nil {
+		return false, err
+	}
+	if m == nil || !m.DeletionTimestamp.IsZero() || !m.Status.Settled || m.Status.InputsDigest != InputsDigest(m) ||
+		m.Status.Fingerprint != cached.Status.Fingerprint {
+		return false, nil
+	}
+	if unknown := unknownTo(m.Status.Inventory, marked); len(unknown) > 0 {
+		a.teller.unknown(m, unknown)
+	}
+	now := a.options.Clock()
+	for _, id := range driftedFrom(m.Status.Inventory, saw.seen) {
+		if !leftToOthers(m.Status.Corrections, id, now) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// driftedFrom are the ids of objects that are not as they were left: gone, made anew, changed, or no longer ours.
+// What the module no longer has matters only once it is gone.
+func driftedFrom(inventory []v1beta2.InventoryEntry, seen map[string]sighting) []string {
+	var all []string
+	for _, e := range inventory {
+		if e.Hash == "" || runsOnce(e) {
+			continue
+		}
+		s, there := seen[e.ID]
+		if !there || !e.Leaving && (string(s.meta.UID) != e.UID || objectHash(s.meta) != e.Hash) {
+			all = append(all, e.ID)
+		}
+	}
+	return all
+}
+
+// unknownTo are the objects with our mark that are not in the inventory, as "Kind namespace/name".
+func unknownTo(inventory []v1beta2.InventoryEntry, marked []sighting) []string {
+	known := make(map[string]bool, len(inventory))
+	for _, e := range inventory {
+		known[e.ID] = true
+	}
+	var all []string
+	for _, s := range marked {
+		if !known[s.id] {
+			all = append(all, fmt.Sprint(s))
+		}
+	}
+	return all
+}

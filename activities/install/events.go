@@ -1,0 +1,115 @@
+package install
+
+import (
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons of Events on a Manifest and its Kyma.
+const (
+	// EventDriftCorrected: objects were not as they were left, and were put right.
+	EventDriftCorrected = "DriftCorrected"
+	// EventDriftDisputed: somebody keeps changing an object.
+	EventDriftDisputed = "DriftDisputed"
+	// EventUnknownObject: an object has our mark, but is in no inventory.
+	EventUnknownObject = "UnknownObject"
+)
+
+// EventRecorder tells people; a client-go record.EventRecorder is one.
+type EventRecorder interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
+// DriftCounter counts the objects that were put right.
+type DriftCounter interface {
+	DriftCorrected(objects int)
+}
+
+const (
+	// toldAgainAfter is after how long the same is told once more.
+	toldAgainAfter = 24 * time.Hour
+	// kymaToldAgainAfter is after how long a Kyma is told of another correction of the same module.
+	kymaToldAgainAfter = time.Hour
+	// remembered is how many things told are remembered at most.
+	remembered = 4096
+)
+
+// teller tells people, once.
+type teller struct {
+	events EventRecorder
+	counts DriftCounter
+	// told remembers what was told lately, and when.
+	told  *lru.Cache[string, time.Time]
+	clock func() time.Time
+}
+
+func newTeller(events EventRecorder, counts DriftCounter, clock func() time.Time) (*teller, error) {
+	told, err := lru.New[string, time.Time](remembered)
+	if err != nil {
+		return nil, fmt.Errorf("make the memory of what was told: %w", err)
+	}
+	return &teller{events: events, counts: counts, told: told, clock: clock}, nil
+}
+
+func (t *teller) tell(about runtime.Object, eventType, reason, message string) {
+	if t.events != nil {
+		t.events.Event(about, eventType, reason, message)
+	}
+}
+
+// corrected tells of what a look put right, and counts it.
+func (t *teller) corrected(m *v1beta2.Manifest, r *repair) {
+	if len(r.corrected) == 0 {
+		return
+	}
+	if t.counts != nil {
+		t.counts.DriftCorrected(len(r.corrected))
+	}
+	t.tell(m, corev1.EventTypeNormal, EventDriftCorrected, fmt.Sprintf("%d of the module's objects put right: %s", len(r.corrected), r))
+	made := r.losses()
+	for _, c := range m.Status.Corrections {
+		if _, now := made[c.ID]; now && isDisputed(c) {
+			t.tell(m, corev1.EventTypeWarning, EventDriftDisputed, disputeOf(c))
+		}
+	}
+	if kyma := kymaOf(m); kyma != nil && !t.toldLately(string(kyma.UID)+"/"+m.Name, kymaToldAgainAfter) {
+		t.tell(kyma, corev1.EventTypeNormal, EventDriftCorrected,
+			fmt.Sprintf("module %s was changed in its cluster and put right; Manifest %s has the details", m.ModuleName(), m.Name))
+	}
+}
+
+// unknown tells of objects that have the Manifest's mark and are not in its inventory. Nothing is done about
+// them: what is not known to be ours is not removed.
+func (t *teller) unknown(m *v1beta2.Manifest, objects []string) {
+	message := "in the cluster with this module's mark, but not made by it, and left alone: " + some(objects)
+	if !t.toldLately(string(m.UID)+message, toldAgainAfter) {
+		t.tell(m, corev1.EventTypeWarning, EventUnknownObject, message)
+	}
+}
+
+// toldLately tells whether something was told within this time, and remembers that it is now.
+func (t *teller) toldLately(what string, within time.Duration) bool {
+	now := t.clock()
+	if at, ok := t.told.Get(what); ok && now.Sub(at) < within {
+		return true
+	}
+	t.told.Add(what, now)
+	return false
+}
+
+// kymaOf is the Kyma that a Manifest belongs to, as far as an Event about it needs it.
+func kymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
+	owner := metav1.GetControllerOf(m)
+	if owner == nil || owner.Kind != shared.KindKyma {
+		return nil
+	}
+	return &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}}
+}

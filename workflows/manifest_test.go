@@ -40,6 +40,19 @@ func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 	}, last)
 }
 
+func TestALookThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{
+			Outcome: install.OutcomeApplied, InputsDigest: "m-1", Judged: true, Observed: install.Observed{State: shared.StateReady},
+		}, nil
+	}
+	env := environment(t, w)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply"}, w.calls)
+}
+
 func TestWaitingForAModuleIsBenign(t *testing.T) {
 	w := quietWorld()
 	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {

@@ -6,14 +6,12 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Reasons of Events on a Manifest and its Kyma.
+// Reasons of Events on a Manifest.
 const (
 	// EventDriftCorrected: objects were not as they were left, and were put right.
 	EventDriftCorrected = "DriftCorrected"
@@ -36,8 +34,6 @@ type DriftCounter interface {
 const (
 	// toldAgainAfter is after how long the same is told once more.
 	toldAgainAfter = 24 * time.Hour
-	// kymaToldAgainAfter is after how long a Kyma is told of another correction of the same module.
-	kymaToldAgainAfter = time.Hour
 	// remembered is how many things told are remembered at most.
 	remembered = 4096
 )
@@ -65,7 +61,8 @@ func (t *teller) tell(about runtime.Object, eventType, reason, message string) {
 	}
 }
 
-// corrected tells of what a look put right, and counts it.
+// corrected tells of what a look put right, with one Event, and counts it. A dispute makes the module Warning, which
+// its Kyma is told of as of any other.
 func (t *teller) corrected(m *v1beta2.Manifest, r *repair) {
 	if len(r.corrected) == 0 {
 		return
@@ -80,36 +77,23 @@ func (t *teller) corrected(m *v1beta2.Manifest, r *repair) {
 			t.tell(m, corev1.EventTypeWarning, EventDriftDisputed, disputeOf(c))
 		}
 	}
-	if kyma := kymaOf(m); kyma != nil && !t.toldLately(string(kyma.UID)+"/"+m.Name, kymaToldAgainAfter) {
-		t.tell(kyma, corev1.EventTypeNormal, EventDriftCorrected,
-			fmt.Sprintf("module %s was changed in its cluster and put right; Manifest %s has the details", m.ModuleName(), m.Name))
-	}
 }
 
 // unknown tells of objects that have the Manifest's mark and are not in its inventory. Nothing is done about
 // them: what is not known to be ours is not removed.
 func (t *teller) unknown(m *v1beta2.Manifest, objects []string) {
 	message := "in the cluster with this module's mark, but not made by it, and left alone: " + some(objects)
-	if !t.toldLately(string(m.UID)+message, toldAgainAfter) {
+	if !t.toldLately(string(m.UID) + message) {
 		t.tell(m, corev1.EventTypeWarning, EventUnknownObject, message)
 	}
 }
 
-// toldLately tells whether something was told within this time, and remembers that it is now.
-func (t *teller) toldLately(what string, within time.Duration) bool {
+// toldLately tells whether something was told not long ago, and remembers that it is now.
+func (t *teller) toldLately(what string) bool {
 	now := t.clock()
-	if at, ok := t.told.Get(what); ok && now.Sub(at) < within {
+	if at, ok := t.told.Get(what); ok && now.Sub(at) < toldAgainAfter {
 		return true
 	}
 	t.told.Add(what, now)
 	return false
-}
-
-// kymaOf is the Kyma that a Manifest belongs to, as far as an Event about it needs it.
-func kymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
-	owner := metav1.GetControllerOf(m)
-	if owner == nil || owner.Kind != shared.KindKyma {
-		return nil
-	}
-	return &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}}
 }

@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// account is a service account in the remote cluster that access can be had with until it is revoked.
+type account struct {
+	kubeconfig []byte
+	revoke     func()
+}
+
+func (s *stage) newAccount(t *testing.T, name string) account {
+	t.Helper()
+	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-system"}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: "kube-system"}},
+	}
+	require.NoError(t, s.remote.Create(t.Context(), user))
+	require.NoError(t, s.remote.Create(t.Context(), binding))
+	revoke := func() { require.NoError(t, client.IgnoreNotFound(s.remote.Delete(t.Context(), user))) }
+	s.t.Cleanup(func() {
+		for _, object := range []client.Object{user, binding} {
+			_ = client.IgnoreNotFound(s.remote.Delete(context.Background(), object))
+		}
+	})
+	token := &authenticationv1.TokenRequest{}
+	require.NoError(t, s.remote.SubResource("token").Create(t.Context(), user, token))
+	config, err := clientcmd.Load(s.remoteAccess(t))
+	require.NoError(t, err)
+	config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	raw, err := clientcmd.Write(*config)
+	require.NoError(t, err)
+	return account{kubeconfig: raw, revoke: revoke}
+}

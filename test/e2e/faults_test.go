@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// A cluster that is cut off in the middle of an installation, or falls silent, holds nothing up for good: what is
+// missing is applied when it is back. Meanwhile what was ready is said to have been.
+func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
+	s := newStage(t)
+	s.push("test/modules/sample/1.0.0")
+	s.pushTiny("early")
+	s.instance.start()
+	cable, through := s.through(t)
+	s.giveAccess("cut", through)
+	require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("cut", "early")))
+	s.becomesReady("cut", "early@1.0.0")
+
+	for name, mode := range map[string]cableMode{"cut": cableCut, "silent": cableSilent} {
+		t.Run(name, func(t *testing.T) {
+			edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
+			s.eventually("the installation begins", 30*time.Second, func(c *assert.CollectT) {
+				assert.Len(c, s.manifests(s.kyma("cut")), 2)
+			})
+			cable.set(mode)
+			s.eventually("the Kyma says since when", time.Minute, func(c *assert.CollectT) {
+				status := s.kyma("cut").Status
+				if assert.NotNil(c, status.Remote.Reachable) {
+					assert.False(c, *status.Remote.Reachable)
+				}
+				early := byName(status.Modules)["early"]
+				assert.Equal(c, shared.StateReady, early.State)
+				assert.Contains(c, early.Message, "last known state Ready: the cluster cannot be reached since")
+			})
+			cable.set(cablePasses)
+			s.becomesReady("cut", "early@1.0.0", "sample@1.0.0")
+			require.Empty(t, byName(s.kyma("cut").Status.Modules)["early"].Message)
+			edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
+			s.becomesReady("cut", "early@1.0.0")
+		})
+	}
+	s.giveAccess("cut", s.remoteAccess(t)) // the cable ends before the stage is cleared
+}
+
+// New credentials are taken at once, and the old ones never again.
+func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
+	s := newStage(t)
+	s.pushTiny("first")
+	s.pushTiny("second")
+	s.instance.start()
+	old, fresh := s.newAccount(t, "rotated-out"), s.newAccount(t, "rotated-in")
+	s.giveAccess("rotated", old.kubeconfig)
+	require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("rotated", "first")))
+	s.becomesReady("rotated", "first@1.0.0")
+
+	s.giveAccess("rotated", fresh.kubeconfig)
+	old.revoke()
+	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "second"}) })
+	s.becomesReady("rotated", "first@1.0.0", "second@1.0.0")
+
+	t.Run("revoked ones are said so, until there are others", func(t *testing.T) {
+		next := s.newAccount(t, "rotated-next")
+		fresh.revoke()
+		s.eventually("the Kyma says so", time.Minute, func(c *assert.CollectT) {
+			assert.Equal(c, "UnreachableUnauthorized", s.kyma("rotated").Status.Remote.Reason)
+		})
+		s.giveAccess("rotated", next.kubeconfig)
+		s.becomesReady("rotated", "first@1.0.0", "second@1.0.0")
+	})
+	s.giveAccess("rotated", s.remoteAccess(t)) // the accounts end before the stage is cleared
+}
+
+// Without its Secret an installation stops, and a deletion waits; with it they go on.
+func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testing.T) {
+	s := newStage(t)
+	s.push("test/modules/sample/1.0.0")
+	s.instance.start()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-access", Namespace: controlPlaneNamespace}}
+	kyma := newKyma("lost", "sample")
+	s.create(kyma)
+	s.eventually("the installation begins", 30*time.Second, func(c *assert.CollectT) { assert.NotEmpty(c, s.manifests(kyma)) })
+	require.NoError(t, s.controlPlane.Delete(t.Context(), secret))
+	s.saysError("lost", "access secret not found")
+	require.Equal(t, "AccessSecretNotFound", s.kyma("lost").Status.Remote.Reason)
+	s.give("lost")
+	s.becomesReady("lost", "sample@1.0.0")
+
+	require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("lost")))
+	require.NoError(t, s.controlPlane.Delete(t.Context(), secret))
+	time.Sleep(2 * resync)
+	s.give("lost")
+	s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+	require.Empty(t, s.ofModule(t, s.remote))
+}

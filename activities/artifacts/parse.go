@@ -149,7 +149,7 @@ func (p *parser) object(at string, u *unstructured.Unstructured, size int) error
 	}
 	id := identity{kind: u.GroupVersionKind().GroupKind(), name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}
 	if first, twice := p.seen[id]; twice {
-		return invalid("%s %s is in %s and in %s", kind, id.name, first, at)
+		return invalid("%s %s is in %s and in %s", kind, strings.TrimPrefix(id.name.String(), "/"), first, at)
 	}
 	p.seen[id] = at
 	p.rendered.Objects = append(p.rendered.Objects, u)

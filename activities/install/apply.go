@@ -156,7 +156,10 @@ func (a *Activities) sourceOf(m *v1beta2.Manifest) artifacts.Source {
 	case v1beta2.ImageSourceOCIDir:
 		source.Form = artifacts.FormDirectory
 	case v1beta2.ImageSourceOCIRef:
-		source.Form = artifacts.FormAny
+		// A chart as the seeds' Manifests have it is told by its media type.
+		if source.Form = artifacts.FormAny; m.Spec.Install.Source.MediaType == artifacts.ChartMediaType {
+			source.Form = artifacts.FormChart
+		}
 	}
 	if m.Spec.Config != nil {
 		config := layerOf(*m.Spec.Config)

@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// hostile is an artifact that must be refused.
+type hostile struct {
+	// module is its module's name, which says what is wrong with it.
+	module  string
+	content []byte
+	// kind is the resource's type, raw-manifest by default.
+	kind string
+	// digest is what the descriptor says; that of the content by default.
+	digest string
+	// says is what its user reads in the Kyma's status.
+	says string
+}
+
+func hostiles() []hostile {
+	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hostile}\n"
+	with := func(lines string) []byte { return []byte(object + lines + "\n") }
+	template := func(text string) []byte { return packed(chartFiles("", "templates/a.yaml", text)) }
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'k'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 8), c-1)
+	}
+	var many []*tar.Header
+	for i := range 10_001 {
+		many = append(many, &tar.Header{Name: fmt.Sprintf("%d.md", i)})
+	}
+	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: hostile-namespace}\n---\n"
+	return []hostile{
+		{module: "wrong-digest", content: []byte(object), digest: "sha256:" + strings.Repeat("0", 64), says: "the registry does not have it"},
+		{module: "html-page", content: []byte("<!DOCTYPE html>\n<html><body>sign in: here</body></html>"), says: "document 1 of the layer"},
+		{module: "empty-layer", content: []byte("---\n---\n"), says: "it holds no object"},
+		{module: "not-utf", content: []byte("a: \xff\xfe"), says: "is not UTF-8"},
+		{module: "not-yaml", content: []byte("a: [b"), says: "is not valid YAML"},
+		{module: "json-array", content: []byte(`[{"apiVersion": "v1"}]`), says: "is not an object"},
+		{module: "alias-bomb", content: []byte(bomb), says: "its aliases expand to more than is allowed"},
+		{module: "key-twice", content: []byte(namespace + object + "kind: Secret\n"), says: `key "kind" already set`},
+		{module: "without-kind", content: []byte(namespace + "apiVersion: v1\nmetadata: {name: a}\n"), says: "has no apiVersion or kind"},
+		{module: "without-name", content: []byte(namespace + "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"), says: "has no metadata.name"},
+		{module: "wrong-version", content: []byte("apiVersion: a/b/c\nkind: ConfigMap\nmetadata: {name: a}\n"), says: `apiVersion "a/b/c", which is none`},
+		{module: "labels-numbers", content: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: 1}}\n"), says: "metadata.labels is not a map of strings"},
+		{module: "same-name-twice", content: []byte(namespace + object + "---\n" + object), says: "ConfigMap hostile is in document 2"},
+		{module: "many-documents", content: []byte(strings.Repeat("---\n{}\n", 100_000)), says: "more than 5000 documents"},
+		{module: "large-object", content: with("data: {x: " + strings.Repeat("x", 1<<20) + "}"), says: "a cluster cannot store an object above 1048576 bytes"},
+		{module: "list-within-list", content: []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"), says: "item 0 of document 1 of the layer is itself a list"},
+		{module: "truncated-tar", content: archived(&tar.Header{Name: "a.yaml", Size: 2000})[:1024], says: `the archive ends within "a.yaml"`},
+		{module: "truncated-gzip", content: compressed([]byte(object))[:30], says: "it cannot be decompressed"},
+		{module: "traversal", content: archived(&tar.Header{Name: "../../etc/passwd"}), says: "which leaves it"},
+		{module: "absolute-path", content: archived(&tar.Header{Name: "/etc/passwd"}), says: "the absolute path"},
+		{module: "symbolic-link", content: archived(&tar.Header{Name: "a.yaml", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), says: "links are refused"},
+		{module: "hard-link", content: archived(&tar.Header{Name: "a.yaml", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), says: "links are refused"},
+		{module: "device", content: archived(&tar.Header{Name: "null", Typeflag: tar.TypeChar}), says: "which is not a regular file"},
+		{module: "gzip-bomb", content: compressed(make([]byte, 65<<20)), says: "it unpacks to more than"},
+		{module: "many-entries", content: archived(many...), says: "more than 10000 entries"},
+		{module: "kustomize-folder", content: archived(&tar.Header{Name: "kustomization.yaml"}), says: "ship what `kustomize build` writes as a raw manifest"},
+		{module: "kustomize-type", content: []byte(object), kind: "kustomize", says: "kustomize folders are not supported"},
+		{module: "without-chart", content: []byte(object), kind: "helm-chart", says: "it is no archive of a Helm chart"},
+		{module: "chart-library", content: packed(chartFiles("type: library\n")), kind: "helm-chart", says: `of type "library"`},
+		{module: "chart-fails", content: template(`{{ fail "give me values" }}`), kind: "helm-chart", says: "give me values"},
+		{module: "chart-panics", content: template(`{{ index (list 1 2) 7 }}`), kind: "helm-chart", says: "templates"},
+		{module: "chart-memory", content: template(`{{ repeat 2000000000 "x" }}`), kind: "helm-chart", says: "MiB of memory"},
+		{module: "chart-loops", content: template(`{{ range until 100000 }}{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}{{ end }}`), kind: "helm-chart", says: "did not render within 20s"},
+	}
+}
+
+// What is wrong with an artifact is said where its user looks; nothing of it reaches the cluster, and the module
+// beside it is installed as if it were alone.
+func TestHostileArtifactsAreRefusedAndLeaveTheClusterUntouched(t *testing.T) {
+	s := newStage(t)
+	all := hostiles()
+	kyma := newKyma("besieged", "fine", "misplaced", "unknown-kind")
+	for _, h := range all {
+		s.announce(h)
+		kyma.Spec.Modules = append(kyma.Spec.Modules, v1beta2.Module{Name: h.module})
+	}
+	s.pushTiny("fine")
+	s.announce(hostile{module: "misplaced", content: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: misplaced, namespace: elsewhere}\n")})
+	s.announce(hostile{module: "unknown-kind", content: []byte("apiVersion: unheard.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n")})
+	before := s.namespaces()
+	s.instance.start()
+	s.create(kyma)
+
+	s.eventually("each says what is wrong with it, and the good one is Ready", 3*time.Minute, func(c *assert.CollectT) {
+		modules := byName(s.kyma("besieged").Status.Modules)
+		for _, h := range all {
+			assert.Equal(c, shared.StateError, modules[h.module].State, "%s: %s", h.module, modules[h.module].Message)
+			assert.Contains(c, modules[h.module].Message, h.says, h.module)
+			assert.Less(c, len(modules[h.module].Message), 2000, h.module)
+		}
+		for _, name := range []string{"fine", "misplaced"} {
+			assert.Equal(c, shared.StateReady, modules[name].State, "%s: %s", name, modules[name].Message)
+		}
+		assert.NotEqual(c, shared.StateReady, modules["unknown-kind"].State)
+		assert.Contains(c, modules["unknown-kind"].Message, "unheard.example.com/v1")
+	})
+	require.ElementsMatch(t, []string{"ConfigMap " + remoteNamespace + "/fine", "ClusterRole /misplaced"}, s.ofModule(t, s.remote))
+	require.ElementsMatch(t, before, slices.DeleteFunc(s.namespaces(), func(name string) bool {
+		return name == remoteNamespace && !slices.Contains(before, name)
+	}))
+}
+
+func (s *stage) namespaces() []string {
+	s.t.Helper()
+	var list corev1.NamespaceList
+	require.NoError(s.t, s.remote.List(ctx(s.t), &list))
+	var names []string
+	for _, namespace := range list.Items {
+		names = append(names, namespace.Name)
+	}
+	return names
+}
+
+// announce pushes an artifact, which the module tool would refuse to do, and announces it as a module.
+func (s *stage) announce(h hostile) {
+	s.t.Helper()
+	component := "kyma-project.io/module/" + h.module
+	sum := sha256.Sum256(h.content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	blobs := fmt.Sprintf("http://%s/v2/hostile/component-descriptors/%s/blobs/uploads/", s.registry, component)
+	begun, err := http.Post(blobs, "", http.NoBody) //nolint:noctx // bounded by the test
+	require.NoError(s.t, err)
+	require.NoError(s.t, begun.Body.Close())
+	require.Equal(s.t, http.StatusAccepted, begun.StatusCode)
+	place, err := begun.Location()
+	require.NoError(s.t, err)
+	query := place.Query()
+	query.Set("digest", digest)
+	place.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx(s.t), http.MethodPut, place.String(), bytes.NewReader(h.content))
+	require.NoError(s.t, err)
+	pushed, err := http.DefaultClient.Do(request)
+	require.NoError(s.t, err)
+	require.NoError(s.t, pushed.Body.Close())
+	require.Equal(s.t, http.StatusCreated, pushed.StatusCode)
+
+	if h.digest != "" {
+		digest = h.digest
+	}
+	kind := h.kind
+	if kind == "" {
+		kind = "raw-manifest"
+	}
+	raw, err := json.Marshal(map[string]any{
+		"meta": map[string]any{"schemaVersion": "v2"},
+		"component": map[string]any{
+			"name": component, "version": "1.0.0", "provider": "kyma-project.io", "componentReferences": []any{}, "sources": []any{},
+			"repositoryContexts": []any{map[string]any{"type": "OCIRegistry", "baseUrl": s.registry, "subPath": "hostile"}},
+			"resources": []any{map[string]any{
+				"name": "layer", "type": kind, "relation": "local", "version": "1.0.0", "access": map[string]any{"type": "localOciBlob", "digest": digest},
+			}},
+		},
+	})
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), &v1beta2.ModuleTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: h.module + "-1.0.0", Namespace: controlPlaneNamespace},
+		Spec:       v1beta2.ModuleTemplateSpec{ModuleName: h.module, Version: "1.0.0", Descriptor: &runtime.RawExtension{Raw: raw}},
+	}))
+	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), &v1beta2.ModuleReleaseMeta{
+		ObjectMeta: metav1.ObjectMeta{Name: h.module, Namespace: controlPlaneNamespace},
+		Spec: v1beta2.ModuleReleaseMetaSpec{
+			ModuleName: h.module, OCMComponentName: component,
+			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: "1.0.0"}},
+		},
+	}))
+}
+
+// archived is a tar archive of these entries, whose contents are zeros.
+func archived(headers ...*tar.Header) []byte {
+	var buffer bytes.Buffer
+	writer := tar.NewWriter(&buffer)
+	for _, header := range headers {
+		header.Mode = 0o644
+		if err := writer.WriteHeader(header); err != nil {
+			panic(err)
+		}
+		_, _ = writer.Write(make([]byte, header.Size))
+	}
+	_ = writer.Close()
+	return buffer.Bytes()
+}
+
+// chartFiles are the files of a chart: further lines of its Chart.yaml, then names and contents by turns.
+func chartFiles(lines string, files ...string) []string {
+	return append([]string{"Chart.yaml", "apiVersion: v2\nname: hostile\nversion: 1.0.0\n" + lines}, files...)
+}
+
+// packed is a compressed chart of these names and contents.
+func packed(files []string) []byte {
+	var buffer bytes.Buffer
+	writer := tar.NewWriter(&buffer)
+	for i := 0; i+1 < len(files); i += 2 {
+		if err := writer.WriteHeader(&tar.Header{Name: "hostile/" + files[i], Mode: 0o644, Size: int64(len(files[i+1]))}); err != nil {
+			panic(err)
+		}
+		_, _ = writer.Write([]byte(files[i+1]))
+	}
+	_ = writer.Close()
+	return compressed(buffer.Bytes())
+}
+
+func compressed(content []byte) []byte {
+	var buffer bytes.Buffer
+	writer := gzip.NewWriter(&buffer)
+	_, _ = writer.Write(content)
+	_ = writer.Close()
+	return buffer.Bytes()
+}

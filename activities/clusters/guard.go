@@ -33,7 +33,7 @@ const maxWithinRequest = time.Second
 
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	unlink := context.AfterFunc(g.lease, func() { cancel(ErrAccessChanged) })
+	unlink := context.AfterFunc(g.lease, func() { cancel(ErrAccessChanged) }) //nolint:contextcheck // the lease outlives every request
 	if g.lease.Err() != nil {
 		cancel(ErrAccessChanged)
 	}

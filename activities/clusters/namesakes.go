@@ -24,7 +24,7 @@ import (
 // It is asked once for each version of the Secret, when access is made of it.
 func (r *Registry) checkShared(ctx context.Context, secret *corev1.Secret, kyma types.NamespacedName) error {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(kymaList)
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: shared.OperatorGroup, Version: shared.VersionV1Beta2, Kind: shared.KindKyma + "List"})
 	if err := r.controlPlane.Client.List(ctx, list, client.MatchingFields{"metadata.name": kyma.Name}); err != nil {
 		return fmt.Errorf("list the Kymas named %s: %w", kyma.Name, err)
 	}
@@ -53,5 +53,3 @@ func (r *Registry) checkShared(ctx context.Context, secret *corev1.Secret, kyma 
 		"access secret %s/%s may be for Kyma %s or for %s: with Kymas of one name in several namespaces, each needs its Secret in its own namespace",
 		secret.Namespace, secret.Name, kyma, strings.Join(others, ", "))
 }
-
-var kymaList = schema.GroupVersionKind{Group: shared.OperatorGroup, Version: shared.VersionV1Beta2, Kind: shared.KindKyma + "List"}

@@ -151,7 +151,7 @@ func TestAChangeOfASecretEndsTheAccessOfAllThatItServes(t *testing.T) {
 func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	t.Parallel()
 	kubeconfig := newRemote(t).kubeconfig(t)
-	shared, ownA := accessSecret("garden", "shared", "x", "1", kubeconfig), accessSecret("a", "own", "x", "1", kubeconfig)
+	common, ownA := accessSecret("garden", "shared", "x", "1", kubeconfig), accessSecret("a", "own", "x", "1", kubeconfig)
 	kyma := func(namespace, name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
@@ -162,13 +162,13 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 		asks    string
 		refused string
 	}{
-		{"the only one of its name gets what is there for its name", []corev1.Secret{shared}, []types.NamespacedName{kyma("a", "x"), kyma("b", "y")}, "a", ""},
-		{"of two, neither does", []corev1.Secret{shared}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", "b/x"},
-		{"nor the other", []corev1.Secret{shared}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", "a/x"},
-		{"one that has its own leaves it to the other", []corev1.Secret{shared, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", ""},
-		{"and has its own", []corev1.Secret{shared, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", ""},
-		{"what is in a Kyma's own namespace is not another's", []corev1.Secret{shared}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "b", "garden/x"},
-		{"but its own", []corev1.Secret{shared}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "garden", ""},
+		{"the only one of its name gets what is there for its name", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "y")}, "a", ""},
+		{"of two, neither does", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", "b/x"},
+		{"nor the other", []corev1.Secret{common}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", "a/x"},
+		{"one that has its own leaves it to the other", []corev1.Secret{common, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "b", ""},
+		{"and has its own", []corev1.Secret{common, ownA}, []types.NamespacedName{kyma("a", "x"), kyma("b", "x")}, "a", ""},
+		{"what is in a Kyma's own namespace is not another's", []corev1.Secret{common}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "b", "garden/x"},
+		{"but its own", []corev1.Secret{common}, []types.NamespacedName{kyma("garden", "x"), kyma("b", "x")}, "garden", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func hangs(t *testing.T, begin string) http.HandlerFunc {
 		if begin != "" {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(begin))
-			w.(http.Flusher).Flush()
+			_ = http.NewResponseController(w).Flush()
 		}
 		select {
 		case <-leave:

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	temporal "go.temporal.io/sdk/client"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -39,6 +41,8 @@ type Parts struct {
 	Temporal temporal.Client
 	Events   record.EventRecorder
 	Registry prometheus.Registerer
+	// Log is for what no other record keeps, such as objects that a purge forced.
+	Log logr.Logger
 	// Version of this build (semver), noted on what it brings into remote clusters.
 	Version string
 	Config  Config
@@ -64,6 +68,8 @@ type Config struct {
 	Removals resolve.Limits
 	// WrapRemote, where set, wraps the transport to every remote cluster (see clusters.Options).
 	WrapRemote func(cluster string, next http.RoundTripper) http.RoundTripper
+	// PurgeRules say which finalizers a purge may take off.
+	PurgeRules purge.Rules
 }
 
 // Assembly is what Assemble made of the parts.
@@ -128,16 +134,20 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the artifact store: %w", err)
 	}
-	if err := a.assembleKymaSide(p, controlPlane, store, signatures); err != nil {
+	purges, err := a.assemblePurges(p, controlPlane)
+	if err != nil {
+		return nil, fmt.Errorf("assemble what purges: %w", err)
+	}
+	if err := a.assembleKymaSide(p, controlPlane, store, signatures, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Kymas: %w", err)
 	}
-	if err := a.assembleManifestSide(p, controlPlane, store); err != nil {
+	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
 	}
 	return a, nil
 }
 
-func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store, signatures *signature.Verifier) error {
+func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store, signatures *signature.Verifier, purges *purge.Teller) error {
 	var err error
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
@@ -158,6 +168,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	syncOptions := syncing.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Clusters: a.Clusters,
 		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
+		Purges: purges, PurgeRules: p.Config.PurgeRules,
 	}
 	if a.PullSecret != nil {
 		syncOptions.PullSecret = a.PullSecret
@@ -166,12 +177,27 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 		return err
 	}
 	a.Activities.Status, err = status.New(status.Options{
-		Settings: p.Config.Settings, ControlPlane: controlPlane, Planner: planner, Clusters: a.Clusters, Events: p.Events,
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})
 	return err
 }
 
-func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store) error {
+// assemblePurges makes what asks Manifests to purge, and returns what tells of forced objects.
+func (a *Assembly) assemblePurges(p Parts, controlPlane client.Client) (*purge.Teller, error) {
+	var err error
+	if a.Activities.Purge, err = purge.New(a.Kicks); err != nil {
+		return nil, err
+	}
+	counter, err := NewPurges(p.Registry)
+	if err != nil {
+		return nil, err
+	}
+	teller := purge.NewTeller(controlPlane)
+	teller.Counter, teller.Log = counter, p.Log.WithName("purge")
+	return teller, nil
+}
+
+func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store, purges *purge.Teller) error {
 	drift, err := NewDrift(p.Registry)
 	if err != nil {
 		return err
@@ -181,6 +207,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		RemoteNamespace:   p.Config.Settings.SyncNamespace,
 		MissingAPITimeout: p.Config.MissingAPITimeout, StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout,
 		Events: p.Events, Drift: drift,
+		Fleet: p.Cache, Purges: purges, PurgeRules: p.Config.PurgeRules,
 	})
 	if err != nil {
 		return err

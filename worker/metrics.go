@@ -55,3 +55,21 @@ func NewDrift(registry prometheus.Registerer) (*Drift, error) {
 
 // DriftCorrected counts objects that were put right.
 func (d *Drift) DriftCorrected(objects int) { d.corrections.Add(float64(objects)) }
+
+// Purges counts forced objects; it is the counter of a purge.Teller.
+type Purges struct{ purged prometheus.Counter }
+
+// NewPurges registers lifecycle_mgr_purged_objects_total.
+func NewPurges(registry prometheus.Registerer) (*Purges, error) {
+	purged := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lifecycle_mgr_purged_objects_total",
+		Help: "Objects that a purge deleted or took finalizers off, after the grace period of their Kyma's deletion.",
+	})
+	if err := registry.Register(purged); err != nil {
+		return nil, fmt.Errorf("register lifecycle_mgr_purged_objects_total: %w", err)
+	}
+	return &Purges{purged: purged}, nil
+}
+
+// ObjectPurged counts one object.
+func (p *Purges) ObjectPurged() { p.purged.Inc() }

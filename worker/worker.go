@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
@@ -27,6 +28,7 @@ type Activities struct {
 	Sync    *syncing.Activities
 	Status  *status.Activities
 	Install *install.Activities
+	Purge   *purge.Activities
 	Sweep   *sweep.Activities
 }
 
@@ -62,14 +64,14 @@ func New(temporal client.Client, o Options) *Workers {
 	controlPlane := worker.New(temporal, kick.ControlPlaneQueue, controlPlaneOptions)
 	RegisterWorkflows(controlPlane)
 	register(controlPlane, a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest)
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge)
 
 	remoteOptions := w.queue(o, o.Slots.Remote)
 	remoteOptions.DisableWorkflowWorker = true
 	remoteOptions.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
 	remote := worker.New(temporal, kick.RemoteQueue, remoteOptions)
 	register(remote, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
-		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval)
+		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest)
 
 	sweepOptions := w.queue(o, o.Slots.Sweep)
 	sweepOptions.DisableWorkflowWorker = true

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -38,8 +39,15 @@ type world struct {
 	write    func(n int, in install.ReportInput) (install.ReportResult, error)
 	remove   func(n int) (install.RemoveResult, error)
 	waitGone func(n int) (install.RemoveResult, error)
+	// removing, where set, is asked with the activity's context instead of remove.
+	removing func(ctx context.Context, n int) (install.RemoveResult, error)
+	send     func(n int, in purge.SendInput) error
+	purge    func(n int, in install.PurgeInput) (install.PurgeResult, error)
+	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
 	counts map[string]int
+	// letGo is what the last release said that is left in the remote cluster.
+	letGo string
 }
 
 func (w *world) called(name string) int {
@@ -95,6 +103,13 @@ func quietWorld() *world {
 		waitGone: func(int) (install.RemoveResult, error) {
 			return install.RemoveResult{Outcome: install.OutcomeWaiting}, nil
 		},
+		send: func(int, purge.SendInput) error { return nil },
+		purge: func(int, install.PurgeInput) (install.PurgeResult, error) {
+			return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
+		},
+		force: func(int, syncing.CleanupInput) (syncing.Result, error) {
+			return syncing.Result{Outcome: syncing.OutcomeClean}, nil
+		},
 	}
 }
 
@@ -125,11 +140,23 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.delete(w.called("delete"))
 		return res, fault.ToTemporal(err)
 	})
-	register("CleanupRemote", func(context.Context, syncing.Input) (syncing.Result, error) {
+	register("SendPurge", func(_ context.Context, in purge.SendInput) error {
+		return fault.ToTemporal(w.send(w.called("send purge"), in))
+	})
+	register("PurgeManifest", func(_ context.Context, in install.PurgeInput) (install.PurgeResult, error) {
+		res, err := w.purge(w.called("purge"), in)
+		return res, fault.ToTemporal(err)
+	})
+	register("CleanupRemote", func(_ context.Context, in syncing.CleanupInput) (syncing.Result, error) {
+		if in.Force {
+			res, err := w.force(w.called("cleanup by force"), in)
+			return res, fault.ToTemporal(err)
+		}
 		res, err := w.cleanup(w.called("cleanup"))
 		return res, fault.ToTemporal(err)
 	})
-	register("ReleaseKyma", func(context.Context, status.ReportInput) (status.ReportResult, error) {
+	register("ReleaseKyma", func(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
+		w.letGo = in.LetGo
 		res, err := w.release(w.called("release"))
 		return res, fault.ToTemporal(err)
 	})
@@ -149,7 +176,11 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
 		return res, fault.ToTemporal(err)
 	})
-	register("RemoveManifest", func(context.Context, install.RemoveInput) (install.RemoveResult, error) {
+	register("RemoveManifest", func(ctx context.Context, _ install.RemoveInput) (install.RemoveResult, error) {
+		if w.removing != nil {
+			res, err := w.removing(ctx, w.called("remove"))
+			return res, fault.ToTemporal(err)
+		}
 		res, err := w.remove(w.called("remove"))
 		return res, fault.ToTemporal(err)
 	})

@@ -6,7 +6,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -42,6 +44,8 @@ type KymaCarry struct {
 	// NextLookFor what it waits for; zero means by a kick only.
 	NextLook    time.Time `json:"nextLook,omitzero"`
 	NextLookFor string    `json:"nextLookFor,omitempty"`
+	// Purge is where the deletion stands with regard to its end by force.
+	Purge PurgeCarry `json:"purge,omitzero"`
 	// Paced is true when a removal waits for its turn at NextLook.
 	Paced bool `json:"paced,omitempty"`
 }
@@ -61,6 +65,8 @@ type kymaRun struct {
 	resolve *resolve.Activities
 	sync    *syncing.Activities
 	status  *status.Activities
+	install *install.Activities
+	purges  *purge.Activities
 }
 
 func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {
@@ -78,6 +84,9 @@ func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {
 // run is the life of one run: decide what to do next, do it, until there is nothing to do any more.
 func (r *kymaRun) run(ctx workflow.Context) error {
 	if err := r.serve(ctx, func() (string, string) { return string(r.state.Last.State), r.state.Last.Message }); err != nil {
+		return err
+	}
+	if err := r.servePurge(ctx); err != nil {
 		return err
 	}
 	for {
@@ -122,7 +131,7 @@ func (r *kymaRun) input() any {
 func (r *kymaRun) sleepsFor() string {
 	switch {
 	case r.state.Deleting:
-		return "the modules to be removed"
+		return r.removalWaitsFor()
 	case !r.retryAt.IsZero() && r.fault.IsZero():
 		return r.state.NextLookFor + " at " + r.state.NextLook.UTC().Format(time.RFC3339)
 	case !r.retryAt.IsZero():

@@ -250,6 +250,9 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 		r.ends(true, false)
 		return r.endLook(ctx, started, nil)
 	}
+	if r.mustPurge(ctx, left, err) {
+		return r.endRemoval(ctx, started, r.purge(ctx, left))
+	}
 	if err != nil || len(left.Left) > 0 {
 		waits := "modules are being removed: " + strings.Join(left.Left, ", ")
 		return r.endRemoval(ctx, started, r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Resolve: r.state.ResolveFault, Waiting: waits}))
@@ -261,7 +264,7 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 	var res syncing.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
-		r.sync.CleanupRemote, syncing.Input{Ref: r.ref}).Get(ctx, &res)
+		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -269,9 +272,14 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 	if err != nil && !r.secretIsGone(ctx) {
 		return r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Sync: r.state.SyncFault, Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message})
 	}
+	return r.release(ctx, "release the finalizer", "")
+}
+
+// release lets the Kyma go.
+func (r *kymaRun) release(ctx workflow.Context, summary, letGo string) error {
 	var released status.ReportResult
-	err = workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "release the finalizer"),
-		r.status.ReleaseKyma, status.ReportInput{Ref: r.ref}).Get(ctx, &released)
+	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary),
+		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, LetGo: letGo}).Get(ctx, &released)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -304,9 +312,13 @@ func (r *kymaRun) endRemoval(ctx workflow.Context, started time.Time, err error)
 	}
 	wait := min(removalCheck<<min(r.state.RemovalChecks, 8), maxRemovalCheck)
 	check := workflow.Now(ctx).Add(wait + spread(r.id, wait/4))
+	if sooner := r.purgeCheck(ctx); !sooner.IsZero() && sooner.Before(check) {
+		check = sooner
+	}
 	if r.retryAt.IsZero() || r.retryAt.After(check) {
 		r.retryAt = check
 	}
+	r.state.Purge.Next = r.retryAt
 	return nil
 }
 

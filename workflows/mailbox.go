@@ -19,6 +19,8 @@ type Pending struct {
 	Urgent bool `json:"urgent,omitempty"`
 	// Deleting is true when somebody saw the object with a deletion timestamp.
 	Deleting bool `json:"deleting,omitempty"`
+	// Purge is true when somebody asked to force what is left of a module.
+	Purge bool `json:"purge,omitempty"`
 	// OnlyManifests is true while all kicks were about states of Manifests: then only the status has to
 	// be aggregated anew.
 	OnlyManifests bool `json:"onlyManifests,omitempty"`
@@ -80,6 +82,7 @@ func (p *Pending) see(v SeenVersion) {
 // mailbox receives the signals of one run.
 type mailbox struct {
 	kicks  workflow.ReceiveChannel
+	purges workflow.ReceiveChannel
 	force  workflow.ReceiveChannel
 	unread bool
 
@@ -91,6 +94,7 @@ type mailbox struct {
 func newMailbox(ctx workflow.Context, pending Pending) mailbox {
 	return mailbox{
 		kicks:   workflow.GetSignalChannel(ctx, kick.Signal),
+		purges:  workflow.GetSignalChannel(ctx, kick.SignalPurge),
 		force:   workflow.GetSignalChannel(ctx, kick.SignalContinueAsNew),
 		pending: pending,
 	}
@@ -103,7 +107,9 @@ func (m *mailbox) put(k kick.Kick) {
 }
 
 // arrived is the condition to wait on: something came in since the last drain.
-func (m *mailbox) arrived() bool { return m.kicks.Len() > 0 || m.force.Len() > 0 || m.unread }
+func (m *mailbox) arrived() bool {
+	return m.kicks.Len() > 0 || m.purges.Len() > 0 || m.force.Len() > 0 || m.unread
+}
 
 // drain empties the channels into what is pending. It never blocks. Every decision is made right after
 // a drain: a signal that stays in a channel when a run ends is lost without any error at its sender.
@@ -115,6 +121,15 @@ func (m *mailbox) drain() {
 			break
 		}
 		m.pending.Add(k)
+	}
+	for {
+		var k kick.Kick
+		if !m.purges.ReceiveAsync(&k) {
+			break
+		}
+		k.Urgent, k.Deleting = true, true
+		m.pending.Add(k)
+		m.pending.Purge = true
 	}
 	for m.force.ReceiveAsync(nil) {
 		m.forced = true

@@ -18,6 +18,10 @@ type ManifestCarry struct {
 	Carry
 	Phase    manifestPhase `json:"phase,omitempty"`
 	Deleting bool          `json:"deleting,omitempty"`
+	// Purging is true once this workflow was told to force what is left of the module, and PurgeTries counts how
+	// often that failed.
+	Purging    bool `json:"purging,omitempty"`
+	PurgeTries int  `json:"purgeTries,omitempty"`
 	// Reported is what the Manifest's status says of the module, as far as this workflow wrote it.
 	Reported install.Observed `json:"reported,omitzero"`
 	// InputsDigest belongs to the last look.
@@ -81,6 +85,8 @@ func (r *manifestRun) step(ctx workflow.Context, step manifestStep) (bool, error
 		return false, r.follow(ctx)
 	case manifestRemove:
 		return false, r.remove(ctx)
+	case manifestPurge:
+		return false, r.purge(ctx)
 	case manifestFollowRemoval:
 		return false, r.followRemoval(ctx)
 	case manifestComplete:

@@ -35,6 +35,7 @@ const (
 	manifestLook          manifestStep = "look"
 	manifestFollow        manifestStep = "follow"
 	manifestRemove        manifestStep = "remove"
+	manifestPurge         manifestStep = "purge"
 	manifestFollowRemoval manifestStep = "follow the removal"
 	manifestSleep         manifestStep = "sleep"
 	manifestContinue      manifestStep = "continue as new"
@@ -45,6 +46,8 @@ const (
 type manifestSituation struct {
 	Phase    manifestPhase
 	Deleting bool
+	// Purging is true when what is left of the module is to be forced.
+	Purging bool
 	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
 	Pending, Due           bool
 	MustContinue, NewBuild bool
@@ -55,6 +58,7 @@ func (r *manifestRun) next(ctx workflow.Context) manifestStep {
 	return nextForManifest(manifestSituation{
 		Phase:        r.state.Phase,
 		Deleting:     r.state.Deleting || r.mail.pending.Deleting,
+		Purging:      r.state.Purging || r.mail.pending.Purge,
 		Pending:      r.mail.pending.Count > 0,
 		Due:          isDue,
 		MustContinue: r.mustContinue(ctx, !isDue),
@@ -71,6 +75,9 @@ func nextForManifest(s manifestSituation) manifestStep {
 	case s.Phase != phaseLook && (s.MustContinue || s.NewBuild):
 		return manifestContinue
 	case s.Due || s.Phase == phaseLook:
+		if s.Purging {
+			return manifestPurge
+		}
 		if s.Deleting {
 			return manifestRemove
 		}

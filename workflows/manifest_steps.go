@@ -20,18 +20,8 @@ func (r *manifestRun) look(ctx workflow.Context) error {
 	applyCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "install or upgrade the module"))
 	defer cancel()
 	future := workflow.ExecuteActivity(applyCtx, r.install.ApplyManifest, install.ApplyInput{Ref: r.ref})
-	for !future.IsReady() {
-		if err := workflow.Await(ctx, func() bool { return future.IsReady() || r.mail.arrived() }); err != nil {
-			return err
-		}
-		r.mail.drain()
-		if r.mail.pending.Deleting {
-			cancel()
-			// The activity writes: whatever comes next waits for its end.
-			if err := workflow.Await(ctx, future.IsReady); err != nil {
-				return err
-			}
-		}
+	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.pending.Deleting }); err != nil {
+		return err
 	}
 	var res install.ApplyResult
 	err := future.Get(ctx, &res)
@@ -195,16 +185,44 @@ func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, s
 	return nil
 }
 
-// remove takes one pass of the removal.
+// awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait
+// for it. Whatever comes next waits for its end also then.
+func (r *manifestRun) awaitUnless(ctx workflow.Context, future workflow.Future, cancel func(), interrupted func() bool) error {
+	for !future.IsReady() {
+		if err := workflow.Await(ctx, func() bool { return future.IsReady() || r.mail.arrived() }); err != nil {
+			return err
+		}
+		r.mail.drain()
+		if interrupted() {
+			cancel()
+			if err := workflow.Await(ctx, future.IsReady); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove takes one pass of the removal. A purge interrupts it.
 func (r *manifestRun) remove(ctx workflow.Context) error {
 	_, started := r.begin(ctx)
 	r.doing(ctx, "removing the module")
 	r.state.Deleting = true
-	var res install.RemoveResult
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "remove the module"),
-		r.install.RemoveManifest, install.RemoveInput{Ref: r.ref, Reported: r.state.Reported}).Get(ctx, &res)
-	if temporal.IsCanceledError(err) {
+	removeCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "remove the module"))
+	defer cancel()
+	future := workflow.ExecuteActivity(removeCtx, r.install.RemoveManifest, install.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
+	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.pending.Purge }); err != nil {
 		return err
+	}
+	var res install.RemoveResult
+	err := future.Get(ctx, &res)
+	if temporal.IsCanceledError(err) {
+		if ctx.Err() != nil {
+			return err
+		}
+		r.state.Phase = phaseRemove
+		r.endPart(ctx, started)
+		return nil
 	}
 	if err != nil {
 		return r.failed(ctx, started, fault.FromTemporal(err))

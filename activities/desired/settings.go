@@ -53,6 +53,8 @@ type Settings struct {
 	// DescriptorRepository is where component descriptors and layers are that templates do not embed:
 	// `<registry>[/<subpath>]` of `--oci-registry-host` and `--modules-repository-subpath`.
 	DescriptorRepository string
+	// Purge says when the deletion of a Kyma is forced. It decides about no Manifest, so it is no part of Digest.
+	Purge PurgeSettings
 }
 
 // WithDefaults returns the settings with what is empty filled in.

@@ -142,7 +142,7 @@ func layersRef(m *v1beta2.Manifest) string {
 
 // ownFinalizers are the finalizers that this package sets and releases. The manifest finalizer guards the
 // module's resources, the label removal finalizer the marks on them of a module that became unmanaged. The
-// resource finalizer is set by older releases only.
+// resource and the purge finalizer are set by older releases only.
 func ownFinalizers() []string {
-	return append(desired.ManifestFinalizers(), shared.FinalizerManifestResource)
+	return append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -22,6 +23,13 @@ type Access interface {
 // Sender wakes the open workflow of a Kyma; *kick.Sender does.
 type Sender interface {
 	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
+}
+
+// Purges tells which objects are forced; *purge.Teller does.
+type Purges interface {
+	Announce(ctx context.Context, kyma kick.Ref, o purge.Object) error
+	Done(kyma kick.Ref, o purge.Object)
+	LetGo(ctx context.Context, kyma kick.Ref, message string) error
 }
 
 // Options configure the activities.
@@ -38,6 +46,11 @@ type Options struct {
 	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
 	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
 	RemoteNamespace string
+	// Fleet lists Kymas and Manifests, from a cache; ControlPlane by default.
+	Fleet client.Reader
+	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
+	Purges     Purges
+	PurgeRules purge.Rules
 	// Parallel is how many objects of one module are applied at once; 8.
 	Parallel int
 	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
@@ -68,6 +81,12 @@ type Activities struct {
 func New(o Options) (*Activities, error) {
 	if o.ControlPlane == nil || o.Clusters == nil || o.Artifacts == nil || o.Kymas == nil {
 		return nil, errors.New("install: ControlPlane, Clusters, Artifacts and Kymas must be given")
+	}
+	if o.Purges == nil {
+		o.Purges = purge.NewTeller(o.ControlPlane)
+	}
+	if o.Fleet == nil {
+		o.Fleet = o.ControlPlane
 	}
 	if o.RemoteNamespace == "" {
 		o.RemoteNamespace = shared.NamespaceRemote

@@ -8,12 +8,18 @@ const (
 	Signal = "kick"
 	// SignalContinueAsNew is for operators: the run continues as new at the next moment it is idle.
 	SignalContinueAsNew = "force-continue-as-new"
+	// SignalPurge tells a Manifest's workflow to force what an orderly removal could not remove. Its argument is a
+	// Kick. It is as little a fact as any kick: whoever receives it reads first whether the Manifest's Kyma goes.
+	SignalPurge = "purge"
 )
 
 // Update names.
 const (
 	// UpdateReconcile asks for one completed look and answers with the state reached.
 	UpdateReconcile = "reconcile"
+	// UpdatePurge purges a Kyma under deletion before its grace period is over, and answers after one look with
+	// the state reached.
+	UpdatePurge = "purge"
 )
 
 // QueryStatus is the name of the query that says what a workflow is doing.

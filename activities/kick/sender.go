@@ -28,12 +28,17 @@ func NewSender(temporal client.Client, counter Counter) *Sender {
 
 // Kyma wakes the workflow of a Kyma and starts it where none is open.
 func (s *Sender) Kyma(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, ref, k)
+	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, Signal, ref, k)
 }
 
 // Manifest wakes the workflow of a Manifest and starts it where none is open.
 func (s *Sender) Manifest(ctx context.Context, ref Ref, k Kick) error {
-	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, ref, k)
+	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, Signal, ref, k)
+}
+
+// Purge tells the workflow of a Manifest to force what is left of its module, and starts it where none is open.
+func (s *Sender) Purge(ctx context.Context, ref Ref, k Kick) error {
+	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, SignalPurge, ref, k)
 }
 
 // OpenKyma wakes the workflow of a Kyma if one is open. That none is open counts as delivered: whoever
@@ -56,7 +61,7 @@ func (s *Sender) SignalOpen(ctx context.Context, workflowID string, k Kick) erro
 	return nil
 }
 
-func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref Ref, k Kick) error {
+func (s *Sender) signalWithStart(ctx context.Context, id, workflow, signal string, ref Ref, k Kick) error {
 	options := client.StartWorkflowOptions{
 		ID:                       id,
 		TaskQueue:                ControlPlaneQueue,
@@ -64,7 +69,7 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow string, ref R
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            ref.String(),
 	}
-	if _, err := s.temporal.SignalWithStartWorkflow(ctx, id, Signal, k, options, workflow, Start{Ref: ref}); err != nil {
+	if _, err := s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref}); err != nil {
 		return fmt.Errorf("kick workflow %s: %w", id, err)
 	}
 	s.count(k)

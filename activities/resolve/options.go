@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -77,6 +78,8 @@ type Options struct {
 	Limits Limits
 	// Events may be nil: then nobody is told.
 	Events EventRecorder
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
 }
 
 // Activities are the activities of this package.
@@ -85,12 +88,16 @@ type Activities struct {
 	controlPlane client.Client
 	planner      *Planner
 	events       EventRecorder
+	now          func() time.Time
 }
 
 // New returns the activities.
 func New(options Options) (*Activities, error) {
 	if options.ControlPlane == nil {
 		return nil, errors.New("resolve: no control plane client")
+	}
+	if options.Now == nil {
+		options.Now = time.Now
 	}
 	planner, err := NewPlanner(options)
 	if err != nil {
@@ -101,5 +108,6 @@ func New(options Options) (*Activities, error) {
 		controlPlane: options.ControlPlane,
 		planner:      planner,
 		events:       options.Events,
+		now:          options.Now,
 	}, nil
 }

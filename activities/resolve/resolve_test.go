@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -288,7 +289,9 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 
 	result, err := b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, Left: []string{held.Name}}, result)
+	require.Equal(t, DeleteResult{
+		Outcome: OutcomeDeleting, Left: []string{held.Name}, Manifests: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
+	}, result)
 	var names []string
 	for _, manifest := range b.manifests(t) {
 		names = append(names, manifest.Name)
@@ -300,6 +303,29 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{held.Name}, result.Left)
 	require.Empty(t, b.cluster.Writes(), "it is being deleted already")
+}
+
+func TestEveryLookAtADeletionComputesAnewWhenItIsForced(t *testing.T) {
+	kyma := desiredtest.Kyma("keda")
+	deleted := metav1.NewTime(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC))
+	kyma.DeletionTimestamp, kyma.Finalizers = &deleted, []string{shared.FinalizerKyma}
+	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: 10 * time.Minute}}
+	b := newBench(t, kyma, settings)
+	b.now = func() time.Time { return deleted.Add(time.Hour) }
+	look := func() DeleteResult {
+		result, err := b.deleteAll(context.Background(), b.in)
+		require.NoError(t, err)
+		return result
+	}
+	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, PurgeAt: deleted.Add(24 * time.Hour), OrderlyFor: 10 * time.Minute}, look())
+
+	live := &v1beta2.Kyma{}
+	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(kyma), live))
+	live.Annotations = map[string]string{shared.AnnotationPurgeGracePeriod: "30m"}
+	require.NoError(t, b.cluster.Update(context.Background(), live))
+	require.Equal(t, DeleteResult{
+		Outcome: OutcomeDeleting, PurgeAt: deleted.Add(30 * time.Minute), PurgeDue: true, OrderlyFor: 10 * time.Minute,
+	}, look())
 }
 
 func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {

@@ -71,4 +71,11 @@ type Result struct {
 type DeleteResult struct {
 	Outcome Outcome  `json:"outcome"`
 	Left    []string `json:"left,omitempty"`
+	// Manifests are those that are left, for who has to tell each of them something.
+	Manifests []kick.Ref `json:"manifests,omitempty"`
+	// PurgeAt is when the deletion is to be forced, by what the Kyma says now; zero means never. PurgeDue is true
+	// when that time has come, and OrderlyFor how long an orderly removal must have been tried before.
+	PurgeAt    time.Time     `json:"purgeAt,omitzero"`
+	PurgeDue   bool          `json:"purgeDue,omitempty"`
+	OrderlyFor time.Duration `json:"orderlyFor,omitempty"`
 }

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -48,7 +50,7 @@ func sameRemote(a, b *v1beta2.Kyma) bool {
 }
 
 // DeleteManifests deletes every Manifest of a Kyma under deletion, also those of mandatory modules, those
-// that are to be left alone otherwise, and those that another instance made, and says which are left.
+// that are to be left alone otherwise, and those that another instance made, and says which are left and when their removal is to be forced.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
 	result, err := a.deleteAll(ctx, in)
 	return result, fault.ToTemporal(err)
@@ -63,7 +65,9 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 	if err != nil {
 		return DeleteResult{}, err
 	}
-	result := DeleteResult{Outcome: OutcomeDeleting}
+	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.settings.Purge.Orderly}
+	result.PurgeAt, _ = desired.PurgeTime(kyma, a.settings.Purge)
+	result.PurgeDue = !result.PurgeAt.IsZero() && !a.now().Before(result.PurgeAt)
 	for i := range own {
 		manifest := &own[i]
 		if manifest.DeletionTimestamp.IsZero() {
@@ -74,6 +78,7 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 		// Deleted and gone at once is only what has no finalizer.
 		if len(manifest.Finalizers) > 0 {
 			result.Left = append(result.Left, manifest.Name)
+			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
 		}
 	}
 	return result, nil

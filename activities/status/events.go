@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -19,6 +20,8 @@ const (
 	EventModuleWarning = "ModuleWarning"
 	EventModuleError   = "ModuleError"
 	EventModuleRemoved = "ModuleRemoved"
+	// EventGracePeriod: the annotation with the grace period of the deletion cannot be read.
+	EventGracePeriod = "PurgeGracePeriodInvalid"
 )
 
 // event is something that people would want to be told.
@@ -92,6 +95,18 @@ func kymaEvents(before, after v1beta2.KymaStatus) []event {
 	default:
 		return nil
 	}
+}
+
+// purgeEvents tells once of an annotation that cannot be read: as long as it is in the status, it was told.
+func purgeEvents(before, after v1beta2.KymaStatus, problem string) []event {
+	if problem == "" || says(before, problem) || !says(after, problem) {
+		return nil
+	}
+	return []event{{corev1.EventTypeWarning, EventGracePeriod, problem}}
+}
+
+func says(status v1beta2.KymaStatus, what string) bool {
+	return status.LastOperation != nil && strings.Contains(status.LastOperation.Operation, what)
 }
 
 // tell records Events. They are for people and may get lost.

@@ -24,6 +24,10 @@ type observation struct {
 	now       time.Time
 	// pullSecret is true where an image pull Secret is configured.
 	pullSecret bool
+	// purge is when a Kyma under deletion is purged; zero means never. purgeProblem says why its annotation does not
+	// decide that.
+	purge        time.Time
+	purgeProblem string
 }
 
 // next is the status that a Kyma is to have. It is the one that it has, when nothing changed: times move only
@@ -126,7 +130,7 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 // operation says what was last done or waited for, or the error (contract, section 3).
 func operation(status v1beta2.KymaStatus, o observation, deleting bool) string {
 	if deleting {
-		return removal(status, o)
+		return removal(status, o) + o.purgeNote()
 	}
 	switch status.State {
 	case shared.StateReady:
@@ -146,6 +150,21 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) string {
 	}
 }
 
+// purgeNote says when a deletion is forced, after what it waits for.
+func (o observation) purgeNote() string {
+	note := ""
+	switch {
+	case o.in.Purging:
+		note = "; it is being purged"
+	case !o.purge.IsZero():
+		note = "; it is purged at " + o.purge.Format(time.RFC3339)
+	}
+	if o.purgeProblem != "" {
+		note += " (" + o.purgeProblem + ")"
+	}
+	return note
+}
+
 // removal names what a deletion waits for.
 func removal(status v1beta2.KymaStatus, o observation) string {
 	if worst := o.worst(); !worst.IsZero() {
@@ -156,12 +175,33 @@ func removal(status v1beta2.KymaStatus, o observation) string {
 	}
 	var names []string
 	for _, module := range status.Modules {
-		names = append(names, module.Name)
+		names = append(names, awaited(module.Name, module.Message))
+	}
+	for i := range o.manifests {
+		if m := &o.manifests[i]; m.IsMandatory() {
+			names = append(names, awaited(moduleName(o.kyma, m), operationOf(m)))
+		}
 	}
 	if len(names) == 0 {
 		return shared.OperationWaitingForRemoval
 	}
 	return shared.OperationWaitingForRemoval + ": " + strings.Join(names, ", ")
+}
+
+// awaited names a module that is to go, with what its removal waits for.
+func awaited(name, waitsFor string) string {
+	if waitsFor == "" {
+		return name
+	}
+	return name + " (" + waitsFor + ")"
+}
+
+// operationOf is what a Manifest under deletion says that it waits for.
+func operationOf(m *v1beta2.Manifest) string {
+	if m.DeletionTimestamp.IsZero() || m.Status.LastOperation == nil {
+		return ""
+	}
+	return m.Status.LastOperation.Operation
 }
 
 func moduleMessage(modules []v1beta2.ModuleStatus, state shared.State) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
 
@@ -25,6 +26,11 @@ type EventRecorder interface {
 	Event(object runtime.Object, eventType, reason, message string)
 }
 
+// Purges tells what was let go; *purge.Teller does.
+type Purges interface {
+	LetGo(ctx context.Context, kyma kick.Ref, message string) error
+}
+
 // Options are what the activities need.
 type Options struct {
 	// Settings are the instance's flags.
@@ -37,6 +43,8 @@ type Options struct {
 	Clusters Clusters
 	// Events may be nil: then nobody is told.
 	Events EventRecorder
+	// Purges may be nil: then nobody is told what was let go.
+	Purges Purges
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -48,6 +56,7 @@ type Activities struct {
 	planner      *resolve.Planner
 	clusters     Clusters
 	events       EventRecorder
+	purges       Purges
 	now          func() time.Time
 }
 
@@ -65,6 +74,7 @@ func New(options Options) (*Activities, error) {
 		planner:      options.Planner,
 		clusters:     options.Clusters,
 		events:       options.Events,
+		purges:       options.Purges,
 		now:          options.Now,
 	}, nil
 }

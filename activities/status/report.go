@@ -45,6 +45,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 		return ReportResult{}, err
 	}
 	o.manifests = own
+	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.settings.Purge)
 	if standing == claim.Deleting {
 		o.view = leaving(kyma, a.settings, own)
 	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, resolve.Seen(in.TakenIn)); err != nil {
@@ -55,6 +56,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	if err := a.write(ctx, before, kyma, refusals(o.view)); err != nil {
 		return ReportResult{}, err
 	}
+	a.tell(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
 	result := summary(kyma)
 	result.Deleting = standing == claim.Deleting
 	result.NeedsLook = standing == claim.Ours && needsLook(kyma, o.view)
@@ -195,13 +197,13 @@ func pushStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, ke
 	return nil
 }
 
-// ReleaseKyma takes the finalizer off a Kyma under deletion, if no Manifest of it is left.
-func (a *Activities) ReleaseKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
+// ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
+func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
 	result, err := a.release(ctx, in)
 	return result, fault.ToTemporal(err)
 }
 
-func (a *Activities) release(ctx context.Context, in ReportInput) (ReportResult, error) {
+func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult, error) {
 	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
@@ -223,8 +225,15 @@ func (a *Activities) release(ctx context.Context, in ReportInput) (ReportResult,
 		result.Outcome = OutcomeBlocked
 		return result, nil
 	}
+	if in.LetGo != "" && a.purges != nil {
+		if err := a.purges.LetGo(ctx, in.Ref, in.LetGo); err != nil {
+			return ReportResult{}, err
+		}
+	}
 	before := kyma.DeepCopy()
-	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerKyma) {
+	released := controllerutil.RemoveFinalizer(kyma, shared.FinalizerKyma)
+	// Earlier generations set a finalizer of its own for the purge.
+	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerPurge) || released {
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 		if err != nil && !apierrors.IsNotFound(err) {

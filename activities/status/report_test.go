@@ -601,7 +601,7 @@ func TestTheStatusOfADeletion(t *testing.T) {
 	require.Equal(t, shared.StateDeleting, result.Modules[0].State)
 	require.Equal(t, shared.StateDeleting, b.remoteKyma(t).Status.State)
 
-	released, err := b.release(context.Background(), b.in)
+	released, err := b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeBlocked, released.Outcome)
 
@@ -611,11 +611,11 @@ func TestTheStatusOfADeletion(t *testing.T) {
 	require.NoError(t, b.control.Delete(context.Background(), manifest))
 	b.in.Waiting = "the remote cluster cannot be cleaned up"
 	require.Equal(t, "the remote cluster cannot be cleaned up", b.report(t).Message)
-	released, err = b.release(context.Background(), b.in)
+	released, err = b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.True(t, apierrors.IsNotFound(b.control.Get(context.Background(), b.in.Ref.Key(), &v1beta2.Kyma{})))
-	released, err = b.release(context.Background(), b.in)
+	released, err = b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeGone, released.Outcome)
 }
@@ -624,7 +624,7 @@ func TestAKymaThatIsNotBeingDeletedIsNotReleased(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeSingleCluster)
 	b.look(t)
 	b.control.Forget()
-	result, err := b.release(context.Background(), b.in)
+	result, err := b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReported, result.Outcome)
 	require.Empty(t, b.control.Writes())

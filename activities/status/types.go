@@ -54,6 +54,15 @@ type ReportInput struct {
 	Push bool `json:"push,omitempty"`
 	// Waiting says in words what a deletion waits for.
 	Waiting string `json:"waiting,omitempty"`
+	// Purging is true while the deletion is forced.
+	Purging bool `json:"purging,omitempty"`
+}
+
+// ReleaseInput says which Kyma is to lose its finalizer.
+type ReleaseInput struct {
+	Ref kick.Ref `json:"ref"`
+	// LetGo says in words what in the remote cluster of a purged Kyma could not be cleaned up; an Event tells it.
+	LetGo string `json:"letGo,omitempty"`
 }
 
 // ReportResult is the status in short, for current details and search attributes.

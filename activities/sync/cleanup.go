@@ -20,12 +20,12 @@ import (
 // CleanupRemote removes what a Kyma under deletion has in its remote cluster, in the order of the contract
 // (section 6): catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
 // Its Manifests must be gone before.
-func (a *Activities) CleanupRemote(ctx context.Context, in Input) (Result, error) {
+func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
 	result, err := a.cleanupRemote(ctx, in)
 	return result, fault.ToTemporal(err)
 }
 
-func (a *Activities) cleanupRemote(ctx context.Context, in Input) (Result, error) {
+func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
 	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return Result{}, err
@@ -57,10 +57,13 @@ func (a *Activities) cleanupRemote(ctx context.Context, in Input) (Result, error
 	if err != nil {
 		return Result{}, err
 	}
+	if in.Force {
+		r.force = a.forcing(in.Ref)
+	}
 	if err := a.clean(ctx, kyma, s, r); err != nil {
 		return Result{}, clusters.Classify(err)
 	}
-	return Result{Outcome: OutcomeClean, Cluster: string(r.uid), Writes: r.writes}, nil
+	return Result{Outcome: OutcomeClean, Cluster: string(r.uid), Writes: r.writes, Forced: r.force.names()}, nil
 }
 
 func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) error {

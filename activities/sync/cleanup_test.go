@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,7 +31,7 @@ func deletedBench(t *testing.T) *bench {
 
 func (b *bench) cleanup(t *testing.T) Result {
 	t.Helper()
-	result, err := b.cleanupRemote(context.Background(), b.in)
+	result, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	return result
 }
@@ -75,7 +77,7 @@ func TestTheRemoteClusterIsCleanedUpOnlyAfterTheManifests(t *testing.T) {
 		Name: "m", Namespace: desiredtest.Namespace, Labels: map[string]string{shared.LabelKymaName: "kyma-sample"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid"}},
 	}}))
-	_, err := b.cleanupRemote(context.Background(), b.in)
+	_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
 	require.Equal(t, ReasonManifestsLeft, fault.Of(err).Reason)
 	require.Empty(t, b.remote.Writes())
 }
@@ -114,7 +116,7 @@ func TestOthersFinalizersHoldTheRemoteKymaAndOursDoNot(t *testing.T) {
 	copied := b.remoteKyma(t)
 	copied.Finalizers = []string{shared.FinalizerKyma, "example.com/hold"}
 	require.NoError(t, b.remote.Update(context.Background(), copied))
-	_, err := b.cleanupRemote(context.Background(), b.in)
+	_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	require.ErrorContains(t, err, "waiting as other finalizers are present: [example.com/hold]")
 	require.Equal(t, []string{"example.com/hold"}, b.remoteKyma(t).Finalizers)
@@ -148,4 +150,34 @@ func TestCleaningUpInTheControlPlanesOwnClusterHarmsNobodyElse(t *testing.T) {
 	require.Len(t, templates.Items, 1)
 	require.Equal(t, "kcp-system", templates.Items[0].Namespace)
 	require.NoError(t, b.control.Get(ctx, types.NamespacedName{Name: definition.Name}, definition))
+}
+
+func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.T) {
+	b := deletedBench(t)
+	b.purgeRules = purge.Rules{Never: []string{"example.com/never"}}
+	copied := b.remoteKyma(t)
+	copied.Finalizers = []string{shared.FinalizerKyma, shared.FinalizerPurge, "example.com/hold", "example.com/never"}
+	require.NoError(t, b.remote.Update(context.Background(), copied))
+	force := CleanupInput{Ref: b.in.Ref, Force: true}
+	_, err := b.cleanupRemote(context.Background(), force)
+	require.ErrorContains(t, err, "waiting as other finalizers are present: [example.com/never]")
+	require.Equal(t, []string{"example.com/never"}, b.remoteKyma(t).Finalizers)
+
+	b.purgeRules = purge.Rules{}
+	result, err := b.cleanupRemote(context.Background(), force)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Kyma kyma-system/default"}, result.Forced)
+	var kymas v1beta2.KymaList
+	require.NoError(t, b.remote.List(context.Background(), &kymas))
+	require.Empty(t, kymas.Items)
+
+	var events corev1.EventList
+	require.NoError(t, b.control.List(context.Background(), &events))
+	var told []string
+	for _, e := range events.Items {
+		require.Equal(t, "kyma-sample", e.InvolvedObject.Name)
+		told = append(told, e.Reason+": "+e.Message)
+	}
+	require.Equal(t, []string{"Purged: Kyma kyma-system/default in the remote cluster loses its finalizers example.com/hold"}, told,
+		"one Event for each object, however often it is tried")
 }

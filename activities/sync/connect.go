@@ -44,6 +44,8 @@ type remote struct {
 	own bool
 	// writes counts the requests that changed something.
 	writes int
+	// force is set when the Kyma is purged.
+	force *forcing
 }
 
 // connect gives access to the Kyma's cluster and finds out which one it is.

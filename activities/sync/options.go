@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 )
 
 // Clusters gives access to the clusters of Kymas.
@@ -37,6 +38,9 @@ type Options struct {
 	// remote clusters may take their parts from; none by default, so that only those are of use that leave
 	// their descriptor to our own registry.
 	RemoteTemplateRegistries []string
+	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
+	Purges     Purges
+	PurgeRules purge.Rules
 	// Version is the version of this build (semver). Definitions that a newer build brought are left alone.
 	Version string
 }
@@ -53,6 +57,8 @@ type Activities struct {
 	registries   registries
 	noticed      *noticed
 	pullSecret   PullSecret
+	purges       Purges
+	purgeRules   purge.Rules
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -62,6 +68,9 @@ func New(options Options) (*Activities, error) {
 	}
 	if options.Settings.ImagePullSecret != "" && options.PullSecret == nil {
 		return nil, errors.New("sync: an image pull Secret is configured, but not given")
+	}
+	if options.Purges == nil {
+		options.Purges = purge.NewTeller(options.ControlPlane)
 	}
 	definitions, err := prepareDefinitions(options.Definitions, options.Version)
 	if err != nil {
@@ -90,5 +99,7 @@ func New(options Options) (*Activities, error) {
 		registries:   allowed,
 		noticed:      noticed,
 		pullSecret:   options.PullSecret,
+		purges:       options.Purges,
+		purgeRules:   options.PurgeRules,
 	}, nil
 }

@@ -171,6 +171,14 @@ func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place
 	if !ours {
 		return nil
 	}
+	if r.force != nil {
+		if found.DeletionTimestamp.IsZero() {
+			if err := r.deleteObject(ctx, found); err != nil {
+				return err
+			}
+		}
+		return r.forceRemoteKyma(ctx, client.ObjectKeyFromObject(found), found.UID)
+	}
 	others, err := r.releaseRemoteKyma(ctx, found)
 	if err != nil {
 		return err
@@ -187,12 +195,12 @@ func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place
 	return nil
 }
 
-// releaseRemoteKyma takes our own finalizer off a remote Kyma, which earlier generations wrote there, and says
+// releaseRemoteKyma takes our own finalizers off a remote Kyma, which earlier generations wrote there, and says
 // which others it has.
 func (r *remote) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) ([]string, error) {
 	var others []string
 	for _, finalizer := range found.Finalizers {
-		if finalizer != shared.FinalizerKyma {
+		if finalizer != shared.FinalizerKyma && finalizer != shared.FinalizerPurge {
 			others = append(others, finalizer)
 		}
 	}

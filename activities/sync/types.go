@@ -29,6 +29,13 @@ type Input struct {
 	Ref kick.Ref `json:"ref"`
 }
 
+// CleanupInput names the Kyma under deletion whose cluster is to be cleaned up.
+type CleanupInput struct {
+	Ref kick.Ref `json:"ref"`
+	// Force takes off the finalizers that hold the remote Kyma, whoever set them: the Kyma is purged.
+	Force bool `json:"force,omitempty"`
+}
+
 // Result is what a synchronization found and did.
 type Result struct {
 	Outcome Outcome `json:"outcome"`
@@ -56,6 +63,8 @@ type Result struct {
 	// place: parts that may fail too.
 	PullSecret fault.Fault `json:"pullSecret,omitzero"`
 	Move       fault.Fault `json:"move,omitzero"`
+	// Forced names what of a purged Kyma was forced in the remote cluster.
+	Forced []string `json:"forced,omitempty"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
 }

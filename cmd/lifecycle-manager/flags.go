@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // Roles of a process (flag --role).
@@ -50,6 +51,8 @@ type flags struct {
 	controlPlaneSlots, remoteSlots int
 
 	removals resolve.Limits
+
+	neverPurged []string
 
 	maintenance              maintenanceFlags
 	webhook                  webhookFlags
@@ -110,6 +113,12 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
 	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
 
+	set.BoolVar(&f.settings.Purge.Enabled, "enable-purge-finalizer", true, "force the deletion of a Kyma when its grace period is over; without it only lifecycle-manager purge does")
+	set.DurationVar(&f.settings.Purge.Grace, "purge-finalizer-timeout", 24*time.Hour, "grace period from a Kyma's deletion until it is forced, unless its annotation "+shared.AnnotationPurgeGracePeriod+" says otherwise")
+	set.DurationVar(&f.settings.Purge.Grace, "purge-grace-period", 24*time.Hour, "another name of --purge-finalizer-timeout")
+	set.DurationVar(&f.settings.Purge.Orderly, "purge-orderly-attempt", 10*time.Minute, "how long an orderly removal must have been tried before, with control plane and Temporal up")
+	set.StringSliceVar(&f.neverPurged, "skip-finalizer-purging-for", nil, "finalizers that a purge never takes off")
+
 	set.StringVar(&f.signaturePolicy, "signature-policy", string(signature.Ignore), "which component descriptors must carry a signature that verifies with a key in a Secret: ignore (none), if-signed or require")
 	set.StringSliceVar(&f.remoteTemplateRegistries, "remote-template-registries", nil, "registries (host or host:port) that ModuleTemplates made by hand in remote clusters may refer to; none by default")
 	f.maintenance.register(set, os.Getenv)
@@ -152,6 +161,9 @@ func (f *flags) check() error {
 	}
 	if f.removals.Kymas < 1 || f.removals.Percent < 1 || f.removals.Percent > 100 || f.removals.PerMinute < 1 {
 		return errors.New("--catalog-removal-max-kymas and --catalog-removal-rate must be at least 1, --catalog-removal-max-percent between 1 and 100")
+	}
+	if f.settings.Purge.Grace < 0 || f.settings.Purge.Orderly < 0 {
+		return errors.New("--purge-finalizer-timeout (--purge-grace-period) and --purge-orderly-attempt must not be negative")
 	}
 	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
 		return fmt.Errorf("--signature-policy: %w", err)

@@ -16,7 +16,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newRunCommand(), newStatusCommand(), newCRDsCommand(), newVersionCommand(), newRenderChartCommand())
+	root.AddCommand(newRunCommand(), newStatusCommand(), newPurgeCommand(), newCRDsCommand(), newVersionCommand(), newRenderChartCommand())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
@@ -83,12 +84,12 @@ func run(ctx context.Context, f *flags) error {
 	assembly, err := worker.Assemble(worker.Parts{
 		ControlPlane: mgr.GetConfig(), Scheme: mgr.GetScheme(), Cache: mgr.GetCache(), Temporal: temporalClient,
 		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
-		Registry: metrics.Registry, Version: version,
+		Registry: metrics.Registry, Version: version, Log: log,
 		Config: worker.Config{
 			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepConcurrency: f.sweepConcurrency,
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
-			Removals: f.removals,
-			Windows:  resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
+			Removals: f.removals, PurgeRules: purge.Rules{Never: f.neverPurged},
+			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
 			Artifacts: artifactOptions,

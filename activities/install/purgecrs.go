@@ -1,0 +1,157 @@
+package install
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// customResources deletes every custom resource of the kinds whose definitions go with the module, and the default
+// one in any case, waits a little for their operator, and takes off the finalizers of those that are left.
+func (p *purger) customResources(ctx context.Context, r *remover, entries []v1beta2.InventoryEntry) error {
+	if err := p.activities.unchanged(ctx, p.manifest); err != nil {
+		return err
+	}
+	done := map[schema.GroupKind]bool{}
+	for _, e := range ofStage(entries, stageDefinitions) {
+		gvk, name, err := e.Object()
+		if err != nil {
+			continue
+		}
+		definition, _, err := r.live(ctx, gvk, name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", describe(gvk.Kind, name), err)
+		}
+		if definition == nil || !r.owner.owns(definition) {
+			continue
+		}
+		kind, err := r.definedKind(ctx, name.Name)
+		if err != nil {
+			return err
+		}
+		if kind.Kind == "" {
+			continue
+		}
+		if err := p.kind(ctx, r, kind, nil); err != nil {
+			return err
+		}
+		done[kind] = true
+	}
+	return p.defaultCR(ctx, r, done)
+}
+
+// defaultCR forces the default custom resource where its definition stays.
+func (p *purger) defaultCR(ctx context.Context, r *remover, done map[schema.GroupKind]bool) error {
+	recorded := p.manifest.Status.DefaultCR
+	if recorded == nil || p.manifest.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
+		return nil
+	}
+	gvk, _ := recordedCR(recorded)
+	if done[gvk.GroupKind()] {
+		return nil
+	}
+	return p.kind(ctx, r, gvk.GroupKind(), func(cr *metav1.PartialObjectMetadata) bool { return isRecorded(recorded, cr) })
+}
+
+// kind forces the custom resources of one kind, or those that are chosen.
+func (p *purger) kind(ctx context.Context, r *remover, kind schema.GroupKind, chosen func(*metav1.PartialObjectMetadata) bool) error {
+	resource, err := r.kinds.resource(ctx, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up kind %s: %w", kind, err)
+	}
+	mine := func(cr *metav1.PartialObjectMetadata) bool {
+		mark := cr.Annotations[shared.AnnotationOwnedBy]
+		// What another Manifest brought goes with that one.
+		return (mark == "" || mark == r.owner.mark) && (chosen == nil || chosen(cr))
+	}
+	left := 0
+	if err := p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
+		p.mu.Lock()
+		left++
+		p.mu.Unlock()
+		return p.deleteCR(ctx, r, kind, resource, cr)
+	}); err != nil || left == 0 {
+		return err
+	}
+	if err := poll(ctx, func() (bool, error) {
+		page, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return notServed(err), ignoreUnserved(err)
+		}
+		return len(page.Items) == 0, nil
+	}); err != nil {
+		return err
+	}
+	return p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
+		if cr.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		return p.forceObject(ctx, r, cr, kind.Kind, resource)
+	})
+}
+
+// deleteCR deletes a custom resource. That of a user is deleted against his will, which is told.
+func (p *purger) deleteCR(ctx context.Context, r *remover, kind schema.GroupKind, resource clusters.Resource, cr *metav1.PartialObjectMetadata) error {
+	if !cr.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	object := purge.Object{Kind: kind.Kind, Namespace: cr.Namespace, Name: cr.Name, UID: cr.UID, In: p.place()}
+	users := !isRecorded(p.manifest.Status.DefaultCR, cr) && !r.owner.owns(cr)
+	if users {
+		if err := p.activities.options.Purges.Announce(ctx, p.kyma, object); err != nil {
+			return err
+		}
+	}
+	background := metav1.DeletePropagationBackground
+	err := r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(cr.Namespace).Delete(ctx, cr.Name, metav1.DeleteOptions{
+		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &cr.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s: %w", object, err)
+	}
+	if users && err == nil {
+		p.forced(object)
+	}
+	return nil
+}
+
+// each does something to those of the custom resources of a kind that are meant, several at once.
+func (p *purger) each(ctx context.Context, r *remover, kind schema.GroupKind, resource clusters.Resource,
+	meant func(*metav1.PartialObjectMetadata) bool, do func(context.Context, *metav1.PartialObjectMetadata) error,
+) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(p.activities.options.Parallel)
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(inner, options)
+		if err != nil {
+			failed := group.Wait()
+			if failed == nil && !notServed(err) {
+				failed = fmt.Errorf("list %s: %w", kind, err)
+			}
+			return failed
+		}
+		for i := range page.Items {
+			if cr := &page.Items[i]; meant(cr) {
+				group.Go(func() error { return do(inner, cr) })
+			}
+		}
+		if page.Continue == "" {
+			return group.Wait()
+		}
+		options.Continue = page.Continue
+	}
+}

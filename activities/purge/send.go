@@ -1,0 +1,43 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// Sender reaches the workflows of Manifests; *kick.Sender does.
+type Sender interface {
+	Purge(ctx context.Context, ref kick.Ref, k kick.Kick) error
+}
+
+// Activities are the activities of this package.
+type Activities struct{ manifests Sender }
+
+// New returns the activities.
+func New(manifests Sender) (*Activities, error) {
+	if manifests == nil {
+		return nil, errors.New("purge: a sender is needed")
+	}
+	return &Activities{manifests: manifests}, nil
+}
+
+// SendInput names the Manifests whose workflows are to purge.
+type SendInput struct {
+	Manifests []kick.Ref `json:"manifests"`
+}
+
+// SendPurge asks the workflow of each Manifest to force what is left of its module. Asking twice does no harm.
+func (a *Activities) SendPurge(ctx context.Context, in SendInput) error {
+	var failed []error
+	for _, ref := range in.Manifests {
+		k := kick.Kick{Reason: "the grace period is over", Kind: "Manifest", Namespace: ref.Namespace, Name: ref.Name, Urgent: true, Deleting: true}
+		if err := a.manifests.Purge(ctx, ref, k); err != nil {
+			failed = append(failed, fmt.Errorf("ask Manifest %s to purge: %w", ref, err))
+		}
+	}
+	return fault.ToTemporal(errors.Join(failed...))
+}

@@ -1,0 +1,135 @@
+package purge
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons of Events on a Kyma that is purged.
+const (
+	// EventPurged: an object was forced. There is one Event for each.
+	EventPurged = "Purged"
+	// EventLetGo: something could not be reached, and was let go.
+	EventLetGo = "PurgeLetGo"
+)
+
+// Object is an object that is forced.
+type Object struct {
+	Kind, Namespace, Name string
+	UID                   types.UID
+	// Finalizers are those that are taken off; none when the object is deleted against the will of its user only.
+	Finalizers []string
+	// In names the cluster, such as "the remote cluster".
+	In string
+}
+
+// String is kind, namespace and name, for messages to people.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// describe says what is done to the object.
+func (o Object) describe() string {
+	what := "is deleted"
+	if len(o.Finalizers) > 0 {
+		what = "loses its finalizers " + strings.Join(o.Finalizers, ", ")
+	}
+	return fmt.Sprintf("%s in %s %s", o, o.In, what)
+}
+
+// Counter counts forced objects. It is the only thing a Teller knows of metrics.
+type Counter interface {
+	ObjectPurged()
+}
+
+// Teller says which objects are forced: by an Event on the Kyma, a line in the log, and a metric.
+type Teller struct {
+	// ControlPlane writes Events.
+	ControlPlane client.Client
+	// Counter may be nil.
+	Counter Counter
+	// Log is for those who run the instance.
+	Log logr.Logger
+	// Now is the clock of Events.
+	Now func() time.Time
+}
+
+// NewTeller returns a Teller that writes Events; counter and log may be set afterwards.
+func NewTeller(controlPlane client.Client) *Teller {
+	return &Teller{ControlPlane: controlPlane, Log: logr.Discard(), Now: time.Now}
+}
+
+// Announce writes the Event before an object is forced, so that no death in between makes a forced object that
+// nobody was told of. There is one Event for each object, however often it is tried: its name says which.
+func (t *Teller) Announce(ctx context.Context, kyma kick.Ref, o Object) error {
+	return t.event(ctx, kyma, EventPurged, o.describe(), o.Kind, o.Namespace, o.Name, string(o.UID))
+}
+
+// LetGo writes the Event that says what could not be reached.
+func (t *Teller) LetGo(ctx context.Context, kyma kick.Ref, message string) error {
+	t.Log.Info("purge: let go", "kyma", kyma.String(), "message", message)
+	return t.event(ctx, kyma, EventLetGo, message, message)
+}
+
+// Done counts and logs an object that was forced.
+func (t *Teller) Done(kyma kick.Ref, o Object) {
+	if t.Counter != nil {
+		t.Counter.ObjectPurged()
+	}
+	t.Log.Info("purge: forced", "kyma", kyma.String(), "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "finalizers", o.Finalizers)
+}
+
+// maxMessage is what a server takes for the message of an Event.
+const maxMessage = 1024
+
+func (t *Teller) event(ctx context.Context, kyma kick.Ref, reason, message string, about ...string) error {
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
+	}
+	now := metav1.NewTime(t.Now())
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: eventName(kyma, append(about, reason))},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma,
+			Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID,
+		},
+		Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		Source:         corev1.EventSource{Component: shared.FieldManagerLifecycleManager},
+		FirstTimestamp: now, LastTimestamp: now, Count: 1,
+	}
+	if err := t.ControlPlane.Create(ctx, event); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("write the Event %s on Kyma %s: %w", reason, kyma, err)
+	}
+	return nil
+}
+
+// eventName depends on the Kyma and on what the Event is about alone.
+func eventName(kyma kick.Ref, about []string) string {
+	hash := fnv.New64a()
+	// A hash.Hash never returns an error from Write.
+	_, _ = hash.Write([]byte(string(kyma.UID) + "\x00" + strings.Join(about, "\x00")))
+	name := kyma.Name
+	const maxName = 230
+	if len(name) > maxName {
+		name = strings.TrimRight(name[:maxName], "-.")
+	}
+	return name + "." + hex.EncodeToString(hash.Sum(nil))
+}

@@ -1,0 +1,283 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// heldWorld is a Kyma under deletion whose one Manifest is held until somebody forces it.
+type heldWorld struct {
+	*world
+	env *testsuite.TestWorkflowEnvironment
+	// deleted is when the deletion began, grace the present grace period, orderly the flag's.
+	deleted        time.Time
+	grace, orderly time.Duration
+	held           bool
+	sentAt, goneAt time.Duration
+	reports        []status.ReportInput
+}
+
+func newHeldWorld(t *testing.T) *heldWorld {
+	t.Helper()
+	h := &heldWorld{world: deletingWorld(1), grace: 24 * time.Hour, orderly: 10 * time.Minute, held: true}
+	h.env = environment(t, h.world)
+	h.deleted = h.env.Now()
+	h.delete = func(int) (resolve.DeleteResult, error) {
+		at := h.deleted.Add(h.grace)
+		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting, PurgeAt: at, PurgeDue: !h.env.Now().Before(at), OrderlyFor: h.orderly}
+		if h.held {
+			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+		}
+		return res, nil
+	}
+	h.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
+		h.reports = append(h.reports, in)
+		return reported(shared.StateDeleting)
+	}
+	h.send = func(int, purge.SendInput) error {
+		h.sentAt = h.since()
+		return nil
+	}
+	h.release = func(int) (status.ReportResult, error) {
+		h.goneAt = h.since()
+		return status.ReportResult{Outcome: status.OutcomeReleased}, nil
+	}
+	return h
+}
+
+func (h *heldWorld) since() time.Duration { return h.env.Now().Sub(h.deleted) }
+
+// served lets the Manifest's workflow force it some time after it was asked.
+func (h *heldWorld) served(after time.Duration) {
+	h.send = func(_ int, in purge.SendInput) error {
+		h.sentAt = h.since()
+		h.env.RegisterDelayedCallback(func() {
+			h.held = false
+			h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Urgent: true})
+		}, after)
+		return nil
+	}
+}
+
+func (h *heldWorld) run(t *testing.T) {
+	t.Helper()
+	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, h.env.GetWorkflowError())
+	require.Equal(t, 1, h.counts["release"])
+}
+
+func TestAHeldKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(5 * time.Second)
+	h.env.RegisterDelayedCallback(func() {
+		require.Zero(t, h.counts["send purge"], "nothing is forced before")
+		require.Equal(t, "the modules to be removed; purge at "+h.deleted.Add(24*time.Hour).UTC().Format(time.RFC3339), viewOf(t, h.env).WaitingFor)
+	}, 24*time.Hour-time.Second)
+	h.run(t)
+	require.GreaterOrEqual(t, h.sentAt, 24*time.Hour)
+	require.Less(t, h.sentAt, 24*time.Hour+2*time.Second)
+	require.Less(t, h.goneAt, 24*time.Hour+time.Minute)
+	require.Zero(t, h.counts["purge"], "its own workflow did it")
+	require.Equal(t, 1, h.counts["cleanup by force"])
+	require.Zero(t, h.counts["cleanup"])
+	require.Empty(t, h.letGo)
+	require.True(t, h.reports[len(h.reports)-1].Purging)
+}
+
+func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatTellsOfIt(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	h.env.RegisterDelayedCallback(func() { h.grace = 2 * time.Hour }, time.Hour)
+	kickAt(h.env, time.Hour, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+	h.run(t)
+	require.GreaterOrEqual(t, h.sentAt, 2*time.Hour)
+	require.Less(t, h.sentAt, 2*time.Hour+2*time.Second)
+}
+
+func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	h.env.RegisterDelayedCallback(func() { h.grace = 48 * time.Hour }, 24*time.Hour-time.Second)
+	h.run(t)
+	require.GreaterOrEqual(t, h.sentAt, 48*time.Hour)
+	require.Less(t, h.sentAt, 48*time.Hour+time.Minute)
+}
+
+func TestWhereTheGraceIsOverAtTheFirstLookAnOrderlyRemovalIsTriedFirst(t *testing.T) {
+	// Such as after the loss of Temporal's database, or after a day without any instance.
+	h := newHeldWorld(t)
+	h.deleted = h.deleted.Add(-48 * time.Hour)
+	h.served(time.Second)
+	started := h.env.Now()
+	h.env.RegisterDelayedCallback(func() { require.Zero(t, h.counts["send purge"]) }, 10*time.Minute-time.Second)
+	h.run(t)
+	orderly := h.sentAt - started.Sub(h.deleted)
+	require.GreaterOrEqual(t, orderly, 10*time.Minute)
+	require.Less(t, orderly, 11*time.Minute)
+}
+
+func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
+	h := newHeldWorld(t)
+	h.grace = 0
+	h.served(time.Second)
+	answer := h.delete
+	h.delete = func(n int) (resolve.DeleteResult, error) {
+		if at := h.since(); at > 5*time.Minute && at < 12*time.Minute {
+			return resolve.DeleteResult{}, fault.New(fault.Transient, "X", "the control plane does not answer")
+		}
+		return answer(n)
+	}
+	h.run(t)
+	require.Greater(t, h.sentAt, 22*time.Minute)
+}
+
+func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
+	// The look that was planned came an hour late: nothing was running.
+	h := newHeldWorld(t)
+	h.grace = 0
+	h.served(time.Second)
+	begin := h.env.Now()
+	carry := &KymaCarry{Looked: true, Deleting: true, Last: status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateDeleting}}
+	carry.RetryAt = begin.Add(-time.Hour)
+	carry.Purge = PurgeCarry{OrderlySince: begin.Add(-70 * time.Minute), Next: begin.Add(-time.Hour), OrderlyFor: 10 * time.Minute}
+	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: carry})
+	require.NoError(t, h.env.GetWorkflowError())
+	require.GreaterOrEqual(t, h.sentAt, 10*time.Minute)
+}
+
+func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
+	h := newHeldWorld(t)
+	h.env.RegisterDelayedCallback(func() { h.env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 23*time.Hour)
+	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	next := continued(t, h.env.GetWorkflowError())
+
+	second := newHeldWorld(t)
+	second.env.SetStartTime(h.deleted.Add(23*time.Hour + time.Minute))
+	second.deleted = h.deleted
+	second.served(time.Second)
+	second.env.ExecuteWorkflow(KymaWorkflow, next)
+	require.NoError(t, second.env.GetWorkflowError())
+	require.GreaterOrEqual(t, second.sentAt, 24*time.Hour)
+	require.Less(t, second.sentAt, 24*time.Hour+5*time.Second)
+}
+
+func TestAManifestThatItsWorkflowDoesNotEndWithinAMinuteIsForcedByTheKymas(t *testing.T) {
+	h := newHeldWorld(t)
+	forcedAt := time.Duration(0)
+	h.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+		require.Equal(t, install.PurgeInput{Ref: manifestRef, LetGo: true}, in)
+		forcedAt, h.held = h.since(), false
+		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
+		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 3}, nil
+	}
+	h.run(t)
+	require.GreaterOrEqual(t, forcedAt-h.sentAt, time.Minute)
+	require.Less(t, forcedAt-h.sentAt, time.Minute+10*time.Second)
+	require.Less(t, h.goneAt-forcedAt, 10*time.Second)
+}
+
+func TestALostClusterIsLetGoAfterTheGraceAndThatIsSaid(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(20 * time.Second)
+	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
+		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableNetwork", "connection refused")
+	}
+	h.run(t)
+	require.Equal(t, 3, h.counts["cleanup by force"], "one blip is not enough")
+	require.Contains(t, h.letGo, "connection refused")
+	require.Less(t, h.goneAt, 24*time.Hour+time.Minute)
+}
+
+func TestACleanUpThatIsHeldWithoutManifestsIsPurgedToo(t *testing.T) {
+	h := newHeldWorld(t)
+	h.held = false
+	h.cleanup = func(int) (syncing.Result, error) {
+		return syncing.Result{}, fault.New(fault.Transient, "RemoteKymaDeleting", "waiting as other finalizers are present")
+	}
+	h.run(t)
+	require.GreaterOrEqual(t, h.goneAt, 24*time.Hour)
+	require.Less(t, h.goneAt, 24*time.Hour+time.Minute)
+	require.Equal(t, 1, h.counts["cleanup by force"])
+}
+
+func TestWithoutAPurgeTimeNothingIsEverForced(t *testing.T) {
+	h := newHeldWorld(t)
+	h.delete = func(int) (resolve.DeleteResult, error) {
+		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
+		if h.held {
+			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+		}
+		return res, nil
+	}
+	h.env.RegisterDelayedCallback(func() {
+		require.Zero(t, h.counts["send purge"])
+		h.held = false
+	}, 30*24*time.Hour)
+	h.run(t)
+	require.Equal(t, 1, h.counts["cleanup"])
+}
+
+func TestThePurgeUpdateSkipsTheGraceAndNotTheLook(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	answer := &updateAnswer{}
+	looks := 0
+	h.env.RegisterDelayedCallback(func() {
+		looks = h.counts["delete"]
+		h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer)
+	}, time.Minute)
+	h.run(t)
+	require.NoError(t, answer.err)
+	require.True(t, answer.result.Completed)
+	require.Less(t, h.sentAt, time.Minute+2*time.Second)
+	require.Greater(t, h.counts["delete"], looks)
+}
+
+func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, time.Hour)
+	env.RegisterDelayedCallback(func() {
+		var refused *temporal.ApplicationError
+		require.ErrorAs(t, answer.err, &refused)
+		require.Equal(t, ErrTypeNotDeleting, refused.Type())
+	}, 2*time.Hour)
+	endKyma(env, w, 3*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Zero(t, w.counts["send purge"])
+}
+
+func TestAPurgeUpdateToARunThatHasOnlyJustStartedLooksFirst(t *testing.T) {
+	for name, deleting := range map[string]bool{"a Kyma under deletion is purged": true, "another one is refused": false} {
+		t.Run(name, func(t *testing.T) {
+			h := newHeldWorld(t)
+			h.served(time.Second)
+			if !deleting {
+				quiet := quietWorld()
+				h.world.sync, h.world.report = quiet.sync, quiet.report
+				endKyma(h.env, h.world, time.Hour)
+			}
+			answer := &updateAnswer{}
+			h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 0)
+			h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+			require.NoError(t, h.env.GetWorkflowError())
+			require.Equal(t, deleting, answer.err == nil, "%v", answer.err)
+			require.Equal(t, deleting, h.counts["send purge"] == 1)
+		})
+	}
+}

@@ -1,0 +1,82 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// purgeTries is how often a purge may fail before the Manifest is let go without its cluster: one blip must not leave
+// a module behind in a cluster that is there.
+const purgeTries = 2
+
+// purge forces what is left of the module and lets the Manifest go.
+func (r *manifestRun) purge(ctx workflow.Context) error {
+	_, started := r.begin(ctx)
+	r.doing(ctx, "purging the module")
+	if !r.state.Purging {
+		// How often other steps failed says nothing of how soon this one may be tried again.
+		r.attempt = 0
+	}
+	r.state.Deleting, r.state.Purging = true, true
+	letGo := r.state.PurgeTries >= purgeTries
+	res, err := executePurge(ctx, r.install, r.ref, letGo)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if err != nil {
+		// A purge comes to an end, whatever the fault is: the next try may let go.
+		r.state.PurgeTries++
+		f := fault.FromTemporal(err)
+		f.Kind = fault.Transient
+		r.state.Phase = phaseRest
+		r.end(ctx, started, f)
+		r.viewReported()
+		return nil
+	}
+	if res.Outcome == install.OutcomeApplied {
+		// Neither it nor its Kyma is being deleted.
+		r.state.Phase, r.state.Deleting, r.state.Purging, r.state.PurgeTries = phaseLook, false, false, 0
+	} else {
+		r.state.Phase = phaseEnded
+		r.state.Reported = install.Observed{State: shared.StateDeleting, Message: purgeSummary(res)}
+	}
+	r.endStep(ctx, started)
+	r.viewReported()
+	r.show(ctx)
+	return nil
+}
+
+// executePurge runs the one activity that forces what is left of a module.
+func executePurge(ctx workflow.Context, activities *install.Activities, ref kick.Ref, letGo bool) (install.PurgeResult, error) {
+	summary := "force what is left of " + ref.Name
+	if letGo {
+		summary += ", or let it go"
+	}
+	var res install.PurgeResult
+	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, shorten(summary, maxSummary)),
+		activities.PurgeManifest, install.PurgeInput{Ref: ref, LetGo: letGo}).Get(ctx, &res)
+	return res, err
+}
+
+// purgeSummary says what a purge forced, for people.
+func purgeSummary(res install.PurgeResult) string {
+	said := fmt.Sprintf("purged: %d objects were forced", res.Forced)
+	if len(res.Names) > 0 {
+		said += ": " + strings.Join(res.Names, ", ")
+	}
+	if len(res.Stays) > 0 {
+		said += "; left there: " + strings.Join(res.Stays, ", ")
+	}
+	if res.Unreached != "" {
+		said += "; " + res.Unreached
+	}
+	return said
+}

@@ -1,0 +1,123 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func purgeAt(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"}) }, at)
+}
+
+// waitingRemoval is a world in which a removal waits for ever.
+func waitingRemoval() *world {
+	w := quietWorld()
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+	}
+	w.remove = func(int) (install.RemoveResult, error) {
+		return install.RemoveResult{Outcome: install.OutcomeWaiting, Observed: install.Observed{State: shared.StateDeleting, Message: "held"}}, nil
+	}
+	w.waitGone = func(int) (install.RemoveResult, error) {
+		return install.RemoveResult{}, &fault.Error{Kind: fault.Pending, Message: "held", RetryAfter: 30 * time.Second}
+	}
+	return w
+}
+
+func TestAPurgeEndsAWaitForARemoval(t *testing.T) {
+	w := waitingRemoval()
+	env := environment(t, w)
+	purgeAt(env, time.Hour+time.Minute)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.counts["purge"])
+	require.Equal(t, "purge", w.calls[len(w.calls)-1])
+	require.Equal(t, "purged: 1 objects were forced: Sample default", viewOf(t, env).Message)
+}
+
+func TestAPurgeCancelsARunningStep(t *testing.T) {
+	w := waitingRemoval()
+	env := environment(t, w)
+	w.removing = func(ctx context.Context, _ int) (install.RemoveResult, error) {
+		env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"})
+		select {
+		case <-ctx.Done():
+			return install.RemoveResult{}, ctx.Err()
+		case <-time.After(10 * time.Second):
+			return install.RemoveResult{}, errors.New("was not cancelled")
+		}
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply", "remove", "purge"}, w.calls)
+}
+
+func TestAPurgeThatStartsTheWorkflowInstallsNothing(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	purgeAt(env, 0)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"purge"}, w.calls)
+}
+
+func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) {
+	w := waitingRemoval()
+	w.remove = func(int) (install.RemoveResult, error) {
+		return install.RemoveResult{}, fault.New(fault.Transient, "X", "fails")
+	}
+	var letGo []bool
+	var first time.Time
+	env := environment(t, w)
+	w.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+		if letGo = append(letGo, in.LetGo); first.IsZero() {
+			first = env.Now()
+		}
+		if in.LetGo {
+			return install.PurgeResult{Outcome: install.OutcomeRemoved, Unreached: "left there"}, nil
+		}
+		return install.PurgeResult{}, fault.New(fault.Rejected, "KubeconfigRejected", "refused")
+	}
+	purgeAt(env, 5*time.Hour)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []bool{false, false, true}, letGo)
+	require.Less(t, env.Now().Sub(first), 30*time.Second)
+}
+
+func TestAPurgeSignalInTheCompletingTaskIsNotLost(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+		if n == 1 {
+			env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"})
+		}
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.counts["purge"])
+}
+
+func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
+	w := quietWorld()
+	w.purge = func(int, install.PurgeInput) (install.PurgeResult, error) {
+		return install.PurgeResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env := environment(t, w)
+	purgeAt(env, 0)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, w.counts["purge"])
+	require.Equal(t, 1, w.counts["apply"], "it is looked at like any other")
+}

@@ -1,0 +1,91 @@
+package status
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// leavingBench is a bench whose Kyma is being deleted, while its one Manifest waits for something.
+func leavingBench(t *testing.T) *bench {
+	t.Helper()
+	b := remoteBench(t)
+	b.settings.Purge = desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour}
+	b.report(t)
+	manifest := b.manifest(t, "keda")
+	manifest.Finalizers = []string{shared.FinalizerManifest}
+	require.NoError(t, b.control.Update(context.Background(), manifest))
+	require.NoError(t, b.control.Delete(context.Background(), manifest))
+	require.NoError(t, b.control.Delete(context.Background(), b.kyma(t)))
+	b.says(t, "keda", shared.StateWarning, "waiting for module crs deletion: Keda user/mine must be deleted first")
+	b.in.InputsDigest = ""
+	return b
+}
+
+func TestADeletionNamesWhatItWaitsForAndWhenItIsForced(t *testing.T) {
+	b := leavingBench(t)
+	at := b.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	require.Equal(t, "waiting for modules to be deleted: keda (waiting for module crs deletion: Keda user/mine must be deleted first)"+
+		"; it is purged at "+at, b.report(t).Message)
+	b.in.Purging = true
+	require.Contains(t, b.report(t).Message, "must be deleted first); it is being purged")
+}
+
+func TestADeletionNamesMandatoryModulesToo(t *testing.T) {
+	b := leavingBench(t)
+	manifest := b.manifest(t, "keda")
+	manifest.Labels[shared.LabelMandatoryModule] = "true"
+	require.NoError(t, b.control.Update(context.Background(), manifest))
+	require.Contains(t, b.report(t).Message, "waiting for modules to be deleted: keda (waiting for module crs deletion")
+}
+
+func TestAGracePeriodThatCannotBeReadIsSaidAndToldOnce(t *testing.T) {
+	b := leavingBench(t)
+	kyma := b.kyma(t)
+	kyma.Annotations = map[string]string{shared.AnnotationPurgeGracePeriod: "a day"}
+	require.NoError(t, b.control.Update(context.Background(), kyma))
+	b.told = nil
+	const problem = "the annotation operator.kyma-project.io/purge-grace-period cannot be read as a duration such as 36h, so that 24h0m0s hold"
+	require.Contains(t, b.report(t).Message, problem)
+	require.Contains(t, b.told, "Warning PurgeGracePeriodInvalid: "+problem)
+	b.told = nil
+	b.in.Waiting = "something else"
+	require.Contains(t, b.report(t).Message, problem)
+	require.Empty(t, b.told)
+}
+
+func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
+	ctx := context.Background()
+	b := leavingBench(t)
+	manifest := b.manifest(t, "keda")
+	manifest.Finalizers = nil
+	require.NoError(t, b.control.Update(ctx, manifest))
+	kyma := b.kyma(t)
+	kyma.Finalizers = append(kyma.Finalizers, shared.FinalizerPurge, "example.com/other")
+	require.NoError(t, b.control.Update(ctx, kyma))
+	b.purges = &purge.Teller{ControlPlane: b.control, Now: func() time.Time { return b.now }}
+	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref, LetGo: "the catalog is left there"})
+	require.NoError(t, err)
+	require.Equal(t, OutcomeReleased, released.Outcome)
+	require.Equal(t, []string{"example.com/other"}, b.kyma(t).Finalizers)
+	require.Equal(t, []string{"PurgeLetGo: the catalog is left there"}, b.events(t))
+}
+
+// events are the Events that were written without a recorder.
+func (b *bench) events(t *testing.T) []string {
+	t.Helper()
+	var list corev1.EventList
+	require.NoError(t, b.control.List(context.Background(), &list))
+	var all []string
+	for _, e := range list.Items {
+		all = append(all, e.Reason+": "+e.Message)
+	}
+	return all
+}

@@ -269,7 +269,7 @@ func TestAPurgeUpdateToARunThatHasOnlyJustStartedLooksFirst(t *testing.T) {
 			h.served(time.Second)
 			if !deleting {
 				quiet := quietWorld()
-				h.world.sync, h.world.report = quiet.sync, quiet.report
+				h.sync, h.report = quiet.sync, quiet.report
 				endKyma(h.env, h.world, time.Hour)
 			}
 			answer := &updateAnswer{}

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +131,7 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 // operation says what was last done or waited for, or the error (contract, section 3).
 func operation(status v1beta2.KymaStatus, o observation, deleting bool) string {
 	if deleting {
-		return removal(status, o) + o.purgeNote()
+		return removal(o) + o.purgeNote()
 	}
 	switch status.State {
 	case shared.StateReady:
@@ -166,7 +167,7 @@ func (o observation) purgeNote() string {
 }
 
 // removal names what a deletion waits for.
-func removal(status v1beta2.KymaStatus, o observation) string {
+func removal(o observation) string {
 	if worst := o.worst(); !worst.IsZero() {
 		return worst.Message
 	}
@@ -174,34 +175,28 @@ func removal(status v1beta2.KymaStatus, o observation) string {
 		return o.in.Waiting
 	}
 	var names []string
-	for _, module := range status.Modules {
-		names = append(names, awaited(module.Name, module.Message))
-	}
 	for i := range o.manifests {
-		if m := &o.manifests[i]; m.IsMandatory() {
-			names = append(names, awaited(moduleName(o.kyma, m), operationOf(m)))
-		}
+		names = append(names, awaited(o.kyma, &o.manifests[i]))
 	}
+	slices.Sort(names)
 	if len(names) == 0 {
 		return shared.OperationWaitingForRemoval
 	}
 	return shared.OperationWaitingForRemoval + ": " + strings.Join(names, ", ")
 }
 
-// awaited names a module that is to go, with what its removal waits for.
-func awaited(name, waitsFor string) string {
-	if waitsFor == "" {
-		return name
+// awaited names a module that is to go, with what its removal waits for. What its Manifest said before the removal
+// began is no such thing.
+func awaited(kyma *v1beta2.Kyma, m *v1beta2.Manifest) string {
+	name := moduleName(kyma, m)
+	switch m.Status.State {
+	case shared.StateDeleting, shared.StateWarning, shared.StateError:
+		if operation := m.Status.LastOperation; operation != nil && !m.DeletionTimestamp.IsZero() && operation.Operation != "" {
+			return name + " (" + operation.Operation + ")"
+		}
+	default:
 	}
-	return name + " (" + waitsFor + ")"
-}
-
-// operationOf is what a Manifest under deletion says that it waits for.
-func operationOf(m *v1beta2.Manifest) string {
-	if m.DeletionTimestamp.IsZero() || m.Status.LastOperation == nil {
-		return ""
-	}
-	return m.Status.LastOperation.Operation
+	return name
 }
 
 func moduleMessage(modules []v1beta2.ModuleStatus, state shared.State) string {

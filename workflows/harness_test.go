@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -119,6 +120,8 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
+	// The first run asks for the build id, a checksum of the binary: on a busy machine that takes more than a second.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second})
 	env.RegisterWorkflowWithOptions(KymaWorkflow, workflow.RegisterOptions{Name: kick.KymaWorkflow})
 	env.RegisterWorkflowWithOptions(ManifestWorkflow, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
 	register := func(name string, fn any) {

@@ -60,6 +60,15 @@ func (p *purger) cluster(ctx context.Context) error {
 	if m.IsUnmanaged() {
 		return clusters.Classify(a.unmark(ctx, m))
 	}
+	// What several Kymas share goes with the last of them.
+	if handed, err := a.handOver(ctx, m); handed || err != nil {
+		return clusters.Classify(err)
+	}
+	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
+		if err := a.recoverRemoval(ctx, m); err != nil {
+			return clusters.Classify(err)
+		}
+	}
 	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
 		return nil
 	}

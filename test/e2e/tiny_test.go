@@ -27,6 +27,8 @@ type tiny struct {
 	channels string
 	// config are further lines of module-config.yaml.
 	config string
+	// manifest is what it is made of; one ConfigMap by default.
+	manifest string
 	// namespace is where the module is announced; the control plane's by default.
 	namespace string
 	// pushFlags are further flags of module push.
@@ -63,8 +65,8 @@ func (s *stage) pack(module tiny) []byte {
 	folder := s.t.TempDir()
 	for name, content := range map[string]string{
 		"module-config.yaml": strings.Join(append(lines, module.config), "\n") + "\n",
-		"manifest.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %s\n",
-			module.name, cmp.Or(module.version, "1.0.0")),
+		"manifest.yaml": cmp.Or(module.manifest, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %s\n",
+			module.name, cmp.Or(module.version, "1.0.0"))),
 	} {
 		require.NoError(s.t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
 	}

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -73,6 +74,10 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 		found := s.module("mended", "fragile")
 		assert.Equal(c, shared.StateError, found.State, found.Message)
 		assert.Contains(c, found.Message, "1 of 2 objects could not be applied: ConfigMap kyma-system/Not_A_Name: invalid: metadata.name")
+	})
+	// Part of the higher version is in the cluster, so going back is a downgrade, which somebody has to want.
+	edit(t, s.controlPlane, s.kyma("mended"), func(k *v1beta2.Kyma) {
+		k.Annotations = map[string]string{desired.AnnotationAllowDowngrade: shared.ValueTrue}
 	})
 	s.editEntry("fragile", func(m *v1beta2.Module) { m.Channel = "" })
 	s.readyAmongOthers("mended", "fragile", "1.0.0")

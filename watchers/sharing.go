@@ -69,7 +69,7 @@ func (w *watcher) tellOwners(ctx context.Context, req sharedRequest) (reconcile.
 }
 
 func (w *watcher) tellOwner(ctx context.Context, m, holder *v1beta2.Manifest) error {
-	due := false
+	var due bool
 	switch {
 	case m.UID == holder.UID:
 		// It was shown as another's until now, or took over what another had.

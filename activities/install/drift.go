@@ -2,7 +2,6 @@ package install
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -174,7 +173,7 @@ func unknownTo(inventory []v1beta2.InventoryEntry, marked []sighting) []string {
 	var all []string
 	for _, s := range marked {
 		if !known[s.id] {
-			all = append(all, fmt.Sprint(s))
+			all = append(all, s.String())
 		}
 	}
 	return all

@@ -74,7 +74,7 @@ func TestTheImagePullSecretIsBroughtWithItsTypeAndDataAndNothingElse(t *testing.
 	require.True(t, result.PullSecret.IsZero(), "%v", result.PullSecret)
 	copied := b.copyOf(t, "pull")
 	require.Equal(t, corev1.SecretTypeDockerConfigJson, copied.Type)
-	require.Equal(t, []byte(planted), copied.Data[corev1.DockerConfigJsonKey])
+	require.JSONEq(t, planted, string(copied.Data[corev1.DockerConfigJsonKey]))
 	require.Equal(t, map[string]string{shared.LabelManagedBy: "kyma", shared.LabelPurpose: "image-pull-secret"}, copied.Labels)
 	require.Equal(t, map[string]string{desired.AnnotationSyncedFrom: "kcp-system/kyma-sample"}, copied.Annotations)
 
@@ -248,5 +248,5 @@ func TestTheOriginalImagePullSecretIsNeverTouched(t *testing.T) {
 	require.NoError(t, b.control.Delete(ctx, b.kyma(t)))
 	b.cleanup(t)
 	read()
-	require.Equal(t, []byte(planted), original.Data[corev1.DockerConfigJsonKey])
+	require.JSONEq(t, planted, string(original.Data[corev1.DockerConfigJsonKey]))
 }

@@ -49,7 +49,7 @@ type testRegistry struct {
 	answer func(http.ResponseWriter, *http.Request) bool
 }
 
-func newTestRegistry(t *testing.T) *testRegistry {
+func newTestRegistry(t testing.TB) *testRegistry {
 	t.Helper()
 	r := &testRegistry{}
 	inner := ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0)))
@@ -67,7 +67,7 @@ func newTestRegistry(t *testing.T) *testRegistry {
 }
 
 // push stores a blob and returns the layer that names it.
-func (r *testRegistry) push(t *testing.T, content []byte) Layer {
+func (r *testRegistry) push(t testing.TB, content []byte) Layer {
 	t.Helper()
 	l := Layer{Repository: r.host + "/sub/component-descriptors", Name: component, Digest: digest(content)}
 	address := fmt.Sprintf("%s/v2/sub/component-descriptors/%s/blobs/uploads/?digest=%s", r.URL, component, l.Digest)
@@ -94,7 +94,7 @@ func digest(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func (r *testRegistry) store(t *testing.T, change func(*Options)) *Store {
+func (r *testRegistry) store(t testing.TB, change func(*Options)) *Store {
 	t.Helper()
 	program, err := os.Executable()
 	require.NoError(t, err)

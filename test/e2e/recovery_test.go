@@ -16,26 +16,50 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// A process killed at several moments of an installation and started again must come to the same end as one that
-// was left alone, and must not have applied anything that is not wanted.
-func TestAProcessKilledInMidInstallComesToTheSameEnd(t *testing.T) {
+// A process killed at several moments of an installation, an upgrade and a removal, and started again each time, must
+// come to the same end as one that was left alone, and must not have applied anything that is not wanted.
+func TestAProcessKilledInMidWorkComesToTheSameEnd(t *testing.T) {
 	s := newStage(t)
 	s.push("test/modules/sample/1.0.0")
+	s.push("test/modules/sample/1.1.0")
 	s.instance.start()
-	s.create(newKyma("undisturbed", "sample"))
-	s.becomesReady("undisturbed", "sample@1.0.0")
-	want := shapes(s.all(t, s.remote))
-	s.removeKyma("undisturbed")
+	install := func() { s.create(newKyma("killed", "sample")) }
+	upgrade := func() {
+		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+	}
+	install()
+	s.becomesReady("killed", "sample@1.0.0")
+	installed := shapes(s.all(t, s.remote))
+	upgrade()
+	s.becomesReady("killed", "sample@1.1.0")
+	upgraded := shapes(s.all(t, s.remote))
+	require.NotEqual(t, installed, upgraded)
+	install = func() { require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("killed", "sample"))) }
+	killedAfter := func(after time.Duration) {
+		time.Sleep(after)
+		s.instance.kill()
+		s.instance.start()
+	}
+	remove := func(t *testing.T, after time.Duration) {
+		kyma := s.kyma("killed")
+		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
+		killedAfter(after)
+		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		require.Empty(t, s.ofModule(t, s.remote))
+	}
+	t.Run("killed in mid-removal", func(t *testing.T) { remove(t, 1200*time.Millisecond) })
 
-	for _, after := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 1200 * time.Millisecond} {
-		t.Run("killed after "+after.String(), func(t *testing.T) {
-			require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("undisturbed", "sample")))
-			time.Sleep(after)
-			s.instance.kill()
-			s.instance.start()
-			s.becomesReady("undisturbed", "sample@1.0.0")
-			require.Equal(t, want, shapes(s.all(t, s.remote)))
-			s.removeKyma("undisturbed")
+	for _, after := range []time.Duration{150 * time.Millisecond, 600 * time.Millisecond} {
+		t.Run("killed "+after.String()+" after each beginning", func(t *testing.T) {
+			install()
+			killedAfter(after)
+			s.becomesReady("killed", "sample@1.0.0")
+			require.Equal(t, installed, shapes(s.all(t, s.remote)))
+			upgrade()
+			killedAfter(after)
+			s.becomesReady("killed", "sample@1.1.0")
+			require.Equal(t, upgraded, shapes(s.all(t, s.remote)))
+			remove(t, after)
 		})
 	}
 }

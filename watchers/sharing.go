@@ -3,6 +3,7 @@ package watchers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -21,24 +22,39 @@ import (
 )
 
 // sharedRequest names an installation in the control plane's own cluster by its value of the label shared-module.
-type sharedRequest struct{ Module string }
+type sharedRequest struct {
+	Module string
+	// Released is the name of the module where the version that it is installed in may have changed, or its last
+	// owner gone: those that were refused another one are told. Else empty.
+	Released string
+}
 
 type sharedQueue = workqueue.TypedRateLimitingInterface[sharedRequest]
 
 // addSharing tells the owners of a module in the control plane's own cluster what becomes of the one that installs it.
 func (w *watcher) addSharing(mgr manager.Manager) error {
-	add := func(m *v1beta2.Manifest, q sharedQueue) {
-		if module := m.Labels[desired.LabelSharedModule]; module != "" && w.Settings.Ours(m.Labels) {
-			q.Add(sharedRequest{module})
+	add := func(m *v1beta2.Manifest, released bool, q sharedQueue) {
+		module := m.Labels[desired.LabelSharedModule]
+		if module == "" || !w.Settings.Ours(m.Labels) {
+			return
+		}
+		q.Add(sharedRequest{Module: module})
+		if released {
+			q.Add(sharedRequest{Module: module, Released: m.Labels[shared.LabelModuleName]})
 		}
 	}
 	events := handler.TypedFuncs[*v1beta2.Manifest, sharedRequest]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q sharedQueue) { add(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q sharedQueue) {
-			add(e.ObjectOld, q)
-			add(e.ObjectNew, q)
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q sharedQueue) {
+			add(e.Object, false, q)
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q sharedQueue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q sharedQueue) {
+			add(e.ObjectOld, false, q)
+			add(e.ObjectNew, e.ObjectOld.Spec.Version != e.ObjectNew.Spec.Version ||
+				e.ObjectOld.DeletionTimestamp.IsZero() != e.ObjectNew.DeletionTimestamp.IsZero(), q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q sharedQueue) {
+			add(e.Object, true, q)
+		},
 	}
 	return builder.TypedControllerManagedBy[sharedRequest](mgr).Named("shared-module").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, events)).
@@ -48,6 +64,9 @@ func (w *watcher) addSharing(mgr manager.Manager) error {
 // tellOwners kicks the owners that do not show what the holder shows, the Kymas of those that have another version, and
 // the holder itself where it became so without knowing.
 func (w *watcher) tellOwners(ctx context.Context, req sharedRequest) (reconcile.Result, error) {
+	if req.Released != "" {
+		return reconcile.Result{}, w.tellRefused(ctx, req.Released)
+	}
 	var list v1beta2.ManifestList
 	if err := w.reader.List(ctx, &list, client.MatchingLabels{desired.LabelSharedModule: req.Module}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list the owners of a shared module: %w", err)
@@ -92,6 +111,28 @@ func (w *watcher) tellOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	}
 	k := kick.Kick{Reason: "the shared module's installation changed", Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, Urgent: true}
 	return w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, kick.RefOf(m), k) })
+}
+
+// tellRefused kicks the Kymas that have no Manifest for a module and a Warning that says why.
+func (w *watcher) tellRefused(ctx context.Context, module string) error {
+	var kymas v1beta2.KymaList
+	if err := w.reader.List(ctx, &kymas, client.MatchingFields{desired.IndexKymaReferences: module}); err != nil {
+		return fmt.Errorf("list the Kymas with module %s: %w", module, err)
+	}
+	for i := range kymas.Items {
+		kyma := &kymas.Items[i]
+		refused := slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool {
+			return m.Name == module && m.Manifest == nil && m.State == shared.StateWarning
+		})
+		if !refused || !w.Settings.Ours(kyma.Labels) {
+			continue
+		}
+		k := kick.Kick{Reason: "the version of a shared module changed", Kind: shared.KindManifest, Name: module}
+		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isShownAsShared tells whether a Manifest was last looked at as one that another installs: it has no counts, for it

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -64,7 +66,7 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, kicks, _ := newWatcher(t, owner("first", time.Hour, test.first), owner("second", time.Minute, test.second))
-			_, err := w.tellOwners(context.Background(), sharedRequest{"keda"})
+			_, err := w.tellOwners(context.Background(), sharedRequest{Module: "keda"})
 			require.NoError(t, err)
 			var to []string
 			for _, sent := range kicks.sent {
@@ -73,4 +75,26 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 			require.Equal(t, test.want, to)
 		})
 	}
+}
+
+func TestWhoWasRefusedAnotherVersionOfASharedModuleHearsWhenThatChanges(t *testing.T) {
+	shows := func(name string, module v1beta2.ModuleStatus) *v1beta2.Kyma {
+		return &v1beta2.Kyma{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kcp-system", UID: types.UID(name)},
+			Spec:       v1beta2.KymaSpec{Modules: []v1beta2.Module{{Name: module.Name}}},
+			Status:     v1beta2.KymaStatus{Modules: []v1beta2.ModuleStatus{module}},
+		}
+	}
+	w, kicks, _ := newWatcher(t)
+	w.reader = fake.NewClientBuilder().WithScheme(w.reader.(client.Client).Scheme()).
+		WithIndex(&v1beta2.Kyma{}, desired.IndexKymaReferences, desired.KymaReferencesIndexer).WithObjects(
+		shows("refused", v1beta2.ModuleStatus{Name: "keda", State: shared.StateWarning}),
+		shows("has-it", v1beta2.ModuleStatus{Name: "keda", State: shared.StateWarning, Manifest: &v1beta2.TrackedObject{}}),
+		shows("content", v1beta2.ModuleStatus{Name: "keda", State: shared.StateReady}),
+		shows("of-another-module", v1beta2.ModuleStatus{Name: "serverless", State: shared.StateWarning}),
+	).Build()
+	_, err := w.tellOwners(context.Background(), sharedRequest{Module: "1234", Released: "keda"})
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 1)
+	require.Equal(t, "kyma/kcp-system/refused/refused", kicks.sent[0].to)
 }

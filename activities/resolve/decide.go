@@ -199,6 +199,9 @@ func (p *planning) nameFor(e *entry) string {
 // namespaceFor is the namespace of what names none. What is installed stays where it is, also when its Kyma moves
 // to another namespace: moving it would delete and make anew what may hold its user's data.
 func (p *planning) namespaceFor(e *entry) string {
+	if e.sharedIn != "" {
+		return e.sharedIn
+	}
 	if e.manifest == nil {
 		return p.sync.Namespace
 	}

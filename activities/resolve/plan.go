@@ -112,8 +112,10 @@ func Plan(r Request) Plans {
 // entry is one module entry, or mandatory module, on its way to a plan.
 type entry struct {
 	choice
-	mandatory  bool
-	component  string
+	mandatory bool
+	component string
+	// sharedIn is the namespace in which another Kyma has the module in the control plane; empty where none has.
+	sharedIn   string
 	descriptor *Descriptor
 	manifest   *v1beta2.Manifest
 	plan       ModulePlan

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -43,7 +44,12 @@ func (p *planning) checkShared(e *entry) *Refusal {
 		return refusal
 	}
 	holder := desired.Holder(owners)
-	if holder == nil || ownedBy(holder, p.Kyma) || holder.Spec.Version == e.version {
+	if holder == nil || ownedBy(holder, p.Kyma) {
+		return nil
+	}
+	if holder.Spec.Version == e.version {
+		// What it brought is to stay where it is when this one has it: anew elsewhere, it would have lost its data.
+		e.sharedIn = cmp.Or(holder.Annotations[desired.AnnotationRemoteNamespace], p.Settings.SyncNamespace)
 		return nil
 	}
 	return warn(ReasonSharedVersion, "module %s is shared in the control plane with Kyma %s, which has it in version %s: version %s is refused",

@@ -20,6 +20,7 @@ func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{
 				Name: "other-keda", Namespace: "kcp-system",
 				Labels:          map[string]string{shared.LabelKymaName: "other", desired.LabelSharedModule: desired.SharedModule(component)},
+				Annotations:     map[string]string{desired.AnnotationRemoteNamespace: "of-other"},
 				OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "other", UID: "other-uid"}},
 			},
 			Spec: v1beta2.ManifestSpec{Version: version},
@@ -59,6 +60,9 @@ func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
 			}
 			require.Nil(t, plan.Refusal)
 			require.Equal(t, ActionCreate, plan.Action)
+			if !test.synced {
+				require.Equal(t, "of-other", plan.Manifest.Annotations[desired.AnnotationRemoteNamespace], "where the other one has it")
+			}
 			require.Equal(t, !test.synced, plan.Manifest.Labels[desired.LabelSharedModule] == desired.SharedModule(component))
 		})
 	}

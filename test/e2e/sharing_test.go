@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// tinies are the uids of what a tiny module has in a cluster, by namespace.
+func (s *stage) tinies(t *testing.T, c cluster, module string) map[string]types.UID {
+	t.Helper()
+	var list corev1.ConfigMapList
+	require.NoError(t, c.List(t.Context(), &list, client.MatchingFields{"metadata.name": module}))
+	found := map[string]types.UID{}
+	for _, configMap := range list.Items {
+		found[configMap.Namespace] = configMap.UID
+	}
+	return found
+}
+
+// A module for the remote cluster is never installed into the control plane for want of one.
+func TestAModuleForTheRemoteClusterIsNotInstalledWithoutOne(t *testing.T) {
+	s := newStage(t, "--allow-control-plane-modules")
+	s.pushOne(tiny{name: "afar", channels: "regular", config: "target: remote"})
+	s.pushOne(tiny{name: "nearby", channels: "regular", config: "target: control-plane"})
+	s.instance.start()
+
+	off := false
+	kyma := newKyma("unsynced", "afar", "nearby")
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &off, Namespace: "unsynced"}
+	require.NoError(t, s.controlPlane.Create(t.Context(), kyma))
+	s.readyAmongOthers("unsynced", "nearby", "1.0.0")
+	s.eventually("it says so", 20*time.Second, func(c *assert.CollectT) {
+		found := s.kyma("unsynced")
+		afar := byName(found.Status.Modules)["afar"]
+		assert.Equal(c, shared.StateError, afar.State)
+		assert.Equal(c, "module afar is for the remote cluster, but synchronization is switched off (spec.sync.enabled)", afar.Message)
+		assert.Equal(c, shared.StateError, found.Status.State)
+		assert.NotEmpty(c, s.warnings(found)["SyncDisabled"])
+	})
+	require.Empty(t, s.tinies(t, s.controlPlane, "afar"))
+	require.Empty(t, s.tinies(t, s.remote, "afar"))
+	require.Len(t, s.manifests(kyma), 1)
+	require.Empty(t, s.remoteKymas(t))
+}

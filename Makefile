@@ -29,6 +29,9 @@ MODULES := $(foreach m,$(MODULE_FOLDERS),$(if $(wildcard $m/*.go $m/*/*.go $m/*/
 # Packages of the product to lint, where not all modules are to be: make lint PACKAGES=./api/...
 PACKAGES ?= ./...
 
+# Not empty where the benchmarks of PACKAGES are on real clusters too.
+BENCH_ON_FLEET = $(filter ./... ./test/e2e,$(PACKAGES))
+
 # Files that `make generate` writes.
 GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md
 
@@ -82,8 +85,8 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 	go -C api/schematest test ./...
 
 .PHONY: bench
-bench: ## Run the benchmarks; PACKAGES=./activities/resolve for some of them
-	@go test -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem $(PACKAGES)
+bench: $(if $(BENCH_ON_FLEET),build) ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve for some of them, without one
+	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 60m $(PACKAGES)
 
 .PHONY: fuzz
 fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run

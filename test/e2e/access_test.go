@@ -29,7 +29,7 @@ import (
 const planted = "PLANTED-9f2c61d0b7"
 
 // access is a kubeconfig with a planted token.
-func access(t *testing.T, server string, authority []byte, change func(*clientcmdapi.Config)) []byte {
+func access(t testing.TB, server string, authority []byte, change func(*clientcmdapi.Config)) []byte {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = "c"

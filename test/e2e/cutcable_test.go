@@ -30,7 +30,7 @@ const (
 	cableCut
 )
 
-func newCable(t *testing.T, to string) *cable {
+func newCable(t testing.TB, to string) *cable {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

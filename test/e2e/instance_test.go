@@ -18,7 +18,7 @@ const resync = 5 * time.Second
 
 // instance is Lifecycle Manager as a process.
 type instance struct {
-	t       *testing.T
+	t       testing.TB
 	stage   *stage
 	flags   []string
 	process *process

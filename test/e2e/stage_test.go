@@ -55,7 +55,7 @@ type cluster struct {
 
 // stage is what a test plays on: the control plane, one remote cluster, and an instance.
 type stage struct {
-	t            *testing.T
+	t            testing.TB
 	controlPlane cluster
 	remote       cluster
 	registry     string
@@ -65,7 +65,7 @@ type stage struct {
 }
 
 // newStage prepares the control plane and an idle instance; the test starts it.
-func newStage(t *testing.T, flags ...string) *stage {
+func newStage(t testing.TB, flags ...string) *stage {
 	t.Helper()
 	s := &stage{
 		t:            t,
@@ -84,7 +84,7 @@ func newStage(t *testing.T, flags ...string) *stage {
 	return s
 }
 
-func openCluster(t *testing.T, variable string) cluster {
+func openCluster(t testing.TB, variable string) cluster {
 	t.Helper()
 	path := testfleet.Require(t, variable+"_KUBECONFIG")
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -101,7 +101,7 @@ func openCluster(t *testing.T, variable string) cluster {
 
 var definitionsOnce sync.Once
 
-func installDefinitions(t *testing.T, c cluster) {
+func installDefinitions(t testing.TB, c cluster) {
 	t.Helper()
 	definitionsOnce.Do(func() {
 		all, err := crds.All()
@@ -116,7 +116,7 @@ func installDefinitions(t *testing.T, c cluster) {
 }
 
 // ctx ends with the test's own deadline.
-func ctx(t *testing.T) context.Context {
+func ctx(t testing.TB) context.Context {
 	t.Helper()
 	return t.Context()
 }
@@ -217,7 +217,7 @@ func (s *stage) remoteKyma() *v1beta2.Kyma {
 }
 
 // edit changes a Kyma as somebody with an editor does: again on the newest version if another wrote meanwhile.
-func edit(t *testing.T, c cluster, kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
+func edit(t testing.TB, c cluster, kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
 	t.Helper()
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(kyma), kyma); err != nil {
@@ -313,7 +313,7 @@ type process struct {
 	done chan struct{}
 }
 
-func startProcess(t *testing.T, log *os.File, env []string, program string, args ...string) *process {
+func startProcess(t testing.TB, log *os.File, env []string, program string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), env...)
@@ -346,7 +346,7 @@ func (p *process) stop(sig os.Signal) {
 }
 
 // freeAddress is an address on loopback that nobody listens on.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

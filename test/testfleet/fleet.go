@@ -32,7 +32,7 @@ func Require(t testing.TB, variable string) string {
 		if os.Getenv(required) != "" {
 			t.Fatalf("%s is not set, but a fleet is required", variable)
 		}
-		t.Skipf("needs the local fleet (%s is not set): run it with `make test`", variable)
+		t.Skipf("needs the local fleet (%s is not set), which `make test` and `make bench` bring up", variable)
 	}
 	return value
 }

@@ -1,0 +1,154 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+const (
+	// isolationHealthy Kymas share the fleet's remote clusters; isolationBlackHoles, 30 % of all, have a cluster that
+	// accepts connections and never answers.
+	isolationHealthy    = 28
+	isolationBlackHoles = 12
+	// isolationResync is closer to what people run than the interval of the other tests, which looks at every cluster
+	// every few seconds.
+	isolationResync = time.Minute
+	// isolationPatience is how long a Kyma may take before the benchmark is given up.
+	isolationPatience = 3 * time.Minute
+)
+
+// isolation is what the benchmark has at hand: one stage, on which an instance after the other plays.
+type isolation struct {
+	*stage
+	b *testing.B
+	// catalog announces a module for each healthy Kyma.
+	catalog []byte
+	// remotes are the kubeconfigs of the clusters that answer.
+	remotes [][]byte
+	// blackHoles are the kubeconfigs of those that do not.
+	blackHoles [][]byte
+}
+
+// BenchmarkIsolation installs a module in each of the healthy Kymas: once alone, and once with black holes beside
+// them, by turns, each time with a fresh instance and Temporal namespace. It reports medians and maxima of the
+// seconds from the creation of the first Kyma to each healthy one's Ready, over all rounds, and the ratio of the
+// medians. Nothing is asserted of them: machines are busy with other things.
+func BenchmarkIsolation(b *testing.B) {
+	i := newIsolation(b)
+	var alone, beside []time.Duration
+	for b.Loop() {
+		alone = append(alone, i.play("alone", 0)...)
+		beside = append(beside, i.play("beside-black-holes", isolationBlackHoles)...)
+	}
+	slices.Sort(alone)
+	slices.Sort(beside)
+	b.ReportMetric(median(alone).Seconds(), "healthy-s")
+	b.ReportMetric(slices.Max(alone).Seconds(), "healthy-max-s")
+	b.ReportMetric(median(beside).Seconds(), "beside-black-holes-s")
+	b.ReportMetric(slices.Max(beside).Seconds(), "beside-black-holes-max-s")
+	b.ReportMetric(median(beside).Seconds()/median(alone).Seconds(), "ratio")
+}
+
+func newIsolation(b *testing.B) *isolation {
+	b.Helper()
+	i := &isolation{b: b}
+	for n := range 3 {
+		path := testfleet.Require(b, fmt.Sprintf("FLEET_REMOTE_%d_ACCESS_KUBECONFIG", n+1))
+		kubeconfig, err := os.ReadFile(path)
+		require.NoError(b, err)
+		i.remotes = append(i.remotes, kubeconfig)
+	}
+	i.stage = newStage(b)
+	for range isolationBlackHoles {
+		silent := newCable(b, "")
+		silent.set(cableSilent)
+		i.blackHoles = append(i.blackHoles, access(b, "https://"+silent.listener.Addr().String(), nil, nil))
+	}
+	var catalog bytes.Buffer
+	for n := range isolationHealthy {
+		catalog.WriteString("\n---\n")
+		catalog.Write(i.pack(tiny{name: healthyName(n), channels: "regular"}))
+	}
+	i.catalog = catalog.Bytes()
+	return i
+}
+
+// healthyName is the name of a healthy Kyma, and of its module: words of letters, as modules want it.
+func healthyName(n int) string { return fmt.Sprintf("healthy-x%c%c", 'a'+n/26, 'a'+n%26) }
+
+// play is one run: how long each healthy Kyma took, with so many black holes beside them. Afterwards all is gone.
+func (i *isolation) play(name string, blackHoles int) []time.Duration {
+	i.b.Helper()
+	i.namespace, i.temporal = testfleet.TemporalNamespace(i.b, "isolation-"+name)
+	i.instance = &instance{t: i.b, stage: i.stage, flags: []string{"--resync-interval", isolationResync.String()}}
+	defer i.instance.stop()
+	i.instance.start()
+	i.apply(i.controlPlane, controlPlaneNamespace, i.catalog)
+
+	var kymas []*v1beta2.Kyma
+	for n := range isolationHealthy {
+		i.giveAccess(healthyName(n), i.remotes[n%len(i.remotes)])
+		kymas = append(kymas, newSynced(healthyName(n), healthyName(n)))
+	}
+	for n := range blackHoles {
+		name := fmt.Sprintf("black-hole-%02d", n)
+		i.giveAccess(name, i.blackHoles[n])
+		// Evenly among the healthy ones.
+		kymas = slices.Insert(kymas, n*len(kymas)/blackHoles, newSynced(name, healthyName(n)))
+	}
+	begin := time.Now()
+	for _, kyma := range kymas {
+		require.NoError(i.b, i.controlPlane.Create(ctx(i.b), kyma))
+	}
+	took := i.awaitHealthy(begin)
+	for n := range blackHoles {
+		// Without access they could only be let go of after the grace period.
+		i.giveAccess(fmt.Sprintf("black-hole-%02d", n), i.remotes[0])
+	}
+	i.deleteEverything()
+	slices.Sort(took)
+	i.b.Logf("%s: median %.2f s, max %.2f s", name, median(took).Seconds(), slices.Max(took).Seconds())
+	return took
+}
+
+// awaitHealthy waits until all healthy Kymas are Ready, and says how long each took.
+func (i *isolation) awaitHealthy(begin time.Time) []time.Duration {
+	i.b.Helper()
+	ready := map[string]time.Duration{}
+	for len(ready) < isolationHealthy {
+		var kymas v1beta2.KymaList
+		require.NoError(i.b, i.controlPlane.List(ctx(i.b), &kymas, client.InNamespace(controlPlaneNamespace)))
+		for k := range kymas.Items {
+			kyma := &kymas.Items[k]
+			_, known := ready[kyma.Name]
+			if !known && strings.HasPrefix(kyma.Name, "healthy-") && kyma.Status.State == shared.StateReady && len(kyma.Status.Modules) == 1 {
+				ready[kyma.Name] = time.Since(begin)
+			}
+		}
+		if time.Since(begin) > isolationPatience {
+			i.instance.printLog()
+			i.b.Fatalf("only %d of %d healthy Kymas are Ready after %s", len(ready), isolationHealthy, isolationPatience)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	took := make([]time.Duration, 0, len(ready))
+	for _, each := range ready {
+		took = append(took, each)
+	}
+	return took
+}
+
+// median is the middle one of sorted durations.
+func median(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] }

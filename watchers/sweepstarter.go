@@ -25,7 +25,7 @@ func (t TemporalSweeps) EnsureSweeps(ctx context.Context) error {
 	for shard := range sweep.Shards {
 		options := temporal.StartWorkflowOptions{
 			ID:                       kick.SweepWorkflowID(shard),
-			TaskQueue:                kick.ControlPlaneQueue,
+			TaskQueue:                kick.SweepQueue,
 			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			StaticSummary:            fmt.Sprintf("sweep of shard %d of %d", shard, sweep.Shards),

@@ -73,9 +73,9 @@ func New(temporal client.Client, o Options) *Workers {
 	register(remote, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
 		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest)
 
-	sweepOptions := w.queue(o, o.Slots.Sweep)
-	sweepOptions.DisableWorkflowWorker = true
-	sweeps := worker.New(temporal, kick.SweepQueue, sweepOptions)
+	// The sweeps' own workflow tasks, a few for each shard and pass, must not stand in the way of anybody's.
+	sweeps := worker.New(temporal, kick.SweepQueue, w.queue(o, o.Slots.Sweep))
+	RegisterWorkflows(sweeps)
 	register(sweeps, a.Sweep.WalkShard)
 
 	w.workers = append(w.workers, controlPlane, remote, sweeps)
@@ -110,9 +110,20 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	}
 }
 
+// pollers are how many goroutines ask Temporal for tasks of one kind at once. They come and go with the backlog, and
+// those for the tasks of new and of sleeping workflows are apart. The SDK's default is two for both, which ask for
+// those of sleeping ones as long as there are any: on a busy fleet a new workflow then waited for minutes.
+func pollers() worker.PollerBehavior {
+	return worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+		MinimumNumberOfPollers: 2, InitialNumberOfPollers: 5, MaximumNumberOfPollers: 50,
+	})
+}
+
 func (w *Workers) queue(o Options, slots int) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: slots,
+		WorkflowTaskPollerBehavior:         pollers(),
+		ActivityTaskPollerBehavior:         pollers(),
 		WorkerStopTimeout:                  o.StopTimeout,
 		// Heartbeats of writing activities are sent every few seconds, so that a lost connection is
 		// noticed well within the heartbeat time-out.

@@ -86,7 +86,9 @@ func TestWhoWasRefusedAnotherVersionOfASharedModuleHearsWhenThatChanges(t *testi
 		}
 	}
 	w, kicks, _ := newWatcher(t)
-	w.reader = fake.NewClientBuilder().WithScheme(w.reader.(client.Client).Scheme()).
+	known, ok := w.reader.(client.Client)
+	require.True(t, ok)
+	w.reader = fake.NewClientBuilder().WithScheme(known.Scheme()).
 		WithIndex(&v1beta2.Kyma{}, desired.IndexKymaReferences, desired.KymaReferencesIndexer).WithObjects(
 		shows("refused", v1beta2.ModuleStatus{Name: "keda", State: shared.StateWarning}),
 		shows("has-it", v1beta2.ModuleStatus{Name: "keda", State: shared.StateWarning, Manifest: &v1beta2.TrackedObject{}}),

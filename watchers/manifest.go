@@ -59,6 +59,19 @@ func gone(m *v1beta2.Manifest) manifestRequest {
 	return req
 }
 
+// kickKymasOf kicks the Kyma that a Manifest that is gone belonged to, and the one that has its name now: that one may
+// have waited for the earlier installation to be removed.
+func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) error {
+	if err := w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, kyma, k) }); err != nil {
+		return err
+	}
+	var now v1beta2.Kyma
+	if err := w.reader.Get(ctx, kyma.Key(), &now); err != nil || now.UID == kyma.UID {
+		return ignoreGone(err)
+	}
+	return w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, kick.RefOf(&now), k) })
+}
+
 // kickManifest kicks the workflow of a Manifest that is not settled for its present inputs; of one that is
 // gone, the workflow of its Kyma, and its own in case it is still open.
 func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
@@ -66,7 +79,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	if req.Gone {
 		k.Reason = "Manifest is gone"
 		if req.Kyma.Name != "" {
-			if err := w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, req.Kyma, k) }); err != nil {
+			if err := w.kickKymasOf(ctx, req.Kyma, k); err != nil {
 				return reconcile.Result{}, err
 			}
 		}

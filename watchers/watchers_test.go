@@ -177,6 +177,19 @@ func TestAKymaThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {
 	require.Equal(t, "open kyma/kcp-system/demo/uid", kicks.sent[0].to)
 }
 
+func TestAManifestThatIsGoneWakesAlsoTheKymaThatHasTheNameNow(t *testing.T) {
+	successor := kymaWith(func(k *v1beta2.Kyma) { k.UID = "successor" })
+	w, kicks, _ := newWatcher(t, successor)
+	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil)))
+	require.NoError(t, err)
+	var to []string
+	for _, sent := range kicks.sent {
+		to = append(to, sent.to)
+	}
+	require.Contains(t, to, "open kyma/kcp-system/demo/uid")
+	require.Contains(t, to, "open kyma/kcp-system/demo/successor")
+}
+
 func manifestWith(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 	controls := true
 	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{

@@ -68,10 +68,11 @@ func (r *kymaRun) purgeCheck(ctx workflow.Context) time.Time {
 	p, now := r.state.Purge, workflow.Now(ctx)
 	var at time.Time
 	switch {
+	case p.Cleanups > 0 && p.Cleanups <= cleanupTries:
+		// The Manifests are gone already.
+		return now.Add(cleanupPause)
 	case !p.SentAt.IsZero() && now.Before(p.SentAt.Add(purgeForceAfter)):
 		at = p.SentAt.Add(purgeForceAfter)
-	case p.Cleanups > 0 && p.Cleanups <= cleanupTries:
-		return now.Add(cleanupPause)
 	case !p.SentAt.IsZero() || p.Cleanups > 0:
 		// What fails is tried again as everything is.
 		return time.Time{}

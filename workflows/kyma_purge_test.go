@@ -201,6 +201,17 @@ func TestALostClusterIsLetGoAfterTheGraceAndThatIsSaid(t *testing.T) {
 	require.Less(t, h.goneAt, 24*time.Hour+time.Minute)
 }
 
+func TestWhatIsNotTriedAgainByItselfIsTriedAgainByAPurgeAtOnce(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(5 * time.Second)
+	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
+		return syncing.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "exec plugins are not allowed")
+	}
+	h.run(t)
+	require.Contains(t, h.letGo, "exec plugins are not allowed")
+	require.Less(t, h.goneAt-h.sentAt, 40*time.Second)
+}
+
 func TestACleanUpThatIsHeldWithoutManifestsIsPurgedToo(t *testing.T) {
 	h := newHeldWorld(t)
 	h.held = false

@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// A deletion always ends: a module's custom resource whose finalizer nobody serves holds its Kyma for the grace
+// period, and a minute at most after that.
+func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
+	const grace = 45 * time.Second
+	metrics := freeAddress(t)
+	s := newStage(t, "--purge-orderly-attempt", "5s", "--metrics-bind-address", metrics)
+	s.push("test/modules/sample/1.0.0")
+	s.instance.start()
+	s.create(newKyma("held", "sample"))
+	s.becomesReady("held", "sample@1.0.0")
+	s.holdSample(t, "example.com/nobody")
+	edit(t, s.controlPlane, s.kyma("held"), func(k *v1beta2.Kyma) {
+		metav1.SetMetaDataAnnotation(&k.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
+	})
+	kyma := s.kyma("held")
+	require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
+	deleted := s.kyma("held").DeletionTimestamp.Time
+	at := deleted.Add(grace)
+
+	t.Run("until then it says what it waits for and when it is forced", func(t *testing.T) {
+		s.eventually("the status says so", grace-2*time.Second, func(c *assert.CollectT) {
+			var now v1beta2.Kyma
+			require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), &now))
+			require.NotNil(c, now.Status.LastOperation)
+			assert.Contains(c, now.Status.LastOperation.Operation, "sample (waiting for module crs deletion: Sample kyma-system/")
+			assert.Contains(c, now.Status.LastOperation.Operation, "it is purged at "+at.UTC().Format(time.RFC3339))
+		})
+	})
+	t.Run("it is gone within the grace period and a minute, and nothing of it is left", func(t *testing.T) {
+		s.eventually("the Kyma is gone", time.Until(at)+time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		require.False(t, time.Now().Before(at))
+		s.eventually("nothing is left", 15*time.Second, func(c *assert.CollectT) { assert.Empty(c, s.ofModule(t, s.remote)) })
+		require.Empty(t, s.remoteKymas(t))
+		s.eventually("the workflows are closed", 15*time.Second, func(c *assert.CollectT) {
+			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(kyma))
+		})
+	})
+	t.Run("an Event, the metric, the log and the workflow name what was forced", func(t *testing.T) {
+		require.Regexp(t, `^Sample kyma-system/\S+ in the remote cluster loses its finalizers example.com/nobody$`, strings.Join(s.warnings(kyma)["Purged"], "\n"))
+		require.Equal(t, "1", metric(t, metrics, "lifecycle_mgr_purged_objects_total"))
+		log, err := os.ReadFile(s.instance.log)
+		require.NoError(t, err)
+		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/held","kind":"Sample"`, string(log))
+	})
+}
+
+// A cluster that is lost for good is let go on the control plane's side: after the grace period, or when somebody says
+// so.
+func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
+	s := newStage(t, "--purge-orderly-attempt", "2s")
+	s.pushTiny("lone")
+	s.instance.start()
+	gate := s.newGate(t)
+	for _, name := range []string{"dead", "asked"} {
+		s.giveThrough(gate, name)
+		require.NoError(t, s.controlPlane.Create(t.Context(), newSynced(name, "lone")))
+		s.becomesReady(name, "lone@1.0.0")
+		t.Cleanup(func() {
+			_ = s.remote.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		})
+	}
+	gate.close()
+
+	t.Run("after the grace period", func(t *testing.T) {
+		const grace = 10 * time.Second
+		edit(t, s.controlPlane, s.kyma("dead"), func(k *v1beta2.Kyma) {
+			metav1.SetMetaDataAnnotation(&k.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
+		})
+		kyma := s.kyma("dead")
+		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
+		s.eventually("the Kyma is gone", grace+time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		require.Contains(t, strings.Join(s.warnings(kyma)["PurgeLetGo"], "\n"), "left there")
+		require.Equal(t, "1.0.0", s.tinyVersion("dead", "lone"), "what nobody could reach is there")
+	})
+	t.Run("when somebody asks for it, with the name of the Kyma", func(t *testing.T) {
+		kyma := s.kyma("asked")
+		out, err := s.purge(t, "asked", "asked\n")
+		require.Error(t, err)
+		require.Contains(t, out, "it is not being deleted")
+		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
+		out, err = s.purge(t, "asked", "dead\n")
+		require.Error(t, err)
+		require.Contains(t, out, "that is not its name: nothing was done")
+		require.False(t, s.isGone(kyma))
+		out, err = s.purge(t, "asked", "asked\n")
+		require.NoError(t, err, out)
+		require.Contains(t, out, "Manifest asked-lone-")
+		require.Contains(t, out, "Kyma kcp-system/asked is gone")
+		require.True(t, s.isGone(kyma))
+		require.Contains(t, strings.Join(s.warnings(kyma)["PurgeLetGo"], "\n"), "left there")
+	})
+}
+
+// holdSample gives the default custom resource of the sample module a finalizer.
+func (s *stage) holdSample(t *testing.T, finalizer string) *unstructured.Unstructured {
+	t.Helper()
+	samples := &unstructured.UnstructuredList{}
+	samples.SetGroupVersionKind(sampleGVK)
+	require.NoError(t, s.remote.List(t.Context(), samples))
+	require.Len(t, samples.Items, 1)
+	held := &samples.Items[0]
+	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"add","path":"/metadata/finalizers","value":["`+finalizer+`"]}]`))
+	require.NoError(t, s.remote.Patch(t.Context(), held, patch))
+	return held
+}
+
+// purge runs the command that purges, with what somebody types.
+func (s *stage) purge(t *testing.T, kyma, typed string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), testfleet.Binary(t, "lifecycle-manager"),
+		"purge", kyma, "--kubeconfig", s.controlPlane.kubeconfig, "--timeout", "90s")
+	cmd.Env = append(os.Environ(), "TEMPORAL_NAMESPACE="+s.namespace)
+	cmd.Stdin = strings.NewReader(typed)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// metric reads the value of a metric without labels.
+func metric(t *testing.T, address, name string) string {
+	t.Helper()
+	response, err := http.Get("http://" + address + "/metrics") //nolint:noctx // a test
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(string(body))
+	require.Len(t, found, 2, "there is no metric %s", name)
+	return found[1]
+}
+
+// gate is a way to the remote cluster that can be closed, so that nobody answers any more.
+type gate struct {
+	listener net.Listener
+	target   string
+
+	mu   sync.Mutex
+	open []net.Conn
+}
+
+func (s *stage) newGate(t *testing.T) *gate {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", s.remote.access)
+	require.NoError(t, err)
+	server, err := url.Parse(config.Host)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	g := &gate{listener: listener, target: server.Host}
+	t.Cleanup(g.close)
+	go func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", g.target)
+			if err != nil {
+				_ = in.Close()
+				continue
+			}
+			g.mu.Lock()
+			g.open = append(g.open, in, out)
+			g.mu.Unlock()
+			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
+			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
+		}
+	}()
+	return g
+}
+
+func (g *gate) close() {
+	_ = g.listener.Close()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range g.open {
+		_ = c.Close()
+	}
+	g.open = nil
+}
+
+// giveThrough gives a Kyma access to the remote cluster by way of a gate.
+func (s *stage) giveThrough(g *gate, kymaName string) {
+	s.t.Helper()
+	config, err := clientcmd.LoadFromFile(s.remote.access)
+	require.NoError(s.t, err)
+	for _, c := range config.Clusters {
+		c.Server = fmt.Sprintf("https://%s", g.listener.Addr())
+	}
+	content, err := clientcmd.Write(*config)
+	require.NoError(s.t, err)
+	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: kymaName + "-access", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: kymaName},
+		},
+		Data: map[string][]byte{"config": content},
+	}))
+}

@@ -63,7 +63,8 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 		"serviceAccountName: operator", "nodeSelector: {nowhere: \"true\"}\n      serviceAccountName: operator").Replace(operatorYAML), nil)
 	applied := s.apply()
 	require.Equal(t, OutcomeApplied, applied.Outcome, applied.Observed.Message)
-	seen := s.wait(applied.Observed)
+	seen, err := s.activities.look(context.Background(), s.ref())
+	require.NoError(t, err)
 	require.Equal(t, ReasonResourcesPending, seen.Reason, "what has just begun is no error: %s", seen.Message)
 	s.report(seen, false)
 	var pods corev1.PodList
@@ -73,7 +74,7 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 	}
 	require.Eventually(t, listed, 10*time.Second, 50*time.Millisecond)
 	s.requests.take()
-	_, err := s.activities.look(context.Background(), s.ref())
+	_, err = s.activities.look(context.Background(), s.ref())
 	require.NoError(t, err)
 	for _, request := range s.requests.take() {
 		require.NotContains(t, request, "/pods", "as long as it is young, its pods are not asked")

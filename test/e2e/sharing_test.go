@@ -14,6 +14,50 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// Several Kymas with the same module for the control plane's own cluster have one installation of it, in one version,
+// which goes with the last of them.
+func TestKymasShareAModuleOfTheControlPlane(t *testing.T) {
+	s := newStage(t, "--allow-control-plane-modules")
+	s.pushOne(tiny{name: "common", config: "target: control-plane"})
+	s.pushOne(tiny{name: "common", version: "2.0.0", channels: "fast, regular=1.0.0", config: "target: control-plane"})
+	s.instance.start()
+
+	s.create(newSynced("sharing-a", "common"))
+	s.becomesReady("sharing-a", "common@1.0.0")
+	s.create(newSynced("sharing-b", "common"))
+	s.becomesReady("sharing-b", "common@1.0.0")
+	installed := s.tinies(t, s.controlPlane, "common")
+	require.Len(t, installed, 1, "one installation")
+	require.Empty(t, s.tinies(t, s.remote, "common"))
+
+	other := newSynced("sharing-c", "common")
+	other.Spec.Modules[0].Channel = "fast"
+	s.create(other)
+	s.refuses(t, "sharing-c", map[string]refusedModule{"common": {
+		shared.StateWarning,
+		"module common is shared in the control plane with Kyma kcp-system/sharing-a, which has it in version 1.0.0: version 2.0.0 is refused",
+		"SharedModuleVersion",
+	}})
+	require.Equal(t, installed, s.tinies(t, s.controlPlane, "common"))
+
+	t.Run("when the one that installed it goes, the next one has it, and nothing is made anew", func(t *testing.T) {
+		s.removeKyma("sharing-a")
+		s.sweeps(t, 1)
+		s.becomesReady("sharing-b", "common@1.0.0")
+		require.Equal(t, installed, s.tinies(t, s.controlPlane, "common"))
+	})
+	t.Run("when nobody has the other version any more, the one that was refused gets its own", func(t *testing.T) {
+		s.removeKyma("sharing-b")
+		s.becomesReady("sharing-c", "common@2.0.0")
+		require.Len(t, s.tinies(t, s.controlPlane, "common"), 1)
+	})
+	t.Run("the last one removes it", func(t *testing.T) {
+		s.removeKyma("sharing-c")
+		require.Empty(t, s.tinies(t, s.controlPlane, "common"))
+		require.Empty(t, s.ofModule(t, s.controlPlane))
+	})
+}
+
 // tinies are the uids of what a tiny module has in a cluster, by namespace.
 func (s *stage) tinies(t *testing.T, c cluster, module string) map[string]types.UID {
 	t.Helper()

@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"context"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // A cluster that is cut off in the middle of an installation, or falls silent, holds nothing up for good: what is
@@ -100,4 +104,72 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 	s.give("lost")
 	s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 	require.Empty(t, s.ofModule(t, s.remote))
+}
+
+// A remote API server that crashes is waited for: what was ready is said to have been, and what is missing is
+// installed when the server is back.
+func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testing.T) {
+	s := newStage(t)
+	s.push("test/modules/sample/1.0.0")
+	s.pushTiny("early")
+	s.instance.start()
+	const server = "remote-1/kube-apiserver"
+	comeBack := func() {
+		s.fleet("start", server)
+		// These come back by themselves, but take up to a minute to notice.
+		for _, client := range []string{"kube-controller-manager", "kube-scheduler", "kwok"} {
+			s.fleet("stop", "remote-1/"+client)
+			s.fleet("start", "remote-1/"+client)
+		}
+	}
+	// Whatever happens, the stage is cleared, and the next test begins, with a cluster that works.
+	t.Cleanup(func() {
+		comeBack()
+		require.NoError(t, s.remote.List(context.Background(), &corev1.NamespaceList{}))
+	})
+	s.create(newKyma("crashed", "early"))
+	s.becomesReady("crashed", "early@1.0.0")
+	becomesStale := func(modules ...string) {
+		t.Helper()
+		s.eventually("the Kyma says since when", time.Minute, func(c *assert.CollectT) {
+			status := s.kyma("crashed").Status
+			assert.Equal(c, shared.StateError, status.State)
+			assert.Equal(c, "UnreachableNetwork", status.Remote.Reason)
+			for _, name := range modules {
+				module := byName(status.Modules)[name]
+				assert.Equal(c, shared.StateReady, module.State, name)
+				assert.Contains(c, module.Message, "last known state Ready: the cluster cannot be reached since", name)
+			}
+		})
+	}
+
+	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
+	s.eventually("the installation begins", 30*time.Second, func(c *assert.CollectT) {
+		assert.Len(c, s.manifests(s.kyma("crashed")), 2)
+	})
+	s.fleet("stop", "--kill", server)
+	becomesStale("early")
+	comeBack()
+	s.becomesReady("crashed", "early@1.0.0", "sample@1.0.0")
+	before := shapes(s.all(t, s.remote))
+
+	s.fleet("stop", "--kill", server)
+	becomesStale("early", "sample")
+	comeBack()
+	s.becomesReady("crashed", "early@1.0.0", "sample@1.0.0")
+	s.eventually("nothing is stale any more", 3*resync, func(c *assert.CollectT) {
+		for name, module := range byName(s.kyma("crashed").Status.Modules) {
+			assert.Empty(c, module.Message, name)
+		}
+	})
+	require.Equal(t, before, shapes(s.all(t, s.remote)))
+}
+
+// fleet does something to the fleet that the tests run on. It works in clean-ups too.
+func (s *stage) fleet(args ...string) {
+	s.t.Helper()
+	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(bounded, testfleet.Binary(s.t, "fleet"), args...).CombinedOutput()
+	require.NoError(s.t, err, "fleet %s: %s", strings.Join(args, " "), out)
 }

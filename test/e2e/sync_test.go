@@ -47,9 +47,7 @@ func TestTheRemoteKymaComesBackAsItsOwnerLeftIt(t *testing.T) {
 			require.NoError(t, s.remote.Delete(t.Context(), deleted()))
 			s.eventually("the remote Kyma is back", 40*time.Second, func(c *assert.CollectT) {
 				var back v1beta2.Kyma
-				if !assert.NoError(c, s.remote.Get(t.Context(), client.ObjectKeyFromObject(before), &back)) {
-					return
-				}
+				require.NoError(c, s.remote.Get(t.Context(), client.ObjectKeyFromObject(before), &back))
 				assert.NotEqual(c, before.UID, back.UID)
 				assert.Equal(c, before.Spec, back.Spec)
 				assert.Equal(c, shared.StateReady, back.Status.State)
@@ -110,7 +108,7 @@ func TestTheRemoteKymaMovesToAnotherNamespace(t *testing.T) {
 		assert.Equal(c, to.Namespace, remote.Namespace)
 		assert.Nil(c, remote.MovingFrom)
 		var templates v1beta2.ModuleTemplateList
-		assert.NoError(c, s.remote.List(t.Context(), &templates))
+		require.NoError(c, s.remote.List(t.Context(), &templates))
 		assert.Len(c, templates.Items, 3)
 		for _, template := range templates.Items {
 			assert.Equal(c, to.Namespace, template.Namespace)
@@ -163,7 +161,7 @@ func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
 	copied := client.ObjectKey{Namespace: "inside", Name: "inside"}
 	var remote v1beta2.Kyma
 	s.eventually("its copy has the status", 10*time.Second, func(c *assert.CollectT) {
-		assert.NoError(c, s.controlPlane.Get(t.Context(), copied, &remote))
+		require.NoError(c, s.controlPlane.Get(t.Context(), copied, &remote))
 		assert.Equal(c, shared.StateReady, remote.Status.State)
 	})
 	require.Empty(t, s.workflowsOf(&remote), "the copy is no Kyma to take care of")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
 )
 
 // Heartbeats is for tests on a real server, which stand outside of this package.
@@ -57,4 +58,12 @@ func TestWorkersThatStartedStopWhenAnotherCannotStart(t *testing.T) {
 	require.ErrorContains(t, workersOf(first, second).Start(t.Context()), "no connection")
 	require.EqualValues(t, 1, first.stops.Load())
 	require.Zero(t, second.stops.Load())
+}
+
+// The SDK's default is one kind of poller for all workflow tasks, which asks for those of sleeping workflows as long
+// as there are any: new workflows then wait for minutes on a busy fleet.
+func TestTasksOfNewWorkflowsHavePollersOfTheirOwn(t *testing.T) {
+	options := (&Workers{}).queue(Options{}, 10)
+	require.Equal(t, pollers(), options.WorkflowTaskPollerBehavior)
+	require.IsType(t, worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}), options.WorkflowTaskPollerBehavior)
 }

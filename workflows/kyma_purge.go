@@ -191,6 +191,9 @@ func (r *kymaRun) reportPurge(ctx workflow.Context, waiting string) error {
 	})
 }
 
+// ErrTypeNotLooked is the type of the retryable error of a purge for which the Kyma could not be looked at in time.
+const ErrTypeNotLooked = "KymaNotLookedAt"
+
 // ErrTypeNotDeleting is the type of the error with which a purge of a Kyma is refused that is not being deleted.
 const ErrTypeNotDeleting = "KymaIsNotBeingDeleted"
 
@@ -201,32 +204,24 @@ func errNotDeleting() error {
 // servePurge registers the update that purges before the grace period is over.
 func (r *kymaRun) servePurge(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdatePurge, r.purgeNow,
-		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error {
-			if r.state.Looked && !r.state.Deleting && !r.mail.pending.Deleting {
-				return errNotDeleting()
-			}
-			return r.refuseWhenEnding()
-		}})
+		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return r.refuseWhenEnding() }})
 }
 
-// purgeNow makes the next look of the removal purge, and answers when it has ended. A run that was only just started
-// looks at the Kyma first.
+// purgeNow makes the next look of the removal purge, and answers when it has ended. A run that has not heard of a
+// deletion looks at the Kyma first: whoever asks may have come before the kick, or with the start of the run.
 func (r *kymaRun) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
-	if _, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout:      reconcileTimeout,
-		TimerOptions: workflow.TimerOptions{Summary: "a purge waits for the Kyma to be looked at"},
-	}, func() bool {
-		looked := r.state.Looked && r.mail.pending.Count == 0 && r.looksEnded == r.looksStarted
-		return looked || r.state.Deleting || r.ending
-	}); err != nil {
-		return ReconcileResult{}, err
-	}
-	if r.ending {
-		return ReconcileResult{}, r.refuseWhenEnding()
-	}
+	reached := func() (string, string) { return string(r.state.Last.State), r.state.Last.Message }
 	if !r.state.Deleting {
-		return ReconcileResult{}, errNotDeleting()
+		looked, err := r.reconcile(ctx, reached)
+		switch {
+		case err != nil:
+			return ReconcileResult{}, err
+		case !r.state.Deleting && !looked.Completed:
+			return ReconcileResult{}, temporal.NewApplicationError("the Kyma could not be looked at in time, try again", ErrTypeNotLooked)
+		case !r.state.Deleting:
+			return ReconcileResult{}, errNotDeleting()
+		}
 	}
 	r.state.Purge.Requested = true
-	return r.reconcile(ctx, func() (string, string) { return string(r.state.Last.State), r.state.Last.Message })
+	return r.reconcile(ctx, reached)
 }

@@ -273,6 +273,23 @@ func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
 	require.Zero(t, w.counts["send purge"])
 }
 
+// The command that asks has read the truth; the run may hear of the deletion later, or never.
+func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickLooksFirst(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	deleting, quiet := h.sync, quietWorld()
+	report := h.report
+	h.sync, h.report = quiet.sync, quiet.report
+	answer := &updateAnswer{}
+	h.env.RegisterDelayedCallback(func() {
+		h.sync, h.report = deleting, report
+		h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer)
+	}, time.Hour)
+	h.run(t)
+	require.NoError(t, answer.err)
+	require.Equal(t, 1, h.counts["send purge"])
+}
+
 func TestAPurgeUpdateToARunThatHasOnlyJustStartedLooksFirst(t *testing.T) {
 	for name, deleting := range map[string]bool{"a Kyma under deletion is purged": true, "another one is refused": false} {
 		t.Run(name, func(t *testing.T) {

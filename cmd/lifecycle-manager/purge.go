@@ -15,7 +15,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
+	sdktemporal "go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -151,6 +153,25 @@ func requestPurge(ctx context.Context, ref kick.Ref) (workflows.ReconcileResult,
 		return result, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
 	}
 	defer connected.Close()
+	// A run that is about to end refuses, and the next one accepts.
+	err = retry.OnError(retry.DefaultBackoff, refusedForNow, func() error {
+		result, err = updatePurge(ctx, connected, ref)
+		return err
+	})
+	if err != nil {
+		return result, fmt.Errorf("ask its workflow: %w", err)
+	}
+	return result, nil
+}
+
+// refusedForNow tells whether a workflow refused an update that it would accept a moment later.
+func refusedForNow(err error) bool {
+	var refusal *sdktemporal.ApplicationError
+	return errors.As(err, &refusal) && refusal.Type() == workflows.ErrTypeEnding
+}
+
+func updatePurge(ctx context.Context, connected temporal.Client, ref kick.Ref) (workflows.ReconcileResult, error) {
+	var result workflows.ReconcileResult
 	start := connected.NewWithStartWorkflowOperation(temporal.StartWorkflowOptions{
 		ID: kick.KymaWorkflowID(ref), TaskQueue: kick.ControlPlaneQueue,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
@@ -164,12 +185,9 @@ func requestPurge(ctx context.Context, ref kick.Ref) (workflows.ReconcileResult,
 		},
 	})
 	if err != nil {
-		return result, fmt.Errorf("ask its workflow: %w", err)
+		return result, err
 	}
-	if err := handle.Get(ctx, &result); err != nil {
-		return result, fmt.Errorf("ask its workflow: %w", err)
-	}
-	return result, nil
+	return result, handle.Get(ctx, &result)
 }
 
 // awaitGone waits until this very Kyma is gone.

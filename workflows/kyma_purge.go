@@ -34,8 +34,8 @@ type PurgeCarry struct {
 	SentAt time.Time `json:"sentAt,omitzero"`
 	// Cleanups counts the tries to clean up the remote cluster by force.
 	Cleanups int `json:"cleanups,omitempty"`
-	// Forced counts what this workflow itself forced.
-	Forced int `json:"forced,omitempty"`
+	// Forced is what this workflow itself forced.
+	Forced Forced `json:"forcedObjects,omitzero"`
 }
 
 // purgeForceAfter is how long the workflows of Manifests have for a purge before their Kyma's forces them itself.
@@ -151,8 +151,9 @@ func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) err
 		if result.err != nil {
 			r.state.ResolveFault = fault.FromTemporal(result.err)
 		}
-		r.state.Purge.Forced += result.res.Forced
+		r.state.Purge.Forced.add(result.res.Forced, result.res.Names)
 	}
+	r.viewReport()
 	return nil
 }
 
@@ -173,7 +174,8 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 		return err
 	}
 	p.Cleanups++
-	p.Forced += len(res.Forced)
+	p.Forced.add(len(res.Forced), res.Forced)
+	r.viewReport()
 	letGo := ""
 	if r.state.SyncFault = fault.FromTemporal(err); err != nil {
 		if p.Cleanups <= cleanupTries {
@@ -181,7 +183,7 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 		}
 		letGo = "catalog, remote Kyma and definitions could not be removed and are left in the remote cluster: " + r.state.SyncFault.Message
 	}
-	return r.release(ctx, fmt.Sprintf("release the finalizer of the purged Kyma (%d objects forced here)", p.Forced), letGo)
+	return r.release(ctx, shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), maxSummary), letGo)
 }
 
 // reportPurge writes the status of a Kyma that is being purged.

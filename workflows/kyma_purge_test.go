@@ -181,9 +181,14 @@ func TestAManifestThatItsWorkflowDoesNotEndWithinAMinuteIsForcedByTheKymas(t *te
 		require.Equal(t, install.PurgeInput{Ref: manifestRef, LetGo: true}, in)
 		forcedAt, h.held = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
-		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 3}, nil
+		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 3, Names: []string{"Sample a/one", "ConfigMap a/two"}}, nil
+	}
+	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
+		return syncing.Result{Outcome: syncing.OutcomeClean, Forced: []string{"Kyma kyma-system/default"}}, nil
 	}
 	h.run(t)
+	view := viewOf(t, h.env)
+	require.Contains(t, view.Markdown(), "4 objects were forced: Sample a/one, ConfigMap a/two, Kyma kyma-system/default and 1 more")
 	require.GreaterOrEqual(t, forcedAt-h.sentAt, time.Minute)
 	require.Less(t, forcedAt-h.sentAt, time.Minute+10*time.Second)
 	require.Less(t, h.goneAt-forcedAt, 10*time.Second)

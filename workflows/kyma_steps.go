@@ -335,6 +335,7 @@ func (r *kymaRun) publishReport(ctx workflow.Context) error {
 // viewReport copies the last report into what the query and the current details show.
 func (r *kymaRun) viewReport() {
 	last := r.state.Last
+	r.view.Forced = r.state.Purge.Forced
 	r.view.State, r.view.Message, r.view.Modules = string(last.State), last.Message, nil
 	for _, m := range last.Modules {
 		r.view.Modules = append(r.view.Modules, Row{Name: m.Name, Version: m.Version, State: string(m.State), Message: m.Message})

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"fmt"
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
@@ -47,6 +46,7 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 	} else {
 		r.state.Phase = phaseEnded
 		r.state.Reported = install.Observed{State: shared.StateDeleting, Message: purgeSummary(res)}
+		r.view.Forced = forcedBy(res)
 	}
 	r.endStep(ctx, started)
 	r.viewReported()
@@ -66,12 +66,15 @@ func executePurge(ctx workflow.Context, activities *install.Activities, ref kick
 	return res, err
 }
 
+func forcedBy(res install.PurgeResult) Forced {
+	var forced Forced
+	forced.add(res.Forced, res.Names)
+	return forced
+}
+
 // purgeSummary says what a purge forced, for people.
 func purgeSummary(res install.PurgeResult) string {
-	said := fmt.Sprintf("purged: %d objects were forced", res.Forced)
-	if len(res.Names) > 0 {
-		said += ": " + strings.Join(res.Names, ", ")
-	}
+	said := "purged: " + forcedBy(res).String()
 	if len(res.Stays) > 0 {
 		said += "; left there: " + strings.Join(res.Stays, ", ")
 	}

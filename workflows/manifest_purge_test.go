@@ -42,7 +42,8 @@ func TestAPurgeEndsAWaitForARemoval(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 1, w.counts["purge"])
 	require.Equal(t, "purge", w.calls[len(w.calls)-1])
-	require.Equal(t, "purged: 1 objects were forced: Sample default", viewOf(t, env).Message)
+	require.Equal(t, "purged: 1 object was forced: Sample default", viewOf(t, env).Message)
+	require.Equal(t, Forced{Count: 1, Names: []string{"Sample default"}}, viewOf(t, env).Forced)
 }
 
 func TestAPurgeCancelsARunningStep(t *testing.T) {

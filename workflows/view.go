@@ -20,6 +20,8 @@ type View struct {
 	State      string      `json:"state,omitempty"`
 	Message    string      `json:"message,omitempty"`
 	Modules    []Row       `json:"modules,omitempty"`
+	// Forced is what a purge forced in the name of this workflow.
+	Forced Forced `json:"forced,omitzero"`
 }
 
 // Row is one module in the view of a Kyma.
@@ -67,6 +69,9 @@ func (v View) Markdown() string {
 		for _, m := range v.Modules {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", m.Name, m.Version, m.State, oneLine(m.Message))
 		}
+	}
+	if v.Forced.Count > 0 {
+		fmt.Fprintf(&b, "\n%s\n", v.Forced)
 	}
 	return b.String()
 }

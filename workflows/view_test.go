@@ -17,6 +17,16 @@ func TestTextsAreCutBetweenCharacters(t *testing.T) {
 	require.Equal(t, "as it is", shorten("as it is", 100))
 }
 
+func TestWhatIsForcedIsCarriedInABoundedList(t *testing.T) {
+	var forced Forced
+	for range 3 {
+		forced.add(11, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
+	}
+	require.Equal(t, 33, forced.Count)
+	require.Len(t, forced.Names, maxForcedNames)
+	require.Contains(t, forced.String(), " and 13 more")
+}
+
 func TestTheDetailsAreAShortTable(t *testing.T) {
 	view := View{State: "Processing", Modules: []Row{
 		{Name: "a", Version: "1.0.0", State: "Ready"},

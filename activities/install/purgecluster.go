@@ -90,7 +90,7 @@ func (p *purger) cluster(ctx context.Context) error {
 		if gate := p.stage(ctx, r, ofStage(entries, stageAdmission)); gate != nil {
 			return clusters.Classify(errors.Join(err, gate))
 		}
-		if err := p.withoutConversion(ctx, r, ofStage(entries, stageDefinitions)); err != nil {
+		if err := p.withoutConversion(ctx, r, entries); err != nil {
 			return clusters.Classify(err)
 		}
 		if err := p.customResources(ctx, r, entries); err != nil && !p.letGo {
@@ -142,14 +142,26 @@ func (p *purger) stage(ctx context.Context, r *remover, entries []v1beta2.Invent
 }
 
 // withoutConversion makes definitions that are to go convert nothing: the webhook that did may be dead.
-func (p *purger) withoutConversion(ctx context.Context, r *remover, definitions []v1beta2.InventoryEntry) error {
+func (p *purger) withoutConversion(ctx context.Context, r *remover, entries []v1beta2.InventoryEntry) error {
 	patch, err := json.Marshal(map[string]any{pathSpec: map[string]any{
 		pathConversion: map[string]any{"strategy": "None", pathWebhookClient: nil},
 	}})
 	if err != nil {
 		return fmt.Errorf("encode a conversion: %w", err)
 	}
-	for _, e := range definitions {
+	return r.eachOwnDefinition(ctx, entries, func(name string, resource clusters.Resource) error {
+		_, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).
+			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("switch off the conversion of %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// eachOwnDefinition calls do for each CustomResourceDefinition among the entries that is there and the module's own.
+func (r *remover) eachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource clusters.Resource) error) error {
+	for _, e := range ofStage(entries, stageDefinitions) {
 		gvk, name, err := e.Object()
 		if err != nil {
 			continue
@@ -161,10 +173,8 @@ func (p *purger) withoutConversion(ctx context.Context, r *remover, definitions 
 		if live == nil || !r.owner.owns(live) {
 			continue
 		}
-		_, err = r.cluster.Metadata.Resource(resource.GroupVersionResource).
-			Patch(ctx, name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("switch off the conversion of %s: %w", describe(gvk.Kind, name), err)
+		if err := do(name.Name, resource); err != nil {
+			return err
 		}
 	}
 	return nil

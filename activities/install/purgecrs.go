@@ -23,29 +23,15 @@ func (p *purger) customResources(ctx context.Context, r *remover, entries []v1be
 		return err
 	}
 	done := map[schema.GroupKind]bool{}
-	for _, e := range ofStage(entries, stageDefinitions) {
-		gvk, name, err := e.Object()
-		if err != nil {
-			continue
-		}
-		definition, _, err := r.live(ctx, gvk, name)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", describe(gvk.Kind, name), err)
-		}
-		if definition == nil || !r.owner.owns(definition) {
-			continue
-		}
-		kind, err := r.definedKind(ctx, name.Name)
-		if err != nil {
-			return err
-		}
-		if kind.Kind == "" {
-			continue
-		}
-		if err := p.kind(ctx, r, kind, nil); err != nil {
+	if err := r.eachOwnDefinition(ctx, entries, func(name string, _ clusters.Resource) error {
+		kind, err := r.definedKind(ctx, name)
+		if err != nil || kind.Kind == "" {
 			return err
 		}
 		done[kind] = true
+		return p.kind(ctx, r, kind, nil)
+	}); err != nil {
+		return err
 	}
 	return p.defaultCR(ctx, r, done)
 }

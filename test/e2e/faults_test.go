@@ -170,6 +170,8 @@ func (s *stage) fleet(args ...string) {
 	s.t.Helper()
 	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(bounded, testfleet.Binary(s.t, "fleet"), args...).CombinedOutput()
+	cmd := exec.CommandContext(bounded, testfleet.Binary(s.t, "fleet"), args...)
+	cmd.Env = s.environment()
+	out, err := cmd.CombinedOutput()
 	require.NoError(s.t, err, "fleet %s: %s", strings.Join(args, " "), out)
 }

@@ -52,7 +52,7 @@ func (i *instance) launch() {
 		"--resync-interval", resync.String(), "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.stage.registry,
 		"--stop-timeout", "5s",
 	}, i.flags...)
-	i.process = startProcess(i.t, log, []string{"TEMPORAL_NAMESPACE=" + i.stage.namespace}, testfleet.Binary(i.t, "lifecycle-manager"), args...)
+	i.process = startProcess(i.t, log, i.stage.environment(), testfleet.Binary(i.t, "lifecycle-manager"), args...)
 }
 
 func (i *instance) running() bool { return i.process != nil && i.process.running() }
@@ -80,13 +80,16 @@ func (i *instance) printLog() {
 	i.t.Logf("the instance's log ends with:\n%s", strings.Join(lines[max(0, len(lines)-most):], "\n"))
 }
 
-// serveSamples runs the operator of the sample module for both clusters.
+// serveSamples runs the operator of the sample module for all clusters.
 func (s *stage) serveSamples() {
 	s.t.Helper()
 	log, err := os.Create(filepath.Join(s.t.TempDir(), "sample-operator.log"))
 	require.NoError(s.t, err)
-	operator := startProcess(s.t, log, nil, testfleet.Binary(s.t, "sample-operator"),
-		"--kubeconfig", s.remote.kubeconfig, "--kubeconfig", s.controlPlane.kubeconfig)
+	args := []string{"--kubeconfig", s.controlPlane.kubeconfig}
+	for _, remote := range s.remotes {
+		args = append(args, "--kubeconfig", remote.kubeconfig)
+	}
+	operator := startProcess(s.t, log, s.environment(), testfleet.Binary(s.t, "sample-operator"), args...)
 	s.t.Cleanup(func() {
 		operator.stop(syscall.SIGTERM)
 		_ = log.Close()

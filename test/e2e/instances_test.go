@@ -9,7 +9,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Two instances share a control plane, each with a Temporal namespace of its own: each takes the Kymas and the
@@ -17,7 +16,7 @@ import (
 func TestTwoInstancesShareAControlPlane(t *testing.T) {
 	s := newStage(t)
 	second := *s
-	second.namespace, second.temporal = testfleet.TemporalNamespace(t, t.Name()+"-second")
+	second.namespace, second.temporal = s.newTemporalNamespace(t.Name() + "-second")
 	second.instance = &instance{t: t, stage: &second, flags: []string{"--managed-by", "second"}}
 	// Its Kymas are deleted by the stage, which both must serve, so this runs after that.
 	t.Cleanup(second.instance.stop)

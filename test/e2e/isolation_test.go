@@ -14,7 +14,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 const (
@@ -64,13 +63,12 @@ func BenchmarkIsolation(b *testing.B) {
 func newIsolation(b *testing.B) *isolation {
 	b.Helper()
 	i := &isolation{b: b}
-	for n := range 3 {
-		path := testfleet.Require(b, fmt.Sprintf("FLEET_REMOTE_%d_ACCESS_KUBECONFIG", n+1))
-		kubeconfig, err := os.ReadFile(path)
+	i.stage = newStage(b)
+	for _, remote := range i.stage.remotes {
+		kubeconfig, err := os.ReadFile(remote.access)
 		require.NoError(b, err)
 		i.remotes = append(i.remotes, kubeconfig)
 	}
-	i.stage = newStage(b)
 	for range isolationBlackHoles {
 		silent := newCable(b, "")
 		silent.set(cableSilent)
@@ -91,7 +89,7 @@ func healthyName(n int) string { return fmt.Sprintf("healthy-x%c%c", 'a'+n/26, '
 // play is one run: how long each healthy Kyma took, with so many black holes beside them. Afterwards all is gone.
 func (i *isolation) play(name string, blackHoles int) []time.Duration {
 	i.b.Helper()
-	i.namespace, i.temporal = testfleet.TemporalNamespace(i.b, "isolation-"+name)
+	i.namespace, i.temporal = i.newTemporalNamespace("isolation-" + name)
 	i.instance = &instance{t: i.b, stage: i.stage, flags: []string{"--resync-interval", isolationResync.String()}}
 	defer i.instance.stop()
 	i.instance.start()

@@ -2,26 +2,19 @@ package e2e
 
 import (
 	"bytes"
-	"context"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -82,16 +75,14 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 	s := newStage(t, "--purge-orderly-attempt", "2s")
 	s.pushTiny("lone")
 	s.instance.start()
-	gate := s.newGate(t)
+	way, through := s.through(t)
 	for _, name := range []string{"dead", "asked"} {
-		s.giveThrough(gate, name)
+		s.giveAccess(name, through)
 		require.NoError(t, s.controlPlane.Create(t.Context(), newSynced(name, "lone")))
 		s.becomesReady(name, "lone@1.0.0")
-		t.Cleanup(func() {
-			_ = s.remote.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-		})
+		t.Cleanup(func() { s.removeNamespaces(s.remote, name) })
 	}
-	gate.close()
+	way.set(cableCut)
 
 	t.Run("after the grace period", func(t *testing.T) {
 		const grace = 10 * time.Second
@@ -141,7 +132,7 @@ func (s *stage) purge(t *testing.T, kyma, typed string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testfleet.Binary(t, "lifecycle-manager"),
 		"purge", kyma, "--kubeconfig", s.controlPlane.kubeconfig, "--timeout", "90s")
-	cmd.Env = append(os.Environ(), "TEMPORAL_NAMESPACE="+s.namespace)
+	cmd.Env = s.environment()
 	cmd.Stdin = strings.NewReader(typed)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -160,72 +151,4 @@ func metric(t *testing.T, address, name string) string {
 	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(string(body))
 	require.Len(t, found, 2, "there is no metric %s", name)
 	return found[1]
-}
-
-// gate is a way to the remote cluster that can be closed, so that nobody answers any more.
-type gate struct {
-	listener net.Listener
-	target   string
-
-	mu   sync.Mutex
-	open []net.Conn
-}
-
-func (s *stage) newGate(t *testing.T) *gate {
-	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.remote.access)
-	require.NoError(t, err)
-	server, err := url.Parse(config.Host)
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	g := &gate{listener: listener, target: server.Host}
-	t.Cleanup(g.close)
-	go func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", g.target)
-			if err != nil {
-				_ = in.Close()
-				continue
-			}
-			g.mu.Lock()
-			g.open = append(g.open, in, out)
-			g.mu.Unlock()
-			go func() { _, _ = io.Copy(in, out); _ = in.Close() }()
-			go func() { _, _ = io.Copy(out, in); _ = out.Close() }()
-		}
-	}()
-	return g
-}
-
-func (g *gate) close() {
-	_ = g.listener.Close()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, c := range g.open {
-		_ = c.Close()
-	}
-	g.open = nil
-}
-
-// giveThrough gives a Kyma access to the remote cluster by way of a gate.
-func (s *stage) giveThrough(g *gate, kymaName string) {
-	s.t.Helper()
-	config, err := clientcmd.LoadFromFile(s.remote.access)
-	require.NoError(s.t, err)
-	for _, c := range config.Clusters {
-		c.Server = fmt.Sprintf("https://%s", g.listener.Addr())
-	}
-	content, err := clientcmd.Write(*config)
-	require.NoError(s.t, err)
-	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: kymaName + "-access", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: kymaName},
-		},
-		Data: map[string][]byte{"config": content},
-	}))
 }

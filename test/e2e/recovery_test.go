@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // A process killed at several moments of an installation, an upgrade and a removal, and started again each time, must
@@ -101,7 +98,7 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 	before := s.versions(t, s.remote)
 
 	// A namespace that never saw this fleet is a lost database, as far as the process can tell.
-	s.namespace, s.temporal = testfleet.TemporalNamespace(t, "lost")
+	s.namespace, s.temporal = s.newTemporalNamespace("lost")
 	s.instance.start()
 	s.eventually("the Kyma's workflow runs again", 30*time.Second, func(c *assert.CollectT) {
 		assert.Equal(c, "Running", s.workflowsOf(kyma)[kick.KymaWorkflow])
@@ -129,9 +126,7 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	s.instance.stop()
 	before := s.versions(t, s.remote)
 
-	fleet := exec.CommandContext(t.Context(), testfleet.Binary(t, "fleet"), "reset", "temporal")
-	fleet.Stderr = os.Stderr
-	require.NoError(t, fleet.Run())
+	s.fleet("reset", "temporal")
 	s.instance.start()
 	time.Sleep(2 * resync)
 	require.Empty(t, differences(before, s.versions(t, s.remote)))

@@ -8,10 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enums "go.temporal.io/api/enums/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -23,14 +21,14 @@ import (
 // fleetSize is how many Kymas there are in the test of what a change of the catalog may remove.
 const fleetSize = 50
 
-// However the catalog is damaged, no module is uninstalled from many Kymas before somebody approved it.
+// However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 	s := newStage(t)
 	announced := s.pack(tiny{name: "common", channels: "regular"})
 	s.apply(s.controlPlane, controlPlaneNamespace, announced)
 	s.instance.start()
 	for i := range fleetSize {
-		s.create(newSynced(fmt.Sprintf("many-%02d", i), "common"))
+		s.at(i % len(s.remotes)).create(newSynced(fmt.Sprintf("many-%02d", i), "common"))
 	}
 	t.Cleanup(s.deleteFleetNamespaces)
 	s.fleetShows(t, shared.StateReady, "")
@@ -114,15 +112,11 @@ func (s *stage) fleetManifests(t *testing.T) map[string]types.UID {
 // fleetHas makes sure that the module is in so many remote namespaces.
 func (s *stage) fleetHas(t *testing.T, want int) {
 	t.Helper()
-	var all corev1.ConfigMapList
-	require.NoError(t, s.remote.List(t.Context(), &all, client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma}))
-	namespaces := sets.New[string]()
-	for _, found := range all.Items {
-		if found.Name == "common" {
-			namespaces.Insert(found.Namespace)
-		}
+	has := 0
+	for _, remote := range s.remotes {
+		has += len(s.tinies(t, remote, "common"))
 	}
-	require.Len(t, namespaces, want)
+	require.Equal(t, want, has)
 }
 
 // sweeps waits until so many walks of every shard have ended that were begun after now.
@@ -157,8 +151,11 @@ func (s *stage) walks(t *testing.T, shard int, from time.Time) int {
 
 // deleteFleetNamespaces leaves a remote cluster that is no slower for the next test.
 func (s *stage) deleteFleetNamespaces() {
-	for i := range fleetSize {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("many-%02d", i)}}
-		_ = s.remote.Delete(s.t.Context(), namespace)
+	for at, remote := range s.remotes {
+		var names []string
+		for i := at; i < fleetSize; i += len(s.remotes) {
+			names = append(names, fmt.Sprintf("many-%02d", i))
+		}
+		s.removeNamespaces(remote, names...)
 	}
 }

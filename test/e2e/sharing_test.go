@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Several Kymas with the same module for the control plane's own cluster have one installation of it, in one version,
+// Several Kymas, each with a cluster of its own, and with the same module for the control plane's own cluster have one installation of it, in one version,
 // which goes with the last of them.
 func TestKymasShareAModuleOfTheControlPlane(t *testing.T) {
 	s := newStage(t, "--allow-control-plane-modules")
@@ -22,17 +22,19 @@ func TestKymasShareAModuleOfTheControlPlane(t *testing.T) {
 	s.pushOne(tiny{name: "common", version: "2.0.0", channels: "fast, regular=1.0.0", config: "target: control-plane"})
 	s.instance.start()
 
-	s.create(newSynced("sharing-a", "common"))
+	s.at(0).create(newSynced("sharing-a", "common"))
 	s.becomesReady("sharing-a", "common@1.0.0")
-	s.create(newSynced("sharing-b", "common"))
+	s.at(1).create(newSynced("sharing-b", "common"))
 	s.becomesReady("sharing-b", "common@1.0.0")
 	installed := s.tinies(t, s.controlPlane, "common")
 	require.Len(t, installed, 1, "one installation")
-	require.Empty(t, s.tinies(t, s.remote, "common"))
+	for _, remote := range s.remotes {
+		require.Empty(t, s.tinies(t, remote, "common"))
+	}
 
 	other := newSynced("sharing-c", "common")
 	other.Spec.Modules[0].Channel = "fast"
-	s.create(other)
+	s.at(2).create(other)
 	s.refuses(t, "sharing-c", map[string]refusedModule{"common": {
 		shared.StateWarning,
 		"module common is shared in the control plane with Kyma kcp-system/sharing-a, which has it in version 1.0.0: version 2.0.0 is refused",

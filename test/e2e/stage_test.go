@@ -1,7 +1,8 @@
 // Package e2e runs Lifecycle Manager as a process on the local fleet and looks at what becomes of Kymas: in
 // the control plane, in real remote clusters, and in Temporal.
 //
-// The tests run one after the other, each with an instance of its own in a Temporal namespace of its own.
+// Each test has a fleet for itself as long as it runs, and an instance of its own in a Temporal namespace of its own.
+// As many tests run side by side as there are fleets.
 package e2e
 
 import (
@@ -13,8 +14,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
@@ -53,27 +55,30 @@ type cluster struct {
 	access string
 }
 
-// stage is what a test plays on: the control plane, one remote cluster, and an instance.
+// stage is what a test plays on: the control plane, remote clusters, and an instance.
 type stage struct {
 	t            testing.TB
+	venue        venue
 	controlPlane cluster
-	remote       cluster
-	registry     string
-	namespace    string
-	temporal     temporal.Client
-	instance     *instance
+	// remotes are all remote clusters, and remote is the first of them, which is all that most tests need.
+	remotes   []cluster
+	remote    cluster
+	registry  string
+	namespace string
+	temporal  temporal.Client
+	instance  *instance
 }
 
 // newStage prepares the control plane and an idle instance; the test starts it.
 func newStage(t testing.TB, flags ...string) *stage {
 	t.Helper()
-	s := &stage{
-		t:            t,
-		controlPlane: openCluster(t, "FLEET_CONTROL_PLANE"),
-		remote:       openCluster(t, "FLEET_REMOTE_1"),
-		registry:     testfleet.Require(t, "FLEET_REGISTRY"),
+	v := takeVenue(t)
+	s := &stage{t: t, venue: v, controlPlane: openCluster(t, v.ControlPlane), registry: v.Registry.Host}
+	for _, remote := range v.Remotes {
+		s.remotes = append(s.remotes, openCluster(t, remote))
 	}
-	s.namespace, s.temporal = testfleet.TemporalNamespace(t, strings.ReplaceAll(t.Name(), "/", "-"))
+	s.remote = s.remotes[0]
+	s.namespace, s.temporal = s.newTemporalNamespace(strings.ReplaceAll(t.Name(), "/", "-"))
 	installDefinitions(t, s.controlPlane)
 	s.ensureNamespace(s.controlPlane, controlPlaneNamespace)
 	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
@@ -84,10 +89,9 @@ func newStage(t testing.TB, flags ...string) *stage {
 	return s
 }
 
-func openCluster(t testing.TB, variable string) cluster {
+func openCluster(t testing.TB, at venueCluster) cluster {
 	t.Helper()
-	path := testfleet.Require(t, variable+"_KUBECONFIG")
-	config, err := clientcmd.BuildConfigFromFlags("", path)
+	config, err := clientcmd.BuildConfigFromFlags("", at.Kubeconfig)
 	require.NoError(t, err)
 	config.QPS, config.Burst = 200, 400
 	scheme := runtime.NewScheme()
@@ -96,22 +100,18 @@ func openCluster(t testing.TB, variable string) cluster {
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	return cluster{Client: c, kubeconfig: path, access: testfleet.Require(t, variable+"_ACCESS_KUBECONFIG")}
+	return cluster{Client: c, kubeconfig: at.Kubeconfig, access: at.AccessKubeconfig}
 }
-
-var definitionsOnce sync.Once
 
 func installDefinitions(t testing.TB, c cluster) {
 	t.Helper()
-	definitionsOnce.Do(func() {
-		all, err := crds.All()
+	all, err := crds.All()
+	require.NoError(t, err)
+	for _, definition := range all {
+		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+		err := c.Patch(ctx(t), definition, client.Apply, client.FieldOwner("e2e"), client.ForceOwnership) //nolint:staticcheck // a typed object
 		require.NoError(t, err)
-		for _, definition := range all {
-			definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-			err := c.Patch(ctx(t), definition, client.Apply, client.FieldOwner("e2e"), client.ForceOwnership) //nolint:staticcheck // a typed object
-			require.NoError(t, err)
-		}
-	})
+	}
 	require.Eventually(t, func() bool { return c.List(ctx(t), &v1beta2.KymaList{}) == nil }, 20*time.Second, 100*time.Millisecond)
 }
 
@@ -173,15 +173,7 @@ func (s *stage) apply(c cluster, namespace string, documents []byte) {
 // give gives a Kyma access to the remote cluster.
 func (s *stage) give(kymaName string) {
 	s.t.Helper()
-	config, err := os.ReadFile(s.remote.access)
-	require.NoError(s.t, err)
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: kymaName + "-access", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: kymaName},
-		},
-		Data: map[string][]byte{"config": config},
-	}
-	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), secret))
+	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), s.accessOf(newKyma(kymaName))))
 }
 
 // newKyma is a Kyma with these modules.
@@ -278,6 +270,38 @@ func (s *stage) deleteEverything() {
 	}
 	s.instance.printLog()
 	s.t.Errorf("Kymas are left after the test: %d", len(kymas.Items))
+	s.instance.stop()
+	s.forget(&v1beta2.ManifestList{}, &v1beta2.KymaList{})
+}
+
+// forget deletes what a failed test has left in the control plane, so that the next one does not fail for it.
+func (s *stage) forget(lists ...client.ObjectList) {
+	for _, list := range lists {
+		_ = s.controlPlane.List(context.Background(), list)
+		_ = meta.EachListItem(list, func(o runtime.Object) error {
+			object := o.(client.Object)
+			released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+			_ = s.controlPlane.Delete(context.Background(), object)
+			_ = s.controlPlane.Patch(context.Background(), object, released)
+			return nil
+		})
+	}
+}
+
+// removeNamespaces deletes namespaces in a clean-up, and waits until they are gone with all that is in them.
+func (s *stage) removeNamespaces(c cluster, names ...string) {
+	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	for bounded.Err() == nil {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return apierrors.IsNotFound(c.Delete(bounded, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+		})
+		if len(names) == 0 {
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	s.t.Errorf("namespaces are left after the test: %s", names)
 }
 
 // deleteCatalog deletes the catalog and waits until it is gone: what made a module mandatory is held until the
@@ -316,7 +340,7 @@ type process struct {
 func startProcess(t testing.TB, log *os.File, env []string, program string, args ...string) *process {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, append(os.Environ(), env...)
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, env
 	require.NoError(t, cmd.Start())
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	go func() {

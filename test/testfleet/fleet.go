@@ -54,11 +54,16 @@ func Binary(t testing.TB, name string) string {
 	return path
 }
 
-// TemporalNamespace registers a namespace of Temporal of its own for a test, with the search attributes of our
-// workflows, and returns its name and a client for it.
+// TemporalNamespace registers a namespace of its own for a test in the fleet's Temporal, with the search attributes of
+// our workflows, and returns its name and a client for it.
 func TemporalNamespace(t testing.TB, name string) (string, client.Client) {
 	t.Helper()
-	address := Require(t, "TEMPORAL_ADDRESS")
+	return TemporalNamespaceAt(t, Require(t, "TEMPORAL_ADDRESS"), name)
+}
+
+// TemporalNamespaceAt does the same in the Temporal at an address.
+func TemporalNamespaceAt(t testing.TB, address, name string) (string, client.Client) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	namespace := fmt.Sprintf("%s-%d", strings.ToLower(name), time.Now().UnixNano())

@@ -50,7 +50,7 @@ const lateLook = 2 * time.Minute
 func (r *kymaRun) mustPurge(ctx workflow.Context, left resolve.DeleteResult, err error) bool {
 	p := &r.state.Purge
 	if err != nil {
-		// The control plane does not answer: that is no orderly removal.
+		// The control plane does not answer: that is no orderly removal, and what there is to purge is not known.
 		p.OrderlySince = time.Time{}
 		return false
 	}
@@ -117,8 +117,10 @@ func (r *kymaRun) purge(ctx workflow.Context, left resolve.DeleteResult) error {
 		if temporal.IsCanceledError(err) {
 			return err
 		}
-		if r.state.ResolveFault = fault.FromTemporal(err); err == nil {
+		if err == nil {
 			p.SentAt = workflow.Now(ctx)
+		} else {
+			r.state.ResolveFault = fault.FromTemporal(err)
 		}
 	case workflow.Now(ctx).Sub(p.SentAt) >= purgeForceAfter:
 		if err := r.purgeManifests(ctx, left.Manifests); err != nil {

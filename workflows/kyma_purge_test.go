@@ -144,6 +144,56 @@ func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
 	require.Greater(t, h.sentAt, 22*time.Minute)
 }
 
+// refusing makes deleting one Manifest be refused in each look until it is over.
+func (h *heldWorld) refusing(until func() bool) {
+	answer := h.delete
+	h.delete = func(n int) (resolve.DeleteResult, error) {
+		res, err := answer(n)
+		if !until() {
+			res.Left = append(res.Left, "demo-refused")
+			res.Manifests = append(res.Manifests, kick.Ref{Namespace: "kcp-system", Name: "demo-refused", UID: "refused-uid"})
+			res.Fault = fault.Fault{Kind: fault.Transient, Reason: resolve.ReasonManifestsNotDeleted, Message: "delete Manifest demo-refused: denied by a policy"}
+		}
+		return res, err
+	}
+}
+
+func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	h.refusing(func() bool { return h.since() > 26*time.Hour })
+	h.send = func(_ int, in purge.SendInput) error {
+		h.sentAt, h.held = h.since(), false
+		require.Len(t, in.Manifests, 2)
+		return nil
+	}
+	h.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+		require.Equal(t, "demo-refused", in.Ref.Name)
+		return install.PurgeResult{Outcome: install.OutcomeApplied}, nil
+	}
+	h.env.RegisterDelayedCallback(func() {
+		require.Equal(t, "delete Manifest demo-refused: denied by a policy", h.reports[len(h.reports)-1].Resolve.Message)
+		require.Contains(t, h.reports[len(h.reports)-1].Waiting, "demo-refused")
+		require.NotZero(t, h.sentAt)
+		require.Zero(t, h.counts["cleanup by force"])
+	}, 25*time.Hour)
+	h.run(t)
+	require.GreaterOrEqual(t, h.sentAt, 24*time.Hour)
+	require.Less(t, h.sentAt, 24*time.Hour+5*time.Second, "the orderly removal was not interrupted")
+	require.True(t, h.reports[len(h.reports)-1].Purging)
+}
+
+func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	h.refusing(func() bool { return h.since() > 2*time.Hour })
+	answer := &updateAnswer{}
+	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, time.Minute)
+	h.run(t)
+	require.NoError(t, answer.err)
+	require.Less(t, h.sentAt, time.Minute+2*time.Second)
+}
+
 func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
 	// The look that was planned came an hour late: nothing was running.
 	h := newHeldWorld(t)

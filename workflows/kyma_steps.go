@@ -245,7 +245,9 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 	if temporal.IsCanceledError(err) {
 		return err
 	}
-	r.state.ResolveFault = fault.FromTemporal(err)
+	if r.state.ResolveFault = fault.FromTemporal(err); err == nil {
+		r.state.ResolveFault = left.Fault
+	}
 	if err == nil && left.Outcome == resolve.OutcomeGone {
 		r.ends(true, false)
 		return r.endLook(ctx, started, nil)

@@ -305,6 +305,40 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	require.Empty(t, b.cluster.Writes(), "it is being deleted already")
 }
 
+func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
+	kyma := desiredtest.Kyma("keda")
+	now := metav1.Now()
+	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
+	refused, held, free := installed("btp", "1.0.0"), installed("keda", "1.0.0"), installed("warden", "1.0.0")
+	held.Finalizers = []string{shared.FinalizerManifest}
+	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: time.Hour}}
+	b := newBench(t, kyma, settings, refused, held, free)
+	b.cluster.Fail = func(verb, object string) error {
+		if verb == "delete" && object == "Manifest "+refused.Name {
+			return apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("manifests").GroupResource(), refused.Name, errors.New("denied by a policy"))
+		}
+		return nil
+	}
+	result, err := b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{refused.Name, held.Name}, result.Left, "a Manifest without finalizers that was refused is left too")
+	require.Len(t, result.Manifests, 2)
+	require.False(t, result.PurgeAt.IsZero())
+	require.Equal(t, fault.Transient, result.Fault.Kind)
+	require.Equal(t, ReasonManifestsNotDeleted, result.Fault.Reason)
+	require.Contains(t, result.Fault.Message, "delete Manifest "+desiredtest.Namespace+"/"+refused.Name)
+	require.Contains(t, result.Fault.Message, "denied by a policy")
+	for _, m := range b.manifests(t) {
+		require.Equal(t, m.Name == refused.Name, m.DeletionTimestamp.IsZero(), m.Name)
+	}
+
+	b.cluster.Fail = nil
+	result, err = b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.Equal(t, []string{held.Name}, result.Left)
+	require.True(t, result.Fault.IsZero())
+}
+
 func TestEveryLookAtADeletionComputesAnewWhenItIsForced(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	deleted := metav1.NewTime(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC))

@@ -69,8 +69,10 @@ type Result struct {
 
 // DeleteResult says which Manifests of a Kyma under deletion are left.
 type DeleteResult struct {
-	Outcome Outcome  `json:"outcome"`
-	Left    []string `json:"left,omitempty"`
+	Outcome Outcome `json:"outcome"`
+	// Left are the names of those that are there still, also of those that could not be deleted: Fault says why.
+	Left  []string    `json:"left,omitempty"`
+	Fault fault.Fault `json:"fault,omitzero"`
 	// Manifests are those that are left, for who has to tell each of them something.
 	Manifests []kick.Ref `json:"manifests,omitempty"`
 	// PurgeAt is when the deletion is to be forced, by what the Kyma says now; zero means never. PurgeDue is true

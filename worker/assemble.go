@@ -152,7 +152,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
 		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
-		PullSecret: a.Inputs.PullSecret,
+		PullSecret: a.Inputs.PullSecret, Clusters: a.Clusters,
 	}
 	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {
 		return err

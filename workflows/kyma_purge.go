@@ -32,6 +32,8 @@ type PurgeCarry struct {
 	Requested bool `json:"requested,omitempty"`
 	// SentAt is when the workflows of the Manifests were asked to purge.
 	SentAt time.Time `json:"sentAt,omitzero"`
+	// Lost is true while only those Manifests are purged that cannot be removed because the access Secret is gone.
+	Lost bool `json:"lost,omitempty"`
 	// Cleanups counts the tries to clean up the remote cluster by force.
 	Cleanups int `json:"cleanups,omitempty"`
 	// Forced is what this workflow itself forced.
@@ -59,8 +61,16 @@ func (r *kymaRun) mustPurge(ctx workflow.Context, left resolve.DeleteResult, err
 	if p.OrderlySince.IsZero() || now.After(p.Next.Add(lateLook)) {
 		p.OrderlySince = now
 	}
-	begun := !p.SentAt.IsZero() || p.Cleanups > 0
+	begun := !p.SentAt.IsZero() && !p.Lost || p.Cleanups > 0
 	return p.Requested || left.PurgeDue && (begun || now.Sub(p.OrderlySince) >= left.OrderlyFor)
+}
+
+// purgesLost notes whether a purge is one of modules in a cluster whose access Secret is gone. Another kind of purge
+// begins anew: the workflows of its Manifests were not asked yet.
+func (p *PurgeCarry) purgesLost(lost bool) {
+	if p.Lost != lost {
+		p.Lost, p.SentAt = lost, time.Time{}
+	}
 }
 
 // purgeCheck is when a removal is to be looked at because of the purge; zero means that it needs no look of its own.
@@ -107,13 +117,18 @@ func (r *kymaRun) purge(ctx workflow.Context, left resolve.DeleteResult) error {
 	if len(left.Manifests) == 0 {
 		return r.purgeRemote(ctx)
 	}
+	return r.purgeModules(ctx, left.Manifests, "modules are being purged: "+strings.Join(left.Left, ", "))
+}
+
+// purgeModules takes one step of forcing Manifests, and says what is waited for.
+func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, waiting string) error {
 	p := &r.state.Purge
 	r.doing(ctx, "purging")
 	switch {
 	case p.SentAt.IsZero():
-		summary := fmt.Sprintf("purge %d Manifests", len(left.Manifests))
+		summary := fmt.Sprintf("purge %d Manifests", len(manifests))
 		err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary), r.purges.SendPurge,
-			purge.SendInput{Manifests: left.Manifests}).Get(ctx, nil)
+			purge.SendInput{Manifests: manifests}).Get(ctx, nil)
 		if temporal.IsCanceledError(err) {
 			return err
 		}
@@ -123,11 +138,11 @@ func (r *kymaRun) purge(ctx workflow.Context, left resolve.DeleteResult) error {
 			r.state.ResolveFault = fault.FromTemporal(err)
 		}
 	case workflow.Now(ctx).Sub(p.SentAt) >= purgeForceAfter:
-		if err := r.purgeManifests(ctx, left.Manifests); err != nil {
+		if err := r.purgeManifests(ctx, manifests); err != nil {
 			return err
 		}
 	}
-	return r.reportPurge(ctx, "modules are being purged: "+strings.Join(left.Left, ", "))
+	return r.reportPurge(ctx, waiting)
 }
 
 // purgeManifests forces Manifests whose own workflows did not come to an end.

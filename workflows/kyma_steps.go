@@ -252,8 +252,16 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 		r.ends(true, false)
 		return r.endLook(ctx, started, nil)
 	}
+	lost := err == nil && len(left.Left) > 0 && r.accessIsLost(ctx, left)
 	if r.mustPurge(ctx, left, err) {
+		r.state.Purge.purgesLost(false)
 		return r.endRemoval(ctx, started, r.purge(ctx, left))
+	}
+	if err == nil {
+		r.state.Purge.purgesLost(lost)
+	}
+	if lost {
+		return r.endRemoval(ctx, started, r.purgeModules(ctx, left.WithoutAccess, "the access Secret is gone, modules are let go: "+strings.Join(left.Left, ", ")))
 	}
 	if err != nil || len(left.Left) > 0 {
 		waits := "modules are being removed: " + strings.Join(left.Left, ", ")
@@ -271,10 +279,13 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 		return err
 	}
 	r.state.SyncFault = fault.FromTemporal(err)
-	if err != nil && !r.secretIsGone(ctx) {
+	letGo := ""
+	if gone := r.secretIsGone(ctx, r.state.SyncFault.Reason); gone {
+		letGo = "catalog, remote Kyma, definitions and image pull Secret are left in the remote cluster: its access Secret is gone"
+	} else if err != nil {
 		return r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Sync: r.state.SyncFault, Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message})
 	}
-	return r.release(ctx, "release the finalizer", "")
+	return r.release(ctx, "release the finalizer", letGo)
 }
 
 // release lets the Kyma go.
@@ -293,9 +304,18 @@ func (r *kymaRun) release(ctx workflow.Context, summary, letGo string) error {
 	return nil
 }
 
-// secretIsGone tells whether two looks, far enough apart, both found no access Secret.
-func (r *kymaRun) secretIsGone(ctx workflow.Context) bool {
-	if r.state.SyncFault.Reason != clusters.ReasonAccessSecretNotFound {
+// accessIsLost tells whether Manifests are left that cannot be removed because the access Secret is gone.
+func (r *kymaRun) accessIsLost(ctx workflow.Context, left resolve.DeleteResult) bool {
+	if !left.Access.IsZero() {
+		r.state.SyncFault = left.Access
+	}
+	return r.secretIsGone(ctx, left.Access.Reason) && len(left.WithoutAccess) > 0
+}
+
+// secretIsGone tells whether two looks, far enough apart, both found no access Secret. It is given what this look
+// found.
+func (r *kymaRun) secretIsGone(ctx workflow.Context, reason string) bool {
+	if reason != clusters.ReasonAccessSecretNotFound {
 		r.state.SecretMissingSince = time.Time{}
 		return false
 	}
@@ -316,6 +336,9 @@ func (r *kymaRun) endRemoval(ctx workflow.Context, started time.Time, err error)
 	check := workflow.Now(ctx).Add(wait + spread(r.id, wait/4))
 	if sooner := r.purgeCheck(ctx); !sooner.IsZero() && sooner.Before(check) {
 		check = sooner
+	}
+	if second := r.state.SecretMissingSince.Add(secretGoneAfter); second.After(workflow.Now(ctx)) && second.Before(check) {
+		check = second
 	}
 	if r.retryAt.IsZero() || r.retryAt.After(check) {
 		r.retryAt = check

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 )
 
@@ -43,6 +44,12 @@ type EventRecorder interface {
 	Event(object runtime.Object, eventType, reason, message string)
 }
 
+// Clusters gives access to the clusters of Kymas; *clusters.Registry does.
+type Clusters interface {
+	// ForKyma looks for the access Secret live, and makes no request to the remote cluster. Its errors are fault.Errors.
+	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+}
+
 // Limits bound what one change of the catalog may remove at once (issue: blast radius).
 type Limits struct {
 	// Kymas is the most Kymas that a change may remove a module from without approval; 10 by default.
@@ -74,6 +81,8 @@ type Options struct {
 	Fleet client.Reader
 	// PullSecret is nil where no image pull Secret is configured.
 	PullSecret desired.PullSecret
+	// Clusters may be nil: then no access Secret is found to be gone.
+	Clusters Clusters
 	// Limits bound removals that the catalog causes.
 	Limits Limits
 	// Events may be nil: then nobody is told.
@@ -87,6 +96,7 @@ type Activities struct {
 	settings     desired.Settings
 	controlPlane client.Client
 	planner      *Planner
+	clusters     Clusters
 	events       EventRecorder
 	now          func() time.Time
 }
@@ -107,6 +117,7 @@ func New(options Options) (*Activities, error) {
 		settings:     options.Settings.WithDefaults(),
 		controlPlane: options.ControlPlane,
 		planner:      planner,
+		clusters:     options.Clusters,
 		events:       options.Events,
 		now:          options.Now,
 	}, nil

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -271,103 +269,6 @@ func TestAStaleCacheIsNotActedOn(t *testing.T) {
 	b.in.Seen = []Version{{Kind: "ModuleTemplate", Namespace: template.Namespace, Name: template.Name, ResourceVersion: "999"}}
 	b.look(t)
 	require.Equal(t, "1.0.0", b.manifests(t)[0].Spec.Version)
-}
-
-func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
-	kyma := desiredtest.Kyma("keda")
-	now := metav1.Now()
-	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
-	held := installed("keda", "1.0.0")
-	held.Finalizers = []string{shared.FinalizerManifest}
-	skipped := installed("btp", "1.0.0")
-	skipped.Labels[shared.LabelSkipReconciliation] = "true"
-	mandatory := installed("warden", "1.0.0")
-	mandatory.Labels[shared.LabelMandatoryModule] = "true"
-	foreign := installed("istio", "1.0.0")
-	foreign.OwnerReferences[0].UID = types.UID("earlier")
-	b := newBench(t, kyma, desired.Settings{}, held, skipped, mandatory, foreign)
-
-	result, err := b.deleteAll(context.Background(), b.in)
-	require.NoError(t, err)
-	require.Equal(t, DeleteResult{
-		Outcome: OutcomeDeleting, Left: []string{held.Name}, Manifests: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
-	}, result)
-	var names []string
-	for _, manifest := range b.manifests(t) {
-		names = append(names, manifest.Name)
-	}
-	require.ElementsMatch(t, []string{held.Name, foreign.Name}, names)
-
-	b.cluster.Forget()
-	result, err = b.deleteAll(context.Background(), b.in)
-	require.NoError(t, err)
-	require.Equal(t, []string{held.Name}, result.Left)
-	require.Empty(t, b.cluster.Writes(), "it is being deleted already")
-}
-
-func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
-	kyma := desiredtest.Kyma("keda")
-	now := metav1.Now()
-	kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
-	refused, held, free := installed("btp", "1.0.0"), installed("keda", "1.0.0"), installed("warden", "1.0.0")
-	held.Finalizers = []string{shared.FinalizerManifest}
-	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: time.Hour}}
-	b := newBench(t, kyma, settings, refused, held, free)
-	b.cluster.Fail = func(verb, object string) error {
-		if verb == "delete" && object == "Manifest "+refused.Name {
-			return apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("manifests").GroupResource(), refused.Name, errors.New("denied by a policy"))
-		}
-		return nil
-	}
-	result, err := b.deleteAll(context.Background(), b.in)
-	require.NoError(t, err)
-	require.ElementsMatch(t, []string{refused.Name, held.Name}, result.Left, "a Manifest without finalizers that was refused is left too")
-	require.Len(t, result.Manifests, 2)
-	require.False(t, result.PurgeAt.IsZero())
-	require.Equal(t, fault.Transient, result.Fault.Kind)
-	require.Equal(t, ReasonManifestsNotDeleted, result.Fault.Reason)
-	require.Contains(t, result.Fault.Message, "delete Manifest "+desiredtest.Namespace+"/"+refused.Name)
-	require.Contains(t, result.Fault.Message, "denied by a policy")
-	for _, m := range b.manifests(t) {
-		require.Equal(t, m.Name == refused.Name, m.DeletionTimestamp.IsZero(), m.Name)
-	}
-
-	b.cluster.Fail = nil
-	result, err = b.deleteAll(context.Background(), b.in)
-	require.NoError(t, err)
-	require.Equal(t, []string{held.Name}, result.Left)
-	require.True(t, result.Fault.IsZero())
-}
-
-func TestEveryLookAtADeletionComputesAnewWhenItIsForced(t *testing.T) {
-	kyma := desiredtest.Kyma("keda")
-	deleted := metav1.NewTime(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC))
-	kyma.DeletionTimestamp, kyma.Finalizers = &deleted, []string{shared.FinalizerKyma}
-	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: 10 * time.Minute}}
-	b := newBench(t, kyma, settings)
-	b.now = func() time.Time { return deleted.Add(time.Hour) }
-	look := func() DeleteResult {
-		result, err := b.deleteAll(context.Background(), b.in)
-		require.NoError(t, err)
-		return result
-	}
-	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, PurgeAt: deleted.Add(24 * time.Hour), OrderlyFor: 10 * time.Minute}, look())
-
-	live := &v1beta2.Kyma{}
-	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(kyma), live))
-	live.Annotations = map[string]string{shared.AnnotationPurgeGracePeriod: "30m"}
-	require.NoError(t, b.cluster.Update(context.Background(), live))
-	require.Equal(t, DeleteResult{
-		Outcome: OutcomeDeleting, PurgeAt: deleted.Add(30 * time.Minute), PurgeDue: true, OrderlyFor: 10 * time.Minute,
-	}, look())
-}
-
-func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
-	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, installed("keda", "1.0.0"))
-	result, err := b.deleteAll(context.Background(), b.in)
-	require.NoError(t, err)
-	require.Equal(t, DeleteResult{Outcome: OutcomeDone}, result)
-	require.Len(t, b.manifests(t), 1)
 }
 
 // only is the one Manifest there is.

@@ -75,6 +75,10 @@ type DeleteResult struct {
 	Fault fault.Fault `json:"fault,omitzero"`
 	// Manifests are those that are left, for who has to tell each of them something.
 	Manifests []kick.Ref `json:"manifests,omitempty"`
+	// Access says that no access Secret is in any of its places, by a live look, and WithoutAccess which of Manifests
+	// cannot be removed for want of it. Both are empty where none of them needs it.
+	Access        fault.Fault `json:"access,omitzero"`
+	WithoutAccess []kick.Ref  `json:"withoutAccess,omitempty"`
 	// PurgeAt is when the deletion is to be forced, by what the Kyma says now; zero means never. PurgeDue is true
 	// when that time has come, and OrderlyFor how long an orderly removal must have been tried before.
 	PurgeAt    time.Time     `json:"purgeAt,omitzero"`

@@ -1,0 +1,89 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// DeleteManifests deletes every Manifest of a Kyma under deletion, also those of mandatory modules, those
+// that are to be left alone otherwise, and those that another instance made, and says which are left and when their
+// removal is to be forced. One that cannot be deleted keeps no other from it: that is told in DeleteResult.Fault.
+func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
+	result, err := a.deleteAll(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, error) {
+	kyma, outcome, err := a.look(ctx, in.Ref)
+	if err != nil || outcome != OutcomeDeleting {
+		return DeleteResult{Outcome: outcome}, err
+	}
+	own, _, err := ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return DeleteResult{}, err
+	}
+	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.settings.Purge.Orderly}
+	result.PurgeAt, _ = desired.PurgeTime(kyma, a.settings.Purge)
+	result.PurgeDue = !result.PurgeAt.IsZero() && !a.now().Before(result.PurgeAt)
+	var failed []error
+	for i := range own {
+		manifest := &own[i]
+		var refused error
+		if manifest.DeletionTimestamp.IsZero() {
+			refused = deleteManifest(ctx, a.controlPlane, manifest)
+			failed = append(failed, refused)
+		}
+		// Deleted and gone at once is only what has no finalizer.
+		if refused != nil || len(manifest.Finalizers) > 0 {
+			result.Left = append(result.Left, manifest.Name)
+			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
+			if needsAccess(manifest) {
+				result.WithoutAccess = append(result.WithoutAccess, kick.RefOf(manifest))
+			}
+		}
+	}
+	result.Fault = notDeleted(failed)
+	if len(result.WithoutAccess) > 0 {
+		result.Access = a.missingAccess(ctx, kyma)
+	}
+	if result.Access.IsZero() {
+		result.WithoutAccess = nil
+	}
+	return result, nil
+}
+
+// ReasonManifestsNotDeleted: the control plane refuses to delete Manifests of a Kyma under deletion.
+const ReasonManifestsNotDeleted = "ManifestsNotDeleted"
+
+// notDeleted is the fault of deletions that failed, whatever it was: trying again may help with each of them.
+func notDeleted(failed []error) fault.Fault {
+	err := errors.Join(failed...)
+	if err == nil {
+		return fault.Fault{}
+	}
+	return fault.Fault{Kind: fault.Transient, Reason: ReasonManifestsNotDeleted, Message: err.Error()}
+}
+
+// needsAccess tells whether a Manifest is removed through the access Secret of its Kyma.
+func needsAccess(m *v1beta2.Manifest) bool {
+	return m.Spec.Remote && m.Annotations[desired.AnnotationRemoteStrategy] != string(v1beta2.SyncStrategyLocalClient)
+}
+
+// missingAccess is the fault that no access Secret is there, by a complete reading. Whatever else is wrong with the
+// access, or with reading it, is none.
+func (a *Activities) missingAccess(ctx context.Context, kyma *v1beta2.Kyma) fault.Fault {
+	if a.clusters == nil {
+		return fault.Fault{}
+	}
+	_, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+	if f := fault.Of(err); f.Reason == clusters.ReasonAccessSecretNotFound {
+		return f
+	}
+	return fault.Fault{}
+}

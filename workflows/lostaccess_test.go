@@ -1,0 +1,132 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+)
+
+// lostWorld is a held world that is never purged by itself, and whose access Secret is gone while missing says so.
+func lostWorld(t *testing.T, missing func(at time.Duration) bool) *heldWorld {
+	t.Helper()
+	h := newHeldWorld(t)
+	h.served(time.Second)
+	noSecret := fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
+	h.delete = func(int) (resolve.DeleteResult, error) {
+		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
+		if h.held {
+			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+			if missing(h.since()) {
+				res.Access, res.WithoutAccess = fault.Of(noSecret), res.Manifests
+			}
+		}
+		return res, nil
+	}
+	h.cleanup = func(int) (syncing.Result, error) {
+		if missing(h.since()) {
+			return syncing.Result{}, noSecret
+		}
+		return syncing.Result{Outcome: syncing.OutcomeClean}, nil
+	}
+	return h
+}
+
+func always(time.Duration) bool { return true }
+
+func TestWhereTheAccessSecretIsGoneAtTwoLooksTheModulesAreLetGoAndThenTheKyma(t *testing.T) {
+	h := lostWorld(t, always)
+	h.run(t)
+	require.GreaterOrEqual(t, h.sentAt, 2*time.Minute, "one look is not enough")
+	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a look is planned for it")
+	require.Less(t, h.goneAt-h.sentAt, 5*time.Second, "the Secret is not waited for again")
+	require.Contains(t, h.letGo, "are left in the remote cluster: its access Secret is gone")
+	require.Zero(t, h.counts["purge"], "its own workflow did it")
+	last := h.reports[len(h.reports)-1]
+	require.Equal(t, clusters.ReasonAccessSecretNotFound, last.Sync.Reason)
+	require.Contains(t, last.Waiting, "the access Secret is gone, modules are let go: "+manifestRef.Name)
+}
+
+func TestAModuleThatItsWorkflowDoesNotLetGoWithinAMinuteIsLetGoByTheKymas(t *testing.T) {
+	h := lostWorld(t, always)
+	h.send = func(int, purge.SendInput) error { h.sentAt = h.since(); return nil }
+	forcedAt := time.Duration(0)
+	h.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+		require.Equal(t, install.PurgeInput{Ref: manifestRef, LetGo: true}, in)
+		forcedAt, h.held = h.since(), false
+		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
+		return install.PurgeResult{Outcome: install.OutcomeRemoved}, nil
+	}
+	h.run(t)
+	require.GreaterOrEqual(t, forcedAt-h.sentAt, time.Minute)
+	require.Less(t, forcedAt-h.sentAt, time.Minute+10*time.Second)
+}
+
+func TestAnAccessSecretThatComesBackBetweenTwoLooksLetsNothingGo(t *testing.T) {
+	h := lostWorld(t, func(at time.Duration) bool {
+		return at < 90*time.Second || at > time.Hour && at < time.Hour+90*time.Second
+	})
+	for _, at := range []time.Duration{100 * time.Second, time.Hour + time.Second, time.Hour + 100*time.Second} {
+		kickAt(h.env, at, kick.Kick{Reason: "Secret changed", Urgent: true})
+	}
+	h.env.RegisterDelayedCallback(func() {
+		require.Zero(t, h.counts["send purge"])
+		h.held = false
+	}, 3*time.Hour)
+	h.run(t)
+	require.Empty(t, h.letGo)
+}
+
+func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
+	h := lostWorld(t, always)
+	here := kick.Ref{Namespace: "kcp-system", Name: "demo-here", UID: "here-uid"}
+	left, answer := true, h.delete
+	h.delete = func(n int) (resolve.DeleteResult, error) {
+		res, err := answer(n)
+		if left {
+			res.Left, res.Manifests = append(res.Left, here.Name), append(res.Manifests[:len(res.Manifests):len(res.Manifests)], here)
+		}
+		return res, err
+	}
+	send := h.send
+	h.send = func(n int, in purge.SendInput) error {
+		require.Equal(t, []kick.Ref{manifestRef}, in.Manifests)
+		return send(n, in)
+	}
+	h.env.RegisterDelayedCallback(func() {
+		require.Equal(t, 1, h.counts["send purge"])
+		require.False(t, h.held)
+		left = false
+	}, 5*time.Hour)
+	h.run(t)
+	require.Zero(t, h.counts["purge"])
+	require.Greater(t, h.goneAt, 5*time.Hour)
+	require.NotEmpty(t, h.letGo)
+}
+
+func TestAPurgeOfAllBeginsAnewAfterThatOfModulesWithoutAccess(t *testing.T) {
+	h := lostWorld(t, always)
+	h.send = func(n int, in purge.SendInput) error {
+		h.sentAt = h.since()
+		h.held = n < 2
+		return nil
+	}
+	answer := h.delete
+	h.delete = func(n int) (resolve.DeleteResult, error) {
+		res, err := answer(n)
+		res.PurgeAt = h.deleted.Add(150 * time.Second)
+		res.PurgeDue = !h.env.Now().Before(res.PurgeAt)
+		return res, err
+	}
+	h.run(t)
+	require.Equal(t, 2, h.counts["send purge"])
+	require.Zero(t, h.counts["purge"], "the workflows of the others have their minute")
+}

@@ -6,8 +6,10 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -19,6 +21,9 @@ const (
 	EventDriftDisputed = "DriftDisputed"
 	// EventUnknownObject: an object has our mark, but is in no inventory.
 	EventUnknownObject = "UnknownObject"
+	// EventLeftToOthers: objects that a module no longer needs stay, as other Kymas in the same cluster use them. It is on
+	// the Kyma, which outlives the module.
+	EventLeftToOthers = "LeftToOtherKymas"
 )
 
 // EventRecorder tells people; a client-go record.EventRecorder is one.
@@ -86,6 +91,22 @@ func (t *teller) unknown(m *v1beta2.Manifest, objects []string) {
 	if !t.toldLately(string(m.UID) + message) {
 		t.tell(m, corev1.EventTypeWarning, EventUnknownObject, message)
 	}
+}
+
+// left tells of objects that stay in the cluster for others when a module is removed, each with its user.
+func (t *teller) left(m *v1beta2.Manifest, objects []string) {
+	if len(objects) == 0 {
+		return
+	}
+	message := fmt.Sprintf("%d of the objects of module %s stay in the cluster: %s", len(objects), m.ModuleName(), some(objects))
+	if t.toldLately(string(m.UID) + message) {
+		return
+	}
+	kyma := kymaRefOf(m)
+	t.tell(&v1beta2.Kyma{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma},
+		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID},
+	}, corev1.EventTypeNormal, EventLeftToOthers, message)
 }
 
 // toldLately tells whether something was told not long ago, and remembers that it is now.

@@ -22,8 +22,11 @@ type owner struct {
 }
 
 func ownerOf(m *v1beta2.Manifest) owner {
-	return owner{name: m.Name, mark: m.Namespace + "/" + m.Name, run: runOf(m), formers: m.Status.TakenOverFrom}
+	return owner{name: m.Name, mark: markOf(m), run: runOf(m), formers: m.Status.TakenOverFrom}
 }
+
+// markOf is the mark on the objects of a Manifest: namespace/name.
+func markOf(m *v1beta2.Manifest) string { return m.Namespace + "/" + m.Name }
 
 // at is what fills a place in an encoded object.
 func (o owner) at(place string) string {

@@ -17,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// prune removes, after everything was applied, what the inventory has and the module no longer. It returns
-// the ids of entries that are positively gone, or not ours any more; the others stay in the inventory and
+// prune removes, after everything was applied, what the inventory has and the module no longer, and no other Kyma in
+// the same cluster needs. It returns the ids of entries that are positively gone, or not ours any more; the others stay in the inventory and
 // are tried again at the next look.
 func (a *Activities) prune(ctx context.Context, job *installation) (map[string]bool, error) {
 	old := superseded(job.manifest.Status.Inventory, job.plan.entries)
@@ -29,7 +29,12 @@ func (a *Activities) prune(ctx context.Context, job *installation) (map[string]b
 	if err := a.unchanged(ctx, job.manifest); err != nil {
 		return nil, err
 	}
-	r := remover{cluster: job.cluster, kinds: kinds{mapper: job.cluster.Mapper}, owner: job.owner, gone: gone, keepUserData: true}
+	r := &remover{cluster: job.cluster, kinds: kinds{mapper: job.cluster.Mapper}, owner: job.owner, gone: gone, keepUserData: true}
+	old, stay, err := a.leaveToOthers(ctx, r, job.manifest, old)
+	if err != nil {
+		return nil, err
+	}
+	a.teller.left(job.manifest, stay)
 	for s := stageCount - 1; s >= 0; s-- {
 		if err := r.removeAll(ctx, ofStage(old, s), a.options.Parallel); err != nil {
 			return nil, err
@@ -57,8 +62,10 @@ type remover struct {
 	owner   owner
 	// keepUserData keeps definitions that have objects, and namespaces: they go only with the module.
 	keepUserData bool
-	// siblings are the other modules of the same Kyma: a namespace that one of them uses stays.
+	// siblings are the other modules in the same cluster: a namespace that one of them uses stays.
 	siblings []*v1beta2.Manifest
+	// used is what other Kymas have in the cluster, once that was read.
+	used *usage
 
 	mu sync.Mutex
 	// gone are the ids of entries that need no more care.

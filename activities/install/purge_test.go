@@ -118,18 +118,7 @@ func TestAPurgeLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
 	s := newStand(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	ctx := context.Background()
-	var system corev1.Namespace
-	require.NoError(t, s.remote.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system))
-
-	other := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "other"}}
-	s.create(other)
-	other.Status.Remote = &v1beta2.RemoteStatus{Name: "other", Namespace: "other", Generation: "Explicit", Cluster: string(system.UID)}
-	require.NoError(t, s.control.Status().Update(ctx, other))
-	using := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.id, Name: "other-module", Labels: map[string]string{shared.LabelKymaName: "other"},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(other, v1beta2.GroupVersion.WithKind("Kyma"))},
-	}, Spec: *s.manifest.Spec.DeepCopy()}
-	s.create(using)
+	using := s.neighbour(s.manifest.Spec)
 	for _, e := range s.read().Status.Inventory {
 		if strings.Contains(e.ID, "CustomResourceDefinition") || strings.Contains(e.ID, "ConfigMap") {
 			using.Status.Inventory = append(using.Status.Inventory, e)

@@ -76,15 +76,15 @@ func (p *purger) cluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, err := p.usedByOthers(ctx, cluster)
-	if err != nil {
-		return clusters.Classify(err)
-	}
 	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m), gone: map[string]bool{}}
-	entries, err := p.ownEntries(ctx, r, used)
+	entries, stay, err := a.leaveToOthers(ctx, r, m, m.Status.Inventory)
 	if err != nil {
-		return clusters.Classify(err)
+		return err
 	}
+	for _, what := range stay {
+		p.stay(what)
+	}
+	r.siblings = r.used.manifests
 	if err := p.customResources(ctx, r, entries); err != nil {
 		// The operator may be dead, and with it the webhooks that every change of its custom resources goes through.
 		if gate := p.stage(ctx, r, ofStage(entries, stageAdmission)); gate != nil {

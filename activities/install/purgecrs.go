@@ -42,8 +42,12 @@ func (p *purger) defaultCR(ctx context.Context, r *remover, done map[schema.Grou
 	if recorded == nil || p.manifest.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
 		return nil
 	}
-	gvk, _ := recordedCR(recorded)
+	gvk, name := recordedCR(recorded)
 	if done[gvk.GroupKind()] {
+		return nil
+	}
+	if id, err := v1beta2.InventoryID(gvk.GroupKind(), name); err == nil && r.used.byID[id] != nil {
+		p.stay(describe(gvk.Kind, name) + " is used by Kyma " + kymaRefOf(r.used.byID[id]).String())
 		return nil
 	}
 	return p.kind(ctx, r, gvk.GroupKind(), func(cr *metav1.PartialObjectMetadata) bool { return isRecorded(recorded, cr) })

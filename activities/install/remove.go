@@ -91,7 +91,7 @@ func waitingFor(o *Observed) RemoveResult {
 	return RemoveResult{Outcome: OutcomeWaiting, Observed: *o}
 }
 
-// removeAll removes what the Manifest brought. It returns what it waits for, or nil when nothing is left.
+// removeAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits for, or nil when nothing is left.
 func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Observed, error) {
 	cluster, err := a.target(ctx, m)
 	if err != nil {
@@ -102,8 +102,13 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 	if err != nil || waiting != nil {
 		return waiting, err
 	}
+	own, stay, err := a.leaveToOthers(ctx, r, m, m.Status.Inventory)
+	if err != nil {
+		return nil, err
+	}
+	a.teller.left(m, stay)
 	for s := stageCount - 1; s >= 0 && waiting == nil; s-- {
-		entries := ofStage(m.Status.Inventory, s)
+		entries := ofStage(own, s)
 		if len(entries) == 0 {
 			continue
 		}
@@ -111,6 +116,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 			if r.siblings, err = a.siblings(ctx, m); err != nil {
 				return nil, err
 			}
+			r.siblings = append(r.siblings, r.used.manifests...)
 		}
 		if err := a.unchanged(ctx, m); err != nil {
 			return nil, err
@@ -177,9 +183,9 @@ func stageWaits(left []string) *Observed {
 
 // removeModuleCR deletes the default custom resource that we made, and says what is left of its kind.
 func (a *Activities) removeModuleCR(ctx context.Context, r *remover, m *v1beta2.Manifest) (*Observed, error) {
-	seen, err := r.lookAtCRs(ctx, m)
+	seen, err := a.blockingCRs(ctx, r, m)
 	if err != nil {
-		return nil, clusters.Classify(err)
+		return nil, err
 	}
 	if seen.own != nil && seen.own.DeletionTimestamp.IsZero() {
 		if err := a.unchanged(ctx, m); err != nil {
@@ -193,8 +199,8 @@ func (a *Activities) removeModuleCR(ctx context.Context, r *remover, m *v1beta2.
 		if err := pause(ctx, patiencePause); err != nil {
 			return nil, err
 		}
-		if seen, err = r.lookAtCRs(ctx, m); err != nil {
-			return nil, clusters.Classify(err)
+		if seen, err = a.blockingCRs(ctx, r, m); err != nil {
+			return nil, err
 		}
 	}
 	return seen.waits(), nil

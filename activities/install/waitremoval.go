@@ -49,9 +49,9 @@ func (a *Activities) lookAtRemoval(ctx context.Context, ref kick.Ref) (RemoveRes
 		return RemoveResult{}, err
 	}
 	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m), gone: map[string]bool{}}
-	seen, err := r.lookAtCRs(ctx, m)
+	seen, err := a.blockingCRs(ctx, r, m)
 	if err != nil {
-		return RemoveResult{}, clusters.Classify(err)
+		return RemoveResult{}, err
 	}
 	if waiting := seen.waits(); waiting != nil {
 		return waitingFor(waiting), nil

@@ -1,0 +1,167 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Kymas that share a cluster may have the same module there. Each applies all of it, and what is not in a namespace of
+// its own carries the mark of whoever came last. A Manifest that goes removes only what no other one needs; what one
+// has as well it gives that one's mark, so that the last of them removes it.
+
+// usage is what others have in the cluster of a remover, read once.
+func (a *Activities) usage(ctx context.Context, r *remover, m *v1beta2.Manifest) (*usage, error) {
+	if r.used != nil {
+		return r.used, nil
+	}
+	used, err := a.usedByOthers(ctx, m, r.cluster)
+	if err != nil {
+		return nil, err
+	}
+	r.used = used
+	return used, nil
+}
+
+// blockingCRs finds what is left of the default custom resource's kind that a removal has to wait for. Where another
+// Kyma has the kind as well, it stays with all its custom resources, and blocks nothing.
+func (a *Activities) blockingCRs(ctx context.Context, r *remover, m *v1beta2.Manifest) (blockingCRs, error) {
+	seen, err := r.lookAtCRs(ctx, m)
+	if err != nil || seen.own == nil && len(seen.others) == 0 {
+		return seen, clusters.Classify(err)
+	}
+	used, err := a.usage(ctx, r, m)
+	if err != nil {
+		return seen, err
+	}
+	gvk, _ := crKind(m)
+	if len(seen.others) > 0 {
+		uses, err := used.usesKind(ctx, r, gvk.GroupKind())
+		if err != nil {
+			return seen, clusters.Classify(err)
+		}
+		if uses {
+			seen.others = nil
+		}
+	}
+	if seen.own != nil {
+		id, err := v1beta2.InventoryID(gvk.GroupKind(), types.NamespacedName{Namespace: seen.own.Namespace, Name: seen.own.Name})
+		if err == nil && used.byID[id] != nil {
+			seen.own = nil
+		}
+	}
+	return seen, nil
+}
+
+// leaveToOthers returns those of the entries that nobody else needs, and names the module's objects that stay because
+// somebody does. What others have as well is theirs from then on.
+func (a *Activities) leaveToOthers(ctx context.Context, r *remover, m *v1beta2.Manifest, entries []v1beta2.InventoryEntry) (own []v1beta2.InventoryEntry, stay []string, err error) {
+	used, err := a.usage(ctx, r, m)
+	if err != nil || len(used.manifests) == 0 {
+		return entries, nil, err
+	}
+	var left []v1beta2.InventoryEntry
+	users := map[string]*v1beta2.Manifest{}
+	for _, e := range entries {
+		by, err := used.user(ctx, r, e)
+		if err != nil {
+			return nil, nil, clusters.Classify(err)
+		}
+		if by == nil {
+			own = append(own, e)
+			continue
+		}
+		left = append(left, e)
+		users[e.ID] = by
+	}
+	if len(left) == 0 {
+		return own, nil, nil
+	}
+	if err := a.unchanged(ctx, m); err != nil {
+		return nil, nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(a.options.Parallel)
+	for _, e := range left {
+		group.Go(func() error {
+			by := users[e.ID]
+			was, err := r.leave(ctx, e, by, used.byID[e.ID] == by)
+			if err != nil {
+				return clusters.Classify(err)
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if by == used.byID[e.ID] || !r.keepUserData {
+				r.gone[e.ID] = true
+			}
+			if was != "" {
+				stay = append(stay, was+" is used by Kyma "+kymaRefOf(by).String())
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	slices.Sort(stay)
+	return own, stay, nil
+}
+
+// leave leaves an object to another Manifest, with its mark where that has the object too. It describes the object when
+// that was ours.
+func (r *remover) leave(ctx context.Context, e v1beta2.InventoryEntry, to *v1beta2.Manifest, hasIt bool) (string, error) {
+	gvk, name, err := e.Object()
+	if err != nil || isProtected(gvk, name) {
+		return "", err
+	}
+	described := describe(gvk.Kind, name)
+	for try := 1; ; try++ {
+		live, resource, err := r.live(ctx, gvk, name)
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", described, err)
+		}
+		if live == nil || !r.owner.owns(live) {
+			return "", nil
+		}
+		if !hasIt {
+			return described, nil
+		}
+		patch, err := markPatch(live, ownerOf(to))
+		if err != nil {
+			return "", err
+		}
+		_, err = r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).
+			Patch(ctx, name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerModuleResources})
+		switch {
+		case err == nil:
+			return described, nil
+		case apierrors.IsNotFound(err):
+			return "", nil
+		case !apierrors.IsConflict(err) || try == statusTries:
+			return "", fmt.Errorf("leave %s to Manifest %s: %w", described, markOf(to), err)
+		}
+	}
+}
+
+// markPatch gives this very version of an object the mark of another Manifest.
+func markPatch(live *metav1.PartialObjectMetadata, to owner) ([]byte, error) {
+	patch, err := json.Marshal(map[string]any{pathMetadata: map[string]any{
+		"uid": live.UID, "resourceVersion": live.ResourceVersion,
+		"annotations": map[string]string{shared.AnnotationOwnedBy: to.mark},
+		"labels":      map[string]string{shared.LabelComponent: to.name},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the mark of %s/%s: %w", live.Namespace, live.Name, err)
+	}
+	return patch, nil
+}

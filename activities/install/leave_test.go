@@ -1,0 +1,168 @@
+package install
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// neighbour makes a second Kyma that is synchronized to the same cluster, and its Manifest.
+func (s *stand) neighbour(spec v1beta2.ManifestSpec) *v1beta2.Manifest {
+	s.Helper()
+	ctx := context.Background()
+	var system corev1.Namespace
+	require.NoError(s, s.remote.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system))
+	kubeconfig, err := os.ReadFile(environment(s.T, "LM_TEST_REMOTE"))
+	require.NoError(s, err)
+	s.create(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "access-of-other", Namespace: s.id, Labels: map[string]string{shared.LabelKymaName: "other"}},
+		Data:       map[string][]byte{shared.AccessSecretKey: kubeconfig},
+	})
+	other := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "other"}}
+	s.create(other)
+	other.Status.Remote = &v1beta2.RemoteStatus{Name: "other", Namespace: "other", Generation: "Explicit", Cluster: string(system.UID)}
+	require.NoError(s, s.control.Status().Update(ctx, other))
+	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.id, Name: "other-module", Labels: map[string]string{shared.LabelKymaName: "other", shared.LabelModuleName: "sample"},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(other, v1beta2.GroupVersion.WithKind("Kyma"))},
+	}, Spec: *spec.DeepCopy()}
+	s.create(m)
+	s.Cleanup(func() {
+		now := &v1beta2.Manifest{}
+		if err := s.control.Get(ctx, client.ObjectKeyFromObject(m), now); err == nil {
+			now.Finalizers = nil
+			_ = s.control.Update(ctx, now)
+		}
+	})
+	return m
+}
+
+// as works on another Manifest for a while.
+func (s *stand) as(m *v1beta2.Manifest, do func()) {
+	s.Helper()
+	own := s.manifest
+	s.manifest = m
+	defer func() { s.manifest = own }()
+	do()
+}
+
+// removed removes the module, as its workflow does: what it waits for is looked at in between.
+func (s *stand) removed() {
+	s.Helper()
+	var result RemoveResult
+	require.Eventually(s, func() bool {
+		result = s.remove(result.Observed)
+		if result.Outcome != OutcomeWaiting {
+			return true
+		}
+		look, err := s.activities.lookAtRemoval(context.Background(), s.ref())
+		require.NoError(s, err)
+		require.Contains(s, []Outcome{OutcomeWaiting, OutcomeRemoved, OutcomeGone}, look.Outcome)
+		return false
+	}, 60*time.Second, 100*time.Millisecond, "%+v", result)
+	require.Equal(s, OutcomeRemoved, result.Outcome)
+}
+
+func TestARemovalLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
+	const extra = `
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: extra, namespace: ID-remote}
+`
+	const definition, definitionName = "CustomResourceDefinition", "samples.ID.example.com"
+	for name, change := range map[string]func(*v1beta2.Manifest){
+		"without a default custom resource": nil,
+		"with a default custom resource":    withDefaultCR,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStand(t, moduleYAML+extra, change)
+			ctx := context.Background()
+			spec := *s.manifest.Spec.DeepCopy()
+			spec.Install.Source = s.layer(moduleYAML)
+			other := s.neighbour(spec)
+			s.as(other, s.installReady)
+			s.installReady()
+			require.NoError(t, s.remote.Create(ctx, s.sample("of-another")))
+			mark := func(kind, namespace, name string) string {
+				apiVersion := map[string]string{definition: "apiextensions.k8s.io/v1", "Deployment": "apps/v1", "ConfigMap": "v1"}[kind]
+				live := s.get(apiVersion, kind, namespace, name)
+				require.NotNil(t, live, "%s %s is there", kind, name)
+				require.True(t, live.GetDeletionTimestamp().IsZero(), "%s %s stays", kind, name)
+				return live.GetAnnotations()[shared.AnnotationOwnedBy]
+			}
+			require.Equal(t, markOf(s.manifest), mark(definition, "", definitionName), "the last one has the mark")
+
+			s.delete()
+			s.removed()
+			require.True(t, s.manifestIsGone())
+			require.Equal(t, markOf(other), mark(definition, "", definitionName))
+			require.Equal(t, markOf(other), mark("Deployment", "ID-remote", "operator"))
+			require.Equal(t, markOf(other), mark("ConfigMap", "ID-remote", "settings"))
+			require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "extra"), "what only this module has goes")
+			require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "of-another"), "with its custom resources")
+			if change != nil {
+				require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), "the other one has adopted it")
+			}
+			said, _ := s.told.take()
+			require.Contains(t, strings.Join(said, "\n"), "Normal *v1beta2.Kyma LeftToOtherKymas: ")
+			require.Contains(t, strings.Join(said, "\n"), "is used by Kyma "+s.id+"/other")
+
+			require.NoError(t, s.remote.Delete(ctx, s.sample("of-another")))
+			s.as(other, func() {
+				s.delete()
+				s.removed()
+			})
+			require.Nil(t, s.get("apiextensions.k8s.io/v1", definition, "", definitionName), "the last one removes it")
+			require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
+		})
+	}
+}
+
+func TestAModuleThatNobodyElseHasIsRemovedThoughAnotherKymaIsInTheSameCluster(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	s.installReady()
+	other := s.neighbour(s.manifest.Spec)
+	require.Empty(t, other.Status.Inventory)
+	s.delete()
+	s.removed()
+	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
+	said, _ := s.told.take()
+	require.Empty(t, said)
+}
+
+func TestOfSeveralThatGoTogetherTheLastOneRemovesWhatTheyShare(t *testing.T) {
+	at := func(name string, seconds int64) *v1beta2.Manifest {
+		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: name}}
+		if seconds > 0 {
+			deleted := metav1.Unix(seconds, 0)
+			m.DeletionTimestamp = &deleted
+		}
+		return m
+	}
+	for name, test := range map[string]struct {
+		other, m *v1beta2.Manifest
+		want     bool
+	}{
+		"one that stays outstays one that goes":     {other: at("a", 0), m: at("b", 1), want: true},
+		"one that goes is heeded by one that stays": {other: at("a", 1), m: at("b", 0), want: true},
+		"the one that began to go later is last":    {other: at("a", 2), m: at("b", 1), want: true},
+		"the one that began to go earlier is not":   {other: at("b", 1), m: at("a", 2)},
+		"at the same time the names decide":         {other: at("b", 1), m: at("a", 1), want: true},
+		"and they decide alike for both":            {other: at("a", 1), m: at("b", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, outstays(test.other, test.m))
+		})
+	}
+}

@@ -113,15 +113,15 @@ func (r *kymaRun) removalWaitsFor() string {
 
 // purge takes one step of the deletion by force: the Manifests by their own workflows, those that are left after a
 // minute by this one, then what is in the remote cluster, then the Kyma.
-func (r *kymaRun) purge(ctx workflow.Context, left resolve.DeleteResult) error {
+func (r *kymaRun) purge(ctx workflow.Context, left resolve.DeleteResult, again bool) error {
 	if len(left.Manifests) == 0 {
 		return r.purgeRemote(ctx)
 	}
-	return r.purgeModules(ctx, left.Manifests, "modules are being purged: "+strings.Join(left.Left, ", "))
+	return r.purgeModules(ctx, left.Manifests, again, "modules are being purged: "+strings.Join(left.Left, ", "))
 }
 
-// purgeModules takes one step of forcing Manifests, and says what is waited for.
-func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, waiting string) error {
+// purgeModules takes one step of forcing Manifests, and says what is waited for; again is as for reportRemoval.
+func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again bool, waiting string) error {
 	p := &r.state.Purge
 	r.doing(ctx, "purging")
 	switch {
@@ -142,7 +142,7 @@ func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, waiti
 			return err
 		}
 	}
-	return r.reportPurge(ctx, waiting)
+	return r.reportRemoval(ctx, status.ReportInput{Waiting: waiting, Purging: true}, again)
 }
 
 // purgeManifests forces Manifests whose own workflows did not come to an end.
@@ -196,18 +196,11 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 	letGo := ""
 	if r.state.SyncFault = fault.FromTemporal(err); err != nil {
 		if p.Cleanups <= cleanupTries {
-			return r.reportPurge(ctx, "the remote cluster is being cleaned up")
+			return r.reportRemoval(ctx, status.ReportInput{Waiting: "the remote cluster is being cleaned up", Purging: true}, false)
 		}
 		letGo = "catalog, remote Kyma and definitions could not be removed and are left in the remote cluster: " + r.state.SyncFault.Message
 	}
 	return r.release(ctx, shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), maxSummary), letGo)
-}
-
-// reportPurge writes the status of a Kyma that is being purged.
-func (r *kymaRun) reportPurge(ctx workflow.Context, waiting string) error {
-	return r.reportKyma(ctx, status.ReportInput{
-		Ref: r.ref, Sync: r.state.SyncFault, Resolve: r.state.ResolveFault, Waiting: waiting, Purging: true,
-	})
 }
 
 // ErrTypeNotLooked is the type of the retryable error of a purge for which the Kyma could not be looked at in time.

@@ -135,9 +135,25 @@ func waitsForInput(f fault.Fault) bool {
 
 // reportKyma writes the status, together with its remote copy where the remote cluster was last reached.
 func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error {
+	in.Push = r.hasRemote() && r.state.SyncFault.IsZero()
+	return r.writeReport(ctx, in)
+}
+
+// reportRemoval writes the status of a Kyma under deletion. With again its remote copy is tried also where the cluster
+// was last not reached: nothing else asks it while modules are left. What was busy then is not said to be so now.
+func (r *kymaRun) reportRemoval(ctx workflow.Context, in status.ReportInput, again bool) error {
+	if again && r.state.SyncFault.Kind == fault.Transient {
+		r.state.SyncFault = fault.Fault{}
+	}
+	in.Ref, in.Sync, in.Resolve = r.ref, r.state.SyncFault, r.state.ResolveFault
+	in.Push = r.hasRemote() && (again || r.state.SyncFault.IsZero())
+	return r.writeReport(ctx, in)
+}
+
+func (r *kymaRun) writeReport(ctx workflow.Context, in status.ReportInput) error {
 	queue, summary := kick.ControlPlaneQueue, "aggregate the status"
-	if r.reachesRemote() {
-		queue, summary, in.Push = kick.RemoteQueue, "aggregate the status, also in the remote cluster", true
+	if in.Push {
+		queue, summary = kick.RemoteQueue, "aggregate the status, also in the remote cluster"
 	}
 	var res status.ReportResult
 	err := workflow.ExecuteActivity(writing(ctx, queue, summary), r.status.ReportKyma, in).Get(ctx, &res)
@@ -152,16 +168,15 @@ func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error 
 	if r.gone() {
 		return nil
 	}
-	if in.Push && !res.Push.IsZero() {
+	if res.Pushed || in.Push && !res.Push.IsZero() {
 		r.state.SyncFault = res.Push
 	}
 	return r.publishReport(ctx)
 }
 
-// reachesRemote tells whether there is a remote cluster that the last step reached.
-func (r *kymaRun) reachesRemote() bool {
-	remote := r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
-	return remote && r.state.SyncFault.IsZero()
+// hasRemote tells whether there may be a remote cluster.
+func (r *kymaRun) hasRemote() bool {
+	return r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
 }
 
 // endLook closes the look, whatever it came to.
@@ -232,9 +247,12 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 	if pending.Count > 0 {
 		r.state.RemovalChecks = 0
 	}
-	if r.state.Last.State != shared.StateDeleting {
-		// The state is shown here and in the remote cluster before anything is taken away.
-		if err := r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Waiting: "modules are being removed"}); err != nil {
+	again := r.state.Last.State == shared.StateDeleting
+	if !again {
+		// The state is shown here and in the remote cluster before anything is taken away. What was wrong with the
+		// Kyma's wishes does not matter any more.
+		r.state.ResolveFault = fault.Fault{}
+		if err := r.reportRemoval(ctx, status.ReportInput{Waiting: "modules are being removed"}, true); err != nil {
 			return err
 		}
 	}
@@ -255,17 +273,17 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 	lost := err == nil && len(left.Left) > 0 && r.accessIsLost(ctx, left)
 	if r.mustPurge(ctx, left, err) {
 		r.state.Purge.purgesLost(false)
-		return r.endRemoval(ctx, started, r.purge(ctx, left))
+		return r.endRemoval(ctx, started, r.purge(ctx, left, again))
 	}
 	if err == nil {
 		r.state.Purge.purgesLost(lost)
 	}
 	if lost {
-		return r.endRemoval(ctx, started, r.purgeModules(ctx, left.WithoutAccess, "the access Secret is gone, modules are let go: "+strings.Join(left.Left, ", ")))
+		return r.endRemoval(ctx, started, r.purgeModules(ctx, left.WithoutAccess, again, "the access Secret is gone, modules are let go: "+strings.Join(left.Left, ", ")))
 	}
 	if err != nil || len(left.Left) > 0 {
 		waits := "modules are being removed: " + strings.Join(left.Left, ", ")
-		return r.endRemoval(ctx, started, r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Resolve: r.state.ResolveFault, Waiting: waits}))
+		return r.endRemoval(ctx, started, r.reportRemoval(ctx, status.ReportInput{Waiting: waits}, again))
 	}
 	return r.endRemoval(ctx, started, r.cleanUp(ctx))
 }
@@ -283,7 +301,7 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 	if gone := r.secretIsGone(ctx, r.state.SyncFault.Reason); gone {
 		letGo = "catalog, remote Kyma, definitions and image pull Secret are left in the remote cluster: its access Secret is gone"
 	} else if err != nil {
-		return r.reportKyma(ctx, status.ReportInput{Ref: r.ref, Sync: r.state.SyncFault, Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message})
+		return r.reportRemoval(ctx, status.ReportInput{Waiting: "the remote cluster cannot be cleaned up: " + r.state.SyncFault.Message}, false)
 	}
 	return r.release(ctx, "release the finalizer", letGo)
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -23,6 +24,8 @@ type observation struct {
 	view      resolve.View
 	in        ReportInput
 	now       time.Time
+	// answered is true when the remote cluster has just taken the copy of the status.
+	answered bool
 	// pullSecret is true where an image pull Secret is configured.
 	pullSecret bool
 	// purge is when a Kyma under deletion is purged; zero means never. purgeProblem says why its annotation does not
@@ -131,6 +134,9 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 // operation says what was last done or waited for, or the error (contract, section 3).
 func operation(status v1beta2.KymaStatus, o observation, deleting bool) string {
 	if deleting {
+		if len(o.manifests) == 0 && claim.Released(o.kyma) {
+			return shared.OtherFinalizersPresent(o.kyma.Finalizers)
+		}
 		return removal(o) + o.purgeNote()
 	}
 	switch status.State {
@@ -166,14 +172,22 @@ func (o observation) purgeNote() string {
 	return note
 }
 
-// removal names what a deletion waits for.
+// removal names what a deletion waits for, after what went wrong with it.
 func removal(o observation) string {
-	if worst := o.worst(); !worst.IsZero() {
+	worst := o.worst()
+	switch {
+	case !worst.IsZero() && len(o.manifests) > 0:
+		return worst.Message + "; " + remaining(o)
+	case !worst.IsZero():
 		return worst.Message
-	}
-	if len(o.manifests) == 0 && o.in.Waiting != "" {
+	case len(o.manifests) == 0 && o.in.Waiting != "":
 		return o.in.Waiting
 	}
+	return remaining(o)
+}
+
+// remaining names the modules that are to go.
+func remaining(o observation) string {
 	var names []string
 	for i := range o.manifests {
 		names = append(names, awaited(o.kyma, &o.manifests[i]))

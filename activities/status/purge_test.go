@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -76,6 +78,86 @@ func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.Equal(t, []string{"example.com/other"}, b.kyma(t).Finalizers)
 	require.Equal(t, []string{"PurgeLetGo: the catalog is left there"}, b.events(t))
+}
+
+func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
+	ctx := context.Background()
+	b := leavingBench(t)
+	manifest := b.manifest(t, "keda")
+	manifest.Finalizers = nil
+	require.NoError(t, b.control.Update(ctx, manifest))
+	kyma := b.kyma(t)
+	kyma.Finalizers = append(kyma.Finalizers, "example.com/other")
+	require.NoError(t, b.control.Update(ctx, kyma))
+	const waits = "waiting as other finalizers are present: [example.com/other]"
+
+	b.control.Fail = func(verb, object string) error {
+		if verb == "patch" && object == "Kyma "+kyma.Name {
+			require.Equal(t, waits, b.kyma(t).Status.LastOperation.Operation, "nobody looks at it afterwards")
+		}
+		return nil
+	}
+	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref})
+	require.NoError(t, err)
+	require.Equal(t, OutcomeReleased, released.Outcome)
+	require.Equal(t, waits, released.Message)
+	require.Equal(t, waits, b.kyma(t).Status.LastOperation.Operation)
+	require.Equal(t, shared.StateDeleting, b.kyma(t).Status.State)
+	require.Equal(t, []string{"example.com/other"}, b.kyma(t).Finalizers)
+
+	b.in.Waiting = "modules are being removed"
+	require.Equal(t, waits, b.report(t).Message, "a workflow that looks again says the same")
+	b.control.Forget()
+	released, err = b.release(ctx, ReleaseInput{Ref: b.in.Ref})
+	require.NoError(t, err)
+	require.Equal(t, OutcomeReleased, released.Outcome)
+	require.Empty(t, b.control.Writes())
+}
+
+// During a deletion nobody asks the cluster but who writes the copy of the status.
+func TestAClusterCountsAsReachableDuringADeletionOnlyWhenItHasAnswered(t *testing.T) {
+	b := leavingBench(t)
+	dead := fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused")
+	b.in.Synced, b.unreachable = false, dead
+	report := func(known error) ReportResult {
+		b.in.Sync = fault.Of(known)
+		return b.report(t)
+	}
+	first := report(nil)
+	require.Equal(t, fault.Of(dead), first.Push)
+	require.False(t, first.Pushed)
+
+	result := report(dead)
+	remote := b.kyma(t).Status.Remote
+	require.False(t, *remote.Reachable)
+	require.Equal(t, clusters.ReasonUnreachableNetwork, remote.Reason)
+	require.NotNil(t, remote.Since)
+	require.Contains(t, result.Modules[0].Message, "the cluster cannot be reached since")
+	require.Contains(t, result.Message, "connection refused; waiting for modules to be deleted: keda", "what goes wrong hides nothing")
+
+	since := *remote.Since
+	b.now = b.now.Add(time.Hour)
+	report(nil)
+	remote = b.kyma(t).Status.Remote
+	require.False(t, *remote.Reachable, "that it was tried is no answer")
+	require.Equal(t, since, *remote.Since)
+
+	b.unreachable = nil
+	result = report(dead)
+	require.True(t, result.Pushed)
+	require.True(t, result.Push.IsZero())
+	remote = b.kyma(t).Status.Remote
+	require.True(t, *remote.Reachable)
+	require.Empty(t, remote.Reason)
+	require.NotContains(t, result.Message, "connection refused")
+	require.NotContains(t, result.Modules[0].Message, "cannot be reached")
+	require.Equal(t, shared.StateDeleting, b.remoteKyma(t).Status.State)
+	require.Equal(t, result.Message, b.remoteKyma(t).Status.LastOperation.Operation, "the copy says the same")
+
+	b.control.Forget()
+	b.remote.Forget()
+	require.True(t, report(nil).Pushed)
+	require.Empty(t, append(b.control.Writes(), b.remote.Writes()...))
 }
 
 // events are the Events that were written without a recorder.

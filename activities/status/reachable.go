@@ -30,7 +30,7 @@ func setReachable(status *v1beta2.KymaStatus, o observation) {
 		}
 		reachable := false
 		remote.Reachable, remote.Reason = &reachable, o.in.Sync.Reason
-	case o.in.Sync.IsZero() && (o.in.Synced || o.in.Push):
+	case o.in.Sync.IsZero() && (o.in.Synced || o.answered):
 		reachable := true
 		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
 	}

@@ -6,13 +6,9 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -57,12 +53,17 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 		return ReportResult{}, err
 	}
 	a.tell(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
+	var pushed bool
+	var failed fault.Fault
+	if in.Push {
+		if pushed, failed, err = a.pushAndNote(ctx, o); err != nil {
+			return ReportResult{}, err
+		}
+	}
 	result := summary(kyma)
 	result.Deleting = standing == claim.Deleting
 	result.NeedsLook = standing == claim.Ours && needsLook(kyma, o.view)
-	if in.Push {
-		result.Push = a.push(ctx, kyma, o.view.Sync)
-	}
+	result.Pushed, result.Push = pushed, failed
 	return result, nil
 }
 
@@ -157,89 +158,4 @@ func summary(kyma *v1beta2.Kyma) ReportResult {
 		})
 	}
 	return result
-}
-
-// push writes the remote copy of the status where it differs. A remote Kyma that is gone, or is not the one
-// that was taken in, is left to the next synchronization.
-func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) fault.Fault {
-	remote := kyma.Status.Remote
-	if !desired.TakenIn(kyma) || !s.Enabled {
-		return fault.Fault{}
-	}
-	there := a.controlPlane
-	if s.Strategy != v1beta2.SyncStrategyLocalClient {
-		cluster, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
-		if err != nil {
-			return fault.Of(err)
-		}
-		there = cluster.Client
-	}
-	return fault.Of(clusters.Classify(pushStatus(ctx, there, kyma, types.NamespacedName{Namespace: remote.Namespace, Name: remote.Name})))
-}
-
-func pushStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
-	found := &v1beta2.Kyma{}
-	err := there.Get(ctx, key, found)
-	if apierrors.IsNotFound(err) || err == nil && string(found.UID) != kyma.Status.Remote.UID {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read remote Kyma %s: %w", key, err)
-	}
-	wanted := desired.RemoteStatus(kyma)
-	if equality.Semantic.DeepEqual(found.Status, wanted) {
-		return nil
-	}
-	found.Status = wanted
-	if err := there.Status().Update(ctx, found, client.FieldOwner(shared.FieldManagerRemoteKyma)); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("write the status of remote Kyma %s: %w", key, err)
-	}
-	return nil
-}
-
-// ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
-func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
-	result, err := a.release(ctx, in)
-	return result, fault.ToTemporal(err)
-}
-
-func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult, error) {
-	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
-	if err != nil {
-		return ReportResult{}, err
-	}
-	switch standing {
-	case claim.Gone, claim.NotOurs, claim.Copy:
-		return ReportResult{Outcome: OutcomeGone}, nil
-	case claim.Ours, claim.Skipped:
-		return summary(kyma), nil // it is not being deleted
-	case claim.Deleting:
-	}
-	own, _, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
-	if err != nil {
-		return ReportResult{}, err
-	}
-	result := summary(kyma)
-	result.Deleting = true
-	if len(own) > 0 {
-		result.Outcome = OutcomeBlocked
-		return result, nil
-	}
-	if in.LetGo != "" && a.purges != nil {
-		if err := a.purges.LetGo(ctx, in.Ref, in.LetGo); err != nil {
-			return ReportResult{}, err
-		}
-	}
-	before := kyma.DeepCopy()
-	released := controllerutil.RemoveFinalizer(kyma, shared.FinalizerKyma)
-	// Earlier generations set a finalizer of its own for the purge.
-	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerPurge) || released {
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-		if err != nil && !apierrors.IsNotFound(err) {
-			return ReportResult{}, fmt.Errorf("release Kyma %s: %w", in.Ref, err)
-		}
-	}
-	result.Outcome = OutcomeReleased
-	return result, nil
 }

@@ -50,7 +50,8 @@ type ReportInput struct {
 	CatalogOff bool `json:"catalogOff,omitempty"`
 	// Resolve is the fault of the last look at the catalog and the Manifests, if it failed as a whole.
 	Resolve fault.Fault `json:"resolve,omitzero"`
-	// Push is true when the remote copy of the status may be written: the last synchronization reached the cluster.
+	// Push is true when the remote copy of the status is to be written: the cluster was last reached, or it is time to
+	// try again.
 	Push bool `json:"push,omitempty"`
 	// Waiting says in words what a deletion waits for.
 	Waiting string `json:"waiting,omitempty"`
@@ -79,6 +80,8 @@ type ReportResult struct {
 	Deleting bool `json:"deleting,omitempty"`
 	// Push is the fault of writing the remote copy of the status, if any.
 	Push fault.Fault `json:"push,omitzero"`
+	// Pushed is true when the remote cluster answered, and the copy of the status in it is as it should be.
+	Pushed bool `json:"pushed,omitempty"`
 }
 
 // Module is one row of the current details.

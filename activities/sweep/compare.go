@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -36,6 +37,9 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return
+	}
+	if len(manifests) == 0 && claim.Released(kyma) {
+		return // others' finalizers hold it
 	}
 	reason := w.compareControlPlane(lookCtx, kyma, manifests, open)
 	remote := w.compareRemote(lookCtx, kyma, reachable)
@@ -143,7 +147,8 @@ type remoteView struct {
 	back bool
 }
 
-// compareRemote looks at the Kyma's cluster. Of one under deletion it only sees whether it answers.
+// compareRemote looks at the Kyma's cluster. Of one under deletion it only sees whether it answers, and gives no reason
+// but that it does again: what a removal finds there is its own to report, and it looks again by itself.
 func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable bool) remoteView {
 	if kyma.Status.Remote == nil {
 		return remoteView{answers: true}
@@ -161,7 +166,7 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable 
 		return remoteView{reason: why, answers: true}
 	case err == nil:
 		return remoteView{answers: true}
-	case reachable && ctx.Err() == nil && fault.OfLasting(err).Kind == fault.Unreachable:
+	case reachable && ctx.Err() == nil && fault.OfLasting(err).Kind == fault.Unreachable && kyma.DeletionTimestamp.IsZero():
 		return remoteView{reason: unreachable}
 	}
 	return remoteView{}

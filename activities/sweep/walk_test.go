@@ -287,6 +287,31 @@ func TestWhatAWalkKicks(t *testing.T) {
 				f.digest = "then"
 			},
 		},
+		"not a Kyma that is being removed and whose cluster has become unreachable": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				deleted, reachable := metav1.Now(), true
+				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
+				k.Status.Remote.Reachable = &reachable
+				f.probe = func() (bool, string, error) {
+					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+				}
+			},
+		},
+		"not a Kyma that only others' finalizers hold": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
+				m.OwnerReferences, f.open = nil, Open{}
+			},
+		},
+		"a Kyma that lost our finalizer while Manifests are left": {
+			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				deleted := metav1.Now()
+				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
+				f.open = Open{}
+			},
+			want: map[string]string{kymaID: "the Kyma has no open workflow"},
+		},
 		"not a Kyma that is to be left alone": {
 			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Labels, f.digest = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}, "then"

@@ -1,0 +1,79 @@
+package status
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/kyma-project/lifecycle-manager/activities/claim"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
+func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
+	result, err := a.release(ctx, in)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult, error) {
+	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	switch standing {
+	case claim.Gone, claim.NotOurs, claim.Copy:
+		return ReportResult{Outcome: OutcomeGone}, nil
+	case claim.Ours, claim.Skipped:
+		return summary(kyma), nil // it is not being deleted
+	case claim.Deleting:
+	}
+	own, _, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return ReportResult{}, err
+	}
+	if len(own) > 0 {
+		result := summary(kyma)
+		result.Deleting, result.Outcome = true, OutcomeBlocked
+		return result, nil
+	}
+	if in.LetGo != "" && a.purges != nil {
+		if err := a.purges.LetGo(ctx, in.Ref, in.LetGo); err != nil {
+			return ReportResult{}, err
+		}
+	}
+	if err := a.nameOthers(ctx, kyma); err != nil {
+		return ReportResult{}, err
+	}
+	before := kyma.DeepCopy()
+	released := controllerutil.RemoveFinalizer(kyma, shared.FinalizerKyma)
+	// Earlier generations set a finalizer of its own for the purge.
+	if controllerutil.RemoveFinalizer(kyma, shared.FinalizerPurge) || released {
+		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+		err := a.controlPlane.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return ReportResult{}, fmt.Errorf("release Kyma %s: %w", in.Ref, err)
+		}
+	}
+	result := summary(kyma)
+	result.Deleting, result.Outcome = true, OutcomeReleased
+	return result, nil
+}
+
+// nameOthers says whose finalizers keep a Kyma when ours are off it. Nobody of ours looks at it again, so it is said
+// before.
+func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
+	others := claim.OthersFinalizers(kyma)
+	if len(others) == 0 {
+		return nil
+	}
+	before := kyma.DeepCopy()
+	kyma.Status.State = shared.StateDeleting
+	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now()))
+	return a.write(ctx, before, kyma, nil)
+}

@@ -23,7 +23,7 @@ type KymaInput struct {
 // KymaCarry is what a Kyma's workflow carries from run to run.
 type KymaCarry struct {
 	Carry
-	// Deleting is true once the Kyma was seen with a deletion timestamp.
+	// Deleting is true once the Kyma was seen with a deletion timestamp, until it is seen without.
 	Deleting bool `json:"deleting,omitempty"`
 	// SecretMissingSince is when the access Secret of a Kyma under deletion was first found to be gone.
 	SecretMissingSince time.Time `json:"secretMissingSince,omitzero"`

@@ -235,5 +235,9 @@ func (r *kymaRun) purgeNow(ctx workflow.Context) (ReconcileResult, error) {
 		}
 	}
 	r.state.Purge.Requested = true
-	return r.reconcile(ctx, reached)
+	looked, err := r.reconcile(ctx, reached)
+	if err == nil && looked.Completed && !r.state.Deleting {
+		return ReconcileResult{}, errNotDeleting()
+	}
+	return looked, err
 }

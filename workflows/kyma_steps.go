@@ -270,6 +270,10 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 		r.ends(true, false)
 		return r.endLook(ctx, started, nil)
 	}
+	if err == nil && left.Alive {
+		r.comeBack()
+		return r.endLook(ctx, started, nil)
+	}
 	lost := err == nil && len(left.Left) > 0 && r.accessIsLost(ctx, left)
 	if r.mustPurge(ctx, left, err) {
 		r.state.Purge.purgesLost(false)
@@ -286,6 +290,13 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 		return r.endRemoval(ctx, started, r.reportRemoval(ctx, status.ReportInput{Waiting: waits}, again))
 	}
 	return r.endRemoval(ctx, started, r.cleanUp(ctx))
+}
+
+// comeBack turns a removal into the life of a Kyma that is there and is not being deleted, as after a restore of the
+// control plane: the truth counts, not what was under way.
+func (r *kymaRun) comeBack() {
+	r.state.Deleting, r.state.Purge, r.state.SecretMissingSince, r.state.RemovalChecks = false, PurgeCarry{}, time.Time{}, 0
+	r.mail.put(kick.Kick{Reason: "the Kyma is not being deleted any more", Urgent: true})
 }
 
 // cleanUp removes what is ours in the remote cluster, then lets the Kyma go.

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -90,4 +92,56 @@ func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T)
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: carry})
 	require.NoError(t, h.env.GetWorkflowError())
 	require.True(t, h.reports[0].Resolve.IsZero())
+}
+
+// restored makes the Kyma, from a moment of its deletion on, one that was never deleted.
+func (h *heldWorld) restored(at time.Duration) {
+	quiet, leaving := quietWorld(), h.delete
+	h.env.RegisterDelayedCallback(func() { h.sync, h.report = quiet.sync, quiet.report }, at)
+	h.delete = func(n int) (resolve.DeleteResult, error) {
+		if h.since() < at {
+			return leaving(n)
+		}
+		return resolve.DeleteResult{Outcome: resolve.OutcomeDone, Alive: true}, nil
+	}
+}
+
+func TestAKymaThatWasRestoredDuringItsDeletionIsLookedAtAsALivingOne(t *testing.T) {
+	h := newHeldWorld(t)
+	h.restored(time.Hour)
+	answer := &updateAnswer{}
+	h.env.RegisterDelayedCallback(func() {
+		require.Equal(t, 1, h.counts["resolve"])
+		require.Equal(t, "Ready", viewOf(t, h.env).State)
+		require.Equal(t, "a change", viewOf(t, h.env).WaitingFor)
+	}, 3*time.Hour)
+	kickAt(h.env, 4*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.counts["resolve"], "kicks are looks at a living Kyma") }, 5*time.Hour)
+	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 30*time.Hour)
+	endKyma(h.env, h.world, 48*time.Hour)
+	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, h.env.GetWorkflowError())
+	require.Error(t, answer.err, "it is not being deleted")
+	for _, step := range []string{"cleanup", "cleanup by force", "release", "send purge", "purge"} {
+		require.Zero(t, h.counts[step], step)
+	}
+}
+
+func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
+	h := newHeldWorld(t)
+	deletion := *h.world
+	h.restored(time.Hour)
+	answer := &updateAnswer{}
+	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, time.Hour+time.Second)
+	deletedAgain := 2 * time.Hour
+	h.env.RegisterDelayedCallback(func() {
+		var refused *temporal.ApplicationError
+		require.ErrorAs(t, answer.err, &refused)
+		require.Equal(t, ErrTypeNotDeleting, refused.Type())
+		h.sync, h.report, h.delete = deletion.sync, deletion.report, deletion.delete
+		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+	}, deletedAgain)
+	h.endsAt(3 * time.Hour)
+	h.run(t)
+	require.Zero(t, h.counts["send purge"], "what was asked for was another deletion")
 }

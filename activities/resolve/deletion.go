@@ -22,7 +22,7 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, error) {
 	kyma, outcome, err := a.look(ctx, in.Ref)
 	if err != nil || outcome != OutcomeDeleting {
-		return DeleteResult{Outcome: outcome}, err
+		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}
 	own, _, err := ManifestsOf(ctx, a.controlPlane, kyma)
 	if err != nil {

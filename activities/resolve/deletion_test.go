@@ -114,8 +114,21 @@ func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, installed("keda", "1.0.0"))
 	result, err := b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, DeleteResult{Outcome: OutcomeDone}, result)
+	require.Equal(t, DeleteResult{Outcome: OutcomeDone, Alive: true}, result)
 	require.Len(t, b.manifests(t), 1)
+}
+
+func TestAKymaThatIsGoneOrAnothersIsNotAliveToUs(t *testing.T) {
+	other := desiredtest.Kyma("keda")
+	other.Labels = map[string]string{shared.LabelManagedBy: "another-instance"}
+	b := newBench(t, other, desired.Settings{})
+	result, err := b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.Equal(t, DeleteResult{Outcome: OutcomeNotOurs}, result)
+	b.in.Ref.UID = "earlier"
+	result, err = b.deleteAll(context.Background(), b.in)
+	require.NoError(t, err)
+	require.Equal(t, DeleteResult{Outcome: OutcomeGone}, result)
 }
 
 // access answers whether there is an access Secret, and counts who asks.

@@ -70,6 +70,8 @@ type Result struct {
 // DeleteResult says which Manifests of a Kyma under deletion are left.
 type DeleteResult struct {
 	Outcome Outcome `json:"outcome"`
+	// Alive is true when the Kyma is there and is not being deleted, so that nothing was touched.
+	Alive bool `json:"alive,omitempty"`
 	// Left are the names of those that are there still, also of those that could not be deleted: Fault says why.
 	Left  []string    `json:"left,omitempty"`
 	Fault fault.Fault `json:"fault,omitzero"`

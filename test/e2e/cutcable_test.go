@@ -41,8 +41,7 @@ func newCable(t testing.TB, to string) *cable {
 		c.accept()
 	}()
 	t.Cleanup(func() {
-		_ = listener.Close()
-		c.set(cableCut)
+		c.unplug()
 		<-done
 	})
 	return c
@@ -92,6 +91,12 @@ func (c *cable) pass(in net.Conn) {
 	defer c.mu.Unlock()
 	delete(c.lines, in)
 	delete(c.lines, out)
+}
+
+// unplug ends the cable for good: whoever connects is refused.
+func (c *cable) unplug() {
+	_ = c.listener.Close()
+	c.set(cableCut)
 }
 
 // set changes what becomes of connections. Those that are open end.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,7 +63,7 @@ func (s *stage) workflowsOf(kyma *v1beta2.Kyma) map[string]string {
 }
 
 // all lists every object of every kind in a cluster, but for what a cluster makes by itself.
-func (s *stage) all(t *testing.T, c cluster) []unstructured.Unstructured {
+func (s *stage) all(t testing.TB, c cluster) []unstructured.Unstructured {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	require.NoError(t, err)
@@ -82,7 +83,7 @@ func (s *stage) all(t *testing.T, c cluster) []unstructured.Unstructured {
 			}
 			items := &unstructured.UnstructuredList{}
 			items.SetGroupVersionKind(version.WithKind(resource.Kind))
-			err := c.List(t.Context(), items)
+			err := c.List(context.Background(), items)
 			if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsServiceUnavailable(err) {
 				continue
 			}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -26,7 +28,7 @@ import (
 // A deletion always ends: a module's custom resource whose finalizer nobody serves holds its Kyma for the grace
 // period, and a minute at most after that.
 func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
-	const grace = 45 * time.Second
+	const grace = 30 * time.Second
 	metrics := freeAddress(t)
 	s := newStage(t, "--purge-orderly-attempt", "5s", "--metrics-bind-address", metrics)
 	s.push("test/modules/sample/1.0.0")
@@ -82,7 +84,7 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 		s.becomesReady(name, "lone@1.0.0")
 		t.Cleanup(func() { s.removeNamespaces(s.remote, name) })
 	}
-	way.set(cableCut)
+	way.unplug()
 
 	t.Run("after the grace period", func(t *testing.T) {
 		const grace = 10 * time.Second
@@ -112,6 +114,51 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 		require.True(t, s.isGone(kyma))
 		require.Contains(t, strings.Join(s.warnings(kyma)["PurgeLetGo"], "\n"), "left there")
 	})
+}
+
+// In a single cluster a purge takes the module alone, and what a protected finalizer holds stays and is named.
+func TestAPurgeInASingleClusterTakesTheModuleAlone(t *testing.T) {
+	const grace = 5 * time.Second
+	s := newStage(t, "--mode", "single-cluster", "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String(),
+		"--skip-finalizer-purging-for", "example.com/protected")
+	s.remote = s.controlPlane
+	s.push("test/modules/sample/1.0.0")
+	s.instance.start()
+	originals := func() map[string]types.UID {
+		found := s.originals(t)
+		delete(found, "CustomResourceDefinition /samples."+sampleGVK.Group)
+		delete(found, "Namespace /"+remoteNamespace) // it is made for the first module, and never removed
+		maps.DeleteFunc(found, func(key string, _ types.UID) bool { return strings.HasPrefix(key, "Kyma ") })
+		return found
+	}
+	before := originals()
+	purged := func(finalizer string) (*v1beta2.Kyma, *unstructured.Unstructured) {
+		t.Helper()
+		kyma := newKyma("single", "sample")
+		require.NoError(t, s.controlPlane.Create(t.Context(), kyma))
+		s.becomesReady("single", "sample@1.0.0")
+		held := s.holdSample(t, finalizer)
+		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
+		s.eventually("the Kyma is gone", grace+time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		require.Equal(t, before, originals())
+		return kyma, held
+	}
+
+	kyma, _ := purged("example.com/nobody")
+	require.Contains(t, strings.Join(s.warnings(kyma)["Purged"], "\n"), "loses its finalizers example.com/nobody")
+	s.eventually("nothing of the module is left", 15*time.Second, func(c *assert.CollectT) {
+		assert.Empty(c, s.ofModule(t, s.controlPlane))
+	})
+
+	_, held := purged("example.com/protected")
+	require.NoError(t, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(held), held))
+	require.Contains(t, held.GetFinalizers(), "example.com/protected")
+	released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	require.NoError(t, s.controlPlane.Patch(t.Context(), held, released))
+	require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("single", "sample")))
+	s.becomesReady("single", "sample@1.0.0")
+	s.removeKyma("single")
+	require.Empty(t, s.ofModule(t, s.controlPlane))
 }
 
 // holdSample gives the default custom resource of the sample module a finalizer.

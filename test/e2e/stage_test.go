@@ -84,6 +84,7 @@ func newStage(t testing.TB, flags ...string) *stage {
 	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
 	s.serveSamples()
 	s.instance = &instance{t: t, stage: s, flags: flags}
+	t.Cleanup(s.clearAfterFailure)
 	t.Cleanup(s.instance.stop)
 	t.Cleanup(s.deleteEverything)
 	return s
@@ -270,22 +271,39 @@ func (s *stage) deleteEverything() {
 	}
 	s.instance.printLog()
 	s.t.Errorf("Kymas are left after the test: %d", len(kymas.Items))
-	s.instance.stop()
-	s.forget(&v1beta2.ManifestList{}, &v1beta2.KymaList{})
 }
 
-// forget deletes what a failed test has left in the control plane, so that the next one does not fail for it.
-func (s *stage) forget(lists ...client.ObjectList) {
+// clearAfterFailure deletes by force what a failed test has left, so that the next one does not fail for it.
+func (s *stage) clearAfterFailure() {
+	if !s.t.Failed() {
+		return
+	}
+	s.instance.stop()
+	forget(s.controlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{})
+	for _, remote := range s.remotes {
+		forget(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
+		for _, object := range s.all(s.t, remote) {
+			if object.GetAnnotations()[shared.AnnotationOwnedBy] != "" {
+				forgetOne(remote, &object)
+			}
+		}
+	}
+}
+
+func forget(c cluster, lists ...client.ObjectList) {
 	for _, list := range lists {
-		_ = s.controlPlane.List(context.Background(), list)
+		_ = c.List(context.Background(), list)
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			object := o.(client.Object)
-			released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-			_ = s.controlPlane.Delete(context.Background(), object)
-			_ = s.controlPlane.Patch(context.Background(), object, released)
+			forgetOne(c, o.(client.Object))
 			return nil
 		})
 	}
+}
+
+func forgetOne(c cluster, object client.Object) {
+	released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	_ = c.Delete(context.Background(), object)
+	_ = c.Patch(context.Background(), object, released)
 }
 
 // removeNamespaces deletes namespaces in a clean-up, and waits until they are gone with all that is in them.

@@ -294,7 +294,9 @@ func forget(c cluster, lists ...client.ObjectList) {
 	for _, list := range lists {
 		_ = c.List(context.Background(), list)
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
-			forgetOne(c, o.(client.Object))
+			if object, ok := o.(client.Object); ok {
+				forgetOne(c, object)
+			}
 			return nil
 		})
 	}

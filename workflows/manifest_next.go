@@ -96,7 +96,8 @@ func nextForManifest(s manifestSituation) manifestStep {
 // rejectedForGood tells whether a fault stays as long as the Manifest's own inputs stay as they are. A refused
 // access to the cluster is none: the Secret is an input of the Kyma.
 func rejectedForGood(f fault.Fault) bool {
-	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous
+	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous &&
+		f.Reason != clusters.ReasonClusterChanged
 }
 
 // settles tells whether a module in this state needs no more work until something changes.

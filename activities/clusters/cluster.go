@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -40,6 +41,8 @@ type Cluster struct {
 	Mapper *Mapper
 
 	capabilities capabilities
+	// uid is which cluster this is, once it was asked; see UID.
+	uid atomic.Pointer[types.UID]
 	// spoiled is set when the cluster no longer accepts the credentials: the registry then makes a new one.
 	spoiled *atomic.Bool
 	idle    func()

@@ -31,7 +31,8 @@ func (a *Activities) recoverRemoval(ctx context.Context, m *v1beta2.Manifest) er
 			return a.recordLost(ctx, cluster, m, found)
 		}
 	}
-	if kind := fault.Of(clusters.Classify(err)).Kind; kind == fault.Unreachable || kind == fault.Rejected {
+	f := fault.Of(clusters.Classify(err))
+	if f.Kind == fault.Unreachable || f.Kind == fault.Rejected && f.Reason != clusters.ReasonClusterChanged {
 		return nil
 	}
 	return clusters.Classify(err)

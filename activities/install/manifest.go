@@ -72,7 +72,7 @@ func (a *Activities) unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 	return nil
 }
 
-// target gives access to the cluster that the Manifest is for.
+// target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
 func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
 	if !m.Spec.Remote || m.Annotations[desired.AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient) {
 		return a.options.Clusters.ControlPlane(), nil
@@ -82,7 +82,11 @@ func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters
 		return nil, fault.New(fault.Rejected, ReasonInvalidSpec, "Manifest %s/%s is for a remote cluster, but has no label %s",
 			m.Namespace, m.Name, shared.LabelKymaName)
 	}
-	return a.options.Clusters.ForKyma(ctx, m.Namespace, kyma)
+	cluster, err := a.options.Clusters.ForKyma(ctx, m.Namespace, kyma)
+	if err != nil {
+		return nil, err
+	}
+	return cluster, a.bound(ctx, m, cluster)
 }
 
 // remoteNamespace is the namespace of objects that name none (contract, section 5).

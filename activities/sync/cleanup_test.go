@@ -82,6 +82,24 @@ func TestTheRemoteClusterIsCleanedUpOnlyAfterTheManifests(t *testing.T) {
 	require.Empty(t, b.remote.Writes())
 }
 
+func TestAnotherClusterIsNeitherCleanedUpNorTakenForClean(t *testing.T) {
+	for name, force := range map[string]bool{"in order": false, "by force": true} {
+		t.Run(name, func(t *testing.T) {
+			b := deletedBench(t)
+			home := b.remote
+			b.remote = desiredtest.NewCluster("another")
+			_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref, Force: force})
+			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+			require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
+			require.ErrorContains(t, err, "leads to cluster another")
+			require.ErrorContains(t, err, "is in cluster remote-uid")
+			require.Empty(t, b.remote.Writes())
+			b.remote = home
+			require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
+		})
+	}
+}
+
 func TestWithoutADeletionNothingIsCleanedUp(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.sync(t)

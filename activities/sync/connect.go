@@ -38,6 +38,8 @@ const (
 // remote is the remote cluster of a Kyma, as one activity sees it.
 type remote struct {
 	client.Client
+	// identify asks which cluster this is.
+	identify func(context.Context) (types.UID, error)
 	// uid identifies the cluster: the UID of its namespace kube-system.
 	uid types.UID
 	// own is true when the cluster is the control plane itself.
@@ -54,7 +56,7 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	if err != nil {
 		return nil, err
 	}
-	if r.uid, err = clusterUID(ctx, r.Client); err != nil {
+	if r.uid, err = r.identify(ctx); err != nil {
 		return nil, clusters.Classify(fmt.Errorf("identify the cluster of Kyma %s: %w", nameOf(kyma), err))
 	}
 	control, err := a.identity.get(ctx)
@@ -62,6 +64,12 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		return nil, err
 	}
 	r.own = r.uid == control
+	if !kyma.DeletionTimestamp.IsZero() && desired.Placed(kyma) {
+		// What is to be cleaned up is in the recorded cluster. Another one would look as if it were clean already.
+		if err := clusters.Changed(nameOf(kyma), kyma.Status.Remote.Cluster, r.uid, true); err != nil {
+			return nil, err
+		}
+	}
 	if err := notOntoItself(kyma, s.Name, s.Namespace, r.own); err != nil {
 		return nil, err
 	}
@@ -71,13 +79,13 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 // reach gives access without asking which cluster it is.
 func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
 	if s.Strategy == v1beta2.SyncStrategyLocalClient {
-		return &remote{Client: a.controlPlane}, nil
+		return &remote{Client: a.controlPlane, identify: a.identity.get}, nil
 	}
 	cluster, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
 	if err != nil {
 		return nil, err
 	}
-	return &remote{Client: cluster.Client}, nil
+	return &remote{Client: cluster.Client, identify: cluster.Identify}, nil
 }
 
 // identity is the UID of the control plane's own cluster, read once.
@@ -92,23 +100,12 @@ func (i *identity) get(ctx context.Context) (types.UID, error) {
 	if known := i.known.Load(); known != nil {
 		return *known, nil
 	}
-	uid, err := clusterUID(ctx, i.reader)
+	uid, err := clusters.UIDOf(ctx, i.reader)
 	if err != nil {
 		return "", fmt.Errorf("identify the control plane: %w", err)
 	}
 	i.known.Store(&uid)
 	return uid, nil
-}
-
-func clusterUID(ctx context.Context, reader client.Reader) (types.UID, error) {
-	namespace := metadataOf(namespaceKind())
-	if err := reader.Get(ctx, types.NamespacedName{Name: shared.NamespaceKubeSystem}, namespace); err != nil {
-		return "", err
-	}
-	if namespace.UID == "" {
-		return "", fmt.Errorf("namespace %s has no uid", shared.NamespaceKubeSystem)
-	}
-	return namespace.UID, nil
 }
 
 // remoteOwner is the field owner of what is written into a remote cluster beside the catalog.

@@ -24,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -407,4 +408,29 @@ func TestATemplateMadeByHandOnRealClusters(t *testing.T) {
 	require.NoError(t, p.control.Update(ctx, kyma))
 	require.Eventually(t, func() bool { return apierrors.IsNotFound(p.control.Get(ctx, key, taken)) },
 		60*time.Second, 200*time.Millisecond, "and goes with it")
+}
+
+func TestAClusterThatTheAccessNoLongerLeadsToIsNotTakenForClean(t *testing.T) {
+	p := newPair(t)
+	ctx := context.Background()
+	p.look()
+	require.NoError(t, p.control.Delete(ctx, p.kyma()))
+	secret := &corev1.Secret{}
+	require.NoError(t, p.control.Get(ctx, types.NamespacedName{Namespace: p.namespace, Name: "access"}, secret))
+	right := secret.Data["config"]
+	wrong, err := os.ReadFile(environment(t, "LM_TEST_CONTROL_PLANE"))
+	require.NoError(t, err)
+	secret.Data["config"] = wrong
+	require.NoError(t, p.control.Update(ctx, secret))
+	in := syncing.CleanupInput{Ref: kick.RefOf(p.kyma())}
+	p.requests.since()
+	_, err = p.sync.CleanupRemote(ctx, in)
+	require.Equal(t, "ClusterChanged", fault.FromTemporal(err).Reason)
+	require.Empty(t, p.requests.since(), "nothing of ours is asked for there")
+
+	secret.Data["config"] = right
+	require.NoError(t, p.control.Update(ctx, secret))
+	result, err := p.sync.CleanupRemote(ctx, in)
+	require.NoError(t, err)
+	require.Equal(t, syncing.OutcomeClean, result.Outcome)
 }

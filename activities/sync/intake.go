@@ -17,7 +17,8 @@ import (
 )
 
 // recordPlace writes where the Kyma is synchronized to, before anything is written there: name, namespace
-// and generation are fixed by the first synchronization.
+// and generation are fixed by the first synchronization. What is there must not belong to another Kyma: the record
+// says in which cluster the Kyma's modules may be worked on.
 func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) error {
 	recorded := v1beta2.RemoteStatus{}
 	if kyma.Status.Remote != nil {
@@ -25,6 +26,9 @@ func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	}
 	if kyma.Status.Remote != nil && recorded.Cluster == string(r.uid) {
 		return nil
+	}
+	if err := a.checkUnclaimed(ctx, kyma, s, r); err != nil {
+		return err
 	}
 	recorded.Name, recorded.Namespace, recorded.Generation = s.Name, s.Namespace, s.Generation
 	recorded.Cluster = string(r.uid)

@@ -30,7 +30,7 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed boo
 	}
 	if !desired.TakenIn(kyma) {
 		// A cluster that does not answer is not worth another try.
-		_, err := clusterUID(ctx, r.Client)
+		_, err := r.identify(ctx)
 		return err == nil, "never synchronized", clusters.Classify(err)
 	}
 	changed, why, err = a.probe(ctx, kyma, s, r)

@@ -124,11 +124,25 @@ func untilServed(ctx context.Context, fresh bool, request func() error) error {
 	return last
 }
 
+// checkUnclaimed makes sure, by a read alone, that no Kyma is in the way where the remote Kyma is to be.
+func (a *Activities) checkUnclaimed(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) error {
+	found := metadataOf(ourKind(shared.KindKyma))
+	place := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	err := r.Get(ctx, place, found)
+	if apierrors.IsNotFound(err) || kindMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look whose remote Kyma %s is: %w", place, err)
+	}
+	return a.checkClaim(ctx, kyma, found, r)
+}
+
 // checkClaim makes sure that a remote Kyma that is there is this Kyma's to work with. One without a mark is
 // taken over, for it may be of the time before marks, or made by the cluster's owner in advance; but in the
 // control plane's own cluster one without a mark is an original.
-func (a *Activities) checkClaim(ctx context.Context, kyma, found *v1beta2.Kyma, r *remote) error {
-	mark, marked := found.Annotations[desired.AnnotationSyncedFrom]
+func (a *Activities) checkClaim(ctx context.Context, kyma *v1beta2.Kyma, found client.Object, r *remote) error {
+	mark, marked := found.GetAnnotations()[desired.AnnotationSyncedFrom]
 	if mark == desired.SyncedFrom(kyma) {
 		return nil
 	}

@@ -340,10 +340,38 @@ func TestARemoteKymaOfAnotherIsLeftAlone(t *testing.T) {
 	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
 	require.ErrorContains(t, err, "belongs to Kyma kcp-system/other")
 	require.Equal(t, []string{"istio"}, names(b.remoteKyma(t).Spec.Modules))
+	require.Empty(t, b.remote.Writes())
+	require.Nil(t, b.kyma(t).Status.Remote, "it is no cluster of this Kyma's")
 
 	require.NoError(t, b.control.Delete(context.Background(), other))
 	require.True(t, b.sync(t).AcceptedChange, "its Kyma is gone, so it is taken over")
 	require.Equal(t, []string{"istio"}, names(b.kyma(t).Status.Remote.Modules))
+}
+
+func TestAccessThatLeadsToAnotherKymasClusterByMistakeIsNotRecorded(t *testing.T) {
+	other := desiredtest.Kyma()
+	other.Name, other.UID = "other", "other-uid"
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, other)
+	b.sync(t)
+	before := b.kyma(t).Status.Remote
+	home := b.remote
+
+	b.remote = desiredtest.NewCluster("cluster-of-other")
+	taken := desiredtest.Kyma("istio")
+	taken.Name, taken.Namespace, taken.Annotations = "default", "kyma-system", map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+	require.NoError(t, b.remote.Create(context.Background(), taken))
+	b.forget()
+	_, err := b.syncRemote(context.Background(), b.in)
+	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	require.Empty(t, b.remote.Writes())
+	require.Equal(t, before, b.kyma(t).Status.Remote, "its modules are where they were")
+
+	b.remote = home
+	b.sync(t)
+	b.remote = desiredtest.NewCluster("replaced")
+	require.Equal(t, "replaced", b.sync(t).Cluster)
+	require.Equal(t, "replaced", b.kyma(t).Status.Remote.Cluster, "an empty cluster is taken in")
+	require.Equal(t, []string{"keda"}, names(b.remoteKyma(t).Spec.Modules))
 }
 
 func TestSynchronizationIntoTheControlPlanesOwnClusterIsSafe(t *testing.T) {

@@ -54,7 +54,7 @@ func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *t
 }
 
 func TestWhatOnlyAnotherAccessSecretCanMendDoesNotSettleAManifest(t *testing.T) {
-	for _, reason := range []string{clusters.ReasonKubeconfigRejected, clusters.ReasonAccessSecretAmbiguous} {
+	for _, reason := range []string{clusters.ReasonKubeconfigRejected, clusters.ReasonAccessSecretAmbiguous, clusters.ReasonClusterChanged} {
 		w := quietWorld()
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {
 			return install.ApplyResult{}, fault.New(fault.Rejected, reason, "no access")

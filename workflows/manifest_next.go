@@ -94,7 +94,7 @@ func nextForManifest(s manifestSituation) manifestStep {
 }
 
 // rejectedForGood tells whether a fault stays as long as the Manifest's own inputs stay as they are. A refused
-// access to the cluster is none: the Secret is an input of the Kyma.
+// access to the cluster is none, nor is one that leads elsewhere: the Secret is an input of the Kyma.
 func rejectedForGood(f fault.Fault) bool {
 	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous &&
 		f.Reason != clusters.ReasonClusterChanged

@@ -63,9 +63,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		ReadCloser: &cappedBody{body: res.Body, left: g.limit},
 		because:    func(err error) error { return g.because(ctx, err) }, done: done,
 	}
-	if res.StatusCode >= http.StatusBadRequest {
-		g.masks.apply(res)
-	}
+	g.masks.apply(res)
 	return res, nil
 }
 

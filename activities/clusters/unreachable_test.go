@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -131,6 +132,51 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 			require.Equal(t, fault.Unreachable, f.Kind, err)
 			require.Equal(t, test.reason, f.Reason, err)
 			require.NotContains(t, f.Message, secretToken, "what a cluster sends back must not show our credentials")
+		})
+	}
+}
+
+func TestACredentialIsMaskedInEveryAnswerThatBecomesAnError(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{200, 201, 206, 226, 300, 304, 308, 399, 400, 404, 422, 500} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			t.Parallel()
+			registry, cp := newRegistry(t, nil)
+			cp.set(accessSecret("ns", "a", "a", "1", kubeconfigOf(t, newServer(t, answers(code)))))
+			cluster, err := registry.ForKyma(t.Context(), "ns", "a")
+			require.NoError(t, err)
+			err = listOnce(t.Context(), cluster)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), secretToken)
+			require.NotContains(t, fmt.Sprintf("%#v", err), secretToken)
+		})
+	}
+}
+
+func TestOnlyAStatusIsMaskedInASuccess(t *testing.T) {
+	t.Parallel()
+	m := masks{[]byte("credential")}
+	large := strings.Repeat("x", maxErrorBytes)
+	for name, test := range map[string]struct {
+		code       int
+		body, want string
+	}{
+		"an object that holds it rightly": {200, `{"kind":"Secret","data":"credential"}`, `{"kind":"Secret","data":"credential"}`},
+		"a Status":                        {200, `{"message":"credential","kind":"Status"}`, `{"message":"**********","kind":"Status"}`},
+		"a Status in protobuf":            {200, "k8s\x00v1\x06Status credential", "k8s\x00v1\x06Status **********"},
+		"an object in protobuf":           {200, "k8s\x00v1\x06Secret credential", "k8s\x00v1\x06Secret credential"},
+		"what cannot be read":             {200, "credential", "**********"},
+		"a large object":                  {200, "credential" + large, "credential" + large},
+		"a redirection":                   {302, "credential", "**********"},
+		"nothing":                         {200, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			res := &http.Response{StatusCode: test.code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))}
+			m.apply(res)
+			got, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.Equal(t, test.want, string(got))
 		})
 	}
 }

@@ -81,6 +81,9 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 	unauthorized, authority := answers(http.StatusUnauthorized)
 	forbidden, _ := answers(http.StatusForbidden)
 	failing, _ := answers(http.StatusServiceUnavailable)
+	// Such answers are made errors of as well, with what they say.
+	redirecting, _ := answers(http.StatusMultipleChoices)
+	succeeding, _ := answers(http.StatusOK)
 	wrongName := strings.Replace(unauthorized, "127.0.0.1", "localhost", 1)
 	of := map[string]struct {
 		kubeconfig []byte
@@ -107,6 +110,11 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 		s.giveAccess(name, each.kubeconfig)
 		require.NoError(t, s.controlPlane.Create(t.Context(), newSynced(name, "fine")))
 	}
+	odd := map[string]string{"redirecting": redirecting, "succeeding": succeeding}
+	for name, server := range odd {
+		s.giveAccess(name, access(t, server, authority, nil))
+		require.NoError(t, s.controlPlane.Create(t.Context(), newSynced(name, "fine")))
+	}
 	s.eventually("each Kyma says why", time.Minute, func(c *assert.CollectT) {
 		for name, each := range of {
 			status := s.kyma(name).Status
@@ -116,10 +124,19 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 				assert.NotNil(c, status.Remote.Since, name)
 			}
 		}
+		for name := range odd {
+			status := s.kyma(name).Status
+			if assert.NotNil(c, status.LastOperation, name) {
+				assert.Contains(c, status.LastOperation.Operation, "you sent", name)
+			}
+		}
 	})
 	s.requirePlantedNowhere(t, metrics)
 	// Without access they could only be let go of after the grace period.
 	for name := range of {
+		s.giveAccess(name, s.remoteAccess(t))
+	}
+	for name := range odd {
 		s.giveAccess(name, s.remoteAccess(t))
 	}
 }

@@ -57,6 +57,11 @@ type Settings struct {
 	Purge PurgeSettings
 }
 
+// LocalClientAllowed tells whether Kymas may be synchronized by strategy `local-client`.
+func (s Settings) LocalClientAllowed() bool {
+	return s.WithDefaults().Mode != ModeControlPlane || s.AllowControlPlaneModules
+}
+
 // WithDefaults returns the settings with what is empty filled in.
 func (s Settings) WithDefaults() Settings {
 	if s.Mode == "" {

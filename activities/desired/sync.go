@@ -69,6 +69,13 @@ func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 	return s
 }
 
+// LocalClientRefused tells whether a Kyma is to be synchronized into the control plane's own cluster with our own
+// rights (strategy `local-client`), which is refused: in ModeControlPlane it needs AllowControlPlaneModules, as modules
+// for the control plane do.
+func (s Sync) LocalClientRefused(settings Settings) bool {
+	return s.Enabled && s.Strategy == v1beta2.SyncStrategyLocalClient && !settings.LocalClientAllowed()
+}
+
 // Placed tells whether a synchronization has begun in the remote cluster, which fixes where. Before that the status
 // only says that the cluster could not be reached.
 func Placed(kyma *v1beta2.Kyma) bool {

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -237,4 +239,14 @@ func TestTheRemovalNamesTheFirstTenThatBlockIt(t *testing.T) {
 	require.Equal(t, shared.StateWarning, o.State)
 	require.Contains(t, o.Message, "waiting for module crs deletion: Sample ns/x, ns/x")
 	require.Contains(t, o.Message, "and 2 more")
+}
+
+func TestTheStrategyLocalClientReachesTheControlPlaneOnlyWhereItIsAllowed(t *testing.T) {
+	m := &v1beta2.Manifest{}
+	m.Spec.Remote = true
+	m.Annotations = map[string]string{desired.AnnotationRemoteStrategy: "local-client"}
+	a := &Activities{options: Options{RefuseLocalClient: true}}
+	_, err := a.target(context.Background(), m)
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
 }

@@ -33,6 +33,9 @@ const (
 	ReasonDefaultCRRetried = "DefaultCRRetried"
 )
 
+// reasonControlPlaneTarget: the module may not go into the control plane; resolving refuses it by the same reason.
+const reasonControlPlaneTarget = "ControlPlaneTargetNotAllowed"
+
 // errChanged means that the Manifest is not the one any more that was acted on.
 var errChanged = errors.New("the Manifest changed")
 
@@ -74,7 +77,13 @@ func (a *Activities) unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 
 // target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
 func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
-	if !m.Spec.Remote || m.Annotations[desired.AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient) {
+	local := m.Spec.Remote && m.Annotations[desired.AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient)
+	if local && a.options.RefuseLocalClient && m.DeletionTimestamp.IsZero() {
+		// What is there from when it was allowed can still be removed.
+		return nil, fault.New(fault.Rejected, reasonControlPlaneTarget,
+			"Manifest %s/%s is for the control plane itself by the strategy local-client, which is not allowed here", m.Namespace, m.Name)
+	}
+	if local || !m.Spec.Remote {
 		return a.options.Clusters.ControlPlane(), nil
 	}
 	kyma := m.KymaName()

@@ -46,6 +46,9 @@ type Options struct {
 	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
 	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
 	RemoteNamespace string
+	// RefuseLocalClient refuses Manifests that reach the control plane's own cluster by strategy `local-client`, where
+	// that is not allowed (desired.Settings.LocalClientAllowed).
+	RefuseLocalClient bool
 	// Fleet lists Kymas and Manifests, from a cache; ControlPlane by default.
 	Fleet client.Reader
 	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.

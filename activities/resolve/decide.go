@@ -119,6 +119,9 @@ func (p *planning) target(e *entry) (remote bool, refusal *Refusal) {
 	case target == v1beta2.TargetRemote && !p.sync.Enabled && controlPlaneMode:
 		return false, refuse(ReasonSyncDisabled,
 			"module %s is for the remote cluster, but synchronization is switched off (spec.sync.enabled)", e.module.Name)
+	case target != v1beta2.TargetControlPlane && p.sync.LocalClientRefused(p.Settings):
+		return false, refuse(ReasonControlPlaneTarget,
+			"module %s would be installed into the control plane by the strategy local-client, which is not allowed here", e.module.Name)
 	case target != v1beta2.TargetControlPlane && p.sync.Enabled:
 		return true, nil
 	case controlPlaneMode && !p.Settings.AllowControlPlaneModules:

@@ -356,7 +356,7 @@ func TestAManifestSaysThatItsClusterIsReachedByTheLocalClient(t *testing.T) {
 		v1beta2.SyncStrategyLocalClient: "local-client", v1beta2.SyncStrategyLocalSecret: "", v1beta2.SyncStrategySecret: "",
 	} {
 		kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Strategy: strategy, Namespace: kyma.Status.Remote.Namespace}
-		manifest := manifestOf(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+		manifest := manifestOf(t, kyma, desired.Settings{AllowControlPlaneModules: true}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 		require.Equal(t, want, manifest.Annotations["operator.kyma-project.io/remote-strategy"], strategy)
 	}
 }

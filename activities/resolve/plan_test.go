@@ -458,6 +458,14 @@ func TestPlan(t *testing.T) {
 			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: ReasonControlPlaneTarget, message: "not allowed here",
 		},
 		{
+			name: "the strategy local-client brings nothing into the control plane by itself",
+			setup: setup{kyma: modified(desiredtest.TakenIn(keda(nil), v1beta2.SyncGenerationExplicit, "regular"), func(k *v1beta2.Kyma) {
+				on := true
+				k.Spec.Sync = &v1beta2.Sync{Enabled: &on, Strategy: v1beta2.SyncStrategyLocalClient, Namespace: k.Status.Remote.Namespace}
+			}), settings: desired.Settings{Mode: desired.ModeControlPlane}, templates: templates(ct("keda", "regular", "1.0.0"))},
+			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-regular", reason: ReasonControlPlaneTarget, message: "strategy local-client",
+		},
+		{
 			name: "a module for the remote cluster never goes into the control plane instead",
 			setup: setup{kyma: modified(keda(nil), func(k *v1beta2.Kyma) { k.Spec.Sync = &v1beta2.Sync{} }),
 				settings: desired.Settings{Mode: desired.ModeControlPlane, AllowControlPlaneModules: true}, templates: templates(

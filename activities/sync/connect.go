@@ -11,6 +11,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -78,6 +80,10 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 
 // reach gives access without asking which cluster it is.
 func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
+	if kyma.DeletionTimestamp.IsZero() && s.LocalClientRefused(a.settings) {
+		return nil, fault.New(fault.Rejected, resolve.ReasonControlPlaneTarget,
+			"Kyma %s would be synchronized into the control plane itself by the strategy local-client, which is not allowed here", nameOf(kyma))
+	}
 	if s.Strategy == v1beta2.SyncStrategyLocalClient {
 		return &remote{Client: a.controlPlane, identify: a.identity.get}, nil
 	}

@@ -33,7 +33,7 @@ func pullSecret(content string) *corev1.Secret {
 
 func pulling(t *testing.T, kyma *v1beta2.Kyma) *bench {
 	t.Helper()
-	b := newBench(t, kyma, desired.Settings{})
+	b := newBench(t, kyma, desired.Settings{AllowControlPlaneModules: true})
 	require.NoError(t, b.control.Create(context.Background(), pullSecret(planted)))
 	b.configure(t, "pull")
 	b.forget()
@@ -46,7 +46,7 @@ func (b *bench) configure(t *testing.T, name string) {
 	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
 	require.NoError(t, err)
 	options := Options{
-		Settings: desired.Settings{ImagePullSecret: name}, ControlPlane: b.control, Catalog: b.control, Clusters: b,
+		Settings: desired.Settings{ImagePullSecret: name, AllowControlPlaneModules: true}, ControlPlane: b.control, Catalog: b.control, Clusters: b,
 		Definitions: definitions, Version: "1.0.0",
 	}
 	if name != "" {

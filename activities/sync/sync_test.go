@@ -525,3 +525,22 @@ func TestAKindThatIsNotServedIsToldFromAnObjectThatIsNotThere(t *testing.T) {
 	require.True(t, kindMissing(fmt.Errorf("read: %w", apierrors.NewGenericServerResponse(404, "GET", resource, "default", "404 page not found", 0, true))))
 	require.False(t, kindMissing(nil))
 }
+
+func TestTheStrategyLocalClientNeedsToBeAllowed(t *testing.T) {
+	on := true
+	kyma := desiredtest.Kyma()
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: "copies", Strategy: v1beta2.SyncStrategyLocalClient}
+	b := newBench(t, kyma, desired.Settings{})
+	_, err := b.syncRemote(context.Background(), b.in)
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
+	require.Nil(t, b.kyma(t).Status.Remote)
+	for name, settings := range map[string]desired.Settings{
+		"by the flag": {AllowControlPlaneModules: true}, "in a single cluster": {Mode: desired.ModeSingleCluster},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, kyma.DeepCopy(), settings)
+			require.Equal(t, OutcomeSynced, b.sync(t).Outcome)
+		})
+	}
+}

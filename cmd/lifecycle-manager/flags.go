@@ -97,7 +97,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.settings.ManagedBy, "managed-by", "lifecycle-manager", "value of the label managed-by on what this instance works on")
 	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
 	set.StringVar(&f.settings.ImagePullSecret, "skr-image-pull-secret", "", "name of a Secret in the namespace kcp-system that every remote cluster gets, to pull images with")
-	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane in control-plane mode")
+	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane, and the sync strategy local-client, in control-plane mode")
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")

@@ -167,6 +167,10 @@ func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) err
 		}
 		if result.err != nil {
 			r.state.ResolveFault = fault.FromTemporal(result.err)
+		} else if f := result.res.Fault; !f.IsZero() {
+			// It forced something, and is tried again.
+			f.Kind = fault.Transient
+			r.state.ResolveFault = f
 		}
 		r.state.Purge.Forced.add(result.res.Forced, result.res.Names)
 	}
@@ -194,7 +198,10 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 	p.Forced.add(len(res.Forced), res.Forced)
 	r.viewReport()
 	letGo := ""
-	if r.state.SyncFault = fault.FromTemporal(err); err != nil {
+	if r.state.SyncFault = fault.FromTemporal(err); err == nil {
+		r.state.SyncFault = res.Fault
+	}
+	if !r.state.SyncFault.IsZero() {
 		if p.Cleanups <= cleanupTries {
 			return r.reportRemoval(ctx, status.ReportInput{Waiting: "the remote cluster is being cleaned up", Purging: true}, false)
 		}

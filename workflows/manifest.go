@@ -22,6 +22,9 @@ type ManifestCarry struct {
 	// often that failed.
 	Purging    bool `json:"purging,omitempty"`
 	PurgeTries int  `json:"purgeTries,omitempty"`
+	// PurgeRounds counts the purges that did not end but came on, and Forced is what they forced.
+	PurgeRounds int    `json:"purgeRounds,omitempty"`
+	Forced      Forced `json:"forced,omitzero"`
 	// Reported is what the Manifest's status says of the module, as far as this workflow wrote it.
 	Reported install.Observed `json:"reported,omitzero"`
 	// InputsDigest belongs to the last look.

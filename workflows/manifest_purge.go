@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -15,6 +16,10 @@ import (
 // purgeTries is how often a purge may fail before the Manifest is let go without its cluster: one blip must not leave
 // a module behind in a cluster that is there.
 const purgeTries = 2
+
+// purgeRounds is how often a purge that comes on may go on before that counts as failing: somebody may make new objects
+// as fast as they are purged.
+const purgeRounds = 60
 
 // purge forces what is left of the module and lets the Manifest go.
 func (r *manifestRun) purge(ctx workflow.Context) error {
@@ -30,6 +35,10 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 	if temporal.IsCanceledError(err) {
 		return err
 	}
+	if err == nil && res.Outcome == install.OutcomeWaiting {
+		r.purgeStopped(ctx, started, res)
+		return nil
+	}
 	if err != nil {
 		// A purge comes to an end, whatever the fault is: the next try may let go.
 		r.state.PurgeTries++
@@ -43,10 +52,12 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 	if res.Outcome == install.OutcomeApplied {
 		// Neither it nor its Kyma is being deleted.
 		r.state.Phase, r.state.Deleting, r.state.Purging, r.state.PurgeTries = phaseLook, false, false, 0
+		r.state.PurgeRounds, r.state.Forced = 0, Forced{}
 	} else {
 		r.state.Phase = phaseEnded
-		r.state.Reported = install.Observed{State: shared.StateDeleting, Message: purgeSummary(res)}
-		r.view.Forced = forcedBy(res)
+		r.state.Forced.add(res.Forced, res.Names)
+		r.state.Reported = install.Observed{State: shared.StateDeleting, Message: purgeSummary(r.state.Forced, res)}
+		r.view.Forced = r.state.Forced
 	}
 	r.endStep(ctx, started)
 	r.viewReported()
@@ -66,15 +77,26 @@ func executePurge(ctx workflow.Context, activities *install.Activities, ref kick
 	return res, err
 }
 
-func forcedBy(res install.PurgeResult) Forced {
-	var forced Forced
-	forced.add(res.Forced, res.Names)
-	return forced
+// purgeStopped notes a purge that did something and could not go on. One that came on has failed in nothing.
+func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res install.PurgeResult) {
+	r.state.Forced.add(res.Forced, res.Names)
+	r.view.Forced = r.state.Forced
+	r.state.PurgeRounds++
+	if res.Progress && r.state.PurgeRounds <= purgeRounds {
+		r.attempt = 0
+	} else {
+		r.state.PurgeTries++
+	}
+	f := res.Fault
+	f.Kind = fault.Transient
+	r.state.Phase = phaseRest
+	r.end(ctx, started, f)
+	r.viewReported()
 }
 
 // purgeSummary says what a purge forced, for people.
-func purgeSummary(res install.PurgeResult) string {
-	said := "purged: " + forcedBy(res).String()
+func purgeSummary(forced Forced, res install.PurgeResult) string {
+	said := "purged: " + forced.String()
 	if len(res.Stays) > 0 {
 		said += "; left there: " + strings.Join(res.Stays, ", ")
 	}

@@ -122,3 +122,58 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 	require.Equal(t, 1, w.counts["purge"])
 	require.Equal(t, 1, w.counts["apply"], "it is looked at like any other")
 }
+
+func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
+	w := quietWorld()
+	w.purge = func(n int, in install.PurgeInput) (install.PurgeResult, error) {
+		require.False(t, in.LetGo, "nothing failed")
+		if n < 6 {
+			return install.PurgeResult{
+				Outcome: install.OutcomeWaiting, Forced: 1, Names: []string{"Sample " + string(rune('a'+n))}, Progress: true,
+				Fault: fault.Fault{Kind: fault.Transient, Reason: install.ReasonPurgeGoesOn, Message: "more"},
+			}, nil
+		}
+		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil
+	}
+	env := environment(t, w)
+	purgeAt(env, 0)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 6, w.counts["purge"])
+	require.Equal(t, 6, viewOf(t, env).Forced.Count)
+	require.Contains(t, viewOf(t, env).Forced.Names, "Sample last")
+	require.Contains(t, viewOf(t, env).Message, "6 objects were forced")
+}
+
+func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing.T) {
+	w := quietWorld()
+	w.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+		if in.LetGo {
+			return install.PurgeResult{Outcome: install.OutcomeRemoved, Unreached: "left there"}, nil
+		}
+		return install.PurgeResult{Outcome: install.OutcomeWaiting, Forced: 1, Progress: true, Fault: fault.Fault{Kind: fault.Transient, Reason: "X", Message: "more"}}, nil
+	}
+	env := environment(t, w)
+	purgeAt(env, 0)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, purgeRounds+purgeTries+1, w.counts["purge"])
+}
+
+func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
+	w := quietWorld()
+	var letGo []bool
+	w.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+		letGo = append(letGo, in.LetGo)
+		if in.LetGo {
+			return install.PurgeResult{Outcome: install.OutcomeRemoved}, nil
+		}
+		return install.PurgeResult{Outcome: install.OutcomeWaiting, Forced: 1, Names: []string{"Sample a"}, Fault: fault.Fault{Kind: fault.Unreachable, Reason: "X", Message: "cut"}}, nil
+	}
+	env := environment(t, w)
+	purgeAt(env, 0)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []bool{false, false, true}, letGo)
+	require.Equal(t, 2, viewOf(t, env).Forced.Count)
+}

@@ -29,7 +29,7 @@ type Sender interface {
 type Purges interface {
 	Announce(ctx context.Context, kyma kick.Ref, o purge.Object) error
 	Done(kyma kick.Ref, o purge.Object)
-	LetGo(ctx context.Context, kyma kick.Ref, message string) error
+	LetGoObjects(ctx context.Context, kyma kick.Ref, message string, objects []string) error
 }
 
 // Options configure the activities.
@@ -54,6 +54,8 @@ type Options struct {
 	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
 	Purges     Purges
 	PurgeRules purge.Rules
+	// PurgeLimit bounds the work in the cluster of one purge, so that it ends within its step; 75 s.
+	PurgeLimit time.Duration
 	// Parallel is how many objects of one module are applied at once; 8.
 	Parallel int
 	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
@@ -93,6 +95,9 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.RemoteNamespace == "" {
 		o.RemoteNamespace = shared.NamespaceRemote
+	}
+	if o.PurgeLimit == 0 {
+		o.PurgeLimit = 75 * time.Second
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 8

@@ -72,6 +72,8 @@ type remover struct {
 	gone map[string]bool
 	// left are the objects that are still there, as "Kind namespace/name".
 	left []string
+	// deleted counts the objects whose deletion was accepted.
+	deleted int
 }
 
 func (r *remover) removeAll(ctx context.Context, entries []v1beta2.InventoryEntry, parallel int) error {
@@ -139,6 +141,11 @@ func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 	})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return false, fmt.Errorf("delete %s: %w", described, err)
+	}
+	if err == nil {
+		r.mu.Lock()
+		r.deleted++
+		r.mu.Unlock()
 	}
 	// Gone is what is seen to be gone: finalizers may hold it.
 	for range deletionReads {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"go.temporal.io/sdk/activity"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,13 +24,15 @@ import (
 // PurgeInput names the Manifest to purge.
 type PurgeInput struct {
 	Ref kick.Ref `json:"ref"`
-	// LetGo makes the Manifest go also when its cluster cannot be reached, or not be cleaned up.
+	// LetGo makes the Manifest go also when its cluster cannot be reached, or not be cleaned up any further.
 	LetGo bool `json:"letGo,omitempty"`
 }
 
 // PurgeResult says what was forced.
 type PurgeResult struct {
-	Outcome Outcome `json:"outcome"` // OutcomeGone, OutcomeRemoved, or OutcomeApplied when it may not be purged
+	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting when it must be gone on with, or OutcomeApplied when it may
+	// not be purged.
+	Outcome Outcome `json:"outcome"`
 	// Forced counts the objects that were forced, and Names names some of them.
 	Forced int      `json:"forced,omitempty"`
 	Names  []string `json:"names,omitempty"`
@@ -38,13 +40,18 @@ type PurgeResult struct {
 	Stays []string `json:"stays,omitempty"`
 	// Unreached says why the cluster could not be cleaned up; empty when it was.
 	Unreached string `json:"unreached,omitempty"`
+	// Fault is why a purge that did something could not go on, with OutcomeWaiting. It is not an error of the step, so
+	// that what was forced is not forgotten.
+	Fault fault.Fault `json:"fault,omitzero"`
+	// Progress is true when the cluster answers and a purge that could not go on may end well: it is no failed try.
+	Progress bool `json:"progress,omitempty"`
 }
 
 // maxPurgeNames bounds the names in a result, which is kept in a history.
 const maxPurgeNames = 20
 
-// purgeLimit bounds the work in the cluster of one purge, so that the Manifest is let go within the step.
-const purgeLimit = 75 * time.Second
+// ReasonPurgeGoesOn: a purge did not end within its step, and goes on with the next one.
+const ReasonPurgeGoesOn = "PurgeGoesOn"
 
 // PurgeManifest removes a Manifest that an orderly removal could not remove, once and without waiting long: with
 // the same inventory it deletes the module's custom resources, its resources in reverse order of their stages, and
@@ -78,30 +85,95 @@ func (a *Activities) purge(ctx context.Context, in PurgeInput) (PurgeResult, err
 	}
 	p := &purger{activities: a, manifest: m, kyma: kymaRefOf(m), letGo: in.LetGo}
 	if hasOwnFinalizer(m) {
-		limited, cancel := context.WithTimeout(ctx, purgeLimit)
+		limited, cancel := context.WithTimeout(ctx, a.options.PurgeLimit)
 		err = p.cluster(limited)
+		late := limited.Err() != nil
 		cancel()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return PurgeResult{}, context.Cause(ctx)
-		}
-		if err != nil && !in.LetGo {
+		case err == nil:
+		case errors.Is(err, errChanged):
+			// Another purge of it, by its Kyma's workflow or its own, was faster.
 			return PurgeResult{}, err
-		}
-		if err != nil {
-			p.unreached = fmt.Sprintf("what Manifest %s has in its cluster could not be removed and is left there: %s", in.Ref, fault.Of(err).Message)
-			if err := a.options.Purges.LetGo(ctx, p.kyma, p.unreached); err != nil {
-				return PurgeResult{}, err
+		case in.LetGo && !p.goesOn(err, late):
+			if err := p.giveUp(ctx, err); err != nil {
+				return p.stopped(err, false)
 			}
+		default:
+			return p.stopped(p.interrupted(err, late), p.goesOn(err, late))
 		}
 	}
 	if err := p.release(ctx); err != nil {
+		return p.stopped(err, false)
+	}
+	a.kickPurged(ctx, p)
+	return p.result(OutcomeRemoved), nil
+}
+
+// goesOn tells whether a purge that ended with an error is worth going on with, as its cluster answers and something
+// was done. It comes to an end: each object is deleted once, and loses its finalizers once.
+func (p *purger) goesOn(err error, late bool) bool {
+	if !p.progressed() {
+		return false
+	}
+	kind := fault.Of(err).Kind
+	// A request that our own end cut off looks like one that nobody answers.
+	return late || kind != fault.Unreachable && kind != fault.Rejected
+}
+
+// interrupted is what a purge says that ended with an error.
+func (p *purger) interrupted(err error, late bool) error {
+	if !late || !p.progressed() {
+		return err
+	}
+	return fault.New(fault.Transient, ReasonPurgeGoesOn, "there is more to purge of Manifest %s/%s than one step could do, the next one goes on",
+		p.manifest.Namespace, p.manifest.Name)
+}
+
+// stopped is the result of a purge that could not go on. Where it forced or deleted nothing, it is an ordinary error.
+func (p *purger) stopped(err error, progress bool) (PurgeResult, error) {
+	if len(p.names) == 0 && !progress {
 		return PurgeResult{}, err
 	}
+	result := p.result(OutcomeWaiting)
+	result.Fault, result.Progress = fault.OfLasting(err), progress
+	return result, nil
+}
+
+// giveUp tells what is left in the cluster, and why.
+func (p *purger) giveUp(ctx context.Context, err error) error {
+	ref := kick.RefOf(p.manifest)
+	message := fmt.Sprintf("what Manifest %s has in its cluster could not be removed and is left there: %s", ref, fault.Of(err).Message)
+	left := p.left()
+	p.unreached = message + purge.NameObjects(left, maxLeftBytes)
+	return p.activities.options.Purges.LetGoObjects(ctx, p.kyma, message, left)
+}
+
+// maxLeftBytes bounds the names of what is left in a result.
+const maxLeftBytes = 1024
+
+// left names what of the inventory was not seen to be gone.
+func (p *purger) left() []string {
+	var left []string
+	if recorded := p.manifest.Status.DefaultCR; recorded != nil && recorded.UID != "" {
+		gvk, name := recordedCR(recorded)
+		left = append(left, describe(gvk.Kind, name))
+	}
+	for _, e := range p.manifest.Status.Inventory {
+		if gvk, name, err := e.Object(); err == nil && (p.remover == nil || !p.remover.gone[e.ID]) {
+			left = append(left, describe(gvk.Kind, name))
+		}
+	}
+	return left
+}
+
+func (p *purger) result(outcome Outcome) PurgeResult {
 	slices.Sort(p.names)
 	slices.Sort(p.stays)
 	return PurgeResult{
-		Outcome: OutcomeRemoved, Forced: len(p.names), Names: first(p.names), Stays: first(p.stays), Unreached: p.unreached,
-	}, a.kickPurged(ctx, p)
+		Outcome: outcome, Forced: len(p.names), Names: first(p.names), Stays: first(slices.Compact(p.stays)), Unreached: p.unreached,
+	}
 }
 
 func first(names []string) []string { return names[:min(len(names), maxPurgeNames)] }
@@ -115,15 +187,16 @@ func kymaRefOf(m *v1beta2.Manifest) kick.Ref {
 	return ref
 }
 
-// kickPurged wakes the Kyma's workflow, which waits for this Manifest to be gone.
-func (a *Activities) kickPurged(ctx context.Context, p *purger) error {
+// kickPurged wakes the Kyma's workflow, which waits for this Manifest to be gone. When that fails, the Manifest is gone
+// all the same: the removal's next check sees it.
+func (a *Activities) kickPurged(ctx context.Context, p *purger) {
 	err := a.options.Kymas.OpenKyma(ctx, p.kyma, kick.Kick{
 		Reason: "Manifest was purged", Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, Urgent: true,
 	})
-	if err != nil {
-		return fmt.Errorf("tell Kyma %s that Manifest %s was purged: %w", p.kyma, p.manifest.Name, err)
+	if err != nil && activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Warn("purge: cannot tell the Kyma that its Manifest was purged", "kyma", p.kyma.String(),
+			"manifest", p.manifest.Name, "error", err)
 	}
-	return nil
 }
 
 // release takes all finalizers off the Manifest that a purge may take off: it is ours, whoever else holds it.

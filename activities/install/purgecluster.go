@@ -28,9 +28,21 @@ type purger struct {
 	kyma       kick.Ref
 	letGo      bool
 	unreached  string
+	// remover is nil until the cluster was reached.
+	remover *remover
 
 	mu           sync.Mutex
 	names, stays []string
+	// deleted counts the custom resources that were deleted.
+	deleted int
+}
+
+// progressed tells whether something was deleted or forced.
+func (p *purger) progressed() bool {
+	if len(p.names) > 0 || p.deleted > 0 {
+		return true
+	}
+	return p.remover != nil && p.remover.deleted > 0
 }
 
 func (p *purger) forced(o purge.Object) {
@@ -77,6 +89,7 @@ func (p *purger) cluster(ctx context.Context) error {
 		return err
 	}
 	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m), gone: map[string]bool{}}
+	p.remover = r
 	entries, stay, err := a.leaveToOthers(ctx, r, m, m.Status.Inventory)
 	if err != nil {
 		return err

@@ -112,6 +112,11 @@ func (p *purger) deleteCR(ctx context.Context, r *remover, kind schema.GroupKind
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete %s: %w", object, err)
 	}
+	if err == nil {
+		p.mu.Lock()
+		p.deleted++
+		p.mu.Unlock()
+	}
 	if users && err == nil {
 		p.forced(object)
 	}

@@ -85,8 +85,42 @@ func (t *Teller) Announce(ctx context.Context, kyma kick.Ref, o Object) error {
 
 // LetGo writes the Event that says what could not be reached.
 func (t *Teller) LetGo(ctx context.Context, kyma kick.Ref, message string) error {
-	t.Log.Info("purge: let go", "kyma", kyma.String(), "message", message)
-	return t.event(ctx, kyma, EventLetGo, message, message)
+	return t.LetGoObjects(ctx, kyma, message, nil)
+}
+
+// LetGoObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
+// as fit, while the log has them all.
+func (t *Teller) LetGoObjects(ctx context.Context, kyma kick.Ref, message string, objects []string) error {
+	t.Log.Info("purge: let go", "kyma", kyma.String(), "message", message, "objects", objects)
+	return t.event(ctx, kyma, EventLetGo, message+NameObjects(objects, maxMessage-len(message)), message)
+}
+
+// maxNamed is how many objects are named to people at most.
+const maxNamed = 20
+
+// NameObjects is such as `; 3 objects: ConfigMap a/b, Secret a/c and 1 more`, in at most so many bytes; empty when
+// there are none, or not even their number fits.
+func NameObjects(objects []string, most int) string {
+	if len(objects) == 0 {
+		return ""
+	}
+	said := fmt.Sprintf("; %d objects", len(objects))
+	if len(objects) == 1 {
+		said = "; 1 object"
+	}
+	if len(said) > most {
+		return ""
+	}
+	for named := min(len(objects), maxNamed); named > 0; named-- {
+		with := said + ": " + strings.Join(objects[:named], ", ")
+		if more := len(objects) - named; more > 0 {
+			with += fmt.Sprintf(" and %d more", more)
+		}
+		if len(with) <= most {
+			return with
+		}
+	}
+	return said
 }
 
 // Done counts and logs an object that was forced.

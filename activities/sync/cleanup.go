@@ -61,7 +61,11 @@ func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result
 		r.force = a.forcing(in.Ref)
 	}
 	if err := a.clean(ctx, kyma, s, r); err != nil {
-		return Result{}, clusters.Classify(err)
+		err = clusters.Classify(err)
+		if forced := r.force.names(); len(forced) > 0 {
+			return Result{Outcome: OutcomeDeleting, Cluster: string(r.uid), Writes: r.writes, Forced: forced, Fault: fault.OfLasting(err)}, nil
+		}
+		return Result{}, err
 	}
 	return Result{Outcome: OutcomeClean, Cluster: string(r.uid), Writes: r.writes, Forced: r.force.names()}, nil
 }

@@ -63,8 +63,10 @@ type Result struct {
 	// place: parts that may fail too.
 	PullSecret fault.Fault `json:"pullSecret,omitzero"`
 	Move       fault.Fault `json:"move,omitzero"`
-	// Forced names what of a purged Kyma was forced in the remote cluster.
-	Forced []string `json:"forced,omitempty"`
+	// Forced names what of a purged Kyma was forced in the remote cluster. Fault is why a clean-up that forced
+	// something did not end: it is not an error of the step, so that these names are not forgotten.
+	Forced []string    `json:"forced,omitempty"`
+	Fault  fault.Fault `json:"fault,omitzero"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
 }

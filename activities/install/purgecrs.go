@@ -67,23 +67,27 @@ func (p *purger) kind(ctx context.Context, r *remover, kind schema.GroupKind, ch
 		// What another Manifest brought goes with that one.
 		return (mark == "" || mark == r.owner.mark) && (chosen == nil || chosen(cr))
 	}
-	left := 0
+	left, fresh := false, false
 	if err := p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
 		p.mu.Lock()
-		left++
+		left, fresh = true, fresh || cr.DeletionTimestamp.IsZero()
 		p.mu.Unlock()
 		return p.deleteCR(ctx, r, kind, resource, cr)
-	}); err != nil || left == 0 {
+	}); err != nil || !left {
 		return err
 	}
-	if err := poll(ctx, func() (bool, error) {
+	isGone := func() (bool, error) {
 		page, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
 			return notServed(err), ignoreUnserved(err)
 		}
 		return len(page.Items) == 0, nil
-	}); err != nil {
-		return err
+	}
+	// What has been going for longer had its time, and there may be much of it.
+	if fresh {
+		if err := poll(ctx, isGone); err != nil {
+			return err
+		}
 	}
 	return p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
 		if cr.DeletionTimestamp.IsZero() {

@@ -27,10 +27,10 @@ func TestAPurgeThatHasMuchToDoGoesOnAndLetsNothingGo(t *testing.T) {
 		require.NoError(t, s.remote.Create(context.Background(), cr))
 	}
 	s.leave()
-	s.activities.options.PurgeLimit = 5 * time.Second
+	s.activities.options.PurgeLimit = 6 * time.Second
 	s.requests.cut(func(r *http.Request) error {
 		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/samples/") {
-			time.Sleep(600 * time.Millisecond)
+			time.Sleep(800 * time.Millisecond)
 		}
 		return nil
 	})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -31,11 +29,11 @@ type usage struct {
 // usedByOthers says what Manifests of other Kymas have in the same cluster as a Manifest. Of those that are being
 // deleted only the ones count that began later: of several that go together the last one removes what they share.
 func (a *Activities) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*usage, error) {
-	target, err := clusterUID(ctx, cluster.Client)
+	target, err := cluster.UID(ctx)
 	if err != nil {
 		return nil, clusters.Classify(fmt.Errorf("identify the cluster: %w", err))
 	}
-	own, err := clusterUID(ctx, a.options.ControlPlane)
+	own, err := a.options.Clusters.ControlPlane().UID(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("identify the control plane: %w", err)
 	}
@@ -183,14 +181,4 @@ func (a *Activities) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster 
 		}
 	}
 	return keys, nil
-}
-
-// clusterUID identifies a cluster: the uid of its namespace kube-system.
-func clusterUID(ctx context.Context, c client.Reader) (types.UID, error) {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindNamespace))
-	if err := c.Get(ctx, types.NamespacedName{Name: shared.NamespaceKubeSystem}, namespace); err != nil {
-		return "", err
-	}
-	return namespace.UID, nil
 }

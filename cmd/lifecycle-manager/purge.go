@@ -187,7 +187,8 @@ func updatePurge(ctx context.Context, connected temporal.Client, ref kick.Ref) (
 	if err != nil {
 		return result, err
 	}
-	return result, handle.Get(ctx, &result)
+	err = handle.Get(ctx, &result)
+	return result, err
 }
 
 // awaitGone waits until this very Kyma is gone.

@@ -4,6 +4,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Annotations of ours beside those of the contract.
@@ -39,6 +40,12 @@ const (
 	// is not the default one.
 	AnnotationRemoteStrategy = shared.OperatorGroup + "/remote-strategy"
 )
+
+// ByLocalClient tells whether a Manifest reaches its cluster by strategy `local-client`, for which no access Secret is
+// needed.
+func ByLocalClient(m *v1beta2.Manifest) bool {
+	return m.Spec.Remote && m.Annotations[AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient)
+}
 
 // ManifestFinalizers are those that a Manifest has from its creation until its module is removed (contract,
 // section 4).

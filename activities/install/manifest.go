@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -32,9 +33,6 @@ const (
 	// ReasonDefaultCRRetried: the default custom resource could not be made for the moment.
 	ReasonDefaultCRRetried = "DefaultCRRetried"
 )
-
-// reasonControlPlaneTarget: the module may not go into the control plane; resolving refuses it by the same reason.
-const reasonControlPlaneTarget = "ControlPlaneTargetNotAllowed"
 
 // errChanged means that the Manifest is not the one any more that was acted on.
 var errChanged = errors.New("the Manifest changed")
@@ -77,10 +75,10 @@ func (a *Activities) unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 
 // target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
 func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
-	local := m.Spec.Remote && m.Annotations[desired.AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient)
+	local := desired.ByLocalClient(m)
 	if local && a.options.RefuseLocalClient && m.DeletionTimestamp.IsZero() {
 		// What is there from when it was allowed can still be removed.
-		return nil, fault.New(fault.Rejected, reasonControlPlaneTarget,
+		return nil, fault.New(fault.Rejected, resolve.ReasonControlPlaneTarget,
 			"Manifest %s/%s is for the control plane itself by the strategy local-client, which is not allowed here", m.Namespace, m.Name)
 	}
 	if local || !m.Spec.Remote {

@@ -91,7 +91,8 @@ func waitingFor(o *Observed) RemoveResult {
 	return RemoveResult{Outcome: OutcomeWaiting, Observed: *o}
 }
 
-// removeAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits for, or nil when nothing is left.
+// removeAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits for,
+// or nil when nothing is left.
 func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Observed, error) {
 	cluster, err := a.target(ctx, m)
 	if err != nil {

@@ -43,7 +43,7 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 		if refused != nil || len(manifest.Finalizers) > 0 {
 			result.Left = append(result.Left, manifest.Name)
 			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
-			if needsAccess(manifest) {
+			if manifest.Spec.Remote && !desired.ByLocalClient(manifest) {
 				result.WithoutAccess = append(result.WithoutAccess, kick.RefOf(manifest))
 			}
 		}
@@ -68,11 +68,6 @@ func notDeleted(failed []error) fault.Fault {
 		return fault.Fault{}
 	}
 	return fault.Fault{Kind: fault.Transient, Reason: ReasonManifestsNotDeleted, Message: err.Error()}
-}
-
-// needsAccess tells whether a Manifest is removed through the access Secret of its Kyma.
-func needsAccess(m *v1beta2.Manifest) bool {
-	return m.Spec.Remote && m.Annotations[desired.AnnotationRemoteStrategy] != string(v1beta2.SyncStrategyLocalClient)
 }
 
 // missingAccess is the fault that no access Secret is there, by a complete reading. Whatever else is wrong with the

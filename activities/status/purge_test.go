@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // leavingBench is a bench whose Kyma is being deleted, while its one Manifest waits for something.
@@ -63,15 +64,22 @@ func TestAGracePeriodThatCannotBeReadIsSaidAndToldOnce(t *testing.T) {
 	require.Empty(t, b.told)
 }
 
-func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
-	ctx := context.Background()
+// heldBench is that of a Kyma under deletion without Manifests, which further finalizers hold.
+func heldBench(t *testing.T, finalizers ...string) (*bench, *v1beta2.Kyma) {
+	t.Helper()
 	b := leavingBench(t)
 	manifest := b.manifest(t, "keda")
 	manifest.Finalizers = nil
-	require.NoError(t, b.control.Update(ctx, manifest))
+	require.NoError(t, b.control.Update(context.Background(), manifest))
 	kyma := b.kyma(t)
-	kyma.Finalizers = append(kyma.Finalizers, shared.FinalizerPurge, "example.com/other")
-	require.NoError(t, b.control.Update(ctx, kyma))
+	kyma.Finalizers = append(kyma.Finalizers, finalizers...)
+	require.NoError(t, b.control.Update(context.Background(), kyma))
+	return b, kyma
+}
+
+func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
+	ctx := context.Background()
+	b, _ := heldBench(t, shared.FinalizerPurge, "example.com/other")
 	b.purges = &purge.Teller{ControlPlane: b.control, Now: func() time.Time { return b.now }}
 	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref, LetGo: "the catalog is left there"})
 	require.NoError(t, err)
@@ -82,13 +90,7 @@ func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 
 func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 	ctx := context.Background()
-	b := leavingBench(t)
-	manifest := b.manifest(t, "keda")
-	manifest.Finalizers = nil
-	require.NoError(t, b.control.Update(ctx, manifest))
-	kyma := b.kyma(t)
-	kyma.Finalizers = append(kyma.Finalizers, "example.com/other")
-	require.NoError(t, b.control.Update(ctx, kyma))
+	b, kyma := heldBench(t, "example.com/other")
 	const waits = "waiting as other finalizers are present: [example.com/other]"
 
 	b.control.Fail = func(verb, object string) error {

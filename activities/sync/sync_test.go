@@ -328,16 +328,23 @@ func TestAPartThatFailsDoesNotKeepTheRemoteKymaFromBeingRead(t *testing.T) {
 	require.True(t, b.sync(t).Catalog.IsZero())
 }
 
-func TestARemoteKymaOfAnotherIsLeftAlone(t *testing.T) {
-	other := desiredtest.Kyma()
-	other.Name, other.UID = "other", "other-uid"
-	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, other)
+// syncsOntoThatOfOther synchronizes where the remote Kyma of Kyma other is, which is refused.
+func (b *bench) syncsOntoThatOfOther(t *testing.T) error {
+	t.Helper()
 	taken := desiredtest.Kyma("istio")
 	taken.Name, taken.Namespace, taken.Annotations = "default", "kyma-system", map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	require.NoError(t, b.remote.Create(context.Background(), taken))
 	b.forget()
 	_, err := b.syncRemote(context.Background(), b.in)
 	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	return err
+}
+
+func TestARemoteKymaOfAnotherIsLeftAlone(t *testing.T) {
+	other := desiredtest.Kyma()
+	other.Name, other.UID = "other", "other-uid"
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, other)
+	err := b.syncsOntoThatOfOther(t)
 	require.ErrorContains(t, err, "belongs to Kyma kcp-system/other")
 	require.Equal(t, []string{"istio"}, names(b.remoteKyma(t).Spec.Modules))
 	require.Empty(t, b.remote.Writes())
@@ -357,12 +364,7 @@ func TestAccessThatLeadsToAnotherKymasClusterByMistakeIsNotRecorded(t *testing.T
 	home := b.remote
 
 	b.remote = desiredtest.NewCluster("cluster-of-other")
-	taken := desiredtest.Kyma("istio")
-	taken.Name, taken.Namespace, taken.Annotations = "default", "kyma-system", map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
-	require.NoError(t, b.remote.Create(context.Background(), taken))
-	b.forget()
-	_, err := b.syncRemote(context.Background(), b.in)
-	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	require.Error(t, b.syncsOntoThatOfOther(t))
 	require.Empty(t, b.remote.Writes())
 	require.Equal(t, before, b.kyma(t).Status.Remote, "its modules are where they were")
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -60,55 +61,70 @@ type policyWatch struct {
 	// again is when they are kicked once more for the same policy; zero when that is done. A worker whose file
 	// was still the old one would have looked in vain.
 	again time.Time
+	// missed are the Kymas that could not be kicked. They alone are kicked by the next look.
+	missed map[types.UID]bool
 }
 
 // look kicks the waiting Kymas where there is a reason to. What fails is tried again by the next look.
 func (p *policyWatch) look(ctx context.Context) error {
 	digest, now := p.Policies.Digest(), p.Now()
 	changed := p.told == nil || *p.told != digest
-	if !changed && (p.again.IsZero() || now.Before(p.again)) {
+	all := changed || !p.again.IsZero() && !now.Before(p.again)
+	if !all && len(p.missed) == 0 {
 		return nil
 	}
-	if err := p.kickWaiting(ctx); err != nil {
-		return err
-	}
-	p.told, p.again = &digest, time.Time{}
-	if changed {
-		p.again = p.Now().Add(policyReachesAll)
-	}
-	return nil
-}
-
-// kickWaiting kicks every Kyma of this instance that has a module waiting for a window. One that cannot be
-// kicked does not keep the others waiting.
-func (w *watcher) kickWaiting(ctx context.Context) error {
-	var kymas v1beta2.KymaList
-	if err := w.reader.List(ctx, &kymas); err != nil {
-		return fmt.Errorf("list Kymas: %w", err)
-	}
-	all, err := w.mandatoryMayWait(ctx)
+	kymas, err := p.waiting(ctx)
 	if err != nil {
 		return err
 	}
-	var failed []error
-	for i := range kymas.Items {
-		kyma := &kymas.Items[i]
-		if !w.isOurs(kyma) || !all && !waitsForWindow(kyma) {
-			continue
+	if !all {
+		kymas = slices.DeleteFunc(kymas, func(k *v1beta2.Kyma) bool { return !p.missed[k.UID] })
+	}
+	p.missed, err = p.kickForPolicy(ctx, kymas)
+	if all {
+		p.told, p.again = &digest, time.Time{}
+	}
+	if changed {
+		p.again = p.Now().Add(policyReachesAll)
+	}
+	return err
+}
+
+// waiting are the Kymas of this instance that have a module waiting for a window.
+func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
+	var list v1beta2.KymaList
+	if err := w.reader.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("list Kymas: %w", err)
+	}
+	all, err := w.mandatoryMayWait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var kymas []*v1beta2.Kyma
+	for i := range list.Items {
+		if kyma := &list.Items[i]; w.isOurs(kyma) && (all || waitsForWindow(kyma)) {
+			kymas = append(kymas, kyma)
 		}
+	}
+	return kymas, nil
+}
+
+// kickForPolicy kicks Kymas and returns those that could not be kicked; they do not keep the others waiting.
+func (w *watcher) kickForPolicy(ctx context.Context, kymas []*v1beta2.Kyma) (map[types.UID]bool, error) {
+	missed := map[types.UID]bool{}
+	var failed []error
+	for _, kyma := range kymas {
 		ref := kick.RefOf(kyma)
 		k := kick.Kick{
 			Reason: "maintenance policy changed", Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name,
 			ResourceVersion: kyma.ResourceVersion, Urgent: true,
 		}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, ref, k) }); err != nil {
+			missed[kyma.UID] = true
 			failed = append(failed, fmt.Errorf("kick Kyma %s: %w", ref, err))
 		}
-		if ctx.Err() != nil {
-			break
-		}
 	}
-	return errors.Join(failed...)
+	return missed, errors.Join(failed...)
 }
 
 // isOurs tells whether a Kyma is this instance's to work on, and stays.

@@ -105,9 +105,16 @@ func TestAKickThatFailsIsRepeatedAndHoldsUpNobody(t *testing.T) {
 	require.ErrorContains(t, watch.look(t.Context()), "kick Kyma kcp-system/a: no answer")
 	require.Len(t, kicks.sent, 1)
 
-	refuses.name, kicks.sent = "", nil
+	kicks.sent = nil
+	require.ErrorContains(t, watch.look(t.Context()), "kick Kyma kcp-system/a: no answer")
+	require.Empty(t, kicks.sent, "whoever was kicked is not kicked again")
+
+	refuses.name = ""
 	require.NoError(t, watch.look(t.Context()))
-	require.Len(t, kicks.sent, 2)
+	require.Len(t, kicks.sent, 1)
+	require.Equal(t, "kyma/kcp-system/a/a", kicks.sent[0].to)
+	require.NoError(t, watch.look(t.Context()))
+	require.Len(t, kicks.sent, 1, "that is done")
 }
 
 func TestKickingTheWaitingEndsWithItsContext(t *testing.T) {

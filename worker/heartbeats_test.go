@@ -26,8 +26,8 @@ func TestEveryActivityWithAHeartbeatTimeoutIsKeptAlive(t *testing.T) {
 	_, client := testfleet.TemporalNamespace(t, "heartbeats")
 	w := sdkworker.New(client, "heartbeats", sdkworker.Options{
 		Interceptors: []interceptor.WorkerInterceptor{worker.Heartbeats()},
-		// As the workers of this package have it.
-		DefaultHeartbeatThrottleInterval: 3 * time.Second, MaxHeartbeatThrottleInterval: 5 * time.Second,
+		// As the workers of this package have it, in proportion to the time-out below.
+		DefaultHeartbeatThrottleInterval: time.Second, MaxHeartbeatThrottleInterval: 7 * time.Second / 4,
 	})
 	attempts := atomic.Int32{}
 	w.RegisterActivityWithOptions(func(context.Context) error {
@@ -57,7 +57,7 @@ func TestEveryActivityWithAHeartbeatTimeoutIsKeptAlive(t *testing.T) {
 	require.NoError(t, w.Start())
 	t.Cleanup(w.Stop)
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	run, err := client.ExecuteWorkflow(ctx, temporalclient.StartWorkflowOptions{TaskQueue: "heartbeats"}, "flow")
 	require.NoError(t, err)

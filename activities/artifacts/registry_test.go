@@ -148,16 +148,20 @@ func TestASlowRegistryEndsInTimeAndKeepsNobodyFromTheOthers(t *testing.T) {
 	})
 	var waiting sync.WaitGroup
 	var timedOut atomic.Int64
-	for i := range 6 {
-		l := slow.push(t, fmt.Appendf(nil, "content %d", i))
+	layers := make([]Layer, 6)
+	for i := range layers {
+		layers[i] = slow.push(t, fmt.Appendf(nil, "content %d", i))
+	}
+	inTime := quick.push(t, []byte("content"))
+	for _, l := range layers {
 		waiting.Go(func() {
 			if _, err := s.Fetch(context.Background(), l); fault.Of(err).Kind == fault.Transient {
 				timedOut.Add(1)
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return present.Load() == 2 }, 2*time.Second, time.Millisecond)
-	_, err := s.Fetch(context.Background(), quick.push(t, []byte("content")))
+	require.Eventually(t, func() bool { return present.Load() == 2 }, 30*time.Second, time.Millisecond)
+	_, err := s.Fetch(context.Background(), inTime)
 	require.NoError(t, err)
 	waiting.Wait()
 	require.EqualValues(t, 6, timedOut.Load())

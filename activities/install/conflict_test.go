@@ -111,7 +111,7 @@ func TestOfTwoModulesThatClaimAnObjectAtTheSameTimeExactlyOneGetsIt(t *testing.T
 		first, refused := decided()
 		winner = first
 		return refused
-	}, 20*time.Second, 10*time.Millisecond, "%v", &results)
+	}, time.Minute, 10*time.Millisecond, "%v", &results)
 	names := []string{"sample", "other"}
 	belongs := "belongs to module " + names[winner]
 	require.Contains(t, results[1-winner].Observed.Message, belongs)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -52,8 +53,11 @@ func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T)
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: denied}\ndata: {forbidden: hunter4}\n---\n" +
 			"apiVersion: v1\nkind: Secret\nmetadata: {name: over}\nstringData: {password: hunter5}\n")
 	})
+	words := []string{
+		"ConfigMap " + s.id + "-remote/denied: ", "no forbidden settings here", "ConfigMap " + s.id + "-remote/fixed: invalid: data", "Secret " + s.id + "-remote/over: ", "exceeded quota",
+	}
 	var result ApplyResult
-	require.Eventually(t, func() bool {
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		// What came through before the policies worked is as it should be, and would not be applied again.
 		for kind, name := range map[string]string{"ConfigMap": "denied", "Secret": "over"} {
 			if early := s.get("v1", kind, "ID-remote", name); early != nil {
@@ -61,15 +65,14 @@ func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T)
 			}
 		}
 		result = s.apply()
-		return strings.HasPrefix(result.Observed.Message, "3 of 4 objects could not be applied: ")
-	}, 20*time.Second, 200*time.Millisecond, "policies and quotas take a moment to work")
+		assert.True(c, strings.HasPrefix(result.Observed.Message, "3 of 4 objects could not be applied: "), result.Observed.Message)
+		for _, word := range words {
+			// Before a quota's controller has counted, the API server refuses what it is for in other words.
+			assert.Contains(c, result.Observed.Message, word)
+		}
+	}, 2*time.Minute, 200*time.Millisecond, "policies and quotas take a moment to work")
 	require.Equal(t, shared.StateError, result.Observed.State)
 	require.Equal(t, ReasonApplyFailed, result.Observed.Reason)
-	for _, words := range []string{
-		"ConfigMap " + s.id + "-remote/denied: ", "no forbidden settings here", "ConfigMap " + s.id + "-remote/fixed: invalid: data", "Secret " + s.id + "-remote/over: ", "exceeded quota",
-	} {
-		require.Contains(t, result.Observed.Message, words)
-	}
 	require.NotContains(t, result.Observed.Message, "hunter", "values may be secret")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "fine"))
 }

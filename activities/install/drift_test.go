@@ -128,7 +128,7 @@ func TestAWorkloadThatIsPutRightIsWaitedFor(t *testing.T) {
 	require.Eventually(t, func() bool {
 		how, _ = s.differs()
 		return how == ""
-	}, 10*time.Second, 50*time.Millisecond, "what is not ours may be set, once the Deployment's controller has seen it")
+	}, time.Minute, 50*time.Millisecond, "what is not ours may be set, once the Deployment's controller has seen it")
 	require.NoError(t, s.remote.Delete(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", "operator")))
 	how, _ = s.differs()
 	require.Equal(t, "the module's resources drifted", how)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -90,8 +91,9 @@ func TestInstallMakesAModuleReadyAndSaysSo(t *testing.T) {
 	require.Equal(t, shared.StateProcessing, result.Observed.State)
 	require.Equal(t, "sample", result.Module)
 	const objects = 6
-	requests := s.requests.take()
-	require.LessOrEqual(t, len(requests), objects+6, requests)
+	// How often it looks whether the definition is served depends on the API server.
+	requests := slices.DeleteFunc(s.requests.take(), func(r string) bool { return r == "GET /apis/"+s.id+".example.com/v1" })
+	require.LessOrEqual(t, len(requests), objects+5, requests)
 
 	m := s.read()
 	require.ElementsMatch(t, []string{"declarative.kyma-project.io/finalizer", "label-removal-finalizer"}, m.Finalizers)
@@ -392,7 +394,7 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 
 	released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	require.NoError(t, s.remote.Patch(ctx, s.sample("default"), released))
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, patience*10, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
 
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
@@ -411,7 +413,7 @@ func TestADefinitionIsDeletedOnlyAfterItsKindWasServed(t *testing.T) {
 	s.installReady()
 	s.delete()
 	s.requests.take()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, patience*10, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
 	all := s.requests.take()
 	listed := slices.Index(all, "GET /apis/"+s.id+".example.com/v1/samples")
 	deleted := slices.Index(all, "DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/samples."+s.id+".example.com")
@@ -484,7 +486,7 @@ func TestASkippedManifestIsLeftAloneUntilItsKymaGoes(t *testing.T) {
 
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "kyma"}}
 	require.NoError(t, s.control.Delete(context.Background(), kyma))
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, patience*10, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 }
 
@@ -517,7 +519,7 @@ func TestADeletionStopsAnInstallationBetweenStages(t *testing.T) {
 	})
 	require.Equal(t, OutcomeDeleting, s.apply().Outcome)
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
-	require.Equal(t, OutcomeRemoved, s.remove(Observed{}).Outcome, "the inventory was written before anything was applied")
+	s.removed() // the inventory was written before anything was applied
 	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
 }
 
@@ -526,7 +528,7 @@ func TestForeignFinalizersAreNamed(t *testing.T) {
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 	s.delete()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, patience*10, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
 	m := s.read()
 	require.Equal(t, []string{"example.com/other"}, m.Finalizers)
 	require.Equal(t, "waiting as other finalizers are present: [example.com/other]", m.Status.LastOperation.Operation)

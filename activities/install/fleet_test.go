@@ -289,7 +289,7 @@ func (s *stand) installDefinitions() {
 	require.Eventually(s, func() bool {
 		return s.control.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
 			s.control.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 }
 
 func (s *stand) create(object client.Object) {
@@ -368,7 +368,7 @@ func (s *stand) wait(reported Observed) Observed {
 			require.Equal(s, fault.Pending, fault.FromTemporal(err).Kind, err.Error())
 		}
 		return err == nil
-	}, 60*time.Second, 100*time.Millisecond, "still %s: %s", reported.Reason, reported.Message)
+	}, 2*time.Minute, 100*time.Millisecond, "still %s: %s", reported.Reason, reported.Message)
 	return seen
 }
 

@@ -50,7 +50,7 @@ func hookJob(name, hook string) string {
 // end lets a Job be done, or fail.
 func (s *stand) end(name, condition string) {
 	s.Helper()
-	require.Eventually(s, func() bool { return s.tryEnd(name, condition) == nil }, 10*time.Second, 20*time.Millisecond, "%s: %s", name, condition)
+	require.Eventually(s, func() bool { return s.tryEnd(name, condition) == nil }, time.Minute, 20*time.Millisecond, "%s: %s", name, condition)
 }
 
 func (s *stand) tryEnd(name, condition string) error {
@@ -149,7 +149,7 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 		waits(ReasonHookPending, "waiting for hook Job "+s.id+"-remote/first")
 		now := s.get("batch/v1", "Job", "ID-remote", "first")
 		return now != nil && string(now.GetUID()) != failed
-	}, 10*time.Second, 20*time.Millisecond, "a new version is a new run")
+	}, time.Minute, 20*time.Millisecond, "a new version is a new run")
 	s.end("first", "Complete")
 	waits(ReasonHookPending, "waiting for hook Job "+s.id+"-remote/last")
 	s.end("last", "Complete")
@@ -157,7 +157,7 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
 
 	s.delete()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, 20*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, 50*time.Millisecond)
 	for _, name := range []string{"first", "second", "last"} {
 		s.eventuallyGone(name)
 	}
@@ -165,11 +165,12 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 
 func (s *stand) eventuallyGone(job string) {
 	s.Helper()
-	require.Eventually(s, func() bool { return s.get("batch/v1", "Job", "ID-remote", job) == nil }, 10*time.Second, 50*time.Millisecond, job)
+	require.Eventually(s, func() bool { return s.get("batch/v1", "Job", "ID-remote", job) == nil }, time.Minute, 50*time.Millisecond, job)
 }
 
 func TestAHookIsWaitedForWithinAPass(t *testing.T) {
 	s := newStand(t, "", nil)
+	s.activities.options.HookPatience = 2 * time.Minute
 	s.update(func(m *v1beta2.Manifest) {
 		m.Spec.Install.Source = s.chart("1.0.0", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: rights, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: \"-5\"}}\n---\n"+
 			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: once, annotations: {helm.sh/hook: pre-install}}\n"+

@@ -69,7 +69,7 @@ func (s *stand) removed() {
 		require.NoError(s, err)
 		require.Contains(s, []Outcome{OutcomeWaiting, OutcomeRemoved, OutcomeGone}, look.Outcome)
 		return false
-	}, 60*time.Second, 100*time.Millisecond, "%+v", result)
+	}, 2*time.Minute, 100*time.Millisecond, "%+v", result)
 	require.Equal(s, OutcomeRemoved, result.Outcome)
 }
 

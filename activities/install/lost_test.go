@@ -31,7 +31,7 @@ func TestALostInventoryIsFoundAgainByTheRemoval(t *testing.T) {
 	require.NoError(t, s.remote.Update(context.Background(), users))
 	s.forget()
 	s.delete()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, 30*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, 100*time.Millisecond)
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
 	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))

@@ -33,7 +33,7 @@ func TestAnOptionalObjectIsTakenUpWhenItsKindAppears(t *testing.T) {
 	require.Len(t, requests, 5+1, "one look at each kind, and one at the API version that is not there")
 
 	s.define()
-	require.Eventually(t, func() bool { changed, _ = s.probe(); return changed }, 10*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { changed, _ = s.probe(); return changed }, time.Minute, 100*time.Millisecond)
 	require.Equal(t, OutcomeApplied, s.apply().Outcome)
 	require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "one"))
 	require.Empty(t, s.read().Status.Skipped)
@@ -56,5 +56,5 @@ func TestAMissingAPIIsAnErrorAfterAWhileAndIsTakenUpWhenItAppears(t *testing.T) 
 	require.Contains(t, result.Observed.Message, "the cluster does not know "+s.id+".example.com/v1, Kind=Sample")
 
 	s.define()
-	require.Eventually(t, func() bool { result = s.apply(); return result.Outcome == OutcomeApplied }, 20*time.Second, 200*time.Millisecond, result.Observed.Message)
+	require.Eventually(t, func() bool { result = s.apply(); return result.Outcome == OutcomeApplied }, time.Minute, 200*time.Millisecond, result.Observed.Message)
 }

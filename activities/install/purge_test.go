@@ -90,7 +90,7 @@ func TestAPurgeRemovesAModuleThatFinalizersHold(t *testing.T) {
 	}, s.events())
 	require.Eventually(t, func() bool {
 		return s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com") == nil
-	}, 20*time.Second, 100*time.Millisecond)
+	}, time.Minute, 100*time.Millisecond)
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
 	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
@@ -163,13 +163,13 @@ webhooks:
 	require.Equal(t, OutcomeApplied, s.apply().Outcome)
 	require.Eventually(t, func() bool {
 		return s.remote.Delete(context.Background(), s.sample("default"), client.DryRunAll) != nil
-	}, 10*time.Second, 50*time.Millisecond, "the webhook is called")
+	}, time.Minute, 50*time.Millisecond, "the webhook is called")
 	s.leave()
 	require.Eventually(t, func() bool {
 		// The server forgets a webhook only a moment after its deletion; the step is retried.
 		result, err := s.activities.PurgeManifest(context.Background(), PurgeInput{Ref: kick.RefOf(s.manifest)})
 		return err == nil && result.Outcome == OutcomeRemoved
-	}, 30*time.Second, time.Second)
+	}, time.Minute, time.Second)
 	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -72,7 +73,7 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 		require.NoError(t, s.remote.List(context.Background(), &pods, client.InNamespace(s.id+"-remote")))
 		return len(pods.Items) == 1
 	}
-	require.Eventually(t, listed, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, listed, time.Minute, 50*time.Millisecond)
 	s.requests.take()
 	_, err = s.activities.look(context.Background(), s.ref())
 	require.NoError(t, err)
@@ -90,16 +91,20 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 	require.Contains(t, seen.Message, "1 of 5 resources do not start: Deployment "+s.id+"-remote/operator (Unschedulable: 0/1 nodes are available")
 	s.report(seen, false)
 
-	require.True(t, listed())
-	pod := pods.Items[0].DeepCopy()
-	pod.Status.Conditions = nil
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "Back-off pulling image")}
-	require.NoError(t, s.remote.Status().Update(context.Background(), pod))
 	require.Eventually(t, func() bool {
+		// The scheduler may come between, and tries again at times.
+		require.True(t, listed())
+		pod := pods.Items[0].DeepCopy()
+		pod.Status.Conditions = nil
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{waiting("ImagePullBackOff", "Back-off pulling image")}
+		if err := s.remote.Status().Update(context.Background(), pod); err != nil {
+			require.True(t, apierrors.IsConflict(err), "%v", err)
+			return false
+		}
 		now, err := s.activities.look(context.Background(), s.ref())
 		require.NoError(t, err)
 		return strings.Contains(now.Message, "container operator: ImagePullBackOff: image example.com/operator:1.0.0 cannot be pulled")
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 
 	deployment := s.get("apps/v1", "Deployment", "ID-remote", "operator")
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"template":{"spec":{"nodeSelector":null}}}}`))
@@ -112,10 +117,15 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 func TestADeploymentThatGaveUpSaysWhatItsPodsSay(t *testing.T) {
 	s := newStand(t, strings.NewReplacer("replicas: 0", "replicas: 1\n  progressDeadlineSeconds: 1",
 		"serviceAccountName: operator", "nodeSelector: {nowhere: \"true\"}\n      serviceAccountName: operator").Replace(operatorYAML), nil)
-	seen := s.wait(s.apply().Observed)
-	for seen.State != shared.StateError || !strings.Contains(seen.Message, "Unschedulable") {
-		seen = s.wait(seen)
-	}
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	var seen Observed
+	// The scheduler may say so only after the Deployment gave up, and a wait does not report other words at once.
+	require.Eventually(t, func() bool {
+		var err error
+		seen, err = s.activities.look(context.Background(), s.ref())
+		require.NoError(t, err)
+		return seen.State == shared.StateError && strings.Contains(seen.Message, "Unschedulable")
+	}, 2*time.Minute, 100*time.Millisecond, "%+v", &seen)
 	require.Equal(t, ReasonResourcesFailed, seen.Reason)
 	require.Contains(t, seen.Message, "Progress deadline exceeded; Unschedulable: 0/1 nodes are available")
 }

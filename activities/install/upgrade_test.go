@@ -39,7 +39,7 @@ func TestWhatAModuleNoLongerHasDoesNotHoldUpItsReadiness(t *testing.T) {
 
 	held.SetFinalizers(nil)
 	require.NoError(t, s.remote.Update(context.Background(), held))
-	require.Eventually(t, func() bool { return s.get("ID.example.com/v1", "Sample", "ID-remote", "held") == nil }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return s.get("ID.example.com/v1", "Sample", "ID-remote", "held") == nil }, time.Minute, 50*time.Millisecond)
 	require.Len(t, s.read().Status.Inventory, 7, "nobody has seen yet that it is gone")
 	again := s.apply()
 	require.Len(t, s.read().Status.Inventory, 6)
@@ -67,7 +67,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: once, image: 
 			_ = s.remote.Update(context.Background(), left)
 		}
 		return left == nil
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	again := s.apply()
 	require.Equal(t, shared.StateReady, s.ready(s.settle(again)).State)
 	require.Nil(t, s.get("batch/v1", "Job", "ID-remote", "once"), "it runs once for a version")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -104,7 +106,7 @@ func (i *instance) forget() {
 			}
 		}
 		return true
-	}, time.Minute, 200*time.Millisecond)
+	}, 3*time.Minute, 200*time.Millisecond)
 }
 
 // startCache starts a cache of the instance's namespace with the indexes that the product has.
@@ -226,6 +228,7 @@ func (i *instance) isReady(version twenty.Version) bool {
 
 func (i *instance) kickKyma() {
 	i.Helper()
+	i.untilCached()
 	kyma := i.kyma()
 	require.NoError(i, i.assembly.Kicks.Kyma(i.Context(), kick.RefOf(kyma), kick.Kick{Reason: "Kyma changed", Urgent: true}))
 }
@@ -236,10 +239,31 @@ func (i *instance) kickManifest() {
 	require.NoError(i, i.assembly.Kicks.Manifest(i.Context(), kick.RefOf(m), kick.Kick{Reason: "Manifest changed", Urgent: true}))
 }
 
+// untilCached waits until the cache shows everything as it is.
+func (i *instance) untilCached() {
+	i.Helper()
+	versions := func(from client.Reader) []string {
+		var all []string
+		for _, list := range []client.ObjectList{&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {
+			require.NoError(i, from.List(context.Background(), list, client.InNamespace(i.id)))
+			require.NoError(i, meta.EachListItem(list, func(item runtime.Object) error {
+				object, err := meta.Accessor(item)
+				if err == nil {
+					all = append(all, object.GetResourceVersion())
+				}
+				return err
+			}))
+		}
+		slices.Sort(all)
+		return all
+	}
+	i.until("the cache has it", func() bool { return slices.Equal(versions(i.Control), versions(i.cache)) })
+}
+
 // until waits until something is so.
 func (i *instance) until(what string, so func() bool) {
 	i.Helper()
-	require.Eventually(i, so, 90*time.Second, 100*time.Millisecond, what)
+	require.Eventually(i, so, 3*time.Minute, 100*time.Millisecond, what)
 }
 
 // quiet waits until nobody makes requests any more, and returns those since the last time.
@@ -259,6 +283,7 @@ func (i *instance) quiet() []wire.Request {
 // that led to.
 func (i *instance) sweep() int {
 	i.Helper()
+	i.untilCached()
 	suite := &testsuite.WorkflowTestSuite{}
 	environment := suite.NewTestActivityEnvironment()
 	environment.RegisterActivity(i.assembly.Activities.Sweep.WalkShard)

@@ -35,7 +35,7 @@ func scenarios() []scenario {
 }
 
 // patience bounds one piece of work, interruptions included.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // installed installs the first version without disturbance.
 func installed(p *lane.Place) {

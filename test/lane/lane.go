@@ -106,9 +106,13 @@ func (l *Lane) define(t testing.TB) {
 		}
 	}
 	require.Eventually(t, func() bool {
-		return l.Control.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
-			l.Control.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
-	}, 30*time.Second, 100*time.Millisecond)
+		for _, list := range []client.ObjectList{&v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {
+			if l.Control.List(context.Background(), list, client.Limit(1)) != nil {
+				return false
+			}
+		}
+		return true
+	}, 2*time.Minute, 100*time.Millisecond)
 }
 
 // Registry is the host of the lane's registry, which speaks plain HTTP.

@@ -139,7 +139,7 @@ func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 	startWorkers(t, temporal, tr)
 	sender := kick.NewSender(temporal, nil)
 	kickAtRandom(t, tr, "Manifest", func(ref kick.Ref, k kick.Kick) error { return sender.Manifest(context.Background(), ref, k) })
-	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 90*time.Second, 100*time.Millisecond,
+	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
 		"changes that no look has seen: %v", tr.unseen())
 }
 
@@ -159,6 +159,6 @@ func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
 		}
 		return nil
 	})
-	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 90*time.Second, 100*time.Millisecond,
+	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
 		"changes that no look has seen: %v", tr.unseen())
 }

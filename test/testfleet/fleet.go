@@ -64,7 +64,7 @@ func TemporalNamespace(t testing.TB, name string) (string, client.Client) {
 // TemporalNamespaceAt does the same in the Temporal at an address.
 func TemporalNamespaceAt(t testing.TB, address, name string) (string, client.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	namespace := fmt.Sprintf("%s-%d", strings.ToLower(name), time.Now().UnixNano())
 
@@ -83,7 +83,7 @@ func TemporalNamespaceAt(t testing.TB, address, name string) (string, client.Cli
 		require.NoError(c, worker.EnsureSearchAttributes(ctx, temporal, namespace))
 		_, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, Query: "KymaName = 'none'"})
 		require.NoError(c, err)
-	}, time.Minute, 200*time.Millisecond)
+	}, 2*time.Minute, 200*time.Millisecond)
 	return namespace, temporal
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	"go.temporal.io/sdk/activity"
@@ -36,6 +37,9 @@ type Request struct {
 	// attempts of all activities of this wire; empty outside of one.
 	Activity string
 	Attempt  string
+	// Unserved is true when the server answered that it does not serve such requests at all: then it may be asked
+	// again and again, until it does.
+	Unserved bool
 }
 
 // Writes tells whether the request may change something.
@@ -54,7 +58,7 @@ type Wire struct {
 	StaleAt int
 
 	mu       sync.Mutex
-	requests []Request
+	requests []*Request
 	writes   int
 	stale    int
 	answers  map[string]answer
@@ -65,15 +69,23 @@ type Wire struct {
 func (w *Wire) Requests() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return append([]Request(nil), w.requests...)
+	return copied(w.requests)
 }
 
 // Take returns the requests so far and forgets them.
 func (w *Wire) Take() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := w.requests
+	all := copied(w.requests)
 	w.requests = nil
+	return all
+}
+
+func copied(requests []*Request) []Request {
+	all := make([]Request, len(requests))
+	for i, r := range requests {
+		all[i] = *r
+	}
 	return all
 }
 
@@ -118,7 +130,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 func (w *Wire) roundTrip(to string, next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	request := requestOf(to, r)
-	send, last := w.admit(request)
+	send, last := w.admit(&request)
 	if !send {
 		return nil, ErrCut
 	}
@@ -133,7 +145,9 @@ func (w *Wire) roundTrip(to string, next http.RoundTripper, r *http.Request) (*h
 		// Whatever the server says, nobody is there any more to hear it.
 		_ = response.Body.Close()
 		return nil, ErrCut
-	case request.Writes():
+	}
+	w.note(&request, response)
+	if request.Writes() {
 		return response, nil
 	}
 	return w.read(to, r, response)
@@ -150,7 +164,7 @@ func requestOf(to string, r *http.Request) Request {
 }
 
 // admit counts a request. It tells whether to send it, and whether everything ends with it.
-func (w *Wire) admit(r Request) (send, last bool) {
+func (w *Wire) admit(r *Request) (send, last bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isCut() {
@@ -169,6 +183,15 @@ func (w *Wire) admit(r Request) (send, last bool) {
 		return false, false
 	}
 	return true, true
+}
+
+// note notes what an answer says of its request.
+func (w *Wire) note(r *Request, response *http.Response) {
+	// An object that is not there is said so in JSON or protobuf.
+	isText := strings.HasPrefix(response.Header.Get("Content-Type"), "text/plain")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.Unserved = response.StatusCode == http.StatusNotFound && isText
 }
 
 // Cut ends everything now.

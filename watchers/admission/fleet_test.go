@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -125,14 +127,21 @@ func environment(t *testing.T, variable string) string {
 	return value
 }
 
+// freePort finds a port that nobody listens at. It is none of those that an operating system gives to connections,
+// of which one could have it the next moment.
 func freePort(t *testing.T) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	require.True(t, ok)
-	return address.Port
+	for range 100 {
+		port := 10_000 + rand.IntN(10_000)
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		require.NoError(t, listener.Close())
+		return port
+	}
+	require.FailNow(t, "no port is free")
+	return 0
 }
 
 func (s *stand) installDefinitions() {
@@ -280,15 +289,24 @@ func TestALostCertificateIsMadeAnew(t *testing.T) {
 	ctx := context.Background()
 	first := s.serving()
 	secret := &corev1.Secret{}
-	require.NoError(t, s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: "certificate"}, secret))
-	secret.Data = nil
-	require.NoError(t, s.client.Update(ctx, secret))
+	// The webhook writes both objects too.
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		require.NoError(t, s.client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: "certificate"}, secret))
+		secret.Data = nil
+		return s.client.Update(ctx, secret)
+	}))
 	require.Eventually(t, func() bool { return s.serving() != first }, time.Minute, 200*time.Millisecond)
 	s.untilRefusing()
 
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
-	require.NoError(t, s.client.Get(ctx, types.NamespacedName{Name: s.namespace}, configuration))
-	configuration.Webhooks[0].ClientConfig.CABundle = nil
-	require.NoError(t, s.client.Update(ctx, configuration))
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		require.NoError(t, s.client.Get(ctx, types.NamespacedName{Name: s.namespace}, configuration))
+		configuration.Webhooks[0].ClientConfig.CABundle = nil
+		return s.client.Update(ctx, configuration)
+	}))
+	require.Eventually(t, func() bool {
+		require.NoError(t, s.client.Get(ctx, types.NamespacedName{Name: s.namespace}, configuration))
+		return len(configuration.Webhooks[0].ClientConfig.CABundle) > 0
+	}, time.Minute, 200*time.Millisecond, "the API server would go on with the connection that it has")
 	s.untilRefusing()
 }

@@ -186,16 +186,15 @@ func (p *pair) define() {
 	}
 }
 
-// isServed tells whether a cluster serves all our kinds.
+// isServed asks a cluster for each of our kinds, and tells whether it serves them all.
 func isServed(c client.Client) bool {
+	served := true
 	for _, list := range []client.ObjectList{
 		&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}, &v1beta2.WatcherList{},
 	} {
-		if c.List(context.Background(), list, client.Limit(1)) != nil {
-			return false
-		}
+		served = c.List(context.Background(), list, client.Limit(1)) == nil && served
 	}
-	return true
+	return served
 }
 
 // leave takes the definitions out of the remote cluster, for later tests expect none, and lets the Kyma go.

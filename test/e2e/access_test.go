@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -48,14 +50,17 @@ func access(t testing.TB, server string, authority []byte, change func(*clientcm
 func (s *stage) giveAccess(kyma string, kubeconfig []byte) {
 	s.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kyma + "-access", Namespace: controlPlaneNamespace}}
+	giving := func() {
+		secret.Labels, secret.Data = map[string]string{shared.LabelKymaName: kyma}, map[string][]byte{"config": kubeconfig}
+	}
 	err := s.controlPlane.Get(ctx(s.t), client.ObjectKeyFromObject(secret), secret)
-	require.NoError(s.t, client.IgnoreNotFound(err))
-	secret.Labels, secret.Data = map[string]string{shared.LabelKymaName: kyma}, map[string][]byte{"config": kubeconfig}
-	if err != nil {
+	if apierrors.IsNotFound(err) {
+		giving()
 		require.NoError(s.t, s.controlPlane.Create(ctx(s.t), secret))
 		return
 	}
-	require.NoError(s.t, s.controlPlane.Update(ctx(s.t), secret))
+	require.NoError(s.t, err)
+	editObject(s.t, s.controlPlane, secret, giving)
 }
 
 // Each way in which a cluster cannot be reached is said with its own reason within a minute, and nothing of any
@@ -158,7 +163,9 @@ func (s *stage) requirePlantedNowhere(t *testing.T, metrics string) {
 		"Events": &corev1.EventList{}, "Kymas": &v1beta2.KymaList{}, "Manifests": &v1beta2.ManifestList{},
 	} {
 		require.NoError(t, s.controlPlane.List(t.Context(), list))
-		places[kind] = fmt.Sprintf("%+v", list)
+		content, err := json.Marshal(list)
+		require.NoError(t, err)
+		places[kind] = string(content)
 	}
 	workflows, err := s.temporal.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: s.namespace})
 	require.NoError(t, err)

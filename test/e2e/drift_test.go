@@ -60,7 +60,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 	s.create(newKyma("drifting", steadfast))
 	s.becomesReady("drifting", steadfast+"@1.0.0")
 	manifest := s.manifests(s.kyma("drifting"))[0]
-	s.eventually("the Manifest settles", 20*time.Second, func(c *assert.CollectT) {
+	s.eventually("the Manifest settles", time.Minute, func(c *assert.CollectT) {
 		assert.True(c, s.manifests(s.kyma("drifting"))[0].Status.Settled)
 	})
 	at := metav1.ObjectMeta{Namespace: remoteNamespace, Name: steadfast}
@@ -70,7 +70,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 	t.Run("an edit of what has no health is put right without the module leaving Ready", func(t *testing.T) {
 		states := s.watchStates(t)
 		s.merge(t, config, `{"data":{"greeting":"goodbye"}}`)
-		s.eventually("it is put right", 30*time.Second, func(c *assert.CollectT) {
+		s.eventually("it is put right", time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.remote.Get(t.Context(), key, config))
 			assert.Equal(c, "hello", config.Data["greeting"])
 			assert.Contains(c, s.putRight(&manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
@@ -83,7 +83,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 		require.NoError(t, s.remote.Delete(t.Context(), account))
 		s.merge(t, workload, `{"spec":{"template":{"spec":{"containers":[{"name":"steadfast","image":"example.com/other:1.0.0"}]}}}}`)
 		s.merge(t, config, `{"metadata":{"labels":{"`+shared.LabelManagedBy+`":"somebody"}}}`)
-		s.eventually("all three are put right", 30*time.Second, func(c *assert.CollectT) {
+		s.eventually("all three are put right", time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.remote.Get(t.Context(), key, account))
 			require.NoError(c, s.remote.Get(t.Context(), key, workload))
 			require.NoError(c, s.remote.Get(t.Context(), key, config))
@@ -99,7 +99,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 	})
 	t.Run("a manager that takes a field again each time is named in a Warning and left alone", func(t *testing.T) {
 		const said = "rival keeps changing .data.greeting of ConfigMap kyma-system/steadfast"
-		s.eventually("the fight is given up", 90*time.Second, func(c *assert.CollectT) {
+		s.eventually("the fight is given up", 2*time.Minute, func(c *assert.CollectT) {
 			s.take(t, "rival", "mine")
 			found := s.module("drifting", steadfast)
 			assert.Equal(c, shared.StateWarning, found.State, found.Message)
@@ -108,7 +108,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 		})
 		s.take(t, "rival", "mine")
 		corrected := s.metric(t, metrics, corrections)
-		time.Sleep(2 * resync) // it is looked at, and left alone
+		s.sweeps(t, 1) // it is looked at, and left alone
 		require.NoError(t, s.remote.Get(t.Context(), key, config))
 		require.Equal(t, "mine", config.Data["greeting"])
 		require.Equal(t, corrected, s.metric(t, metrics, corrections))

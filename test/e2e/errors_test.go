@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -57,7 +56,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		}
 		assert.Equal(c, shared.StateReady, modules["fine"].State, modules["fine"].Message)
 	})
-	s.eventually("the Kyma is in Error, and says why", 30*time.Second, func(c *assert.CollectT) {
+	s.eventually("the Kyma is in Error, and says why", time.Minute, func(c *assert.CollectT) {
 		status := s.kyma("faulty").Status
 		assert.Equal(c, shared.StateError, status.State)
 		if assert.NotNil(c, status.LastOperation) {
@@ -86,7 +85,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 	})
 	t.Run("a deletion is held up by none of them", func(t *testing.T) {
 		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("faulty")))
-		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 		require.Empty(t, s.ofModule(t, s.remote))
 	})
 }
@@ -115,15 +114,14 @@ func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
 
 	config, err := os.ReadFile(s.remote.access)
 	require.NoError(t, err)
-	secret.Data["config"] = config
-	require.NoError(t, s.controlPlane.Update(t.Context(), secret))
+	editObject(t, s.controlPlane, secret, func() { secret.Data["config"] = config })
 	s.becomesReady("accessless", "fine@1.0.0")
 }
 
 // saysError waits until the Kyma is in Error with this message, and its conditions agree.
 func (s *stage) saysError(name, message string) {
 	s.t.Helper()
-	s.eventually("Kyma "+name+" says: "+message, 30*time.Second, func(c *assert.CollectT) {
+	s.eventually("Kyma "+name+" says: "+message, time.Minute, func(c *assert.CollectT) {
 		status := s.kyma(name).Status
 		assert.Equal(c, shared.StateError, status.State)
 		if assert.NotNil(c, status.LastOperation) {
@@ -158,12 +156,12 @@ func byName(modules []v1beta2.ModuleStatus) map[string]v1beta2.ModuleStatus {
 // changeDescriptor changes the descriptor that a ModuleTemplate embeds.
 func (s *stage) changeDescriptor(template string, change func(string) string) {
 	s.t.Helper()
-	var found v1beta2.ModuleTemplate
-	require.NoError(s.t, s.controlPlane.Get(ctx(s.t), client.ObjectKey{Namespace: controlPlaneNamespace, Name: template}, &found))
-	changed := change(string(found.Spec.Descriptor.Raw))
-	require.NotEqual(s.t, string(found.Spec.Descriptor.Raw), changed)
-	found.Spec.Descriptor.Raw = []byte(changed)
-	require.NoError(s.t, s.controlPlane.Update(ctx(s.t), &found))
+	found := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: controlPlaneNamespace, Name: template}}
+	editObject(s.t, s.controlPlane, found, func() {
+		changed := change(string(found.Spec.Descriptor.Raw))
+		require.NotEqual(s.t, string(found.Spec.Descriptor.Raw), changed)
+		found.Spec.Descriptor.Raw = []byte(changed)
+	})
 }
 
 // forger is a registry in front of another, that serves other layers than those that were asked for.

@@ -32,11 +32,11 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 	for name, mode := range map[string]cableMode{"cut": cableCut, "silent": cableSilent} {
 		t.Run(name, func(t *testing.T) {
 			edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
-			s.eventually("the installation begins", 30*time.Second, func(c *assert.CollectT) {
+			s.eventually("the installation begins", time.Minute, func(c *assert.CollectT) {
 				assert.Len(c, s.manifests(s.kyma("cut")), 2)
 			})
 			cable.set(mode)
-			s.eventually("the Kyma says since when", time.Minute, func(c *assert.CollectT) {
+			s.eventually("the Kyma says since when", 2*time.Minute, func(c *assert.CollectT) {
 				status := s.kyma("cut").Status
 				if assert.NotNil(c, status.Remote.Reachable) {
 					assert.False(c, *status.Remote.Reachable)
@@ -47,7 +47,9 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 			})
 			cable.set(cablePasses)
 			s.becomesReady("cut", "early@1.0.0", "sample@1.0.0")
-			require.Empty(t, byName(s.kyma("cut").Status.Modules)["early"].Message)
+			s.eventually("nothing is stale any more", time.Minute, func(c *assert.CollectT) {
+				assert.Empty(c, byName(s.kyma("cut").Status.Modules)["early"].Message)
+			})
 			edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
 			s.becomesReady("cut", "early@1.0.0")
 		})
@@ -91,7 +93,7 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-access", Namespace: controlPlaneNamespace}}
 	kyma := newKyma("lost", "sample")
 	s.create(kyma)
-	s.eventually("the installation begins", 30*time.Second, func(c *assert.CollectT) { assert.NotEmpty(c, s.manifests(kyma)) })
+	s.eventually("the installation begins", time.Minute, func(c *assert.CollectT) { assert.NotEmpty(c, s.manifests(kyma)) })
 	require.NoError(t, s.controlPlane.Delete(t.Context(), secret))
 	s.saysError("lost", "access secret not found")
 	require.Equal(t, "AccessSecretNotFound", s.kyma("lost").Status.Remote.Reason)
@@ -131,7 +133,7 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 	s.becomesReady("crashed", "early@1.0.0")
 	becomesStale := func(modules ...string) {
 		t.Helper()
-		s.eventually("the Kyma says since when", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the Kyma says since when", 2*time.Minute, func(c *assert.CollectT) {
 			status := s.kyma("crashed").Status
 			assert.Equal(c, shared.StateError, status.State)
 			assert.Equal(c, "UnreachableNetwork", status.Remote.Reason)
@@ -144,7 +146,7 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 	}
 
 	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
-	s.eventually("the installation begins", 30*time.Second, func(c *assert.CollectT) {
+	s.eventually("the installation begins", time.Minute, func(c *assert.CollectT) {
 		assert.Len(c, s.manifests(s.kyma("crashed")), 2)
 	})
 	s.fleet("stop", "--kill", server)
@@ -157,7 +159,7 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 	becomesStale("early", "sample")
 	comeBack()
 	s.becomesReady("crashed", "early@1.0.0", "sample@1.0.0")
-	s.eventually("nothing is stale any more", 3*resync, func(c *assert.CollectT) {
+	s.eventually("nothing is stale any more", time.Minute, func(c *assert.CollectT) {
 		for name, module := range byName(s.kyma("crashed").Status.Modules) {
 			assert.Empty(c, module.Message, name)
 		}

@@ -2,11 +2,15 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -35,6 +39,38 @@ func (s *stage) history(id string) *historypb.History {
 		history.Events = append(history.Events, event)
 	}
 	return history
+}
+
+// becomesIdle waits until the work on a Kyma is done: its Manifests' workflows have ended, and its own waits for
+// nothing but signals. Kicks that came while it worked are held for up to half a minute.
+func (s *stage) becomesIdle(kyma *v1beta2.Kyma) {
+	s.t.Helper()
+	s.eventually("nothing is left to do for Kyma "+kyma.Name, 2*time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(kyma))
+		assert.Empty(c, pending(s.history(kick.KymaWorkflowID(kick.RefOf(kyma)))))
+	})
+}
+
+// pending names the events of a history that have begun what has not ended.
+func pending(history *historypb.History) []string {
+	begun := map[int64]string{}
+	for _, event := range history.GetEvents() {
+		switch {
+		case event.GetTimerStartedEventAttributes() != nil, event.GetActivityTaskScheduledEventAttributes() != nil,
+			event.GetWorkflowTaskScheduledEventAttributes() != nil:
+			begun[event.GetEventId()] = event.GetEventType().String()
+		}
+		delete(begun, event.GetTimerFiredEventAttributes().GetStartedEventId())
+		delete(begun, event.GetTimerCanceledEventAttributes().GetStartedEventId())
+		delete(begun, event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetActivityTaskFailedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetWorkflowTaskCompletedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetWorkflowTaskFailedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetWorkflowTaskTimedOutEventAttributes().GetScheduledEventId())
+	}
+	return slices.Collect(maps.Values(begun))
 }
 
 // decoded is a history as text, with its payloads readable.

@@ -84,10 +84,14 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "fragile"))
 
 	kyma := s.kyma("mended")
-	for _, m := range s.manifests(kyma) {
-		m.Status = v1beta2.ManifestStatus{}
-		require.NoError(t, s.controlPlane.Status().Update(t.Context(), &m))
-	}
+	// Not before it has settled: until then its workflow writes into the status what it has just installed.
+	s.eventually("the Manifest loses its status", time.Minute, func(c *assert.CollectT) {
+		manifests := s.manifests(kyma)
+		require.Len(c, manifests, 1)
+		require.True(c, manifests[0].Status.Settled)
+		manifests[0].Status = v1beta2.ManifestStatus{}
+		require.NoError(c, s.controlPlane.Status().Update(t.Context(), &manifests[0]))
+	})
 	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 	s.eventually("nothing of it is left", time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.manifests(kyma))

@@ -44,7 +44,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		require.NotEmpty(t, settings(t, s.remote), "1.0.0 has the ConfigMap with settings")
 	})
 	t.Run("the remote Kyma shows the same status", func(t *testing.T) {
-		s.eventually("the status is copied", 10*time.Second, func(c *assert.CollectT) {
+		s.eventually("the status is copied", time.Minute, func(c *assert.CollectT) {
 			remote := s.remoteKyma()
 			assert.Equal(c, shared.StateReady, remote.Status.State)
 			if assert.Len(c, remote.Status.Modules, 1) {
@@ -54,7 +54,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 	})
 	t.Run("in Temporal the Kyma's workflow sleeps and the Manifest's has completed", func(t *testing.T) {
-		s.eventually("the Manifest's workflow completes", 10*time.Second, func(c *assert.CollectT) {
+		s.eventually("the Manifest's workflow completes", time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(created))
 		})
 		s.recordHistories("install", created)
@@ -108,7 +108,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 		require.Empty(t, s.ofModule(t, s.remote))
 		require.Empty(t, s.remoteKymas(t), "the remote Kyma is gone, and its definition with it")
-		s.eventually("the workflows are closed", 15*time.Second, func(c *assert.CollectT) {
+		s.eventually("the workflows are closed", time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(created))
 		})
 		s.recordHistories("deletion", created)

@@ -24,7 +24,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	s := newStage(t, "--metrics-bind-address", metrics, "--catalog-removal-max-percent", "100")
 	s.pushTiny("chosen")
 	for _, version := range []string{"1.0.0", "1.1.0"} {
-		s.applyTemplate(s.pack(tiny{name: "silent", version: version, config: "mandatory: true"}))
+		s.applyKind("ModuleTemplate", s.pack(tiny{name: "silent", version: version, config: "mandatory: true"}))
 	}
 	s.instance.start()
 	names := []string{"mandated-a", "mandated-b"}
@@ -45,14 +45,27 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 
 	t.Run("one that only its templates make mandatory is installed in the highest version", func(t *testing.T) {
 		everywhere("silent", "1.1.0")
-		require.Equal(t, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		s.eventually("they are counted", time.Minute, func(c *assert.CollectT) {
+			assert.Equal(c, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		})
 	})
 	t.Run("one that a release meta makes mandatory is installed in the version that it names", func(t *testing.T) {
+		higher := s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"})
+		wanted := s.pack(tiny{name: "always", config: "mandatory: true"})
+		// The release meta comes first: a template that is there alone, if only for a moment, would be meant.
+		s.applyKind("ModuleReleaseMeta", wanted)
+		s.eventually("the release meta is known", time.Minute, func(c *assert.CollectT) {
+			meta := &v1beta2.ModuleReleaseMeta{}
+			require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKey{Namespace: controlPlaneNamespace, Name: "always"}, meta))
+			assert.Contains(c, meta.Finalizers, holdsMandatory)
+		})
 		// The higher version is there, and not meant.
-		s.applyTemplate(s.pack(tiny{name: "always", version: "1.1.0", config: "mandatory: true"}))
-		s.apply(s.controlPlane, controlPlaneNamespace, s.pack(tiny{name: "always", config: "mandatory: true"}))
+		s.applyKind("ModuleTemplate", higher)
+		s.applyKind("ModuleTemplate", wanted)
 		everywhere("always", "1.0.0")
-		require.Equal(t, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		s.eventually("they are counted", time.Minute, func(c *assert.CollectT) {
+			assert.Equal(c, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
+		})
 	})
 	t.Run("they are not to be seen in the Kymas, and have metrics of their own", func(t *testing.T) {
 		for _, name := range names {
@@ -60,7 +73,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 			require.Equal(t, "1/1", s.kyma(name).Status.ModulesReady)
 			require.Len(t, s.kyma(name).Spec.Modules, 1)
 		}
-		s.eventually("their states are exported", 20*time.Second, func(c *assert.CollectT) {
+		s.eventually("their states are exported", time.Minute, func(c *assert.CollectT) {
 			for _, module := range []string{"always", "silent"} {
 				series := `lifecycle_mgr_mandatory_module_state{kyma_name="mandated-a",module_name="` + module + `",state="Ready"}`
 				assert.Equal(c, "1", s.metric(t, metrics, series), module)
@@ -71,7 +84,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	})
 	t.Run("a deleted release meta removes it, and stays until it is removed everywhere", func(t *testing.T) {
 		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "always", Namespace: controlPlaneNamespace}}
-		s.holdsMandatory(t, meta)
+		s.isHeld(t, meta)
 		// Something of another keeps one cluster from letting go of it.
 		blocked := s.mandatoryManifest("mandated-b", "always")
 		s.finalize(&blocked, "example.com/not-yet", true)
@@ -80,7 +93,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 			assert.Empty(c, s.tinyVersion("mandated-a", "always"))
 			assert.Empty(c, s.tinyVersion("mandated-b", "always"))
 		})
-		s.holdsMandatory(t, meta)
+		s.isHeld(t, meta)
 		s.finalize(&blocked, "example.com/not-yet", false)
 		s.eventually("the release meta is gone", time.Minute, func(c *assert.CollectT) {
 			err := s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta)
@@ -105,11 +118,14 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	})
 }
 
-// holdsMandatory makes sure that a release meta cannot vanish yet.
-func (s *stage) holdsMandatory(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
+// holdsMandatory is the finalizer of what makes a module mandatory.
+const holdsMandatory = "operator.kyma-project.io/mandatory-module"
+
+// isHeld makes sure that a release meta cannot vanish yet.
+func (s *stage) isHeld(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
 	t.Helper()
 	require.NoError(t, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
-	require.Contains(t, meta.Finalizers, "operator.kyma-project.io/mandatory-module")
+	require.Contains(t, meta.Finalizers, holdsMandatory)
 }
 
 func (s *stage) mandatoryManifest(kyma, module string) v1beta2.Manifest {
@@ -127,7 +143,7 @@ func (s *stage) mandatoryManifest(kyma, module string) v1beta2.Manifest {
 func (s *stage) finalize(manifest *v1beta2.Manifest, finalizer string, on bool) {
 	s.t.Helper()
 	key := client.ObjectKeyFromObject(manifest)
-	s.eventually("the finalizer is written", 20*time.Second, func(c *assert.CollectT) {
+	s.eventually("the finalizer is written", time.Minute, func(c *assert.CollectT) {
 		var now v1beta2.Manifest
 		require.NoError(c, s.controlPlane.Get(s.t.Context(), key, &now))
 		var kept []string
@@ -144,11 +160,11 @@ func (s *stage) finalize(manifest *v1beta2.Manifest, finalizer string, on bool) 
 	})
 }
 
-// applyTemplate announces a module by its ModuleTemplate alone.
-func (s *stage) applyTemplate(announced []byte) {
+// applyKind applies what is of one kind of what announces a module.
+func (s *stage) applyKind(kind string, announced []byte) {
 	s.t.Helper()
 	for _, document := range bytes.Split(announced, []byte("---\n")) {
-		if bytes.Contains(document, []byte("\nkind: ModuleTemplate\n")) {
+		if bytes.Contains(document, []byte("\nkind: "+kind+"\n")) {
 			s.apply(s.controlPlane, controlPlaneNamespace, document)
 		}
 	}

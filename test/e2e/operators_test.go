@@ -26,11 +26,13 @@ func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 	s.instance.start()
 	kyma := newKyma("operators", "sample", "cert-manager", "prometheus-operator", "metrics-server")
 	s.create(kyma)
-	s.eventually("all modules become Ready", 2*time.Minute, func(c *assert.CollectT) {
-		for _, m := range s.kyma("operators").Status.Modules {
+	s.eventually("all modules become Ready", 3*time.Minute, func(c *assert.CollectT) {
+		status := s.kyma("operators").Status
+		assert.Len(c, status.Modules, 4)
+		for _, m := range status.Modules {
 			assert.EqualValues(c, "Ready", m.State, "%s: %s", m.Name, m.Message)
 		}
-		assert.EqualValues(c, "Ready", s.kyma("operators").Status.State)
+		assert.EqualValues(c, "Ready", status.State)
 	})
 
 	t.Run("their Deployments are available", func(t *testing.T) {
@@ -45,7 +47,7 @@ func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 		require.GreaterOrEqual(t, names.Len(), 6, "cert-manager has three, and metrics-server one: %v", names)
 	})
 	t.Run("each module after the first adds few events", func(t *testing.T) {
-		s.eventually("the Manifests' workflows complete", 20*time.Second, func(c *assert.CollectT) {
+		s.eventually("the Manifests' workflows complete", time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "Completed", s.workflowsOf(s.kyma("operators"))[kick.ManifestWorkflow])
 		})
 		s.assertHistoryBudgets(t, s.kyma("operators"))
@@ -53,7 +55,7 @@ func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 	t.Run("nothing of them is left after the Kyma's deletion", func(t *testing.T) {
 		current := s.kyma("operators")
 		require.NoError(t, s.controlPlane.Delete(t.Context(), current))
-		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(current)) })
+		s.eventually("the Kyma is gone", 3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(current)) })
 		require.Empty(t, s.ofModule(t, s.remote))
 	})
 }
@@ -89,7 +91,7 @@ func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 		require.NoError(t, sender.Kyma(t.Context(), kick.RefOf(kyma), kick.Kick{Reason: fmt.Sprintf("kick %d", i), Kind: "ModuleTemplate"}))
 	}
 	s.becomesReady("kicked", "sample@1.0.0")
-	s.eventually("the Manifest settles", 15*time.Second, func(c *assert.CollectT) {
+	s.eventually("the Manifest settles", time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, "Completed", s.workflowsOf(kyma)[kick.ManifestWorkflow])
 	})
 	total, parts := s.events(kyma)
@@ -105,13 +107,10 @@ func TestAnIdleKymaAddsNoHistory(t *testing.T) {
 	s.create(newKyma("idle", "sample"))
 	s.becomesReady("idle", "sample@1.0.0")
 	kyma := s.kyma("idle")
-	s.eventually("the Manifest settles", 15*time.Second, func(c *assert.CollectT) {
-		assert.Equal(c, "Completed", s.workflowsOf(kyma)[kick.ManifestWorkflow])
-	})
-	time.Sleep(resync)
+	s.becomesIdle(kyma)
+	remote := s.atRest(t, s.remote)
 	before, _ := s.events(kyma)
-	remote := s.versions(t, s.remote)
-	time.Sleep(3 * resync)
+	s.sweeps(t, 2)
 	after, parts := s.events(kyma)
 	require.Equal(t, before, after, parts)
 	require.Empty(t, differences(remote, s.versions(t, s.remote)), "nobody writes to the remote cluster")

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -32,7 +33,7 @@ func TestTheImagePullSecretIsKeptInTheRemoteCluster(t *testing.T) {
 		s.pullSecretIs(metav1.ConditionFalse)
 	})
 	require.NoError(t, s.controlPlane.Create(t.Context(), original))
-	t.Cleanup(func() { _ = s.controlPlane.Delete(t.Context(), original) })
+	t.Cleanup(func() { _ = s.controlPlane.Delete(context.Background(), original) })
 	t.Run("it is brought when it appears", func(t *testing.T) {
 		s.pullSecretBecomes("first")
 		s.pullSecretIs(metav1.ConditionTrue)
@@ -43,15 +44,13 @@ func TestTheImagePullSecretIsKeptInTheRemoteCluster(t *testing.T) {
 		s.becomesReady("pulling")
 	})
 	t.Run("a rotation reaches the remote cluster", func(t *testing.T) {
-		original.Data = pullData("second")
-		require.NoError(t, s.controlPlane.Update(t.Context(), original))
+		editObject(t, s.controlPlane, original, func() { original.Data = pullData("second") })
 		s.pullSecretBecomes("second")
 	})
 	t.Run("an edit in the remote cluster is reverted", func(t *testing.T) {
 		copied, err := s.pullSecret()
 		require.NoError(t, err)
-		copied.Data = pullData("foreign")
-		require.NoError(t, s.remote.Update(t.Context(), copied))
+		editObject(t, s.remote, copied, func() { copied.Data = pullData("foreign") })
 		s.pullSecretBecomes("second")
 	})
 	t.Run("deleted there, it comes back", func(t *testing.T) {
@@ -86,7 +85,7 @@ func (s *stage) pullSecret() (*corev1.Secret, error) {
 
 func (s *stage) pullSecretBecomes(password string) {
 	s.t.Helper()
-	s.eventually("the image pull Secret in the remote cluster has the password "+password, 20*time.Second, func(c *assert.CollectT) {
+	s.eventually("the image pull Secret in the remote cluster has the password "+password, time.Minute, func(c *assert.CollectT) {
 		found, err := s.pullSecret()
 		if assert.NoError(c, err) {
 			assert.Equal(c, pullData(password), found.Data)
@@ -96,7 +95,7 @@ func (s *stage) pullSecretBecomes(password string) {
 
 func (s *stage) pullSecretIs(status metav1.ConditionStatus) {
 	s.t.Helper()
-	s.eventually("the condition of the image pull Secret is "+string(status), 20*time.Second, func(c *assert.CollectT) {
+	s.eventually("the condition of the image pull Secret is "+string(status), time.Minute, func(c *assert.CollectT) {
 		conditions := s.kyma("pulling").Status.Conditions
 		assert.True(c, meta.IsStatusConditionPresentAndEqual(conditions, string(shared.ConditionSKRImagePullSecretSync), status), "%+v", conditions)
 	})

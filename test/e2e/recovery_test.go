@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -41,7 +42,7 @@ func TestAProcessKilledInMidWorkComesToTheSameEnd(t *testing.T) {
 		kyma := s.kyma("killed")
 		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
 		killedAfter(after)
-		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 		require.Empty(t, s.ofModule(t, s.remote))
 	}
 	t.Run("killed in mid-removal", func(t *testing.T) { remove(t, 1200*time.Millisecond) })
@@ -65,7 +66,7 @@ func TestAProcessKilledInMidWorkComesToTheSameEnd(t *testing.T) {
 func shapes(objects []unstructured.Unstructured) map[string]string {
 	found := map[string]string{}
 	for _, obj := range objects {
-		if obj.GetAnnotations()[shared.AnnotationOwnedBy] != "" {
+		if isInstalled(&obj) {
 			found[obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName()] = obj.GetAnnotations()[shared.AnnotationAppliedDigest]
 		}
 	}
@@ -77,7 +78,7 @@ func (s *stage) removeKyma(name string) {
 	s.t.Helper()
 	kyma := s.kyma(name)
 	require.NoError(s.t, s.controlPlane.Delete(ctx(s.t), kyma))
-	s.eventually("Kyma "+name+" is gone", time.Minute, func(c *assert.CollectT) {
+	s.eventually("Kyma "+name+" is gone", 2*time.Minute, func(c *assert.CollectT) {
 		assert.True(c, s.isGone(kyma))
 	})
 }
@@ -91,11 +92,9 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 	s.create(newKyma("settled", "sample"))
 	s.becomesReady("settled", "sample@1.0.0")
 	kyma := s.kyma("settled")
-	s.eventually("the Manifest settles", 15*time.Second, func(c *assert.CollectT) {
-		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(kyma))
-	})
+	s.becomesIdle(kyma)
 	s.instance.stop()
-	before := s.versions(t, s.remote)
+	before := s.atRest(t, s.remote)
 
 	// A namespace that never saw this fleet is a lost database, as far as the process can tell.
 	s.namespace, s.temporal = s.newTemporalNamespace("lost")
@@ -103,7 +102,7 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 	s.eventually("the Kyma's workflow runs again", 30*time.Second, func(c *assert.CollectT) {
 		assert.Equal(c, "Running", s.workflowsOf(kyma)[kick.KymaWorkflow])
 	})
-	time.Sleep(2 * resync) // two whole passes of the sweep look at everything
+	s.sweeps(t, 2) // two whole passes of the sweep look at everything
 	require.Empty(t, differences(before, s.versions(t, s.remote)))
 
 	t.Run("and a change is acted on as before", func(t *testing.T) {
@@ -124,11 +123,15 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	s.create(newKyma("settled", "sample"))
 	s.becomesReady("settled", "sample@1.0.0")
 	s.instance.stop()
-	before := s.versions(t, s.remote)
+	before := s.atRest(t, s.remote)
 
 	s.fleet("reset", "temporal")
+	var err error
+	s.temporal, err = temporal.Dial(temporal.Options{HostPort: s.venue.Temporal.Address, Namespace: s.namespace})
+	require.NoError(t, err)
+	t.Cleanup(s.temporal.Close)
 	s.instance.start()
-	time.Sleep(2 * resync)
+	s.sweeps(t, 2)
 	require.Empty(t, differences(before, s.versions(t, s.remote)))
 	require.Equal(t, shared.StateReady, s.kyma("settled").Status.State)
 }

@@ -16,12 +16,13 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	require.Empty(t, s.kyma("split").Status.State, "who only watches changes nothing")
 
 	first := &instance{t: t, stage: s, flags: []string{"--role", "workers"}}
+	t.Cleanup(first.stop)
 	first.start()
 	s.becomesReady("split", "sample@1.0.0")
 
 	second := &instance{t: t, stage: s, flags: []string{"--role", "workers"}}
-	second.start()
 	t.Cleanup(second.stop)
+	second.start()
 	first.kill()
 	s.removeKyma("split")
 	require.Empty(t, s.ofModule(t, s.remote))

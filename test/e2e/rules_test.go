@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +133,14 @@ func (s *stage) warnings(object client.Object) map[string][]string {
 		}
 	}
 	return messages
+}
+
+// warns waits until an Event on an object warns so: Events are written beside what they tell of.
+func (s *stage) warns(object client.Object, reason, message string) {
+	s.t.Helper()
+	s.eventually("an Event warns: "+message, time.Minute, func(c *assert.CollectT) {
+		assert.Contains(c, strings.Join(s.warnings(object)[reason], "\n"), message)
+	})
 }
 
 // module is how the Kyma's status shows a module.

@@ -41,7 +41,7 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 		require.Len(t, remote, 1)
 		require.Equal(t, client.ObjectKey{Namespace: customNamespace, Name: "seed"}, client.ObjectKeyFromObject(&remote[0]))
 		require.Empty(t, remote[0].Spec.Modules)
-		s.eventually("the status is copied", 10*time.Second, func(c *assert.CollectT) {
+		s.eventually("the status is copied", time.Minute, func(c *assert.CollectT) {
 			status := s.customKyma().Status
 			assert.Equal(c, shared.StateReady, status.State)
 			assert.Len(c, status.Modules, 2)
@@ -78,7 +78,7 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 		edit(t, s.remote, s.customKyma(), func(k *v1beta2.Kyma) {
 			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "extra"})
 		})
-		s.eventually("the edit is taken in", 30*time.Second, func(c *assert.CollectT) {
+		s.eventually("the edit is taken in", time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, s.kyma("seed").Status.Remote.Modules, 2)
 		})
 		edit(t, s.controlPlane, s.kyma("seed"), func(k *v1beta2.Kyma) {
@@ -94,7 +94,7 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 	})
 	t.Run("after its deletion nothing is left", func(t *testing.T) {
 		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("seed")))
-		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 		require.Empty(t, s.ofModule(t, s.remote))
 		require.Empty(t, s.remoteKymas(t))
 	})

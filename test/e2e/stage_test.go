@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/retry"
@@ -79,6 +81,7 @@ func newStage(t testing.TB, flags ...string) *stage {
 	}
 	s.remote = s.remotes[0]
 	s.namespace, s.temporal = s.newTemporalNamespace(strings.ReplaceAll(t.Name(), "/", "-"))
+	s.awaitDefinitions()
 	installDefinitions(t, s.controlPlane)
 	s.ensureNamespace(s.controlPlane, controlPlaneNamespace)
 	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
@@ -88,6 +91,21 @@ func newStage(t testing.TB, flags ...string) *stage {
 	t.Cleanup(s.instance.stop)
 	t.Cleanup(s.deleteEverything)
 	return s
+}
+
+// awaitDefinitions waits until the API servers have finished with the definitions that the test before this one has
+// left without anything that uses them: that is quick as a rule, but may take minutes.
+func (s *stage) awaitDefinitions() {
+	s.t.Helper()
+	for _, c := range append([]cluster{s.controlPlane}, s.remotes...) {
+		require.EventuallyWithT(s.t, func(collect *assert.CollectT) {
+			var definitions apiextensionsv1.CustomResourceDefinitionList
+			require.NoError(collect, c.List(s.t.Context(), &definitions))
+			for _, definition := range definitions.Items {
+				assert.True(collect, definition.DeletionTimestamp.IsZero(), "%s is still being deleted", definition.Name)
+			}
+		}, 3*time.Minute, 200*time.Millisecond)
+	}
 }
 
 func openCluster(t testing.TB, at venueCluster) cluster {
@@ -113,7 +131,7 @@ func installDefinitions(t testing.TB, c cluster) {
 		err := c.Patch(ctx(t), definition, client.Apply, client.FieldOwner("e2e"), client.ForceOwnership) //nolint:staticcheck // a typed object
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { return c.List(ctx(t), &v1beta2.KymaList{}) == nil }, 20*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return c.List(ctx(t), &v1beta2.KymaList{}) == nil }, time.Minute, 100*time.Millisecond)
 }
 
 // ctx ends with the test's own deadline.
@@ -212,12 +230,19 @@ func (s *stage) remoteKyma() *v1beta2.Kyma {
 // edit changes a Kyma as somebody with an editor does: again on the newest version if another wrote meanwhile.
 func edit(t testing.TB, c cluster, kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
 	t.Helper()
-	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := c.Get(t.Context(), client.ObjectKeyFromObject(kyma), kyma); err != nil {
+	editObject(t, c, kyma, func() { change(kyma) })
+}
+
+// editObject does the same with any object; change changes the object that it was given.
+func editObject(t testing.TB, c cluster, object client.Object, change func()) {
+	t.Helper()
+	patiently := wait.Backoff{Steps: 300, Duration: 50 * time.Millisecond, Jitter: 1}
+	require.NoError(t, retry.RetryOnConflict(patiently, func() error {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
-		change(kyma)
-		return c.Update(t.Context(), kyma)
+		change()
+		return c.Update(t.Context(), object)
 	}))
 }
 
@@ -233,7 +258,7 @@ func (s *stage) eventually(what string, within time.Duration, check func(c *asse
 // becomesReady waits until the Kyma is Ready with exactly these modules, as name@version.
 func (s *stage) becomesReady(name string, modules ...string) {
 	s.t.Helper()
-	s.eventually("Kyma "+name+" becomes Ready", time.Minute, func(c *assert.CollectT) {
+	s.eventually("Kyma "+name+" becomes Ready", 2*time.Minute, func(c *assert.CollectT) {
 		var kyma v1beta2.Kyma
 		require.NoError(c, s.controlPlane.Get(s.t.Context(), client.ObjectKey{Namespace: controlPlaneNamespace, Name: name}, &kyma))
 		var have []string
@@ -279,7 +304,8 @@ func (s *stage) clearAfterFailure() {
 		return
 	}
 	s.instance.stop()
-	forget(s.controlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{})
+	forget(s.controlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
+	_ = s.controlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(controlPlaneNamespace), client.HasLabels{shared.LabelKymaName})
 	for _, remote := range s.remotes {
 		forget(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
 		for _, object := range s.all(s.t, remote) {
@@ -328,12 +354,7 @@ func (s *stage) removeNamespaces(c cluster, names ...string) {
 // instance has seen that no cluster has it.
 func (s *stage) deleteCatalog(bounded context.Context) {
 	s.deleteCatalogIn(bounded, controlPlaneNamespace)
-	isAccess, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{
-		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: shared.LabelKymaName, Operator: metav1.LabelSelectorOpExists}},
-	})
-	require.NoError(s.t, err)
-	require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(controlPlaneNamespace),
-		client.MatchingLabelsSelector{Selector: isAccess}))
+	require.NoError(s.t, s.controlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(controlPlaneNamespace), client.HasLabels{shared.LabelKymaName}))
 }
 
 func (s *stage) deleteCatalogIn(bounded context.Context, namespace string) {
@@ -389,14 +410,24 @@ func (p *process) stop(sig os.Signal) {
 	}
 }
 
-// freeAddress is an address on loopback that nobody listens on.
+// freeAddress is an address on loopback that nobody listens on, and that nobody takes before it is used, however
+// long that takes: the port is below those that systems and fleets choose from, and given out once.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
+	const first, last = 10000, 19999
+	for range last - first {
+		address := fmt.Sprintf("127.0.0.1:%d", first+(os.Getpid()*97+int(portsGivenOut.Add(1)))%(last-first))
+		if listener, err := net.Listen("tcp", address); err == nil {
+			require.NoError(t, listener.Close())
+			return address
+		}
+	}
+	t.Fatalf("every port between %d and %d is taken", first, last)
+	return ""
 }
+
+// portsGivenOut counts the ports that freeAddress has tried.
+var portsGivenOut atomic.Int64
 
 // isReady asks a probe.
 func isReady(address string) bool {

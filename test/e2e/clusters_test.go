@@ -26,7 +26,7 @@ func (s *stage) at(cluster int) *stage {
 // add adds a module to the remote Kyma, as the owner of the cluster does.
 func (s *stage) add(module string) {
 	s.t.Helper()
-	edit(s.t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+	s.editRemote(func(k *v1beta2.Kyma) {
 		k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: module})
 	})
 }
@@ -166,9 +166,9 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 		s.becomesReady(name, "common@1.0.0")
 	}
 
-	edit(t, faster.remote, faster.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+	faster.editRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 	wider.add("extra")
-	edit(t, mistaken.remote, mistaken.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Channel = "nowhere" })
+	mistaken.editRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "nowhere" })
 	s.becomesReady("faster", "common@2.0.0")
 	s.becomesReady("wider", "common@1.0.0", "extra@1.0.0")
 	reads := func(there *stage, modules map[string]string, state shared.State) {

@@ -68,7 +68,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 	})
 
 	t.Run("what is mended goes on", func(t *testing.T) {
-		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+		s.editRemote(func(k *v1beta2.Kyma) {
 			for i := range k.Spec.Modules {
 				k.Spec.Modules[i].Channel = ""
 			}

@@ -31,7 +31,7 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 
 	for name, mode := range map[string]cableMode{"cut": cableCut, "silent": cableSilent} {
 		t.Run(name, func(t *testing.T) {
-			edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
+			s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
 			s.eventually("the installation begins", time.Minute, func(c *assert.CollectT) {
 				assert.Len(c, s.manifests(s.kyma("cut")), 2)
 			})
@@ -50,7 +50,7 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 			s.eventually("nothing is stale any more", time.Minute, func(c *assert.CollectT) {
 				assert.Empty(c, byName(s.kyma("cut").Status.Modules)["early"].Message)
 			})
-			edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
+			s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
 			s.becomesReady("cut", "early@1.0.0")
 		})
 	}
@@ -70,7 +70,7 @@ func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
 
 	s.giveAccess("rotated", fresh.kubeconfig)
 	old.revoke()
-	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "second"}) })
+	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "second"}) })
 	s.becomesReady("rotated", "first@1.0.0", "second@1.0.0")
 
 	t.Run("revoked ones are said so, until there are others", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 
 	require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("lost")))
 	require.NoError(t, s.controlPlane.Delete(t.Context(), secret))
-	time.Sleep(2 * resync)
+	s.sweeps(t, 2)
 	s.give("lost")
 	s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 	require.Empty(t, s.ofModule(t, s.remote))
@@ -145,7 +145,7 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 		})
 	}
 
-	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
+	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
 	s.eventually("the installation begins", time.Minute, func(c *assert.CollectT) {
 		assert.Len(c, s.manifests(s.kyma("crashed")), 2)
 	})

@@ -23,7 +23,7 @@ func TestATemplateMadeByHandInTheRemoteClusterServesItsKyma(t *testing.T) {
 	s.becomesReady("maker", "common@1.0.0")
 
 	s.apply(s.remote, remoteNamespace, bytes.ReplaceAll(own, []byte("namespace: "+controlPlaneNamespace), []byte("namespace: "+remoteNamespace)))
-	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+	s.editRemote(func(k *v1beta2.Kyma) {
 		k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "homemade", RemoteModuleTemplateRef: "homemade-1.0.0"})
 	})
 	s.becomesReady("maker", "common@1.0.0", "homemade@1.0.0")

@@ -39,7 +39,7 @@ func TestModulesThatCannotBecomeReadySayWhatKeepsThemBack(t *testing.T) {
 
 	s.create(newKyma("kept", "owner", "homeless", "kindless"))
 	s.readyAmongOthers("kept", "owner", "1.0.0")
-	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "rival"}) })
+	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "rival"}) })
 	for module, want := range map[string]string{
 		"rival":    "1 of 2 objects could not be applied: ConfigMap kyma-system/shelf: belongs to module owner",
 		"homeless": "Deployment kyma-system/homeless (Unschedulable: ",
@@ -92,7 +92,7 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 		manifests[0].Status = v1beta2.ManifestStatus{}
 		require.NoError(c, s.controlPlane.Status().Update(t.Context(), &manifests[0]))
 	})
-	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 	s.eventually("nothing of it is left", time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.manifests(kyma))
 		assert.Empty(c, s.tinyVersion(remoteNamespace, "fragile"))

@@ -42,7 +42,7 @@ func TestWhatIsToBeLeftAloneIsLeftAlone(t *testing.T) {
 	t.Run("the entry of an unmanaged module is removed without anything happening to it", func(t *testing.T) {
 		s.editEntry("sample", func(module *v1beta2.Module) { module.Managed = &no })
 		s.isUnmarked(t, operator, cr)
-		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 		s.eventually("it is not shown any more", time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, s.kyma("alone").Status.Modules)
 			assert.Empty(c, s.manifests(created))
@@ -53,7 +53,7 @@ func TestWhatIsToBeLeftAloneIsLeftAlone(t *testing.T) {
 		require.Positive(t, now.Status.AvailableReplicas)
 	})
 	t.Run("listed again, what is there is adopted", func(t *testing.T) {
-		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
 		s.isAdopted(t, operator, cr)
 	})
 	t.Run("a Manifest that is skipped is not upgraded, and says so", func(t *testing.T) {

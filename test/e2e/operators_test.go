@@ -110,7 +110,7 @@ func TestAnIdleKymaAddsNoHistory(t *testing.T) {
 	s.becomesIdle(kyma)
 	remote := s.atRest(t, s.remote)
 	before, _ := s.events(kyma)
-	s.sweeps(t, 2)
+	s.sweeps(t, 3)
 	after, parts := s.events(kyma)
 	require.Equal(t, before, after, parts)
 	require.Empty(t, differences(remote, s.versions(t, s.remote)), "nobody writes to the remote cluster")

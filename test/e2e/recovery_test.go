@@ -23,7 +23,7 @@ func TestAProcessKilledInMidWorkComesToTheSameEnd(t *testing.T) {
 	s.instance.start()
 	install := func() { s.create(newKyma("killed", "sample")) }
 	upgrade := func() {
-		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 	}
 	install()
 	s.becomesReady("killed", "sample@1.0.0")
@@ -107,7 +107,7 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 
 	t.Run("and a change is acted on as before", func(t *testing.T) {
 		s.push("test/modules/sample/1.1.0")
-		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+		s.editRemote(func(k *v1beta2.Kyma) {
 			k.Spec.Channel = "fast"
 		})
 		s.becomesReady("settled", "sample@1.1.0")

@@ -162,7 +162,7 @@ func (s *stage) readyAmongOthers(kyma, module, version string) {
 // editEntry edits a module entry as its owner does, in the remote Kyma.
 func (s *stage) editEntry(module string, change func(*v1beta2.Module)) {
 	s.t.Helper()
-	edit(s.t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+	s.editRemote(func(k *v1beta2.Kyma) {
 		for i := range k.Spec.Modules {
 			if k.Spec.Modules[i].Name == module {
 				change(&k.Spec.Modules[i])

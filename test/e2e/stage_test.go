@@ -274,7 +274,7 @@ func (s *stage) becomesReady(name string, modules ...string) {
 // deleteEverything deletes all Kymas and waits until nothing of them is left, so that the next test begins with
 // clean clusters. It fails the test if that does not come to an end.
 func (s *stage) deleteEverything() {
-	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	bounded, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var kymas v1beta2.KymaList
 	if err := s.controlPlane.List(bounded, &kymas); err != nil || len(kymas.Items) == 0 {
@@ -336,7 +336,7 @@ func forgetOne(c cluster, object client.Object) {
 
 // removeNamespaces deletes namespaces in a clean-up, and waits until they are gone with all that is in them.
 func (s *stage) removeNamespaces(c cluster, names ...string) {
-	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	bounded, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for bounded.Err() == nil {
 		names = slices.DeleteFunc(names, func(name string) bool {

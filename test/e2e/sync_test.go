@@ -29,7 +29,7 @@ func TestTheRemoteKymaComesBackAsItsOwnerLeftIt(t *testing.T) {
 	s.instance.start()
 	s.create(newKyma("returning", "given"))
 	s.becomesReady("returning", "given@1.0.0")
-	edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
+	s.editRemote(func(k *v1beta2.Kyma) {
 		k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "added"})
 	})
 	s.becomesReady("returning", "given@1.0.0", "added@1.0.0")

@@ -46,7 +46,7 @@ func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 	s.instance.start()
 	s.create(newKyma("guarded", "plain", "signed"))
 
-	s.eventually("both are refused", time.Minute, func(c *assert.CollectT) {
+	s.eventually("both are refused", 2*time.Minute, func(c *assert.CollectT) {
 		modules := byName(s.kyma("guarded").Status.Modules)
 		for _, name := range []string{"plain", "signed"} {
 			assert.Equal(c, shared.StateError, modules[name].State, name)

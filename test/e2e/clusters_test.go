@@ -99,7 +99,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	}
 	isReady := func(twin *v1beta2.Kyma) {
 		t.Helper()
-		s.eventually("the Kyma in "+twin.Namespace+" becomes Ready", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the Kyma in "+twin.Namespace+" becomes Ready", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(twin), twin))
 			assert.Equal(c, shared.StateReady, twin.Status.State)
 			assert.Len(c, twin.Status.Modules, 1)
@@ -117,7 +117,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	hasOnlyItsOwn()
 
 	require.NoError(t, s.controlPlane.Delete(t.Context(), s.at(1).accessOf(twins[1])))
-	s.eventually("the one without access says so", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the one without access says so", 2*time.Minute, func(c *assert.CollectT) {
 		require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(twins[1]), twins[1]))
 		assert.Equal(c, "AccessSecretNotFound", twins[1].Status.Remote.Reason)
 	})
@@ -128,7 +128,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 
 	for i, twin := range twins {
 		require.NoError(t, s.controlPlane.Delete(t.Context(), twin))
-		s.eventually("the one in "+twin.Namespace+" is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(twin)) })
+		s.eventually("the one in "+twin.Namespace+" is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(twin)) })
 		require.Empty(t, s.ofModule(t, s.remotes[i]))
 		for j := i + 1; j < len(twins); j++ {
 			isReady(twins[j])
@@ -173,7 +173,7 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 	s.becomesReady("wider", "common@1.0.0", "extra@1.0.0")
 	reads := func(there *stage, modules map[string]string, state shared.State) {
 		t.Helper()
-		s.eventually("the owner reads the status", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the owner reads the status", 2*time.Minute, func(c *assert.CollectT) {
 			remote := there.remoteKyma()
 			assert.Equal(c, state, remote.Status.State)
 			have := map[string]string{}
@@ -185,7 +185,7 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 	}
 	reads(faster, map[string]string{"common": "2.0.0"}, shared.StateReady)
 	reads(wider, map[string]string{"common": "1.0.0", "extra": "1.0.0"}, shared.StateReady)
-	s.eventually("the mistake is said where it was made", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the mistake is said where it was made", 2*time.Minute, func(c *assert.CollectT) {
 		module := byName(mistaken.remoteKyma().Status.Modules)["common"]
 		assert.Contains(c, module.Message, "nowhere")
 		assert.Contains(c, module.Message, "regular")

@@ -63,7 +63,7 @@ func TestAKymaOfTheSameNameWaitsForTheOldOneToBeGone(t *testing.T) {
 	old := s.kyma("again")
 	oldManifest := s.manifests(old)[0]
 	require.NoError(t, s.controlPlane.Delete(t.Context(), old))
-	s.eventually("the status names what is waited for, here and there", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the status names what is waited for, here and there", 2*time.Minute, func(c *assert.CollectT) {
 		const waits = "waiting for modules to be deleted: sample (waiting for module crs deletion: Sample kyma-system/"
 		now := s.kyma("again")
 		assert.Equal(c, shared.StateDeleting, now.Status.State)
@@ -75,9 +75,9 @@ func TestAKymaOfTheSameNameWaitsForTheOldOneToBeGone(t *testing.T) {
 
 	// Somebody is impatient and takes the finalizers off by hand.
 	edit(t, s.controlPlane, old, func(k *v1beta2.Kyma) { k.Finalizers = nil })
-	s.eventually("the old Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(old)) })
+	s.eventually("the old Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(old)) })
 	require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("again", "sample")))
-	s.eventually("the new one waits", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the new one waits", 2*time.Minute, func(c *assert.CollectT) {
 		now := s.kyma("again")
 		assert.NotEqual(c, old.UID, now.UID)
 		if modules := now.Status.Modules; assert.Len(c, modules, 1) {

@@ -60,7 +60,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 	s.create(newKyma("drifting", steadfast))
 	s.becomesReady("drifting", steadfast+"@1.0.0")
 	manifest := s.manifests(s.kyma("drifting"))[0]
-	s.eventually("the Manifest settles", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the Manifest settles", 2*time.Minute, func(c *assert.CollectT) {
 		assert.True(c, s.manifests(s.kyma("drifting"))[0].Status.Settled)
 	})
 	at := metav1.ObjectMeta{Namespace: remoteNamespace, Name: steadfast}
@@ -70,7 +70,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 	t.Run("an edit of what has no health is put right without the module leaving Ready", func(t *testing.T) {
 		states := s.watchStates(t)
 		s.merge(t, config, `{"data":{"greeting":"goodbye"}}`)
-		s.eventually("it is put right", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is put right", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.remote.Get(t.Context(), key, config))
 			assert.Equal(c, "hello", config.Data["greeting"])
 			assert.Contains(c, s.putRight(&manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
@@ -83,7 +83,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 		require.NoError(t, s.remote.Delete(t.Context(), account))
 		s.merge(t, workload, `{"spec":{"template":{"spec":{"containers":[{"name":"steadfast","image":"example.com/other:1.0.0"}]}}}}`)
 		s.merge(t, config, `{"metadata":{"labels":{"`+shared.LabelManagedBy+`":"somebody"}}}`)
-		s.eventually("all three are put right", time.Minute, func(c *assert.CollectT) {
+		s.eventually("all three are put right", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.remote.Get(t.Context(), key, account))
 			require.NoError(c, s.remote.Get(t.Context(), key, workload))
 			require.NoError(c, s.remote.Get(t.Context(), key, config))

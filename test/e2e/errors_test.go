@@ -43,7 +43,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 	kyma := newKyma("faulty", "fine", "channelless", "forged", "lost", "unheard-of")
 	kyma.Spec.Modules[1].Channel = "nowhere"
 	s.create(kyma)
-	s.eventually("each module says how it is", time.Minute, func(c *assert.CollectT) {
+	s.eventually("each module says how it is", 2*time.Minute, func(c *assert.CollectT) {
 		modules := byName(s.kyma("faulty").Status.Modules)
 		for name, want := range map[string]string{
 			"channelless": "no versions found for channel: nowhere in module channelless",
@@ -56,7 +56,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		}
 		assert.Equal(c, shared.StateReady, modules["fine"].State, modules["fine"].Message)
 	})
-	s.eventually("the Kyma is in Error, and says why", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the Kyma is in Error, and says why", 2*time.Minute, func(c *assert.CollectT) {
 		status := s.kyma("faulty").Status
 		assert.Equal(c, shared.StateError, status.State)
 		if assert.NotNil(c, status.LastOperation) {
@@ -76,7 +76,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		s.changeDescriptor("forged-1.0.0", func(descriptor string) string {
 			return strings.ReplaceAll(descriptor, forger.host, s.registry)
 		})
-		s.eventually("they become Ready", time.Minute, func(c *assert.CollectT) {
+		s.eventually("they become Ready", 2*time.Minute, func(c *assert.CollectT) {
 			modules := byName(s.kyma("faulty").Status.Modules)
 			for _, name := range []string{"fine", "channelless", "forged"} {
 				assert.Equal(c, shared.StateReady, modules[name].State, "%s: %s", name, modules[name].Message)
@@ -121,7 +121,7 @@ func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
 // saysError waits until the Kyma is in Error with this message, and its conditions agree.
 func (s *stage) saysError(name, message string) {
 	s.t.Helper()
-	s.eventually("Kyma "+name+" says: "+message, time.Minute, func(c *assert.CollectT) {
+	s.eventually("Kyma "+name+" says: "+message, 2*time.Minute, func(c *assert.CollectT) {
 		status := s.kyma(name).Status
 		assert.Equal(c, shared.StateError, status.State)
 		if assert.NotNil(c, status.LastOperation) {

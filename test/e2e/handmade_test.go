@@ -33,7 +33,7 @@ func TestATemplateMadeByHandInTheRemoteClusterServesItsKyma(t *testing.T) {
 		template := &v1beta2.ModuleTemplate{}
 		template.Name, template.Namespace = "homemade-1.0.0", remoteNamespace
 		require.NoError(t, s.remote.Delete(t.Context(), template))
-		s.eventually("the status says so", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the status says so", 2*time.Minute, func(c *assert.CollectT) {
 			module := s.module("maker", "homemade")
 			assert.Equal(c, shared.StateError, module.State)
 			assert.NotNil(c, module.Manifest)

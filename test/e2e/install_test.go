@@ -45,7 +45,7 @@ func TestModulesThatCannotBecomeReadySayWhatKeepsThemBack(t *testing.T) {
 		"homeless": "Deployment kyma-system/homeless (Unschedulable: ",
 		"kindless": "the cluster does not know nowhere.example.com/v1, Kind=Nothing",
 	} {
-		s.eventually(module+" says what keeps it back", time.Minute, func(c *assert.CollectT) {
+		s.eventually(module+" says what keeps it back", 2*time.Minute, func(c *assert.CollectT) {
 			found := s.module("kept", module)
 			assert.Equal(c, shared.StateError, found.State, found.Message)
 			assert.Contains(c, found.Message, want)
@@ -70,7 +70,7 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 	s.readyAmongOthers("mended", "fragile", "1.0.0")
 
 	s.editEntry("fragile", func(m *v1beta2.Module) { m.Channel = "fast" })
-	s.eventually("the broken version says so", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the broken version says so", 2*time.Minute, func(c *assert.CollectT) {
 		found := s.module("mended", "fragile")
 		assert.Equal(c, shared.StateError, found.State, found.Message)
 		assert.Contains(c, found.Message, "1 of 2 objects could not be applied: ConfigMap kyma-system/Not_A_Name: invalid: metadata.name")
@@ -85,7 +85,7 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 
 	kyma := s.kyma("mended")
 	// Not before it has settled: until then its workflow writes into the status what it has just installed.
-	s.eventually("the Manifest loses its status", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the Manifest loses its status", 2*time.Minute, func(c *assert.CollectT) {
 		manifests := s.manifests(kyma)
 		require.Len(c, manifests, 1)
 		require.True(c, manifests[0].Status.Settled)
@@ -93,7 +93,7 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 		require.NoError(c, s.controlPlane.Status().Update(t.Context(), &manifests[0]))
 	})
 	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-	s.eventually("nothing of it is left", time.Minute, func(c *assert.CollectT) {
+	s.eventually("nothing of it is left", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.manifests(kyma))
 		assert.Empty(c, s.tinyVersion(remoteNamespace, "fragile"))
 	})

@@ -43,7 +43,7 @@ func TestWhatIsToBeLeftAloneIsLeftAlone(t *testing.T) {
 		s.editEntry("sample", func(module *v1beta2.Module) { module.Managed = &no })
 		s.isUnmarked(t, operator, cr)
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-		s.eventually("it is not shown any more", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is not shown any more", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, s.kyma("alone").Status.Modules)
 			assert.Empty(c, s.manifests(created))
 		})
@@ -60,7 +60,7 @@ func TestWhatIsToBeLeftAloneIsLeftAlone(t *testing.T) {
 		manifest := s.manifests(created)[0]
 		s.label(&manifest, "true")
 		s.editEntry("sample", func(module *v1beta2.Module) { module.Channel = "fast" })
-		s.eventually("it is said", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is said", 2*time.Minute, func(c *assert.CollectT) {
 			kyma := s.kyma("alone")
 			if assert.Len(c, kyma.Status.Remote.Modules, 1) {
 				assert.Equal(c, "fast", kyma.Status.Remote.Modules[0].Channel, "the edit was seen")
@@ -76,7 +76,7 @@ func TestWhatIsToBeLeftAloneIsLeftAlone(t *testing.T) {
 		edit(t, s.controlPlane, s.kyma("alone"), func(k *v1beta2.Kyma) {
 			metav1.SetMetaDataLabel(&k.ObjectMeta, shared.LabelSkipReconciliation, "true")
 		})
-		s.eventually("it is said", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is said", 2*time.Minute, func(c *assert.CollectT) {
 			kyma := s.kyma("alone")
 			if assert.NotNil(c, kyma.Status.LastOperation) {
 				assert.Equal(c, "reconciliation is skipped, for it has the label operator.kyma-project.io/skip-reconciliation", kyma.Status.LastOperation.Operation)
@@ -86,7 +86,7 @@ func TestWhatIsToBeLeftAloneIsLeftAlone(t *testing.T) {
 	})
 	t.Run("both are deleted all the same", func(t *testing.T) {
 		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("alone")))
-		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(created)) })
+		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(created)) })
 		require.Empty(t, s.ofModule(t, s.remote))
 	})
 }
@@ -107,7 +107,7 @@ func (s *stage) sampleObjects(t *testing.T) (*appsv1.Deployment, *unstructured.U
 // what was there before.
 func (s *stage) isUnmarked(t *testing.T, operator *appsv1.Deployment, cr *unstructured.Unstructured) {
 	t.Helper()
-	s.eventually("the module is unmanaged", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the module is unmanaged", 2*time.Minute, func(c *assert.CollectT) {
 		module := s.module("alone", "sample")
 		assert.Equal(c, shared.StateUnmanaged, module.State, module.Message)
 		manifests := s.manifests(s.kyma("alone"))

@@ -44,7 +44,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		require.NotEmpty(t, settings(t, s.remote), "1.0.0 has the ConfigMap with settings")
 	})
 	t.Run("the remote Kyma shows the same status", func(t *testing.T) {
-		s.eventually("the status is copied", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the status is copied", 2*time.Minute, func(c *assert.CollectT) {
 			remote := s.remoteKyma()
 			assert.Equal(c, shared.StateReady, remote.Status.State)
 			if assert.Len(c, remote.Status.Modules, 1) {
@@ -54,7 +54,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 	})
 	t.Run("in Temporal the Kyma's workflow sleeps and the Manifest's has completed", func(t *testing.T) {
-		s.eventually("the Manifest's workflow completes", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the Manifest's workflow completes", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(created))
 		})
 		s.recordHistories("install", created)
@@ -81,7 +81,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		edit(t, s.remote, s.remoteKyma(), func(k *v1beta2.Kyma) {
 			k.Spec.Modules = nil
 		})
-		s.eventually("the module is removed", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the module is removed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, s.kyma("life").Status.Modules)
 			assert.Empty(c, s.manifests(created))
 		})
@@ -103,12 +103,12 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 	})
 	t.Run("after its deletion nothing is left and all its workflows are closed", func(t *testing.T) {
 		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("life")))
-		s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) {
 			assert.True(c, s.isGone(kyma))
 		})
 		require.Empty(t, s.ofModule(t, s.remote))
 		require.Empty(t, s.remoteKymas(t), "the remote Kyma is gone, and its definition with it")
-		s.eventually("the workflows are closed", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(created))
 		})
 		s.recordHistories("deletion", created)
@@ -140,14 +140,14 @@ func TestTheLifeOfAKymaInASingleCluster(t *testing.T) {
 	edit(t, s.controlPlane, s.kyma("single"), func(k *v1beta2.Kyma) {
 		k.Spec.Modules = nil
 	})
-	s.eventually("the module is removed", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the module is removed", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.kyma("single").Status.Modules)
 		assert.Empty(c, s.manifests(s.kyma("single")))
 	})
 	require.Empty(t, s.ofModule(t, s.controlPlane))
 
 	require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("single")))
-	s.eventually("the Kyma is gone", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) {
 		assert.True(c, s.isGone(kyma))
 	})
 	require.NoError(t, s.controlPlane.List(t.Context(), &v1beta2.KymaList{}), "the control plane keeps its definitions")

@@ -36,7 +36,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 	}
 	everywhere := func(module, version string) {
 		t.Helper()
-		s.eventually("module "+module+" is everywhere in version "+version, time.Minute, func(c *assert.CollectT) {
+		s.eventually("module "+module+" is everywhere in version "+version, 2*time.Minute, func(c *assert.CollectT) {
 			for _, name := range names {
 				assert.Equal(c, version, s.tinyVersion(name, module), name)
 			}
@@ -45,7 +45,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 
 	t.Run("one that only its templates make mandatory is installed in the highest version", func(t *testing.T) {
 		everywhere("silent", "1.1.0")
-		s.eventually("they are counted", time.Minute, func(c *assert.CollectT) {
+		s.eventually("they are counted", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "1", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
 		})
 	})
@@ -54,7 +54,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		wanted := s.pack(tiny{name: "always", config: "mandatory: true"})
 		// The release meta comes first: a template that is there alone, if only for a moment, would be meant.
 		s.applyKind("ModuleReleaseMeta", wanted)
-		s.eventually("the release meta is known", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the release meta is known", 2*time.Minute, func(c *assert.CollectT) {
 			meta := &v1beta2.ModuleReleaseMeta{}
 			require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKey{Namespace: controlPlaneNamespace, Name: "always"}, meta))
 			assert.Contains(c, meta.Finalizers, holdsMandatory)
@@ -63,7 +63,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		s.applyKind("ModuleTemplate", higher)
 		s.applyKind("ModuleTemplate", wanted)
 		everywhere("always", "1.0.0")
-		s.eventually("they are counted", time.Minute, func(c *assert.CollectT) {
+		s.eventually("they are counted", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "2", s.metric(t, metrics, "lifecycle_mgr_mandatory_modules"))
 		})
 	})
@@ -73,7 +73,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 			require.Equal(t, "1/1", s.kyma(name).Status.ModulesReady)
 			require.Len(t, s.kyma(name).Spec.Modules, 1)
 		}
-		s.eventually("their states are exported", time.Minute, func(c *assert.CollectT) {
+		s.eventually("their states are exported", 2*time.Minute, func(c *assert.CollectT) {
 			for _, module := range []string{"always", "silent"} {
 				series := `lifecycle_mgr_mandatory_module_state{kyma_name="mandated-a",module_name="` + module + `",state="Ready"}`
 				assert.Equal(c, "1", s.metric(t, metrics, series), module)
@@ -89,13 +89,13 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 		blocked := s.mandatoryManifest("mandated-b", "always")
 		s.finalize(&blocked, "example.com/not-yet", true)
 		require.NoError(t, s.controlPlane.Delete(t.Context(), meta))
-		s.eventually("it is removed where nothing is in the way", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is removed where nothing is in the way", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, s.tinyVersion("mandated-a", "always"))
 			assert.Empty(c, s.tinyVersion("mandated-b", "always"))
 		})
 		s.isHeld(t, meta)
 		s.finalize(&blocked, "example.com/not-yet", false)
-		s.eventually("the release meta is gone", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the release meta is gone", 2*time.Minute, func(c *assert.CollectT) {
 			err := s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta)
 			assert.True(c, apierrors.IsNotFound(err), "%v", meta.Finalizers)
 		})
@@ -106,7 +106,7 @@ func TestTheLifeOfMandatoryModules(t *testing.T) {
 			template := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: controlPlaneNamespace}}
 			require.NoError(t, s.controlPlane.Delete(t.Context(), template))
 		}
-		s.eventually("it is removed", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is removed", 2*time.Minute, func(c *assert.CollectT) {
 			for _, name := range names {
 				assert.Empty(c, s.tinyVersion(name, "silent"))
 			}
@@ -143,7 +143,7 @@ func (s *stage) mandatoryManifest(kyma, module string) v1beta2.Manifest {
 func (s *stage) finalize(manifest *v1beta2.Manifest, finalizer string, on bool) {
 	s.t.Helper()
 	key := client.ObjectKeyFromObject(manifest)
-	s.eventually("the finalizer is written", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the finalizer is written", 2*time.Minute, func(c *assert.CollectT) {
 		var now v1beta2.Manifest
 		require.NoError(c, s.controlPlane.Get(s.t.Context(), key, &now))
 		var kept []string

@@ -47,7 +47,7 @@ func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 		require.GreaterOrEqual(t, names.Len(), 6, "cert-manager has three, and metrics-server one: %v", names)
 	})
 	t.Run("each module after the first adds few events", func(t *testing.T) {
-		s.eventually("the Manifests' workflows complete", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the Manifests' workflows complete", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "Completed", s.workflowsOf(s.kyma("operators"))[kick.ManifestWorkflow])
 		})
 		s.assertHistoryBudgets(t, s.kyma("operators"))
@@ -91,7 +91,7 @@ func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 		require.NoError(t, sender.Kyma(t.Context(), kick.RefOf(kyma), kick.Kick{Reason: fmt.Sprintf("kick %d", i), Kind: "ModuleTemplate"}))
 	}
 	s.becomesReady("kicked", "sample@1.0.0")
-	s.eventually("the Manifest settles", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the Manifest settles", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, "Completed", s.workflowsOf(kyma)[kick.ManifestWorkflow])
 	})
 	total, parts := s.events(kyma)

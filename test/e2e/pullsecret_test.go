@@ -85,7 +85,7 @@ func (s *stage) pullSecret() (*corev1.Secret, error) {
 
 func (s *stage) pullSecretBecomes(password string) {
 	s.t.Helper()
-	s.eventually("the image pull Secret in the remote cluster has the password "+password, time.Minute, func(c *assert.CollectT) {
+	s.eventually("the image pull Secret in the remote cluster has the password "+password, 2*time.Minute, func(c *assert.CollectT) {
 		found, err := s.pullSecret()
 		if assert.NoError(c, err) {
 			assert.Equal(c, pullData(password), found.Data)
@@ -95,7 +95,7 @@ func (s *stage) pullSecretBecomes(password string) {
 
 func (s *stage) pullSecretIs(status metav1.ConditionStatus) {
 	s.t.Helper()
-	s.eventually("the condition of the image pull Secret is "+string(status), time.Minute, func(c *assert.CollectT) {
+	s.eventually("the condition of the image pull Secret is "+string(status), 2*time.Minute, func(c *assert.CollectT) {
 		conditions := s.kyma("pulling").Status.Conditions
 		assert.True(c, meta.IsStatusConditionPresentAndEqual(conditions, string(shared.ConditionSKRImagePullSecretSync), status), "%+v", conditions)
 	})

@@ -59,12 +59,12 @@ func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
 		require.False(t, time.Now().Before(at))
 		s.eventually("nothing is left", 3*time.Minute, func(c *assert.CollectT) { assert.Empty(c, s.ofModule(t, s.remote)) })
 		require.Empty(t, s.remoteKymas(t))
-		s.eventually("the workflows are closed", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.workflowsOf(kyma))
 		})
 	})
 	t.Run("an Event, the metric, the log and the workflow name what was forced", func(t *testing.T) {
-		s.eventually("the Event is there", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the Event is there", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Regexp(c, `^Sample kyma-system/\S+ in the remote cluster loses its finalizers example.com/nobody$`, strings.Join(s.warnings(kyma)["Purged"], "\n"))
 		})
 		require.Equal(t, "1", metric(t, metrics, "lifecycle_mgr_purged_objects_total"))

@@ -61,7 +61,7 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 		meta.Namespace, meta.Name = controlPlaneNamespace, "common"
 		editObject(t, s.controlPlane, meta, func() { meta.Spec.Beta = true })
 		marked := meta.ResourceVersion
-		s.eventually("it is said that removals are held", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is said that removals are held", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
 			held = meta.Annotations["operator.kyma-project.io/held-removal"]
 			assert.Equal(c, marked, held, "the change that causes them")
@@ -76,7 +76,7 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 		editObject(t, s.controlPlane, meta, func() {
 			metav1.SetMetaDataAnnotation(&meta.ObjectMeta, "operator.kyma-project.io/approve-removal", held)
 		})
-		s.eventually("some Kymas lose the module", time.Minute, func(c *assert.CollectT) {
+		s.eventually("some Kymas lose the module", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Less(c, len(s.fleetManifests(t)), fleetSize-5)
 		})
 		require.NotEmpty(t, s.fleetManifests(t), "not all at once")

@@ -88,7 +88,7 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 		edit(t, s.controlPlane, s.kyma("ruled"), func(k *v1beta2.Kyma) { metav1.SetMetaDataLabel(&k.ObjectMeta, shared.LabelBeta, "true") })
 		s.readyAmongOthers("ruled", "early", "1.0.0")
 		edit(t, s.controlPlane, s.kyma("ruled"), func(k *v1beta2.Kyma) { delete(k.Labels, shared.LabelBeta) })
-		s.eventually("it is uninstalled", time.Minute, func(c *assert.CollectT) {
+		s.eventually("it is uninstalled", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Empty(c, s.tinyVersion(remoteNamespace, "early"))
 			module := s.module("ruled", "early")
 			assert.Equal(c, shared.StateError, module.State)
@@ -108,7 +108,7 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 // refuses waits until the Kyma shows these modules so, and tells people by Events.
 func (s *stage) refuses(t *testing.T, name string, want map[string]refusedModule) {
 	t.Helper()
-	s.eventually("modules of Kyma "+name+" are refused", time.Minute, func(c *assert.CollectT) {
+	s.eventually("modules of Kyma "+name+" are refused", 2*time.Minute, func(c *assert.CollectT) {
 		kyma := s.kyma(name)
 		modules := byName(kyma.Status.Modules)
 		reasons := s.warnings(kyma)
@@ -138,7 +138,7 @@ func (s *stage) warnings(object client.Object) map[string][]string {
 // warns waits until an Event on an object warns so: Events are written beside what they tell of.
 func (s *stage) warns(object client.Object, reason, message string) {
 	s.t.Helper()
-	s.eventually("an Event warns: "+message, time.Minute, func(c *assert.CollectT) {
+	s.eventually("an Event warns: "+message, 2*time.Minute, func(c *assert.CollectT) {
 		assert.Contains(c, strings.Join(s.warnings(object)[reason], "\n"), message)
 	})
 }
@@ -152,7 +152,7 @@ func (s *stage) module(kyma, module string) v1beta2.ModuleStatus {
 // readyAmongOthers waits until one module is Ready, whatever the others are.
 func (s *stage) readyAmongOthers(kyma, module, version string) {
 	s.t.Helper()
-	s.eventually("module "+module+" becomes Ready in version "+version, time.Minute, func(c *assert.CollectT) {
+	s.eventually("module "+module+" becomes Ready in version "+version, 2*time.Minute, func(c *assert.CollectT) {
 		found := s.module(kyma, module)
 		assert.Equal(c, shared.StateReady, found.State, found.Message)
 		assert.Equal(c, version, found.Version)

@@ -41,7 +41,7 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 		require.Len(t, remote, 1)
 		require.Equal(t, client.ObjectKey{Namespace: customNamespace, Name: "seed"}, client.ObjectKeyFromObject(&remote[0]))
 		require.Empty(t, remote[0].Spec.Modules)
-		s.eventually("the status is copied", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the status is copied", 2*time.Minute, func(c *assert.CollectT) {
 			status := s.customKyma().Status
 			assert.Equal(c, shared.StateReady, status.State)
 			assert.Len(c, status.Modules, 2)
@@ -78,13 +78,13 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 		edit(t, s.remote, s.customKyma(), func(k *v1beta2.Kyma) {
 			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "extra"})
 		})
-		s.eventually("the edit is taken in", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the edit is taken in", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, s.kyma("seed").Status.Remote.Modules, 2)
 		})
 		edit(t, s.controlPlane, s.kyma("seed"), func(k *v1beta2.Kyma) {
 			k.Spec.Modules = nil
 		})
-		s.eventually("the sample module is removed", time.Minute, func(c *assert.CollectT) {
+		s.eventually("the sample module is removed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, s.manifests(created), 2)
 		})
 		s.becomesReady("seed", "extra@1.0.0", "other@1.0.0")

@@ -84,7 +84,7 @@ func TestAModuleForTheRemoteClusterIsNotInstalledWithoutOne(t *testing.T) {
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &off, Namespace: "unsynced"}
 	require.NoError(t, s.controlPlane.Create(t.Context(), kyma))
 	s.readyAmongOthers("unsynced", "nearby", "1.0.0")
-	s.eventually("it says so", time.Minute, func(c *assert.CollectT) {
+	s.eventually("it says so", 2*time.Minute, func(c *assert.CollectT) {
 		found := s.kyma("unsynced")
 		afar := byName(found.Status.Modules)["afar"]
 		assert.Equal(c, shared.StateError, afar.State)

@@ -96,7 +96,7 @@ func TestTheRemoteKymaMovesToAnotherNamespace(t *testing.T) {
 	require.Contains(t, installed, "moving-a/added")
 
 	edit(t, s.controlPlane, kyma, func(k *v1beta2.Kyma) { k.Spec.Sync.Namespace = to.Namespace })
-	s.eventually("the remote Kyma is in the new namespace", time.Minute, func(c *assert.CollectT) {
+	s.eventually("the remote Kyma is in the new namespace", 2*time.Minute, func(c *assert.CollectT) {
 		var moved v1beta2.Kyma
 		if assert.NoError(c, s.remote.Get(t.Context(), to, &moved)) {
 			assert.Equal(c, []v1beta2.Module{{Name: "added"}}, withoutDefaults(moved.Spec.Modules))
@@ -160,7 +160,7 @@ func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
 	require.Len(t, s.tinies(t, s.controlPlane, "inner"), 1)
 	copied := client.ObjectKey{Namespace: "inside", Name: "inside"}
 	var remote v1beta2.Kyma
-	s.eventually("its copy has the status", time.Minute, func(c *assert.CollectT) {
+	s.eventually("its copy has the status", 2*time.Minute, func(c *assert.CollectT) {
 		require.NoError(c, s.controlPlane.Get(t.Context(), copied, &remote))
 		assert.Equal(c, shared.StateReady, remote.Status.State)
 	})

@@ -28,7 +28,7 @@ func TestAnUpgradeWithADowntimeWaitsForTheMaintenanceWindow(t *testing.T) {
 
 	s.pushOne(tiny{name: "careful", version: "1.1.0", channels: "regular", config: "requiresDowntime: true"})
 	s.pushOne(tiny{name: "carefree", version: "1.1.0", channels: "regular"})
-	s.eventually("one waits, and the other does not", time.Minute, func(c *assert.CollectT) {
+	s.eventually("one waits, and the other does not", 2*time.Minute, func(c *assert.CollectT) {
 		module := s.module("patient", "careful")
 		assert.True(c, module.Maintenance)
 		assert.Equal(c, "waiting for next maintenance window to update module version, which begins at "+begin.Format(time.RFC3339), module.Message)

@@ -287,7 +287,7 @@ func TestAPurgeTouchesNoOtherCluster(t *testing.T) {
 	s.namespace, s.temporal = s.newTemporalNamespace("purge-after-a-loss")
 	s.instance.start()
 	for _, kyma := range purged {
-		s.eventually("Kyma "+kyma.Name+" is gone", grace+time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		s.eventually("Kyma "+kyma.Name+" is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 	}
 	s.eventually("nothing of the held one is left", 3*time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.ofModule(t, held.remote))

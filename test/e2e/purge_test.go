@@ -96,7 +96,7 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 		})
 		kyma := s.kyma("dead")
 		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
-		s.eventually("the Kyma is gone", grace+time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		s.eventually("the Kyma is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 		s.warns(kyma, "PurgeLetGo", "left there")
 		require.Equal(t, "1.0.0", s.tinyVersion("dead", "lone"), "what nobody could reach is there")
 	})
@@ -142,7 +142,7 @@ func TestAPurgeInASingleClusterTakesTheModuleAlone(t *testing.T) {
 		s.becomesReady("single", "sample@1.0.0")
 		held := s.holdSample(t, finalizer)
 		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
-		s.eventually("the Kyma is gone", grace+time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+		s.eventually("the Kyma is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 		require.Equal(t, before, originals())
 		return kyma, held
 	}
@@ -181,7 +181,7 @@ func (s *stage) holdSample(t *testing.T, finalizer string) *unstructured.Unstruc
 func (s *stage) purge(t *testing.T, kyma, typed string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testfleet.Binary(t, "lifecycle-manager"),
-		"purge", kyma, "--kubeconfig", s.controlPlane.kubeconfig, "--timeout", "90s")
+		"purge", kyma, "--kubeconfig", s.controlPlane.kubeconfig, "--timeout", "4m")
 	cmd.Env = s.environment()
 	cmd.Stdin = strings.NewReader(typed)
 	var out bytes.Buffer

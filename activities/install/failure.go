@@ -40,11 +40,13 @@ func (f failure) String() string {
 }
 
 // failureOf understands why one object could not be applied.
-// A kind that the module itself defines is one that is not served yet.
+// A kind that the module itself defines is one that is not served yet, and what converts it may not be up yet.
 func failureOf(p placed, k kinds, err error) failure {
 	f := failure{object: p.String(), message: refusal(err)}
-	_, own := k.own[p.object.gvk.GroupKind()]
+	d, own := k.own[p.object.gvk.GroupKind()]
 	switch {
+	case unfit(err):
+		f.passing = own && d.converted
 	case unserved(err) && own:
 		f.passing = true
 	case unserved(err):
@@ -63,6 +65,9 @@ func failureOf(p placed, k kinds, err error) failure {
 // refusal is what the API server says, without the object that it may quote: the values of fields can be
 // secret, their paths are not.
 func refusal(err error) string {
+	if unfit(err) {
+		return short(misfit(err))
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return short(err.Error())
@@ -115,8 +120,9 @@ func namespaceMissing(err error) bool {
 	return status.Status().Details.Kind == "namespaces"
 }
 
-// worst is what the failures come to. A kind that was waited for long enough is an error.
-func (o *outcomes) worst(missedLong bool) (shared.State, string) {
+// worst is what the failures come to. A kind that was waited for long enough is an error, and so is what should
+// have passed by then; both are tried again all the same.
+func (o *outcomes) worst(long bool) (shared.State, string) {
 	missing := false
 	for _, f := range o.failures {
 		if f.missing == "" && !f.passing {
@@ -124,15 +130,19 @@ func (o *outcomes) worst(missedLong bool) (shared.State, string) {
 		}
 		missing = missing || f.missing != ""
 	}
-	if missing && missedLong {
-		return shared.StateError, ReasonMissingAPI
+	state := shared.StateProcessing
+	if long {
+		state = shared.StateError
+	}
+	if missing && long {
+		return state, ReasonMissingAPI
 	}
 	for _, f := range o.failures {
 		if f.passing {
-			return shared.StateProcessing, ReasonApplyRetried
+			return state, ReasonApplyRetried
 		}
 	}
-	return shared.StateProcessing, ReasonMissingAPI
+	return state, ReasonMissingAPI
 }
 
 // ofHook is what is said of a module whose hook failed, or is not done yet.
@@ -147,7 +157,7 @@ func (f failure) ofHook(observed Observed) Observed {
 
 // judge says what came of the pass. What the cluster refused is an error of the module; what may work the
 // next time, and a kind that may still appear, keep it at work.
-func (o *outcomes) judge(job *installation, now time.Time, missingFor time.Duration) (Outcome, Observed) {
+func (o *outcomes) judge(job *installation, now time.Time, patience time.Duration) (Outcome, Observed) {
 	observed := job.begins
 	observed.Total = int32(job.plan.objects()) //nolint:gosec // bounded by the inventory
 	if o.complete() {
@@ -157,7 +167,7 @@ func (o *outcomes) judge(job *installation, now time.Time, missingFor time.Durat
 	for _, f := range o.failures {
 		all = append(all, f.String())
 	}
-	observed.State, observed.Reason = o.worst(now.Sub(pendingSince(job.manifest)) >= missingFor)
+	observed.State, observed.Reason = o.worst(now.Sub(pendingSince(job.manifest)) >= patience)
 	if last := o.failures[len(o.failures)-1]; last.hook && len(all) == 1 {
 		// The chart's objects are not what there is something wrong with.
 		return OutcomeIncomplete, last.ofHook(observed)

@@ -15,6 +15,8 @@ type definition struct {
 	plural     string
 	namespaced bool
 	versions   []string
+	// converted is true when a webhook converts between the versions.
+	converted bool
 }
 
 // resourceMapper answers for kinds that are neither built in nor brought by the module; *clusters.Mapper does.
@@ -84,7 +86,8 @@ func definitionOf(crd *unstructured.Unstructured) (schema.GroupKind, definition,
 	kind, _, _ := unstructured.NestedString(crd.Object, pathSpec, "names", "kind")
 	plural, _, _ := unstructured.NestedString(crd.Object, pathSpec, "names", "plural")
 	scope, _, _ := unstructured.NestedString(crd.Object, pathSpec, "scope")
-	d := definition{plural: plural, namespaced: scope == "Namespaced"}
+	strategy, _, _ := unstructured.NestedString(crd.Object, pathSpec, "conversion", "strategy")
+	d := definition{plural: plural, namespaced: scope == "Namespaced", converted: strategy == "Webhook"}
 	versions, _, _ := unstructured.NestedSlice(crd.Object, pathSpec, "versions")
 	for _, version := range versions {
 		v, ok := version.(map[string]any)

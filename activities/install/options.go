@@ -61,7 +61,7 @@ type Options struct {
 	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
 	BundleBytes int64
 	// MissingAPITimeout is how long a kind that the cluster does not know is waited for before that is an
-	// error of the module; 10 min.
+	// error of the module, and so is whatever else of its objects should be applied by then; 10 min.
 	MissingAPITimeout time.Duration
 	// StuckWorkloadTimeout is how long a workload may be pending before its pods are asked why, and what keeps
 	// them back is an error of the module; 5 min.

@@ -132,7 +132,7 @@ func (a *Activities) applyAll(ctx context.Context, job *installation, objects []
 			if f.missing != "" && p.object.optional {
 				return nil
 			}
-			if retry && f.passing {
+			if retry && (f.passing || unfit(err)) {
 				mu.Lock()
 				defer mu.Unlock()
 				again = append(again, p)

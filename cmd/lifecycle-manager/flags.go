@@ -101,7 +101,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
-	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know before that is an error")
+	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once (of 64)")
 	set.DurationVar(&f.rolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")

@@ -1,0 +1,53 @@
+package install
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// unfit tells whether the API server could not make sense of an object that is applied, such as one with a field of
+// a wrong type. For that it has no error of its own: it answers 500 and gives no reason (k8s.io/apiserver,
+// responsewriters.ErrorToAPIStatus), where an admission webhook that does not answer is an internal error. So it does
+// for a conversion webhook, and now and then for its storage.
+func unfit(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	s := status.Status()
+	return s.Code == http.StatusInternalServerError && s.Reason == metav1.StatusReasonUnknown
+}
+
+var (
+	// firstField finds the first field that the API server complains of, and the type that it wants there. All before
+	// it is the server's own words and the object's name.
+	firstField = regexp.MustCompile(`^[^)\n]*\): (?:errors:\n  )?((?:\.[\w./-]+|\[[^\]\n]*\])+): (?:(expected [a-z]+(?: [a-z]+| \([a-z ]+\))*), got )?`)
+	// element finds what tells the elements of a list apart. That is a field's value, or the element itself.
+	element = regexp.MustCompile(`\[[^\]]*\]`)
+	// sayable is such a value that may be said.
+	sayable = regexp.MustCompile(`^\[name="[\w./-]+"\]$`)
+)
+
+// misfit says which field does not fit, as far as the API server's words are understood. They quote the value, which
+// may be secret: what is not understood is not said.
+func misfit(err error) string {
+	found := firstField.FindStringSubmatch(err.Error())
+	if found == nil {
+		return "the API server cannot make sense of it: a field may be of a wrong type"
+	}
+	path := element.ReplaceAllStringFunc(strings.TrimPrefix(found[1], "."), func(key string) string {
+		if sayable.MatchString(key) {
+			return key
+		}
+		return "[…]"
+	})
+	if found[2] == "" {
+		return "invalid: " + path + " does not fit its kind"
+	}
+	return "invalid: " + path + ": " + found[2]
+}

@@ -437,6 +437,8 @@ func TestANamespaceThatWasThereBeforeOrIsUsedByOthersStays(t *testing.T) {
 	require.Nil(t, s.get("v1", "ConfigMap", "ID", "a"))
 	require.True(t, s.get("v1", "Namespace", "", "ID").GetDeletionTimestamp().IsZero())
 	require.True(t, s.get("v1", "Namespace", "", "ID-remote").GetDeletionTimestamp().IsZero())
+	said, _ := s.told.take()
+	require.Contains(t, strings.Join(said, "\n"), "Namespace "+s.id+"-remote: in use by Service "+s.id+"-remote/mine")
 }
 
 func TestAnUnmanagedModuleStaysWithoutOurMarks(t *testing.T) {

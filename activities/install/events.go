@@ -21,8 +21,8 @@ const (
 	EventDriftDisputed = "DriftDisputed"
 	// EventUnknownObject: an object has our mark, but is in no inventory.
 	EventUnknownObject = "UnknownObject"
-	// EventLeftToOthers: objects that a module no longer needs stay, as other Kymas in the same cluster use them. It is on
-	// the Kyma, which outlives the module.
+	// EventLeftToOthers: objects that a module no longer needs stay, as other Kymas in the same cluster use them, or a
+	// namespace, as somebody works in it. It is on the Kyma, which outlives the module.
 	EventLeftToOthers = "LeftToOtherKymas"
 )
 
@@ -93,7 +93,7 @@ func (t *teller) unknown(m *v1beta2.Manifest, objects []string) {
 	}
 }
 
-// left tells of objects that stay in the cluster for others when a module is removed, each with its user.
+// left tells of objects that stay in the cluster for others when a module is removed, each with who or what uses it.
 func (t *teller) left(m *v1beta2.Manifest, objects []string) {
 	if len(objects) == 0 {
 		return

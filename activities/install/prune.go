@@ -67,12 +67,16 @@ type remover struct {
 	siblings []*v1beta2.Manifest
 	// used is what other Kymas have in the cluster, once that was read.
 	used *usage
+	// living are the kinds whose objects show that a namespace is in use.
+	living livingKinds
 
 	mu sync.Mutex
 	// gone are the ids of entries that need no more care.
 	gone map[string]bool
 	// left are the objects that are still there, as "Kind namespace/name".
 	left []string
+	// stays are the namespaces that stay because others use them, each with what shows that.
+	stays []string
 	// deleted counts the objects whose deletion was accepted.
 	deleted int
 }

@@ -118,6 +118,9 @@ func (p *purger) cluster(ctx context.Context) error {
 			failed = append(failed, err)
 		}
 	}
+	for _, what := range r.stays {
+		p.stay(what)
+	}
 	return clusters.Classify(errors.Join(failed...))
 }
 

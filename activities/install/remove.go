@@ -126,6 +126,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 			return nil, err
 		}
 	}
+	a.teller.left(m, r.stays)
 	if waiting == nil {
 		// The Manifest goes: its inventory needs no more care.
 		return nil, nil //nolint:nilnil // waiting for nothing is the good case

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -26,7 +25,7 @@ func (r *remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 		if lives(r.siblings, name.Name) {
 			return true, nil
 		}
-		return r.usedByOthers(ctx, name.Name)
+		return r.keepsNamespace(ctx, name.Name)
 	}
 	return false, nil
 }
@@ -52,44 +51,6 @@ func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error
 		return false, ignoreUnserved(err)
 	}
 	// Its objects cannot be read, as when the module's conversion webhook has gone before. They go as well.
-	return false, nil
-}
-
-// occupants are the kinds that show that a namespace is in use.
-func occupants() []schema.GroupKind {
-	return []schema.GroupKind{
-		{Group: groupApps, Kind: kindDeployment},
-		{Group: groupApps, Kind: kindStatefulSet},
-		{Group: groupApps, Kind: "DaemonSet"},
-		{Group: groupBatch, Kind: kindJob},
-		{Group: groupBatch, Kind: "CronJob"},
-		{Kind: kindPod},
-		{Kind: "Service"},
-		{Kind: "PersistentVolumeClaim"},
-	}
-}
-
-// usedByOthers tells whether somebody else works in a namespace that we made. What is going, what belongs
-// to something else that is there, and what is marked as this module's does not count.
-func (r *remover) usedByOthers(ctx context.Context, namespace string) (bool, error) {
-	for _, kind := range occupants() {
-		builtIn, _ := clusters.BuiltIn(kind)
-		resource := kind.WithVersion(builtIn.Version).GroupVersion().WithResource(builtIn.Plural)
-		found, err := r.cluster.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: pageSize})
-		if err != nil {
-			return false, err
-		}
-		for i := range found.Items {
-			item := &found.Items[i]
-			if item.DeletionTimestamp.IsZero() && len(item.OwnerReferences) == 0 && !r.owner.owns(item) {
-				return true, nil
-			}
-		}
-		if found.Continue != "" {
-			// What was not read may be anybody's. The module's own is gone by now, so there is not much.
-			return true, nil
-		}
-	}
 	return false, nil
 }
 

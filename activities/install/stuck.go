@@ -25,6 +25,8 @@ const (
 	// imagePull is how both waiting reasons of an image that cannot be pulled are called: a pod goes to and
 	// fro between them.
 	imagePull = "ImagePullBackOff"
+	// crashLoop is the waiting reason of a container that exits again and again.
+	crashLoop = "CrashLoopBackOff"
 )
 
 // explain asks the pods of the workloads that failed, or that have been pending for too long, for their own
@@ -175,20 +177,39 @@ func keptBack(pod *corev1.Pod) string {
 		}
 	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		said := "container " + c.Name + ": "
 		if c.State.Waiting == nil {
+			if last := crashed(c); last != nil {
+				return said + crashLoop + ": " + exitText(last)
+			}
 			continue
 		}
-		said := "container " + c.Name + ": "
 		switch reason := c.State.Waiting.Reason; reason {
 		case "ImagePullBackOff", "ErrImagePull":
 			return said + imagePull + ": " + short(pullText(c))
-		case "CrashLoopBackOff":
+		case crashLoop:
 			return said + reason + ": " + exitText(c.LastTerminationState.Terminated)
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "InvalidImageName", "ErrImageNeverPull":
 			return said + reason + ": " + short(c.State.Waiting.Message)
 		}
 	}
 	return ""
+}
+
+// crashed is how a container ended that is not ready and was started again: between two ends it runs for a while, and is
+// no better for it.
+func crashed(c corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if c.Ready || c.RestartCount == 0 {
+		return nil
+	}
+	last := c.LastTerminationState.Terminated
+	if c.State.Terminated != nil {
+		last = c.State.Terminated
+	}
+	if last == nil || last.ExitCode == 0 {
+		return nil
+	}
+	return last
 }
 
 func pullText(c corev1.ContainerStatus) string {

@@ -1,0 +1,110 @@
+package workflows
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newCarry makes TestWhatIsCarriedCanBeReadByThePreviousRelease write what is carried now.
+var newCarry = flag.Bool("new-carry", false, "write what runs carry now into testdata, after a release")
+
+// During a roll-out, runs pass between the new release and the previous one, in both directions. The files in testdata
+// hold the types that runs carry as the previous release has them: what is in them keeps its name and its type, so
+// that it can read what this one carries. A field that is new is no matter: the previous release passes it over, and
+// this one takes its absence for its zero.
+func TestWhatIsCarriedCanBeReadByThePreviousRelease(t *testing.T) {
+	for name, input := range map[string]any{
+		"kyma": &KymaInput{}, "manifest": &ManifestInput{}, "sweep": &SweepInput{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fill(reflect.ValueOf(input).Elem())
+			encoded, err := json.MarshalIndent(input, "", "  ")
+			require.NoError(t, err)
+			file := filepath.Join("testdata", "carry", name+".json")
+			if *newCarry {
+				require.NoError(t, os.WriteFile(file, append(encoded, '\n'), 0o600))
+			}
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var was, is map[string]any
+			require.NoError(t, json.Unmarshal(before, &was))
+			require.NoError(t, json.Unmarshal(encoded, &is))
+			requireKept(t, name, was, is)
+
+			// And the other way round: nothing that the previous release carries stops this one.
+			read := reflect.New(reflect.TypeOf(input).Elem()).Interface()
+			decoder := json.NewDecoder(strings.NewReader(string(before)))
+			decoder.DisallowUnknownFields()
+			require.NoError(t, decoder.Decode(read))
+		})
+	}
+}
+
+// requireKept tells what of an earlier value is missing in the present one, or has another type.
+func requireKept(t *testing.T, path string, was, is any) {
+	t.Helper()
+	require.IsType(t, was, is, path)
+	switch was := was.(type) {
+	case map[string]any:
+		now, _ := is.(map[string]any)
+		for key, value := range was {
+			require.Contains(t, now, key, "%s.%s is carried no longer under this name", path, key)
+			requireKept(t, path+"."+key, value, now[key])
+		}
+	case []any:
+		now, _ := is.([]any)
+		require.Len(t, now, len(was), path)
+		for i := range was {
+			requireKept(t, path, was[i], now[i])
+		}
+	case string:
+		now, _ := is.(string)
+		_, wasTime := time.Parse(time.RFC3339, was)
+		_, isTime := time.Parse(time.RFC3339, now)
+		require.Equal(t, wasTime == nil, isTime == nil, "%s is %q and was %q", path, now, was)
+	}
+}
+
+// fill sets every exported field to something that is not its zero.
+func fill(v reflect.Value) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key)
+		fill(value)
+		v.SetMapIndex(key, value)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(1)
+	default:
+		panic("fill: " + v.Type().String() + " is none of the types that are carried so far")
+	}
+}

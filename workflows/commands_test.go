@@ -1,0 +1,370 @@
+package workflows
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// commands records what workflows ask the server for.
+type commands struct {
+	interceptor.WorkerInterceptorBase
+	// activities are the options of each scheduled activity, by its name and in order.
+	activities map[string][]workflow.ActivityOptions
+	// timers are the summaries of all timers.
+	timers []string
+	// upserts counts requests to change search attributes; each may change several.
+	upserts int
+	// markers are the version markers, and others what no workflow of ours asks for.
+	markers, others []string
+	// first is the first thing of all.
+	first string
+}
+
+// recorded makes an environment record the commands of its workflows.
+func recorded(env *testsuite.TestWorkflowEnvironment) *commands {
+	c := &commands{activities: map[string][]workflow.ActivityOptions{}}
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second, Interceptors: []interceptor.WorkerInterceptor{c}})
+	return c
+}
+
+func (c *commands) note(what string) {
+	if c.first == "" {
+		c.first = what
+	}
+}
+
+// InterceptWorkflow implements interceptor.WorkerInterceptor.
+func (c *commands) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	in := &recordedInbound{commands: c}
+	in.Next = next
+	return in
+}
+
+type recordedInbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	commands *commands
+}
+
+func (r *recordedInbound) Init(outbound interceptor.WorkflowOutboundInterceptor) error {
+	out := &recordedOutbound{commands: r.commands}
+	out.Next = outbound
+	return r.Next.Init(out)
+}
+
+type recordedOutbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	commands *commands
+}
+
+func (r *recordedOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	r.commands.note("activity " + name)
+	r.commands.activities[name] = append(r.commands.activities[name], workflow.GetActivityOptions(ctx))
+	return r.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (r *recordedOutbound) AwaitWithTimeout(ctx workflow.Context, timeout time.Duration, condition func() bool) (bool, error) {
+	r.commands.timers = append(r.commands.timers, "")
+	return r.Next.AwaitWithTimeout(ctx, timeout, condition)
+}
+
+func (r *recordedOutbound) AwaitWithOptions(ctx workflow.Context, options workflow.AwaitOptions, condition func() bool) (bool, error) {
+	r.commands.timers = append(r.commands.timers, options.TimerOptions.Summary)
+	return r.Next.AwaitWithOptions(ctx, options, condition)
+}
+
+func (r *recordedOutbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
+	r.commands.timers = append(r.commands.timers, "")
+	return r.Next.NewTimer(ctx, d)
+}
+
+func (r *recordedOutbound) Sleep(ctx workflow.Context, d time.Duration) error {
+	r.commands.timers = append(r.commands.timers, "")
+	return r.Next.Sleep(ctx, d)
+}
+
+func (r *recordedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
+	r.commands.upserts++
+	return r.Next.UpsertTypedSearchAttributes(ctx, attributes...)
+}
+
+func (r *recordedOutbound) GetVersion(ctx workflow.Context, changeID string, minSupported, maxSupported workflow.Version) workflow.Version {
+	r.commands.note("marker " + changeID)
+	r.commands.markers = append(r.commands.markers, changeID)
+	return r.Next.GetVersion(ctx, changeID, minSupported, maxSupported)
+}
+
+func (r *recordedOutbound) SignalExternalWorkflow(ctx workflow.Context, workflowID, runID, signalName string, arg any) workflow.Future {
+	r.commands.others = append(r.commands.others, "signal to "+workflowID)
+	return r.Next.SignalExternalWorkflow(ctx, workflowID, runID, signalName, arg)
+}
+
+func (r *recordedOutbound) ExecuteChildWorkflow(ctx workflow.Context, childWorkflowType string, args ...any) workflow.ChildWorkflowFuture {
+	r.commands.others = append(r.commands.others, "child "+childWorkflowType)
+	return r.Next.ExecuteChildWorkflow(ctx, childWorkflowType, args...)
+}
+
+func (r *recordedOutbound) RequestCancelExternalWorkflow(ctx workflow.Context, workflowID, runID string) workflow.Future {
+	r.commands.others = append(r.commands.others, "cancellation of "+workflowID)
+	return r.Next.RequestCancelExternalWorkflow(ctx, workflowID, runID)
+}
+
+// everyStep runs workflows through all that they do, and returns what each of them asked for.
+func everyStep(t *testing.T) []*commands {
+	t.Helper()
+	var all []*commands
+	ran := func(c *commands) { all = append(all, c) }
+
+	// A Kyma: looked at, kicked in vain, deleted in order.
+	w := deletingWorld(2)
+	env := environment(t, w)
+	ran(recorded(env))
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	w = quietWorld()
+	env = environment(t, w)
+	ran(recorded(env))
+	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	endKyma(env, w, 3*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	// One that is forced, though its Manifest's workflow does not help.
+	held := newHeldWorld(t)
+	ran(recorded(held.env))
+	held.world.purge = func(int, install.PurgeInput) (install.PurgeResult, error) {
+		held.held = false
+		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1}, nil
+	}
+	held.send = func(int, purge.SendInput) error { return nil }
+	held.run(t)
+
+	// A Manifest: installed with a default custom resource, removed, purged.
+	w = quietWorld()
+	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+		if n == 1 {
+			return install.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	env = environment(t, w)
+	ran(recorded(env))
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	env = environment(t, waitingRemoval())
+	ran(recorded(env))
+	purgeAt(env, time.Hour)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	w = quietWorld()
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		if n == 1 {
+			return install.ApplyResult{}, unreachable
+		}
+		return quietWorld().apply(context.Background(), n)
+	}
+	env = environment(t, w)
+	ran(recorded(env))
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+
+	sweeping(t, shard32, everyTenMinutes, func(env *testsuite.TestWorkflowEnvironment) { ran(recorded(env)) })
+	return all
+}
+
+func activitiesOf(all []*commands) map[string][]workflow.ActivityOptions {
+	merged := map[string][]workflow.ActivityOptions{}
+	for _, c := range all {
+		for name, options := range c.activities {
+			merged[name] = append(merged[name], options...)
+		}
+	}
+	return merged
+}
+
+// Where each activity runs: what talks to remote clusters and registries never takes a slot of the control plane's,
+// and the other way round. A report goes where its copy is written.
+func TestEveryActivityHasItsQueue(t *testing.T) {
+	const controlPlane, remote, sweeps = "lifecycle-manager-control-plane", "lifecycle-manager-remote", "lifecycle-manager-sweep"
+	want := map[string][]string{
+		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
+		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "SendPurge": {controlPlane},
+		"ReportManifest": {controlPlane},
+		"ApplyManifest":  {remote}, "WaitManifest": {remote}, "EnsureDefaultCR": {remote},
+		"RemoveManifest": {remote}, "WaitRemoval": {remote}, "PurgeManifest": {remote},
+		"WalkShard": {sweeps},
+	}
+	got := map[string][]string{}
+	for name, options := range activitiesOf(everyStep(t)) {
+		for _, o := range options {
+			if !slices.Contains(got[name], o.TaskQueue) {
+				got[name] = append(got[name], o.TaskQueue)
+			}
+		}
+	}
+	// Without a remote cluster, or with one that does not answer, the control plane's own workers report.
+	require.Contains(t, got["ReportKyma"], remote)
+	require.Subset(t, []string{remote, controlPlane}, got["ReportKyma"])
+	got["ReportKyma"] = []string{remote}
+	require.Equal(t, want, got)
+}
+
+func TestAReportThatIsNotCopiedNeedsNoSlotForRemoteClusters(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(int) (res syncing.Result, err error) { return res, unreachable }
+	env := environment(t, w)
+	c := recorded(env)
+	endKyma(env, w, 24*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	for _, o := range c.activities["ReportKyma"] {
+		require.Equal(t, "lifecycle-manager-control-plane", o.TaskQueue)
+	}
+}
+
+func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) {
+	steps := activitiesOf(everyStep(t))
+	for _, name := range []string{"WaitManifest", "WaitRemoval", "WalkShard"} {
+		require.Contains(t, steps, name)
+		delete(steps, name)
+	}
+	require.Len(t, steps, 12, "all that write: %v", slices.Sorted(maps.Keys(steps)))
+	for name, options := range steps {
+		for _, o := range options {
+			require.LessOrEqual(t, o.StartToCloseTimeout, 2*time.Minute, name)
+			require.Positive(t, o.StartToCloseTimeout, name)
+			require.Positive(t, o.HeartbeatTimeout, name)
+			require.LessOrEqual(t, o.HeartbeatTimeout, 30*time.Second, name)
+			require.True(t, o.WaitForCancellation, "%s: else a zombie writes while the next step is on its way", name)
+			require.Positive(t, o.ScheduleToCloseTimeout, name)
+			require.LessOrEqual(t, o.ScheduleToCloseTimeout, 5*time.Minute, "%s: retries included", name)
+
+			retry := o.RetryPolicy
+			require.GreaterOrEqual(t, retry.MaximumAttempts, int32(3), name)
+			total, pause := time.Duration(0), retry.InitialInterval
+			for range retry.MaximumAttempts - 1 {
+				total += pause
+				pause = min(time.Duration(float64(pause)*retry.BackoffCoefficient), retry.MaximumInterval)
+			}
+			require.Positive(t, total, "%s: no number of attempts is bounded", name)
+			require.LessOrEqual(t, total, 90*time.Second, "%s: then the workflow has the word", name)
+		}
+	}
+}
+
+// A wait writes no history while it is retried, and a kick does not wait for it.
+func TestAWaitHoldsNoSlotForLong(t *testing.T) {
+	steps := activitiesOf(everyStep(t))
+	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
+		require.NotEmpty(t, steps[name])
+		for _, o := range steps[name] {
+			require.LessOrEqual(t, o.StartToCloseTimeout, 10*time.Second, name)
+			require.LessOrEqual(t, o.ScheduleToCloseTimeout, time.Hour, "%s has a deadline", name)
+			require.Positive(t, o.ScheduleToCloseTimeout, name)
+			require.False(t, o.WaitForCancellation, name)
+			require.Zero(t, o.RetryPolicy.MaximumAttempts, "%s: the deadline ends it, not a number", name)
+		}
+	}
+}
+
+func TestAWalkHasTwiceItsIntervalAndIsMissedAfterThirtySeconds(t *testing.T) {
+	for _, o := range activitiesOf(everyStep(t))["WalkShard"] {
+		require.GreaterOrEqual(t, o.StartToCloseTimeout, 20*time.Minute)
+		require.Equal(t, 30*time.Second, o.HeartbeatTimeout)
+		require.True(t, o.WaitForCancellation)
+		require.Zero(t, o.RetryPolicy.MaximumAttempts, "a walk that was handed over goes on")
+	}
+}
+
+func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
+	timers := 0
+	for _, c := range everyStep(t) {
+		for name, options := range c.activities {
+			for _, o := range options {
+				require.NotEmpty(t, o.Summary, name)
+			}
+		}
+		for _, summary := range c.timers {
+			timers++
+			require.NotEmpty(t, summary)
+		}
+	}
+	require.Greater(t, timers, 10)
+}
+
+// A signal that a workflow sends in the task in which it completes is dropped by the server, without any error. Who
+// writes a status signals by a client afterwards.
+func TestWorkflowsSignalNobody(t *testing.T) {
+	for _, c := range everyStep(t) {
+		require.Empty(t, c.others)
+	}
+}
+
+func TestEveryRunReadsTheOneMarkerFirst(t *testing.T) {
+	for _, c := range everyStep(t) {
+		require.Equal(t, []string{"logic"}, c.markers)
+		require.Equal(t, "marker logic", c.first)
+	}
+}
+
+func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	for i := range 20 {
+		kickAt(env, time.Duration(i+1)*time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	}
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 30*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Equal(t, 21, w.counts["report"])
+	require.Equal(t, 1, c.upserts)
+
+	// They stay with the workflow from run to run.
+	second := quietWorld()
+	env = environment(t, second)
+	c = recorded(env)
+	kickAt(env, time.Hour, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true})
+	endKyma(env, second, 2*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, next)
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, second.counts["report"])
+	require.Zero(t, c.upserts)
+}
+
+// A kick costs the signal and its task; a timer that each of them starts anew would double that.
+func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	timers := 0
+	env.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
+	later := env.Now().Add(10 * time.Hour)
+	for i := range 50 {
+		kickAt(env, time.Hour+time.Duration(i)*time.Second, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", NotBefore: &later})
+	}
+	env.RegisterDelayedCallback(func() { require.LessOrEqual(t, timers, 2) }, 9*time.Hour)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["sync"]) }, 11*time.Hour)
+	endKyma(env, w, 12*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}

@@ -1,0 +1,205 @@
+package workflows
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	}, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Equal(t, 1, next.Carry.Pending.Count, "it acts in the next run")
+}
+
+// From about a thousand events on, an idle moment is used. A run that has something to do does that first.
+func TestALongHistoryIsLeftAtAnIdleMoment(t *testing.T) {
+	for length, continues := range map[int]bool{900: false, 1100: true} {
+		t.Run(fmt.Sprintf("%d events", length), func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			env.RegisterDelayedCallback(func() {
+				env.SetCurrentHistoryLength(length)
+				env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+			}, time.Hour)
+			endKyma(env, w, 2*time.Hour)
+			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+			require.GreaterOrEqual(t, w.counts["sync"], 2, "what is due comes first")
+			if !continues {
+				require.NoError(t, env.GetWorkflowError())
+				return
+			}
+			require.Zero(t, continued(t, env.GetWorkflowError()).Carry.Pending.Count)
+			require.Equal(t, 2, w.counts["sync"])
+		})
+	}
+}
+
+// An update that waits for its look gets it from the run that took it: the next one knows nothing of it.
+func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)
+	}, time.Hour)
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.NoError(t, answer.err)
+	require.True(t, answer.result.Completed)
+	require.Equal(t, 2, w.counts["sync"])
+}
+
+// ofEarlierBuild makes the workflows of an environment ones that another build began.
+func ofEarlierBuild(env *testsuite.TestWorkflowEnvironment) (kyma, manifest string) {
+	kyma, manifest = "Kyma of an earlier build", "Manifest of an earlier build"
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in KymaInput) error {
+		r := newKymaRun(ctx, in)
+		r.build = "earlier"
+		return r.run(ctx)
+	}, workflow.RegisterOptions{Name: kyma})
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in ManifestInput) error {
+		r := newManifestRun(ctx, in)
+		r.build = "earlier"
+		return r.run(ctx)
+	}, workflow.RegisterOptions{Name: manifest})
+	return kyma, manifest
+}
+
+// A sleeping run keeps the logic that it began with, so it is left before anything is done by it. Nobody is woken for
+// that: a release must not wake the fleet.
+func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	name, _ := ofEarlierBuild(env)
+	env.RegisterDelayedCallback(func() { require.Equal(t, "waiting", viewOf(t, env).Doing) }, 100*time.Hour)
+	kickAt(env, 101*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	env.ExecuteWorkflow(name, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Equal(t, wholeLook, w.calls, "the first look alone")
+	require.Equal(t, 1, next.Carry.Pending.Count, "the kick travels")
+}
+
+func TestAManifestThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
+	w := quietWorld()
+	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+	}
+	env := environment(t, w)
+	_, name := ofEarlierBuild(env)
+	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
+	env.ExecuteWorkflow(name, ManifestInput{Ref: manifestRef})
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	require.Equal(t, 1, w.counts["apply"])
+}
+
+func TestAnUpdateThatWakesARunUnderANewBuildIsAnsweredByIt(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	name, _ := ofEarlierBuild(env)
+	answer := &updateAnswer{}
+	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer) }, time.Hour)
+	env.RegisterDelayedCallback(func() {
+		require.NoError(t, answer.err)
+		require.True(t, answer.result.Completed)
+	}, time.Hour+time.Minute)
+	kickAt(env, 2*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
+	env.ExecuteWorkflow(name, KymaInput{Ref: kymaRef})
+	continued(t, env.GetWorkflowError())
+	require.Equal(t, 2, w.counts["sync"])
+}
+
+func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) {
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in SweepInput) error {
+		s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}), build: "earlier"}
+		return s.run(ctx)
+	}, workflow.RegisterOptions{Name: "Sweep of an earlier build"})
+	// Without an activity: a walk would fail.
+	env.ExecuteWorkflow("Sweep of an earlier build", shard32)
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	require.Equal(t, kick.SweepWorkflow, again.WorkflowType.Name)
+}
+
+// detailsOf are the current details that the UI shows of a run.
+func detailsOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) string {
+	t.Helper()
+	value, err := env.QueryWorkflow("__temporal_workflow_metadata")
+	require.NoError(t, err)
+	metadata := &sdkpb.WorkflowMetadata{}
+	require.NoError(t, value.Get(metadata))
+	return metadata.GetCurrentDetails()
+}
+
+func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
+	w := quietWorld()
+	w.report = func(int, status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.Modules = []status.Module{{Name: "keda", Version: "1.2.3", State: shared.StateReady}}
+		return res, err
+	}
+	env := environment(t, w)
+	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| keda | 1.2.3 | Ready |") }, time.Minute)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+
+	second := quietWorld()
+	env = environment(t, second)
+	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| keda | 1.2.3 | Ready |") }, time.Minute)
+	endKyma(env, second, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, next)
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+		if n < 10 {
+			return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 10 * time.Second}
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| sample | 1.0.0 | Processing |") }, 15*time.Second)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+// What a run was waiting for goes on where it stood: neither does a fleet that failed together come back at once, nor
+// does a retry begin to count anew.
+func TestPaceAndFailedTriesTravelWithTheRun(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, fault.New(fault.Transient, "Busy", "busy") }
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Greater(t, next.Carry.Attempt, 2)
+	require.NotZero(t, next.Carry.RetryAt)
+	require.NotZero(t, next.Carry.Pace.Until)
+	require.Equal(t, 1, next.Carry.Format)
+}

@@ -52,7 +52,18 @@ type kymaQueue = workqueue.TypedRateLimitingInterface[kymaRequest]
 const concurrency = 8
 
 func (w *watcher) addKymas(mgr manager.Manager) error {
-	own := handler.TypedFuncs[*v1beta2.Kyma, kymaRequest]{
+	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("kyma").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, w.kymaEvents())).
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency})
+	for _, src := range w.catalogSources(mgr) {
+		build = build.WatchesRawSource(src)
+	}
+	return build.Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
+}
+
+// kymaEvents are the events of Kymas themselves.
+func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
+	return handler.TypedFuncs[*v1beta2.Kyma, kymaRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Kyma], q kymaQueue) {
 			// What is listed at start may have been seen long ago, and nothing says what changed meanwhile:
 			// the digest decides.
@@ -70,13 +81,6 @@ func (w *watcher) addKymas(mgr manager.Manager) error {
 			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Gone: true})
 		},
 	}
-	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("kyma").
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, own)).
-		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency})
-	for _, src := range w.catalogSources(mgr) {
-		build = build.WatchesRawSource(src)
-	}
-	return build.Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
 }
 
 // changed tells whether more than the status changed, or what this instance itself keeps in the metadata. The

@@ -29,7 +29,15 @@ type manifestRequest struct {
 type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
 
 func (w *watcher) addManifests(mgr manager.Manager) error {
-	events := handler.TypedFuncs[*v1beta2.Manifest, manifestRequest]{
+	return builder.TypedControllerManagedBy[manifestRequest](mgr).Named("manifest").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, w.manifestEvents())).
+		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency}).
+		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
+}
+
+// manifestEvents are the events of Manifests.
+func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifestRequest] {
+	return handler.TypedFuncs[*v1beta2.Manifest, manifestRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q manifestQueue) {
 			q.Add(manifestRequest{Ref: kick.RefOf(e.Object)})
 		},
@@ -45,10 +53,6 @@ func (w *watcher) addManifests(mgr manager.Manager) error {
 			q.Add(gone(e.Object))
 		},
 	}
-	return builder.TypedControllerManagedBy[manifestRequest](mgr).Named("manifest").
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, events)).
-		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency}).
-		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
 }
 
 func gone(m *v1beta2.Manifest) manifestRequest {

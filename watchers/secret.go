@@ -41,12 +41,19 @@ func SecretMetadata() *metav1.PartialObjectMetadata {
 }
 
 func (w *watcher) addSecrets(mgr manager.Manager) error {
+	return builder.TypedControllerManagedBy[secretRequest](mgr).Named("access-secret").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), SecretMetadata(), secretEvents())).
+		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
+}
+
+// secretEvents are the events of access Secrets. What is listed at start is left out: each Kyma's own digest covers it.
+func secretEvents() handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest] {
 	enqueue := func(obj *metav1.PartialObjectMetadata, q secretQueue) {
 		for _, request := range secretRequests(obj, obj) {
 			q.Add(request)
 		}
 	}
-	events := handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest]{
+	return handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], q secretQueue) {
 			if !e.IsInInitialList {
 				enqueue(e.Object, q)
@@ -63,9 +70,6 @@ func (w *watcher) addSecrets(mgr manager.Manager) error {
 			enqueue(e.Object, q)
 		},
 	}
-	return builder.TypedControllerManagedBy[secretRequest](mgr).Named("access-secret").
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), SecretMetadata(), events)).
-		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
 }
 
 // secretRequests ask once for each Kyma that a Secret was or is for, at the version that it has now.

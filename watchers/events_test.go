@@ -1,0 +1,359 @@
+package watchers
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// asked returns what a handler asks for, as the queue merges it.
+func asked[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R])) []R {
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[R]())
+	defer q.ShutDown()
+	handle(q)
+	var all []R
+	for q.Len() > 0 {
+		request, _ := q.Get()
+		all = append(all, request)
+		q.Done(request)
+	}
+	return all
+}
+
+func TestWhichEventsOfAKymaAreLookedInto(t *testing.T) {
+	w, _, _ := newWatcher(t)
+	events, ctx := w.kymaEvents(), t.Context()
+	created := func(atStart bool) []kymaRequest {
+		return asked(func(q kymaQueue) {
+			events.Create(ctx, event.TypedCreateEvent[*v1beta2.Kyma]{Object: kymaWith(nil), IsInInitialList: atStart}, q)
+		})
+	}
+	updated := func(change func(*v1beta2.Kyma)) []kymaRequest {
+		return asked(func(q kymaQueue) {
+			// A hundred events of one kind are one request.
+			for range 100 {
+				events.Update(ctx, event.TypedUpdateEvent[*v1beta2.Kyma]{ObjectOld: kymaWith(nil), ObjectNew: kymaWith(change)}, q)
+			}
+		})
+	}
+	own := []kymaRequest{{Ref: demo, Own: true}}
+	require.Equal(t, own, created(false))
+	require.Equal(t, []kymaRequest{{Ref: demo}}, created(true), "what is listed at start did not change just now")
+	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.Generation = 3 }))
+	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.DeletionTimestamp = &metav1.Time{Time: now} }), "also if no generation told of it")
+	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.Labels = map[string]string{"a": "b"} }))
+	require.Equal(t, own, updated(func(k *v1beta2.Kyma) { k.Annotations = map[string]string{"a": "b"} }))
+	require.Empty(t, updated(func(k *v1beta2.Kyma) { k.ResourceVersion, k.Status.State = "9", "Ready" }), "a status that we wrote ourselves")
+	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}, {Ref: kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "new"}, Own: true}},
+		updated(func(k *v1beta2.Kyma) { k.UID = "new" }), "one that was replaced is two events")
+	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}}, asked(func(q kymaQueue) {
+		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Kyma]{Object: kymaWith(nil)}, q)
+	}))
+}
+
+func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {
+	w, _, _ := newWatcher(t)
+	events, ctx := w.manifestEvents(), t.Context()
+	ref := kick.RefOf(manifestWith(nil))
+	updated := func(change func(*v1beta2.Manifest)) []manifestRequest {
+		return asked(func(q manifestQueue) {
+			for range 100 {
+				events.Update(ctx, event.TypedUpdateEvent[*v1beta2.Manifest]{ObjectOld: manifestWith(nil), ObjectNew: manifestWith(change)}, q)
+			}
+		})
+	}
+	require.Equal(t, []manifestRequest{{Ref: ref}}, asked(func(q manifestQueue) {
+		events.Create(ctx, event.TypedCreateEvent[*v1beta2.Manifest]{Object: manifestWith(nil)}, q)
+	}))
+	require.Equal(t, []manifestRequest{{Ref: ref}}, updated(func(m *v1beta2.Manifest) { m.Generation = 2 }))
+	require.Empty(t, updated(func(m *v1beta2.Manifest) { m.Status.State, m.ResourceVersion = "Ready", "9" }))
+	left := manifestRequest{Ref: ref, Gone: true, Kyma: demo}
+	require.Equal(t, []manifestRequest{left, {Ref: kick.Ref{Namespace: "kcp-system", Name: "demo-m", UID: "new"}}},
+		updated(func(m *v1beta2.Manifest) { m.UID = "new" }))
+	require.Equal(t, []manifestRequest{left}, asked(func(q manifestQueue) {
+		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Manifest]{Object: manifestWith(nil)}, q)
+	}))
+}
+
+func TestWhichEventsOfASecretAreLookedInto(t *testing.T) {
+	events, ctx := secretEvents(), t.Context()
+	secret := func(version string) *metav1.PartialObjectMetadata {
+		s := SecretMetadata()
+		s.Namespace, s.Name, s.ResourceVersion = "kcp-system", "s", version
+		s.Labels = map[string]string{shared.LabelKymaName: "demo"}
+		return s
+	}
+	of := func(version string) []secretRequest {
+		return []secretRequest{{Namespace: "kcp-system", KymaName: "demo", Cause: cause{Kind: kindSecret, Namespace: "kcp-system", Name: "s", ResourceVersion: version}}}
+	}
+	created := func(atStart bool) []secretRequest {
+		return asked(func(q secretQueue) {
+			events.Create(ctx, event.TypedCreateEvent[*metav1.PartialObjectMetadata]{Object: secret("1"), IsInInitialList: atStart}, q)
+		})
+	}
+	updated := func(version string) []secretRequest {
+		return asked(func(q secretQueue) {
+			events.Update(ctx, event.TypedUpdateEvent[*metav1.PartialObjectMetadata]{ObjectOld: secret("1"), ObjectNew: secret(version)}, q)
+		})
+	}
+	require.Equal(t, of("1"), created(false))
+	require.Empty(t, created(true))
+	require.Equal(t, of("2"), updated("2"))
+	require.Empty(t, updated("1"), "a resynchronization of the cache")
+	require.Equal(t, of("1"), asked(func(q secretQueue) {
+		events.Delete(ctx, event.TypedDeleteEvent[*metav1.PartialObjectMetadata]{Object: secret("1")}, q)
+	}))
+}
+
+// indexed is a watcher on a cache that has the index of Kymas by what their modules can resolve to.
+func indexed(t *testing.T, objects ...client.Object) *watcher {
+	t.Helper()
+	w, _, _ := newWatcher(t)
+	scheme := w.reader.(client.Client).Scheme()
+	w.reader = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&v1beta2.Kyma{}, desired.IndexKymaReferences, desired.KymaReferencesIndexer).
+		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).Build()
+	return w
+}
+
+func TestWhoHearsOfAChangeOfTheCatalog(t *testing.T) {
+	ctx := t.Context()
+	wants := func(name string, modules ...string) *v1beta2.Kyma {
+		return named(name, func(k *v1beta2.Kyma) {
+			for _, module := range modules {
+				k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: module})
+			}
+		})
+	}
+	w := indexed(t, wants("keda", "keda"), wants("both", "keda", "istio"), wants("istio", "istio"), wants("none"))
+	template := func(module, version string) *v1beta2.ModuleTemplate {
+		template := desiredtest.Template(module, "1.0.0")
+		template.ResourceVersion = version
+		return template
+	}
+	templates := catalogHandler(w, "ModuleTemplate", w.keysOfTemplate)
+	names := func(handle func(q kymaQueue)) []string {
+		all := []string{}
+		for _, request := range asked(handle) {
+			require.Equal(t, "ModuleTemplate", request.Cause.Kind)
+			require.Equal(t, "2", request.Cause.ResourceVersion, "so that a reader knows how fresh its caches must be")
+			require.False(t, request.Own)
+			all = append(all, request.Name)
+		}
+		return all
+	}
+	created := func(atStart bool) []string {
+		return names(func(q kymaQueue) {
+			templates.Create(ctx, event.TypedCreateEvent[*v1beta2.ModuleTemplate]{Object: template("keda", "2"), IsInInitialList: atStart}, q)
+		})
+	}
+	updated := func(before, after *v1beta2.ModuleTemplate) []string {
+		return names(func(q kymaQueue) {
+			templates.Update(ctx, event.TypedUpdateEvent[*v1beta2.ModuleTemplate]{ObjectOld: before, ObjectNew: after}, q)
+		})
+	}
+	require.ElementsMatch(t, []string{"keda", "both"}, created(false))
+	require.Empty(t, created(true), "the digest of each Kyma covers it")
+	require.Empty(t, updated(template("keda", "1"), template("keda", "2")), "nothing changed but what we wrote")
+	changed := template("keda", "2")
+	changed.Generation = 7
+	require.ElementsMatch(t, []string{"keda", "both"}, updated(template("keda", "1"), changed))
+	moved := template("istio", "2")
+	moved.Generation = 7
+	require.ElementsMatch(t, []string{"keda", "both", "istio"}, updated(template("keda", "1"), moved), "those that lose it hear of it too")
+	require.ElementsMatch(t, []string{"keda", "both"}, names(func(q kymaQueue) {
+		templates.Delete(ctx, event.TypedDeleteEvent[*v1beta2.ModuleTemplate]{Object: template("keda", "2")}, q)
+	}))
+}
+
+func TestARolloutDependsOnTheKymaAndOnTheChange(t *testing.T) {
+	first, second := cause{Kind: "ModuleTemplate", ResourceVersion: "7"}, cause{Kind: "ModuleTemplate", ResourceVersion: "8"}
+	require.NotEqual(t, rolloutDelay(kymaWith(nil), first, time.Hour), rolloutDelay(kymaWith(nil), second, time.Hour),
+		"else the same clusters would always be the first")
+	require.NotEqual(t, rolloutDelay(named("a", nil), first, time.Hour), rolloutDelay(named("b", nil), first, time.Hour))
+}
+
+// The delay of a roll-out is the workflow's: the kick is sent at once, so that it outlives this process.
+func TestARolloutIsSentAtOnceWithTheVersionThatCausedIt(t *testing.T) {
+	w, kicks, _ := newWatcher(t, kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }))
+	req := kymaRequest{Ref: demo, Cause: cause{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"}}
+	result, err := w.kickKyma(t.Context(), req)
+	require.NoError(t, err)
+	require.Zero(t, result, "nothing is left for later")
+	require.Len(t, kicks.sent, 1)
+	at := now.Add(rolloutDelay(kymaWith(nil), req.Cause, time.Hour))
+	require.Equal(t, kick.Kick{
+		Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7", NotBefore: &at,
+	}, kicks.sent[0].kick)
+}
+
+func TestWhichKicksPassAtOnce(t *testing.T) {
+	deleted := func(k client.Object) {
+		k.SetDeletionTimestamp(&metav1.Time{Time: now})
+		k.SetFinalizers([]string{"operator.kyma-project.io/Kyma"})
+	}
+	w, kicks, _ := newWatcher(t, kymaWith(func(k *v1beta2.Kyma) { deleted(k) }))
+	_, err := w.kickKyma(t.Context(), kymaRequest{Ref: demo})
+	require.NoError(t, err)
+	require.True(t, kicks.sent[0].kick.Urgent)
+	require.True(t, kicks.sent[0].kick.Deleting)
+
+	for name, urgent := range map[string]bool{"changed": true, "deleted": true, "unsettled": false} {
+		m := manifestWith(func(m *v1beta2.Manifest) {
+			switch name {
+			case "changed":
+				m.Generation = 2
+			case "deleted":
+				deleted(m)
+			case "unsettled":
+				m.Status.Settled = false
+			}
+		})
+		w, kicks, _ := newWatcher(t, m)
+		_, err := w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(m)})
+		require.NoError(t, err)
+		require.Equal(t, urgent, kicks.sent[0].kick.Urgent, name)
+	}
+}
+
+// deaf is a Temporal that takes no kick.
+type deaf struct{}
+
+var errBusy = errors.New("resource exhausted")
+
+func (deaf) Kyma(context.Context, kick.Ref, kick.Kick) error       { return errBusy }
+func (deaf) Manifest(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
+func (deaf) OpenKyma(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
+func (deaf) SignalOpen(context.Context, string, kick.Kick) error   { return errBusy }
+func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error) { return "", errBusy }
+func (deaf) EnsureSweeps(context.Context) error                    { return errBusy }
+
+// What could not be delivered, or not even worked out, is an error of the request, which the queue repeats.
+func TestNoKickIsDropped(t *testing.T) {
+	changed := kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" })
+	m := manifestWith(func(m *v1beta2.Manifest) { m.Generation = 2 })
+	w, _, _ := newWatcher(t, changed, m)
+	w.Kicks = deaf{}
+	ctx := t.Context()
+	for name, deliver := range map[string]func() error{
+		"a Kyma changed":     func() error { _, err := w.kickKyma(ctx, kymaRequest{Ref: demo, Own: true}); return err },
+		"a Kyma is gone":     func() error { _, err := w.kickKyma(ctx, kymaRequest{Ref: demo, Gone: true}); return err },
+		"a Manifest changed": func() error { _, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m)}); return err },
+		"a Manifest is gone": func() error { _, err := w.kickManifest(ctx, gone(m)); return err },
+		"another's Manifest went": func() error {
+			_, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m), Gone: true})
+			return err
+		},
+		"an access Secret changed": func() error {
+			_, err := w.kickForSecret(ctx, secretRequest{Namespace: "kcp-system", KymaName: "demo"})
+			return err
+		},
+	} {
+		require.ErrorIs(t, deliver(), errBusy, name)
+	}
+	kicks := &recorder{}
+	w.Kicks, w.Inputs = kicks, deaf{}
+	_, err := w.kickKyma(ctx, kymaRequest{Ref: demo, Own: true})
+	require.ErrorIs(t, err, errBusy)
+	require.Empty(t, kicks.sent)
+}
+
+// inOrder remembers evictions and kicks together.
+type inOrder struct {
+	*recorder
+	all *[]string
+}
+
+func (o inOrder) Kyma(context.Context, kick.Ref, kick.Kick) error {
+	*o.all = append(*o.all, "kick")
+	return nil
+}
+func (o inOrder) Evict(string, string, string) { *o.all = append(*o.all, "evict") }
+
+func TestALookAfterAChangedSecretNeverFindsTheOldAccess(t *testing.T) {
+	w, _, _ := newWatcher(t, kymaWith(nil))
+	all := &[]string{}
+	w.Kicks, w.Clusters = inOrder{all: all}, inOrder{all: all}
+	_, err := w.kickForSecret(t.Context(), secretRequest{Namespace: "kcp-system", KymaName: "demo"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"evict", "kick"}, *all)
+}
+
+func TestKicksAreSentAtALimitedRate(t *testing.T) {
+	kyma := kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" })
+	m := manifestWith(func(m *v1beta2.Manifest) { m.Status.Settled = false })
+	w, kicks, _ := newWatcher(t, kyma, m)
+	w.KickLimit = rate.NewLimiter(rate.Every(time.Hour), 1)
+	w.KickLimit.Allow()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for name, deliver := range map[string]func() error{
+		"a Kyma changed":            func() error { _, err := w.kickKyma(ctx, kymaRequest{Ref: demo}); return err },
+		"a Manifest is not settled": func() error { _, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m)}); return err },
+		"a Secret changed": func() error {
+			_, err := w.kickForSecret(ctx, secretRequest{Namespace: "kcp-system", KymaName: "demo"})
+			return err
+		},
+	} {
+		require.Error(t, deliver(), name)
+	}
+	require.Empty(t, kicks.sent)
+}
+
+// added collects what is added to a manager.
+type added struct {
+	manager.Manager
+	runnables []manager.Runnable
+}
+
+func (a *added) Add(r manager.Runnable) error {
+	a.runnables = append(a.runnables, r)
+	return nil
+}
+
+// failing counts the calls, of which the first two fail.
+type failing struct{ calls []time.Time }
+
+func (f *failing) EnsureSweeps(context.Context) error {
+	if f.calls = append(f.calls, time.Now()); len(f.calls) < 3 {
+		return errBusy
+	}
+	return nil
+}
+
+func TestTheLeaderMakesSureThatAllSweepsRunEveryFiveMinutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, _ := newWatcher(t)
+		starter, mgr := &failing{}, &added{}
+		w.Sweeps = starter
+		require.NoError(t, w.addSweeps(mgr))
+		require.Len(t, mgr.runnables, 1)
+		elected, ok := mgr.runnables[0].(manager.LeaderElectionRunnable)
+		require.True(t, !ok || elected.NeedLeaderElection(), "only the leader does")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 21*time.Minute)
+		defer cancel()
+		require.NoError(t, mgr.runnables[0].Start(ctx))
+		require.GreaterOrEqual(t, len(starter.calls), 6)
+		require.LessOrEqual(t, len(starter.calls), 7)
+		require.Less(t, starter.calls[2].Sub(starter.calls[0]), time.Minute, "what failed is tried again soon")
+		require.Equal(t, 5*time.Minute, starter.calls[4].Sub(starter.calls[3]))
+	})
+}

@@ -57,29 +57,45 @@ type Workers struct {
 
 // New assembles the workers. It makes no connection.
 func New(temporal client.Client, o Options) *Workers {
-	a := o.Activities
 	w := &Workers{fatal: make(chan error, 1)}
-	controlPlaneOptions := w.queue(o, o.Slots.ControlPlane)
-	controlPlaneOptions.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
-	controlPlane := worker.New(temporal, kick.ControlPlaneQueue, controlPlaneOptions)
-	RegisterWorkflows(controlPlane)
-	register(controlPlane, a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge)
-
-	remoteOptions := w.queue(o, o.Slots.Remote)
-	remoteOptions.DisableWorkflowWorker = true
-	remoteOptions.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
-	remote := worker.New(temporal, kick.RemoteQueue, remoteOptions)
-	register(remote, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
-		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest)
-
-	// The sweeps' own workflow tasks, a few for each shard and pass, must not stand in the way of anybody's.
-	sweeps := worker.New(temporal, kick.SweepQueue, w.queue(o, o.Slots.Sweep))
-	RegisterWorkflows(sweeps)
-	register(sweeps, a.Sweep.WalkShard)
-
-	w.workers = append(w.workers, controlPlane, remote, sweeps)
+	for _, q := range w.queues(o) {
+		each := worker.New(temporal, q.name, q.options)
+		if !q.options.DisableWorkflowWorker {
+			RegisterWorkflows(each)
+		}
+		register(each, q.activities...)
+		w.workers = append(w.workers, each)
+	}
 	return w
+}
+
+// taskQueue is what one worker does.
+type taskQueue struct {
+	name       string
+	options    worker.Options
+	activities []any
+}
+
+// queues are the task queues with what runs on each.
+func (w *Workers) queues(o Options) []taskQueue {
+	a := o.Activities
+	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
+		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge,
+	}}
+	controlPlane.options.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
+
+	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
+		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
+		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest,
+	}}
+	remote.options.DisableWorkflowWorker = true
+	remote.options.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
+
+	// The sweeps' own workflow tasks, a few for each shard and pass, must not stand in the way of anybody's. A walk
+	// heartbeats where it stands by itself.
+	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
+	return []taskQueue{controlPlane, remote, sweeps}
 }
 
 // runnable is what a worker is once it is assembled.

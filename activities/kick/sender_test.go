@@ -1,0 +1,74 @@
+package kick
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
+)
+
+var demo = Ref{Namespace: "kcp-system", Name: "demo", UID: "uid"}
+
+// counted counts kicks by reason.
+type counted map[string]int
+
+func (c counted) KickSent(reason string) { c[reason]++ }
+
+// One workflow per resource, whoever kicks first: an open one is signalled, and one that ended is followed by another.
+func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		send             func(*Sender) error
+		id, kind, signal string
+	}{
+		"a Kyma's": {
+			send: func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r"}) },
+			id:   "kyma/kcp-system/demo/uid", kind: "KymaWorkflow", signal: "kick",
+		},
+		"a Manifest's": {
+			send: func(s *Sender) error { return s.Manifest(t.Context(), demo, Kick{Reason: "r"}) },
+			id:   "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "kick",
+		},
+		"a purged Manifest's": {
+			send: func(s *Sender) error { return s.Purge(t.Context(), demo, Kick{Reason: "r"}) },
+			id:   "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "purge",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, count := &mocks.Client{}, counted{}
+			server.On("SignalWithStartWorkflow", mock.Anything, tc.id, tc.signal, Kick{Reason: "r"}, client.StartWorkflowOptions{
+				ID: tc.id, TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo",
+				WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+				WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			}, tc.kind, Start{Ref: demo}).Return(&mocks.WorkflowRun{}, nil).Once()
+			require.NoError(t, tc.send(NewSender(server, count)))
+			server.AssertExpectations(t)
+			require.Equal(t, counted{"r": 1}, count)
+		})
+	}
+}
+
+// Where no workflow is open, whoever starts the next one makes it look at the truth first: nothing is lost.
+func TestThatNoWorkflowIsOpenCountsAsDelivered(t *testing.T) {
+	send := func(answer error) (counted, error) {
+		server, count := &mocks.Client{}, counted{}
+		// Without a run id: the run may have continued as new.
+		server.On("SignalWorkflow", mock.Anything, "kyma/kcp-system/demo/uid", "", "kick", Kick{Reason: "r"}).Return(answer)
+		return count, NewSender(server, count).OpenKyma(context.Background(), demo, Kick{Reason: "r"})
+	}
+	count, err := send(nil)
+	require.NoError(t, err)
+	require.Equal(t, counted{"r": 1}, count)
+
+	count, err = send(serviceerror.NewNotFound("workflow not found"))
+	require.NoError(t, err)
+	require.Empty(t, count)
+
+	count, err = send(serviceerror.NewResourceExhausted(enumspb.RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT, "busy"))
+	require.Error(t, err, "whoever sent it tries again")
+	require.Empty(t, count)
+}

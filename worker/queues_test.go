@@ -1,0 +1,157 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/grpc"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+)
+
+var assembled = Options{
+	Activities: Activities{
+		Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Install: &install.Activities{},
+		Purge: &purge.Activities{}, Sweep: &sweep.Activities{},
+	},
+	Slots:       Slots{ControlPlane: 10, Remote: 20, Sweep: 8},
+	StopTimeout: 20 * time.Second,
+}
+
+func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
+	want := map[string]struct {
+		slots      int
+		workflows  bool
+		beats      bool
+		activities []string
+	}{
+		"lifecycle-manager-control-plane": {10, true, true, []string{
+			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "SendPurge",
+		}},
+		"lifecycle-manager-remote": {20, false, true, []string{
+			"SyncRemote", "CleanupRemote", "ReportKyma",
+			"ApplyManifest", "WaitManifest", "EnsureDefaultCR", "RemoveManifest", "WaitRemoval", "PurgeManifest",
+		}},
+		"lifecycle-manager-sweep": {8, true, false, []string{"WalkShard"}},
+	}
+	queues := (&Workers{}).queues(assembled)
+	require.Len(t, queues, len(want))
+	for _, q := range queues {
+		require.Contains(t, want, q.name)
+		expected := want[q.name]
+		require.Equal(t, expected.slots, q.options.MaxConcurrentActivityExecutionSize, q.name)
+		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
+		require.Equal(t, 20*time.Second, q.options.WorkerStopTimeout, q.name)
+		require.Less(t, q.options.MaxHeartbeatThrottleInterval, 10*time.Second, "%s: a lost connection is noticed in time", q.name)
+		beats := false
+		for _, each := range q.options.Interceptors {
+			_, is := each.(*heartbeats)
+			beats = beats || is
+		}
+		// A walk heartbeats its cursor, which an empty heartbeat would wipe out.
+		require.Equal(t, expected.beats, beats, "%s: no activity can forget to heartbeat, and to stop when that fails", q.name)
+		var names []string
+		for _, each := range q.activities {
+			names = append(names, methodName(each))
+		}
+		require.ElementsMatch(t, expected.activities, names, q.name)
+	}
+}
+
+func methodName(method any) string {
+	name := runtime.FuncForPC(reflect.ValueOf(method).Pointer()).Name()
+	return strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "-fm")
+}
+
+// registered remembers how workflows are registered.
+type registered struct {
+	worker.WorkflowRegistry
+	behaviors map[string]workflow.VersioningBehavior
+}
+
+func (r *registered) RegisterWorkflowWithOptions(_ any, o workflow.RegisterOptions) {
+	r.behaviors[o.Name] = o.VersioningBehavior
+}
+
+// A sleeping run lives longer than any build: pinned, it would hang when the workers of its build are gone.
+func TestEveryWorkflowGoesOnWithTheNewestBuild(t *testing.T) {
+	r := &registered{behaviors: map[string]workflow.VersioningBehavior{}}
+	RegisterWorkflows(r)
+	require.Equal(t, map[string]workflow.VersioningBehavior{
+		"KymaWorkflow": workflow.VersioningBehaviorAutoUpgrade, "ManifestWorkflow": workflow.VersioningBehaviorAutoUpgrade,
+		"SweepWorkflow": workflow.VersioningBehaviorAutoUpgrade,
+	}, r.behaviors)
+}
+
+func TestWorkersWorkWhoeverLeads(t *testing.T) {
+	require.False(t, (&Workers{}).NeedLeaderElection())
+}
+
+// namespace is a Temporal namespace with some search attributes.
+type namespace struct {
+	operatorservice.OperatorServiceClient
+	known map[string]enumspb.IndexedValueType
+	added []map[string]enumspb.IndexedValueType
+	err   error
+}
+
+func (n *namespace) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: n.known}, n.err
+}
+
+func (n *namespace) AddSearchAttributes(_ context.Context, in *operatorservice.AddSearchAttributesRequest, _ ...grpc.CallOption) (*operatorservice.AddSearchAttributesResponse, error) {
+	n.added = append(n.added, in.GetSearchAttributes())
+	return &operatorservice.AddSearchAttributesResponse{}, nil
+}
+
+func (n *namespace) client() client.Client {
+	c := &mocks.Client{}
+	c.On("OperatorService").Return(n)
+	return c
+}
+
+func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
+	const keyword = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	all := map[string]enumspb.IndexedValueType{
+		"KymaName": keyword, "KymaState": keyword, "KymaChannel": keyword, "ModuleName": keyword, "ModuleVersion": keyword, "RemoteCluster": keyword,
+	}
+	require.Less(t, len(all), 10, "SQL visibility has ten of a namespace")
+
+	fresh := &namespace{}
+	require.NoError(t, EnsureSearchAttributes(t.Context(), fresh.client(), "ns"))
+	require.Equal(t, []map[string]enumspb.IndexedValueType{all}, fresh.added)
+
+	partly := &namespace{known: map[string]enumspb.IndexedValueType{"KymaName": keyword, "Theirs": enumspb.INDEXED_VALUE_TYPE_INT}}
+	require.NoError(t, EnsureSearchAttributes(t.Context(), partly.client(), "ns"))
+	require.Len(t, partly.added, 1)
+	require.Len(t, partly.added[0], 5)
+	require.NotContains(t, partly.added[0], "KymaName")
+
+	whole := &namespace{known: all}
+	require.NoError(t, EnsureSearchAttributes(t.Context(), whole.client(), "ns"))
+	require.Empty(t, whole.added, "who may not change a namespace can still run in one that is prepared")
+
+	other := &namespace{known: map[string]enumspb.IndexedValueType{"KymaState": enumspb.INDEXED_VALUE_TYPE_TEXT}}
+	require.ErrorContains(t, EnsureSearchAttributes(t.Context(), other.client(), "ns"), "KymaState")
+	require.Empty(t, other.added)
+
+	down := &namespace{err: errors.New("down")}
+	require.ErrorContains(t, EnsureSearchAttributes(t.Context(), down.client(), "ns"), "down")
+}

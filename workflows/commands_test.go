@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -17,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -26,6 +28,8 @@ type commands struct {
 	interceptor.WorkerInterceptorBase
 	// activities are the options of each scheduled activity, by its name and in order.
 	activities map[string][]workflow.ActivityOptions
+	// inputs are what each activity was given.
+	inputs map[string][]any
 	// timers are the summaries of all timers.
 	timers []string
 	// upserts counts requests to change search attributes; each may change several.
@@ -38,7 +42,7 @@ type commands struct {
 
 // recorded makes an environment record the commands of its workflows.
 func recorded(env *testsuite.TestWorkflowEnvironment) *commands {
-	c := &commands{activities: map[string][]workflow.ActivityOptions{}}
+	c := &commands{activities: map[string][]workflow.ActivityOptions{}, inputs: map[string][]any{}}
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second, Interceptors: []interceptor.WorkerInterceptor{c}})
 	return c
 }
@@ -75,6 +79,7 @@ type recordedOutbound struct {
 func (r *recordedOutbound) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	r.commands.note("activity " + name)
 	r.commands.activities[name] = append(r.commands.activities[name], workflow.GetActivityOptions(ctx))
+	r.commands.inputs[name] = append(r.commands.inputs[name], args...)
 	return r.Next.ExecuteActivity(ctx, name, args...)
 }
 
@@ -367,4 +372,69 @@ func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
 	endKyma(env, w, 12*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
+}
+
+// A reader whose caches are older than what a kick told of reads the object live.
+func TestALookIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(int) (syncing.Result, error) {
+		res, err := synced()
+		res.TakenIn = []resolve.Version{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
+		return res, err
+	}
+	env := environment(t, w)
+	c := recorded(env)
+	kickAt(env, time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"})
+	endKyma(env, w, 2*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, c.inputs["ResolveKyma"], 2)
+	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []resolve.Version{
+		{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"},
+		{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"},
+	}}, c.inputs["ResolveKyma"][1])
+}
+
+// Clusters that wait for the same do not all come back in the same moment.
+func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
+	waits := map[string]func(start time.Time) (w *world, second func() bool){
+		"a back-off": func(time.Time) (*world, func() bool) {
+			w := quietWorld()
+			w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, unreachable }
+			return w, func() bool { return w.counts["sync"] == 2 }
+		},
+		"a maintenance window": func(start time.Time) (*world, func() bool) {
+			w := waitingWorld(start.Add(time.Minute))
+			return w, func() bool { return w.counts["resolve"] == 2 }
+		},
+		"a removal": func(time.Time) (*world, func() bool) {
+			w := deletingWorld(1 << 30)
+			return w, func() bool { return w.counts["delete"] == 2 }
+		},
+	}
+	for name, wait := range waits {
+		moments := map[time.Duration]bool{}
+		for _, id := range []string{"kyma/ns/a/1", "kyma/ns/b/2", "kyma/ns/c/3", "kyma/ns/d/4"} {
+			env := environment(t, quietWorld())
+			start := env.Now()
+			w, second := wait(start)
+			env = environment(t, w)
+			env.SetStartTime(start)
+			env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: id})
+			at := time.Duration(0)
+			for tick := time.Second / 4; tick < 3*time.Minute; tick += time.Second / 4 {
+				env.RegisterDelayedCallback(func() {
+					if at == 0 && second() {
+						at = env.Now().Sub(start)
+					}
+				}, tick)
+			}
+			// It is under deletion or not: it is gone in the end.
+			env.RegisterDelayedCallback(env.CancelWorkflow, 4*time.Minute)
+			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+			require.NotZero(t, at, name)
+			moments[at.Round(time.Second/2)] = true
+		}
+		require.Greater(t, len(moments), 2, "%s: %v", name, moments)
+	}
 }

@@ -1,0 +1,271 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/testsuite"
+	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// slow is a remote cluster that answers after a while, or not at all.
+type slow struct {
+	answersAfter time.Duration
+
+	mu               sync.Mutex
+	now, most, asked int
+	took             []time.Duration
+	began            []time.Time
+}
+
+func (s *slow) Probe(ctx context.Context, _ *v1beta2.Kyma) (bool, string, error) {
+	began := time.Now()
+	s.mu.Lock()
+	s.now++
+	s.asked++
+	s.most = max(s.most, s.now)
+	s.began = append(s.began, began)
+	s.mu.Unlock()
+	var err error
+	select {
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-time.After(s.answersAfter):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now--
+	s.took = append(s.took, time.Since(began))
+	return false, "", err
+}
+
+// fleetOf are n Kymas of one shard with their open workflows, in hash order.
+func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*fleet, []client.Object) {
+	f := quiet()
+	var kymas []client.Object
+	for i := 0; len(kymas) < n; i++ {
+		kyma := quietKyma()
+		kyma.Name, kyma.UID = fmt.Sprintf("kyma-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
+		if shardOf(kyma.UID) != 7 {
+			continue
+		}
+		if change != nil {
+			change(len(kymas), kyma)
+		}
+		f.open[kick.KymaWorkflowID(kick.RefOf(kyma))] = time.Now()
+		kymas = append(kymas, kyma)
+	}
+	return f, kymas
+}
+
+// locked takes kicks from many goroutines.
+type locked struct {
+	mu sync.Mutex
+	*fleet
+}
+
+func (l *locked) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fleet.Kyma(ctx, ref, k)
+}
+
+func walked(t *testing.T, a *Activities) {
+	t.Helper()
+	w := &walk{Activities: a, shard: 7, at: cursor{Started: a.options.Now()}}
+	require.NoError(t, w.run(t.Context(), nil, func(cursor) {}))
+}
+
+func TestEightClustersOfAShardAreLookedAtAtOnceEachForTwentySeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, kymas := fleetOf(20, nil)
+		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: math.MaxInt64}
+		a.options.Remote = hangs
+		walked(t, a)
+		require.Equal(t, 20, hangs.asked)
+		require.Equal(t, 8, hangs.most)
+		for _, took := range hangs.took {
+			require.Equal(t, 20*time.Second, took)
+		}
+	})
+}
+
+// A thousand clusters that are gone must not make the others wait.
+func TestClustersMarkedUnreachableGetAShortProbeInALaneOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := false
+		f, kymas := fleetOf(20, func(i int, kyma *v1beta2.Kyma) {
+			if i < 8 {
+				kyma.Status.Remote.Reachable = &gone
+			}
+		})
+		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: math.MaxInt64}
+		a.options.Remote = hangs
+		// All at once.
+		a.options.Interval = time.Nanosecond
+		began := time.Now()
+		walked(t, a)
+		require.Equal(t, 16, hangs.most, "eight of either kind")
+		short := 0
+		for _, took := range hangs.took {
+			if took == 3*time.Second {
+				short++
+			} else {
+				require.Equal(t, 20*time.Second, took)
+			}
+		}
+		require.Equal(t, 8, short)
+		require.Equal(t, 40*time.Second, time.Since(began), "twelve that hang are two rounds, and the eight others none")
+	})
+}
+
+func TestAWalkGoesAtAnEvenPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, kymas := fleetOf(9, nil)
+		a, quick := activitiesFor(t, f, kymas...), &slow{answersAfter: time.Millisecond}
+		a.options.Remote, a.options.Interval = quick, 10*time.Minute
+		walked(t, a)
+		for i := range quick.began[1:] {
+			require.InDelta(t, time.Minute.Seconds(), quick.began[i+1].Sub(quick.began[i]).Seconds(), 1)
+		}
+	})
+}
+
+// A change that concerns the whole fleet, found by the sweep, must not come over Temporal and the clusters at once.
+func TestTheKicksOfAPassAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, kymas := fleetOf(21, nil)
+		f.digest = "then"
+		a := activitiesFor(t, f, kymas...)
+		a.options.Kicks = &locked{fleet: f}
+		a.options.KickLimit, a.options.Interval = rate.NewLimiter(rate.Every(time.Second), 1), time.Nanosecond
+		began := time.Now()
+		walked(t, a)
+		require.Len(t, f.kicked, 21)
+		require.InDelta(t, 20, time.Since(began).Seconds(), 1)
+	})
+	a, err := New(Options{
+		Fleet: activitiesFor(t, quiet()).options.Fleet, Live: activitiesFor(t, quiet()).options.Live,
+		Inputs: quiet(), Remote: quiet(), Modules: moduleProbe{quiet()}, Kicks: quiet(), Open: quiet(),
+	})
+	require.NoError(t, err)
+	require.InDelta(t, 50, float64(a.options.KickLimit.Limit()), 0)
+	require.Equal(t, 64, Shards, "a Kyma's shard, and the ids of the sweeps' workflows, follow from it: it never changes")
+}
+
+func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
+	f, kymas := fleetOf(3, nil)
+	f.digest = "then"
+	a := activitiesFor(t, f, kymas...)
+	a.options.Kicks = &locked{fleet: f}
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	started := time.Now().Add(-time.Minute).UTC().Round(0)
+	last := uint64(0)
+	for _, kyma := range kymas[:2] {
+		last = max(last, Position(kyma.GetUID()))
+	}
+	done := 0
+	for _, kyma := range kymas {
+		if Position(kyma.GetUID()) <= last {
+			done++
+		}
+	}
+	env.SetHeartbeatDetails(cursor{Started: started, Last: last, Kymas: done, Kicked: 1})
+	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: 7})
+	require.NoError(t, err)
+	var res WalkResult
+	require.NoError(t, value.Get(&res))
+	require.Equal(t, 3, res.Kymas)
+	require.Equal(t, 1+3-done, res.Kicked)
+	require.True(t, started.Equal(res.Started), "the pass began with its first attempt")
+	require.Len(t, f.kicked, 3-done)
+}
+
+func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {
+	f, kymas := fleetOf(3, nil)
+	a := activitiesFor(t, f, kymas...)
+	a.options.Interval = 24 * time.Hour
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	stop := make(chan struct{})
+	close(stop)
+	env.SetWorkerStopChannel(stop)
+	_, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: 7})
+	require.ErrorContains(t, err, "handed over")
+}
+
+func TestWorkflowsOfManifestsAndOfReplacedResourcesAreOrphansToo(t *testing.T) {
+	f := quiet()
+	old := time.Now().Add(-time.Hour)
+	// The uid decides: it is in the shard, and nothing has it any more.
+	f.open["manifest/kcp-system/gone/uid"] = old
+	f.open["kyma/kcp-system/other/uid"] = old
+	f.open["sweep/07"] = old
+	other := quietKyma()
+	other.Name, other.UID = "other", "another-uid"
+	a := activitiesFor(t, f, quietKyma(), quietManifest(), other)
+	w := &walk{Activities: a, shard: shardOf("uid")}
+	w.kickOrphans(t.Context(), f.open)
+	require.Equal(t, map[string]string{
+		"open manifest/kcp-system/gone/uid": "the resource was not found", "open kyma/kcp-system/other/uid": "the resource was not found",
+	}, f.kicked)
+
+	f.kicked = map[string]string{}
+	w.shard = (w.shard + 1) % Shards
+	w.kickOrphans(t.Context(), f.open)
+	require.Empty(t, f.kicked, "each is the matter of one shard")
+}
+
+func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
+	server := &mocks.Client{}
+	page := func(token string, ids ...string) *workflowservice.ListWorkflowExecutionsResponse {
+		res := &workflowservice.ListWorkflowExecutionsResponse{NextPageToken: []byte(token)}
+		for _, id := range ids {
+			res.Executions = append(res.Executions, &workflowpb.WorkflowExecutionInfo{
+				Execution: &commonpb.WorkflowExecution{WorkflowId: id}, StartTime: timestamppb.New(time.Unix(1, 0)),
+			})
+		}
+		return res
+	}
+	asked := func(token string) any {
+		return mock.MatchedBy(func(in *workflowservice.ListWorkflowExecutionsRequest) bool {
+			return string(in.GetNextPageToken()) == token &&
+				in.GetQuery() == "WorkflowType IN ('KymaWorkflow', 'ManifestWorkflow') AND ExecutionStatus = 'Running'"
+		})
+	}
+	server.On("ListWorkflow", mock.Anything, asked("")).Return(page("more", "kyma/a/b/c"), nil)
+	server.On("ListWorkflow", mock.Anything, asked("more")).Return(page("", "manifest/a/b/c"), nil)
+	clock := time.Unix(1000, 0)
+	v := NewVisibility(server, time.Minute)
+	v.now = func() time.Time { return clock }
+	for range 3 {
+		open, err := v.OpenWorkflows(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, Open{"kyma/a/b/c": time.Unix(1, 0).UTC(), "manifest/a/b/c": time.Unix(1, 0).UTC()}, open)
+	}
+	server.AssertNumberOfCalls(t, "ListWorkflow", 2)
+	clock = clock.Add(time.Hour)
+	_, err := v.OpenWorkflows(t.Context())
+	require.NoError(t, err)
+	server.AssertNumberOfCalls(t, "ListWorkflow", 4)
+}

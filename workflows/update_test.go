@@ -39,6 +39,12 @@ func TestTheReconcileUpdateIsNotAnsweredByALookThatBeganBefore(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	answer := &updateAnswer{}
+	w.sync = func(n int) (syncing.Result, error) {
+		if n == 2 {
+			require.Zero(t, answer.result)
+		}
+		return synced()
+	}
 	w.resolve = func(n int) (resolve.Result, error) {
 		if n == 1 {
 			env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)

@@ -315,6 +315,7 @@ func TestKicksAreSentAtALimitedRate(t *testing.T) {
 		require.Error(t, deliver(), name)
 	}
 	require.Empty(t, kicks.sent)
+	require.InDelta(t, 50, float64(Options{}.withDefaults().KickLimit.Limit()), 0, "a second, by default")
 }
 
 // added collects what is added to a manager.

@@ -72,13 +72,7 @@ func Add(mgr manager.Manager, o Options) error {
 	if o.Kicks == nil || o.Inputs == nil || o.Clusters == nil || o.Sweeps == nil {
 		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
 	}
-	if o.KickLimit == nil {
-		o.KickLimit = rate.NewLimiter(50, 50)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	o.Settings = o.Settings.WithDefaults()
+	o = o.withDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
 	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds, w.addPullSecret, w.addSharing} {
 		if err := add(mgr); err != nil {
@@ -86,6 +80,17 @@ func Add(mgr manager.Manager, o Options) error {
 		}
 	}
 	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.KickLimit == nil {
+		o.KickLimit = rate.NewLimiter(50, 50)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Settings = o.Settings.WithDefaults()
+	return o
 }
 
 // watcher is what all watchers share.

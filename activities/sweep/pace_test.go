@@ -2,8 +2,8 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -96,7 +96,7 @@ func walked(t *testing.T, a *Activities) {
 func TestEightClustersOfAShardAreLookedAtAtOnceEachForTwentySeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, kymas := fleetOf(20, nil)
-		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: math.MaxInt64}
+		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: time.Hour}
 		a.options.Remote = hangs
 		walked(t, a)
 		require.Equal(t, 20, hangs.asked)
@@ -116,7 +116,7 @@ func TestClustersMarkedUnreachableGetAShortProbeInALaneOfTheirOwn(t *testing.T) 
 				kyma.Status.Remote.Reachable = &gone
 			}
 		})
-		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: math.MaxInt64}
+		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: time.Hour}
 		a.options.Remote = hangs
 		// All at once.
 		a.options.Interval = time.Nanosecond
@@ -203,7 +203,7 @@ func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
 func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {
 	f, kymas := fleetOf(3, nil)
 	a := activitiesFor(t, f, kymas...)
-	a.options.Interval = 24 * time.Hour
+	a.options.Interval = 5 * time.Second
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
@@ -212,6 +212,39 @@ func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {
 	env.SetWorkerStopChannel(stop)
 	_, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: 7})
 	require.ErrorContains(t, err, "handed over")
+}
+
+// failing is a fleet of which something does not answer.
+type failing struct{ *fleet }
+
+func (failing) Digest(context.Context, *v1beta2.Kyma) (string, error) {
+	return "", errors.New("no answer")
+}
+
+func (failing) Kyma(context.Context, kick.Ref, kick.Kick) error {
+	return errors.New("resource exhausted")
+}
+
+func TestAnInputsDigestThatCannotBeComputedIsNoDifference(t *testing.T) {
+	f := quiet()
+	a := activitiesFor(t, f, quietKyma(), quietManifest())
+	a.options.Inputs = failing{f}
+	res, err := walkShard(t, a, shardOf("uid"))
+	require.NoError(t, err)
+	require.Equal(t, 1, res.Kymas)
+	require.Empty(t, f.kicked)
+}
+
+// The next pass finds the same difference again.
+func TestAKickThatCannotBeDeliveredEndsNoWalkAndDoesNotCount(t *testing.T) {
+	f, kymas := fleetOf(3, nil)
+	f.digest = "then"
+	a := activitiesFor(t, f, kymas...)
+	a.options.Kicks = failing{f}
+	res, err := walkShard(t, a, 7)
+	require.NoError(t, err)
+	require.Equal(t, 3, res.Kymas)
+	require.Zero(t, res.Kicked)
 }
 
 func TestWorkflowsOfManifestsAndOfReplacedResourcesAreOrphansToo(t *testing.T) {

@@ -247,6 +247,34 @@ func TestAKickThatCannotBeDeliveredEndsNoWalkAndDoesNotCount(t *testing.T) {
 	require.Zero(t, res.Kicked)
 }
 
+// heard remembers the kicks of Kymas as they were sent.
+type heard struct {
+	*fleet
+	kicks []kick.Kick
+}
+
+func (h *heard) Kyma(_ context.Context, _ kick.Ref, k kick.Kick) error {
+	h.kicks = append(h.kicks, k)
+	return nil
+}
+
+// An edit by the cluster's owner is a change of the spec like one in the control plane; what else differs is paced.
+func TestOnlyAnEditInTheRemoteClusterPassesAtOnce(t *testing.T) {
+	for urgent, prepare := range map[bool]func(*fleet){
+		true:  func(f *fleet) { f.probe = func() (bool, string, error) { return true, "remote Kyma was edited", nil } },
+		false: func(f *fleet) { f.digest = "then" },
+	} {
+		f := quiet()
+		prepare(f)
+		a, h := activitiesFor(t, f, quietKyma(), quietManifest()), &heard{fleet: f}
+		a.options.Kicks = h
+		_, err := walkShard(t, a, shardOf("uid"))
+		require.NoError(t, err)
+		require.Len(t, h.kicks, 1)
+		require.Equal(t, urgent, h.kicks[0].Urgent, h.kicks[0].Reason)
+	}
+}
+
 func TestWorkflowsOfManifestsAndOfReplacedResourcesAreOrphansToo(t *testing.T) {
 	f := quiet()
 	old := time.Now().Add(-time.Hour)

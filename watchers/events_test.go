@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -126,7 +127,8 @@ func TestWhichEventsOfASecretAreLookedInto(t *testing.T) {
 func indexed(t *testing.T, objects ...client.Object) *watcher {
 	t.Helper()
 	w, _, _ := newWatcher(t)
-	scheme := w.reader.(client.Client).Scheme()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
 	w.reader = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&v1beta2.Kyma{}, desired.IndexKymaReferences, desired.KymaReferencesIndexer).
 		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).Build()

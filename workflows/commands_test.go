@@ -155,7 +155,7 @@ func everyStep(t *testing.T) []*commands {
 	// One that is forced, though its Manifest's workflow does not help.
 	held := newHeldWorld(t)
 	ran(recorded(held.env))
-	held.world.purge = func(int, install.PurgeInput) (install.PurgeResult, error) {
+	held.purge = func(int, install.PurgeInput) (install.PurgeResult, error) {
 		held.held = false
 		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1}, nil
 	}

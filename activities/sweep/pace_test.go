@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -245,6 +246,17 @@ func TestAKickThatCannotBeDeliveredEndsNoWalkAndDoesNotCount(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Kymas)
 	require.Zero(t, res.Kicked)
+}
+
+func TestAKymaOfAnotherInstanceIsNotWalked(t *testing.T) {
+	f, kyma := quiet(), quietKyma()
+	f.open, kyma.Labels = Open{}, map[string]string{"operator.kyma-project.io/managed-by": "another"}
+	a := activitiesFor(t, f, kyma)
+	a.options.Ours = desired.Settings{}.WithDefaults().Ours
+	res, err := walkShard(t, a, shardOf("uid"))
+	require.NoError(t, err)
+	require.Zero(t, res.Kymas)
+	require.Empty(t, f.kicked)
 }
 
 // heard remembers the kicks of Kymas as they were sent.

@@ -23,7 +23,7 @@ import (
 )
 
 // fleetSize is how many Kymas there are in the test of what a change of the catalog may remove.
-const fleetSize = 30
+const fleetSize = 50
 
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {

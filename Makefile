@@ -63,8 +63,9 @@ test: build ## Run all tests, on a local fleet that is brought up for them
 	@test/run
 
 .PHONY: crashpoints
-crashpoints: build ## Cut the work on a module off before and after each of its writes, and see it come to the same end
+crashpoints: build ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
 	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m
+	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledInMidWork -v -count 1 -timeout 30m
 
 .PHONY: record-histories
 record-histories: build ## Record the workflow histories of test/replay anew; AS=v1 names the version of the logic

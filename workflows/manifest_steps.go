@@ -137,6 +137,10 @@ func (r *manifestRun) follow(ctx workflow.Context) error {
 			Kind: fault.Pending, Reason: "ModuleCRGone", Message: "the default custom resource is gone after it was made",
 		})
 	}
+	if seen.Reason == install.ReasonResourcesMissing {
+		// Only a look makes them again. Its pace slows down where they are deleted again each time.
+		return r.failed(ctx, started, fault.Fault{Kind: fault.Pending, Reason: seen.Reason, Message: seen.Message})
+	}
 	if seen.DefaultCRWanted {
 		return r.ensureDefaultCR(ctx, started, seen)
 	}

@@ -120,6 +120,37 @@ func TestAKickDuringTheLastStepMeansOneMoreLook(t *testing.T) {
 	require.Equal(t, 2, w.counts["apply"])
 }
 
+func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testing.T) {
+	w := quietWorld()
+	var looks []time.Time
+	env := environment(t, w)
+	w.apply = func(context.Context, int) (install.ApplyResult, error) {
+		looks = append(looks, env.Now())
+		return quietWorld().apply(context.Background(), 1)
+	}
+	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+		if n <= 6 {
+			return install.Observed{State: shared.StateProcessing, Reason: install.ReasonResourcesMissing, Message: "gone"}, nil
+		}
+		return install.Observed{State: shared.StateReady}, nil
+	}
+	var told []install.ReportInput
+	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+		told = append(told, in)
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, looks, 7, "each time that something is gone there is another look")
+	for n := 2; n < len(looks); n++ {
+		require.Greater(t, looks[n].Sub(looks[n-1]), looks[n-1].Sub(looks[n-2]), "each time later than the time before")
+	}
+	require.Equal(t, install.ReasonResourcesMissing, told[0].Observed.Reason)
+	require.Equal(t, shared.StateProcessing, told[0].Observed.State)
+	require.False(t, told[0].Settled)
+	require.Equal(t, shared.StateReady, told[6].Observed.State)
+}
+
 func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {

@@ -67,6 +67,7 @@ func TestJudge(t *testing.T) {
 	t.Parallel()
 	ready := health{total: 3}
 	pending := health{total: 3, pending: []string{"Deployment ns/b", "Deployment ns/a"}}
+	missing := health{total: 3, missing: []string{"Deployment ns/a"}, pending: []string{"Deployment ns/b"}, failed: []string{"Job ns/a"}}
 	failed := health{total: 3, failed: []string{"Job ns/a (BackoffLimitExceeded)"}}
 	manager := managerHealth{named: true, name: "Deployment ns/manager"}
 	cr := func(state shared.State) moduleCR {
@@ -83,6 +84,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{"all is ready and there is no custom resource", ready, managerHealth{}, moduleCR{}, shared.StateReady, ReasonReady, "module is ready"},
 		{"resources are pending", pending, managerHealth{}, moduleCR{}, shared.StateProcessing, ReasonResourcesPending, "waiting for Deployment ns/a, Deployment ns/b to become ready"},
+		{"a resource is gone", missing, managerHealth{}, cr(shared.StateError), shared.StateProcessing, ReasonResourcesMissing, "gone and to be made again: Deployment ns/a"},
 		{"a resource failed", failed, managerHealth{}, moduleCR{}, shared.StateError, ReasonResourcesFailed, "1 of 3 resources failed: Job ns/a (BackoffLimitExceeded)"},
 		{"the manager is not ready", ready, manager, cr(shared.StateReady), shared.StateProcessing, ReasonManagerPending, "Deployment ns/manager"},
 		{"the custom resource is to be made", ready, managerHealth{}, moduleCR{tracked: true, wanted: true, name: "Sample ns/default"}, shared.StateProcessing, ReasonModuleCRWanted, "making Sample ns/default"},
@@ -191,6 +193,8 @@ func TestWhatAWaitIsWorthTelling(t *testing.T) {
 	require.True(t, late.worthTelling(other, reported))
 	require.True(t, early.worthTelling(Observed{State: shared.StateReady, Reason: ReasonReady}, reported))
 	require.True(t, early.worthTelling(wanted, wanted), "what is to be done is told until it is done")
+	missing := Observed{State: shared.StateProcessing, Reason: ReasonResourcesMissing, Message: "gone"}
+	require.True(t, early.worthTelling(missing, missing), "what no wait brings back needs another look, whatever was reported")
 	require.True(t, early.worthTelling(leaving(), leaving()), "a Manifest that is gone needs another look, whatever was reported")
 	require.Equal(t, time.Second, early.pause())
 	require.Equal(t, 6*time.Second, late.pause())

@@ -140,6 +140,33 @@ func TestAWorkloadThatIsPutRightIsWaitedFor(t *testing.T) {
 	require.Empty(t, how)
 }
 
+func TestWhatIsDeletedWhileAModuleIsWaitedForIsMadeAgain(t *testing.T) {
+	s := newStand(t, moduleYAML+heldYAML, nil)
+	held := func() *unstructured.Unstructured { return s.get("ID.example.com/v1", "Sample", "ID-remote", "held") }
+	seen := s.apply().Observed
+	unready := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","message":"broken"}]}}`
+	require.NoError(t, s.remote.Status().Patch(context.Background(), s.sample("held"), client.RawPatch(types.MergePatchType, []byte(unready))))
+	require.Eventually(t, func() bool {
+		seen = s.wait(Observed{})
+		return seen.Message == "waiting for Sample "+s.id+"-remote/held to become ready"
+	}, time.Minute, 50*time.Millisecond, seen.Message)
+	before := held().GetUID()
+
+	require.NoError(t, s.remote.Delete(context.Background(), held()))
+	require.NoError(t, s.remote.Delete(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", "operator")))
+	require.Eventually(t, func() bool {
+		seen = s.wait(seen)
+		return seen.Message == "gone and to be made again: Deployment "+s.id+"-remote/operator, Sample "+s.id+"-remote/held"
+	}, time.Minute, 50*time.Millisecond, seen.Message)
+	require.Equal(t, shared.StateProcessing, seen.State)
+	require.Equal(t, ReasonResourcesMissing, seen.Reason)
+	require.Less(t, seen.Ready, seen.Total)
+
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	require.NotEqual(t, before, held().GetUID())
+	require.Equal(t, shared.StateReady, s.ready(seen).State)
+}
+
 func TestAnObjectThatIsNoLongerReadyIsSeen(t *testing.T) {
 	s := newStand(t, moduleYAML+heldYAML, nil)
 	s.installReady()

@@ -14,6 +14,8 @@ const (
 	ReasonInstalling = "Installing"
 	// ReasonResourcesPending: some of the module's resources are not ready yet.
 	ReasonResourcesPending = "ResourcesPending"
+	// ReasonResourcesMissing: some of them were applied and are no longer there, so that another look is needed.
+	ReasonResourcesMissing = "ResourcesMissing"
 	// ReasonResourcesFailed: some of them cannot become ready by waiting.
 	ReasonResourcesFailed = "ResourcesFailed"
 	// ReasonWorkloadStuck: the pods of some of them cannot run, for longer than is waited for.
@@ -71,11 +73,15 @@ type health struct {
 	// pending and failed are the objects that are not ready, as "Kind namespace/name"; failed ones with
 	// the reason, since they do not become ready by waiting.
 	pending, failed []string
+	// missing are the objects that were applied and are gone: no waiting brings them back.
+	missing []string
 	// stuck ones are pending for so long that what their pods say counts as an error.
 	stuck []string
 }
 
-func (h health) ready() int32 { return h.total - int32(len(h.pending)+len(h.failed)+len(h.stuck)) } //nolint:gosec // bounded by the inventory
+func (h health) ready() int32 {
+	return h.total - int32(len(h.pending)+len(h.missing)+len(h.failed)+len(h.stuck)) //nolint:gosec // bounded by the inventory
+}
 
 // managerHealth is what is seen of the workload that spec.manager names.
 type managerHealth struct {
@@ -106,6 +112,9 @@ func judge(h health, manager managerHealth, cr moduleCR) Observed {
 		return o
 	}
 	switch {
+	case len(h.missing) > 0:
+		// First of all: whatever else there is to say, it is said again once they are back.
+		return say(shared.StateProcessing, ReasonResourcesMissing, "gone and to be made again: %s", some(h.missing))
 	case len(h.failed) > 0:
 		return say(shared.StateError, ReasonResourcesFailed, "%d of %d resources failed: %s", len(h.failed), h.total, some(h.failed))
 	case len(h.stuck) > 0:

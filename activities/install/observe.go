@@ -180,7 +180,7 @@ func (o *observer) note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) 
 	described := describe(gvk.Kind, name)
 	state, why := status.NotFoundStatus, ""
 	switch {
-	case u == nil && e.UID != "" && (e.Ran != "" || gvk.GroupKind() == (schema.GroupKind{Group: groupBatch, Kind: kindJob})):
+	case u == nil && e.UID != "" && runsOnce(e):
 		// It ran, and was cleaned up since: a Job, or a hook, runs once for a version (see ranAlready).
 		state = status.CurrentStatus
 	case u == nil:
@@ -198,6 +198,12 @@ func (o *observer) note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) 
 	switch state {
 	case status.CurrentStatus:
 		return
+	case status.NotFoundStatus:
+		if e.UID != "" {
+			o.missing = append(o.missing, described)
+			return
+		}
+		o.pending = append(o.pending, described)
 	case status.FailedStatus:
 		o.failed = append(o.failed, heldWorkload{described: described, why: why}.failed())
 	default:

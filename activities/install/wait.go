@@ -91,7 +91,7 @@ func (w wait) worthTelling(seen, reported Observed) bool {
 		// Most modules are ready by then: a write of the status less for each installation.
 		return false
 	}
-	if seen.Reason == ReasonDeleting || seen.State != reported.State || seen.Reason != reported.Reason || seen.DefaultCRWanted {
+	if seen.Reason == ReasonDeleting || seen.Reason == ReasonResourcesMissing || seen.State != reported.State || seen.Reason != reported.Reason || seen.DefaultCRWanted {
 		return true
 	}
 	if seen.Reason == ReasonWorkloadStuck {

@@ -106,7 +106,7 @@ func (a *Activities) compareModule(ctx context.Context, m *v1beta2.Manifest, mar
 	switch {
 	case disputeIsOver(m.Status.Corrections, a.options.Clock()):
 		return differsInAgreements, nil
-	case !allHealthy(marked):
+	case m.Status.Settled && !allHealthy(marked):
 		return differsInState, nil
 	}
 	return "", nil
@@ -132,8 +132,7 @@ func (a *Activities) compareAgain(ctx context.Context, cached *v1beta2.Manifest,
 	if err != nil {
 		return false, err
 	}
-	if m == nil || !m.DeletionTimestamp.IsZero() || !m.Status.Settled || m.Status.InputsDigest != InputsDigest(m) ||
-		m.Status.Fingerprint != cached.Status.Fingerprint {
+	if !stillComparable(m, cached) {
 		return false, nil
 	}
 	if unknown := unknownTo(m.Status.Inventory, marked); len(unknown) > 0 {

@@ -167,6 +167,37 @@ func TestWhatIsDeletedWhileAModuleIsWaitedForIsMadeAgain(t *testing.T) {
 	require.Equal(t, shared.StateReady, s.ready(seen).State)
 }
 
+func TestDriftOfAModuleThatStaysInErrorIsPutRight(t *testing.T) {
+	s := newStand(t, moduleYAML, withDefaultCR)
+	seen := s.install()
+	s.setState("default", "Error")
+	for seen.State != shared.StateError {
+		seen = s.wait(seen)
+	}
+	s.report(seen, false)
+	how, _ := s.differs()
+	require.Empty(t, how, "that it is in error is no drift")
+
+	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
+	stale := s.cached()
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	value, _, _ := unstructured.NestedString(s.settings().Object, "data", "key")
+	require.Equal(t, "value", value)
+	events, _ := s.told.take()
+	require.Contains(t, events[len(events)-1], "DriftCorrected")
+	require.Equal(t, shared.StateError, s.read().Status.State)
+	how, _ = s.differs()
+	require.Empty(t, how)
+
+	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
+	s.report(Observed{State: shared.StateProcessing, Reason: ReasonResourcesPending, Message: "waiting for another"}, false)
+	differing, err := s.activities.Probe(context.Background(), []*v1beta2.Manifest{stale})
+	require.NoError(t, err)
+	require.Empty(t, differing, "the live Manifest says that something happened since")
+}
+
 func TestAnObjectThatIsNoLongerReadyIsSeen(t *testing.T) {
 	s := newStand(t, moduleYAML+heldYAML, nil)
 	s.installReady()

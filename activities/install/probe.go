@@ -16,14 +16,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Difference is a settled module that is no longer as its Manifest says.
+// Difference is a module that is no longer as its Manifest says.
 type Difference struct {
 	Manifest *v1beta2.Manifest
 	// Reason says how it differs. It is one of a few words, without names: it becomes the label of a metric.
 	Reason string
 }
 
-// How a settled module differs.
+// How a module differs.
 const (
 	differsInState      = "the module changed its state"
 	differsInResources  = "the module's resources drifted"
@@ -31,8 +31,8 @@ const (
 	differsInAgreements = "a dispute about the module's resources has rested"
 )
 
-// Probe says which of the settled modules of one Kyma are no longer as their Manifests say: by the state of their
-// default custom resources, with one request for each, and by what became of the objects that were applied, with
+// Probe says which of the modules of one Kyma are no longer as their Manifests say: settled ones by the state of their
+// default custom resources, with one request for each, and these and those that are only waited for (OnlyWaitedFor) by what became of the objects that were applied, with
 // one LIST per kind for all modules together. It gets access to a cluster once. The Manifests may come from a cache
 // that leaves out what is large; they are not changed, and what seems to have drifted is compared again with what
 // the Manifest says live. Objects that have a module's mark and are not known to it are told of, once a day.
@@ -138,7 +138,8 @@ func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool,
 			return appeared, err
 		}
 	}
-	if !probed(m) {
+	if !probed(m) || !m.Status.Settled {
+		// How one is that has not settled, its own workflow sees.
 		return false, nil
 	}
 	checks, err := stateChecks(m)

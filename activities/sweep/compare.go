@@ -188,14 +188,17 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
 	case !settled && remote.back:
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
+	case !settled && isOpen && install.OnlyWaitedFor(m):
+		// Its workflow waits for it to become ready, and looks at nothing else. Whatever has changed within an
+		// interval may still be worked on.
+		return w.options.Now().Sub(install.LastChange(m)) > w.options.Interval
 	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
 		return m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
 	}
 	return false
 }
 
-// compareModules kicks settled Manifests whose modules are no longer as they were left: in another state, or with
-// objects that somebody changed. What cannot be read now is read in the next pass.
+// compareModules kicks Manifests whose modules are no longer as they were left: in another state, or with objects that somebody changed. What cannot be read now is read in the next pass.
 func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	if len(quiet) == 0 {
 		return

@@ -226,6 +226,19 @@ func TestWhatAWalkKicks(t *testing.T) {
 				m.Status.Settled, f.open[manifestID] = false, time.Now()
 			},
 		},
+		"an unsettled Manifest that is only waited for, and whose module drifted": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, time.Hour) },
+			want:    map[string]string{manifestID: "the module changed its state"},
+		},
+		"not one that changed within the interval": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
+		},
+		"not one of which not everything was applied": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				onlyWaitedFor(f, m, time.Hour)
+				m.Status.InstalledRef = "an earlier one"
+			},
+		},
 		"a Manifest whose inputs changed unnoticed": {
 			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
 			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
@@ -360,6 +373,14 @@ func TestWhatAWalkKicks(t *testing.T) {
 			require.Equal(t, len(tc.want), res.Kicked)
 		})
 	}
+}
+
+// onlyWaitedFor makes a Manifest one that was applied and has been in error since, with a module that drifted.
+func onlyWaitedFor(f *fleet, m *v1beta2.Manifest, since time.Duration) {
+	f.module, f.open[manifestID] = shared.StateWarning, time.Now()
+	m.Spec.Install.Source.Ref, m.Status.InstalledRef = "sha256:a", "sha256:a"
+	m.Status.Settled = false
+	m.Status.LastOperation = &v1beta2.LastOperation{Operation: "Sample default reports Error", LastUpdateTime: metav1.NewTime(time.Now().Add(-since))}
 }
 
 func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {

@@ -139,25 +139,26 @@ func (a *Activities) compareAgain(ctx context.Context, cached *v1beta2.Manifest,
 		a.teller.unknown(m, unknown)
 	}
 	now := a.options.Clock()
-	for _, id := range driftedFrom(m.Status.Inventory, saw.seen) {
-		if !leftToOthers(m.Status.Corrections, id, now) {
+	for _, e := range driftedFrom(m.Status.Inventory, saw.seen) {
+		s, there := saw.seen[e.ID]
+		if !there || string(s.meta.UID) != e.UID || !leftToOthers(m.Status.Corrections, e.ID, now) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// driftedFrom are the ids of objects that are not as they were left: gone, made anew, changed, or no longer ours.
+// driftedFrom are the entries of objects that are not as they were left: gone, made anew, changed, or no longer ours.
 // What the module no longer has matters only once it is gone.
-func driftedFrom(inventory []v1beta2.InventoryEntry, seen map[string]sighting) []string {
-	var all []string
+func driftedFrom(inventory []v1beta2.InventoryEntry, seen map[string]sighting) []v1beta2.InventoryEntry {
+	var all []v1beta2.InventoryEntry
 	for _, e := range inventory {
 		if e.Hash == "" || runsOnce(e) {
 			continue
 		}
 		s, there := seen[e.ID]
 		if !there || !e.Leaving && (string(s.meta.UID) != e.UID || objectHash(s.meta) != e.Hash) {
-			all = append(all, e.ID)
+			all = append(all, e)
 		}
 	}
 	return all

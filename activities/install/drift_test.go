@@ -299,6 +299,17 @@ func TestAFightEndsInAWarningAndIsTakenUpOnceADay(t *testing.T) {
 	require.Equal(t, "theirs", value())
 	require.Equal(t, shared.StateWarning, s.read().Status.State)
 
+	require.NoError(t, s.remote.Delete(context.Background(), s.settings()))
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how, "what is deleted is made again each time")
+	s.apply()
+	require.Equal(t, "value", value())
+	require.Equal(t, shared.StateWarning, s.read().Status.State)
+	require.EqualValues(t, 3, s.read().Status.Corrections[0].Times, "a deletion is no part of the dispute")
+	edit()
+	how, _ = s.differs()
+	require.Empty(t, how, "it is still left for a day")
+
 	s.later = 25 * time.Hour
 	how, _ = s.differs()
 	require.Equal(t, "the module's resources drifted", how)

@@ -72,7 +72,7 @@ func (a *Activities) survey(ctx context.Context, job *installation) error {
 }
 
 // asItShouldBe tells whether an object need not be applied: it is the one that was applied, what we own of it is
-// ours, and it was rendered as it is now. So is one that is left to those who dispute it.
+// ours, and it was rendered as it is now. So is one that is left to those who dispute it, as long as it is there.
 func (r *repair) asItShouldBe(p placed, corrections []v1beta2.Correction, now metav1.Time) (v1beta2.InventoryEntry, bool) {
 	recorded, known := r.recorded[p.entry.ID]
 	if !r.surveyed || !known || recorded.UID == "" || runsOnce(recorded) || isJob(p) {
@@ -80,10 +80,13 @@ func (r *repair) asItShouldBe(p placed, corrections []v1beta2.Correction, now me
 	}
 	// The entry is as it was; only the version of the API is the one that it is rendered in now.
 	recorded.Version, recorded.Leaving = p.entry.Version, false
+	seen, there := r.before.seen[p.entry.ID]
+	if r.before.failed[p.object.gvk.GroupKind()] == nil && (!there || string(seen.meta.UID) != recorded.UID) {
+		return v1beta2.InventoryEntry{}, false
+	}
 	if r.only && leftToOthers(corrections, p.entry.ID, now.Time) {
 		return recorded, true
 	}
-	seen, there := r.before.seen[p.entry.ID]
 	if !there || string(seen.meta.UID) != recorded.UID || seen.meta.Annotations[shared.AnnotationAppliedDigest] != p.object.digest {
 		return v1beta2.InventoryEntry{}, false
 	}

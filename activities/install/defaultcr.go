@@ -118,7 +118,10 @@ func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.R
 	switch {
 	case err == nil:
 		return live, nil
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, "NamespaceTerminating"):
+	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, "NamespaceTerminating"), byAdmission(err):
+		// What a quota, a webhook or a policy refuses now it may let through the next time.
+		return nil, fault.New(fault.Transient, ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, refusal(err))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return nil, fault.New(fault.Rejected, ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, refusal(err))
 	default:
 		return nil, retryCR(wanted, err)

@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -75,4 +77,75 @@ func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T)
 	require.Equal(t, ReasonApplyFailed, result.Observed.Reason)
 	require.NotContains(t, result.Observed.Message, "hunter", "values may be secret")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "fine"))
+}
+
+const refuserYAML = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: ID-refuser}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [ID.example.com], apiVersions: [v1], operations: [CREATE], resources: [samples]}]
+  validations: [{expression: "false", message: "not on a Friday", reason: REASON}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: ID-refuser}
+spec: {policyName: ID-refuser, validationActions: [Deny]}
+`
+
+func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
+	for _, reason := range []string{"Forbidden", "Invalid"} {
+		t.Run(reason, func(t *testing.T) {
+			s := newStand(t, moduleYAML, withDefaultCR)
+			seen := s.apply().Observed
+			for !seen.DefaultCRWanted {
+				seen = s.wait(seen)
+			}
+			ctx := context.Background()
+			var policy []*unstructured.Unstructured
+			for _, document := range strings.Split(strings.NewReplacer("ID", s.id, "REASON", reason).Replace(refuserYAML), "---\n") {
+				u := &unstructured.Unstructured{}
+				require.NoError(t, yaml.Unmarshal([]byte(document), &u.Object))
+				require.NoError(t, s.remote.Create(ctx, u))
+				t.Cleanup(func() { _ = s.remote.Delete(context.Background(), u) })
+				policy = append(policy, u)
+			}
+			admitted := func() bool {
+				return s.remote.Create(ctx, s.sample("probe"), client.DryRunAll) == nil
+			}
+			require.Eventually(t, func() bool { return !admitted() }, 2*time.Minute, 200*time.Millisecond, "a policy takes a moment to work")
+
+			_, err := s.activities.EnsureDefaultCR(ctx, WaitInput{Ref: s.ref(), Reported: seen})
+			f := fault.FromTemporal(err)
+			require.Equal(t, fault.Transient, f.Kind, f.Message)
+			require.Equal(t, ReasonDefaultCRInvalid, f.Reason)
+			require.Contains(t, f.Message, "the cluster refuses Sample "+s.id+"-remote/default: ")
+			require.Contains(t, f.Message, "ValidatingAdmissionPolicy", "who refuses it")
+
+			for _, u := range policy {
+				require.NoError(t, s.remote.Delete(ctx, u))
+			}
+			require.Eventually(t, admitted, 2*time.Minute, 200*time.Millisecond, "and to go")
+			require.Eventually(t, func() bool {
+				seen, err = s.activities.EnsureDefaultCR(ctx, WaitInput{Ref: s.ref(), Reported: seen})
+				return err == nil
+			}, time.Minute, 200*time.Millisecond)
+			require.Equal(t, ReasonModuleCRPending, seen.Reason)
+			require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))
+		})
+	}
+}
+
+func TestADefaultCRThatDoesNotFitItsKindIsRefusedForGood(t *testing.T) {
+	s := newStand(t, strings.Replace(moduleYAML, "spec: {type: object, ", "spec: {type: object, required: [needed], ", 1), withDefaultCR)
+	seen := s.apply().Observed
+	for !seen.DefaultCRWanted {
+		seen = s.wait(seen)
+	}
+	_, err := s.activities.EnsureDefaultCR(context.Background(), WaitInput{Ref: s.ref(), Reported: seen})
+	f := fault.FromTemporal(err)
+	require.Equal(t, fault.Rejected, f.Kind, f.Message)
+	require.Equal(t, ReasonDefaultCRInvalid, f.Reason)
+	require.Contains(t, f.Message, "spec.needed is required")
 }

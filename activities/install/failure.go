@@ -89,6 +89,17 @@ func refusal(err error) string {
 	return short("invalid: " + strings.Join(slices.Compact(fields), ", "))
 }
 
+// byAdmission tells whether an object is invalid because something says so that was asked to admit it. The schema of
+// a kind says so field by field.
+func byAdmission(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0 || slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
+}
+
 func causeText(cause metav1.CauseType) string {
 	switch cause {
 	case metav1.CauseTypeFieldValueRequired:

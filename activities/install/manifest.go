@@ -28,7 +28,8 @@ const (
 	ReasonTooManyObjects = "TooManyObjects"
 	// ReasonManifestChanged: the Manifest keeps changing while it is worked on.
 	ReasonManifestChanged = "ManifestChanged"
-	// ReasonDefaultCRInvalid: the cluster refuses the default custom resource.
+	// ReasonDefaultCRInvalid: the cluster refuses the default custom resource: for good (fault.Rejected) where it does
+	// not fit its kind, for now (fault.Transient) where a quota, a webhook or a policy does not admit it.
 	ReasonDefaultCRInvalid = "DefaultCRInvalid"
 	// ReasonDefaultCRRetried: the default custom resource could not be made for the moment.
 	ReasonDefaultCRRetried = "DefaultCRRetried"

@@ -17,7 +17,7 @@ const (
 )
 
 // Backoff tells how long to wait before what failed is tried again, and false where only a change or
-// the sweep can help. attempt counts from 1; id spreads the fleet, so that clusters that failed together
+// the sweep can help. What is asked for seldom has the longest wait from the start. attempt counts from 1; id spreads the fleet, so that clusters that failed together
 // are not tried again together.
 func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
 	switch f.Kind {
@@ -30,7 +30,7 @@ func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
 	case fault.Transient, fault.Pending:
 	}
 	wait := maxBackoff
-	if shift := attempt - 1; shift < 16 {
+	if shift := attempt - 1; shift < 16 && !f.Seldom {
 		wait = min(minBackoff<<max(shift, 0), maxBackoff)
 	}
 	return wait + spread(id, wait/4), true

@@ -154,7 +154,7 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{}, fault.New(fault.Rejected, "DigestMismatch", "the layer is not what its digest says")
+		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer is not what it says it is")
 	}
 	var last install.ReportInput
 	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
@@ -166,7 +166,34 @@ func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"apply", "write Error"}, w.calls)
 	require.True(t, last.Settled)
-	require.Equal(t, "DigestMismatch", last.Observed.Reason)
+	require.Equal(t, "InvalidManifest", last.Observed.Reason)
+}
+
+func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndTriedAgainSeldom(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	began := env.Now()
+	var again time.Duration
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		if n == 1 {
+			return install.ApplyResult{}, fault.ToTemporal(&fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", Message: "the registry does not have it", Seldom: true})
+		}
+		again = env.Now().Sub(began)
+		return quietWorld().apply(context.Background(), n)
+	}
+	var first install.ReportInput
+	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+		if in.Observed.State == shared.StateError {
+			first = in
+		}
+		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
+	require.Equal(t, "LayerNotFound", first.Observed.Reason)
+	require.False(t, first.Settled)
+	require.GreaterOrEqual(t, again, maxBackoff)
 }
 
 func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {

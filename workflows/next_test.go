@@ -82,6 +82,10 @@ func TestBackoffFollowsTheKindOfFault(t *testing.T) {
 	require.True(t, again)
 	require.LessOrEqual(t, last, maxBackoff+maxBackoff/4)
 
+	seldom, again := Backoff(fault.Fault{Kind: fault.Transient, Reason: "LayerNotFound", Seldom: true}, 1, "id")
+	require.True(t, again)
+	require.Equal(t, last, seldom)
+
 	total := time.Duration(0)
 	for attempt := 1; ; attempt++ {
 		wait, again := Backoff(unreachable, attempt, "id")

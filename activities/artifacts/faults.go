@@ -12,17 +12,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// Reasons of faults of this package. All are fault.Rejected but the last three, which are fault.Transient.
+// Reasons of faults of this package. All are fault.Rejected but the last three and those that say so, which are
+// fault.Transient.
 const (
 	// ReasonInvalidReference: the name of a layer or component version is not one.
 	ReasonInvalidReference = "InvalidReference"
-	// ReasonLayerNotFound: the registry does not have the layer.
+	// ReasonLayerNotFound: the registry does not have the layer. Some also say so of what they do not let us see, or
+	// have not copied yet (fault.Transient).
 	ReasonLayerNotFound = "LayerNotFound"
 	// ReasonDescriptorNotFound: the registry does not have the component version.
 	ReasonDescriptorNotFound = "DescriptorNotFound"
 	// ReasonInvalidDescriptor: the component version is not stored as OCM says.
 	ReasonInvalidDescriptor = "InvalidDescriptor"
-	// ReasonDigestMismatch: what the registry sent is not what the digest names.
+	// ReasonDigestMismatch: what the registry sent is not what the digest names. It may be what a proxy says in the
+	// registry's place (fault.Transient).
 	ReasonDigestMismatch = "DigestMismatch"
 	// ReasonLayerTooLarge: the layer, or what it unpacks to, is above the limits.
 	ReasonLayerTooLarge = "LayerTooLarge"
@@ -56,7 +59,11 @@ func classify(err error, what, missing string) error {
 	if errors.As(err, &answer) {
 		switch answer.StatusCode {
 		case http.StatusNotFound:
-			return fault.New(fault.Rejected, missing, "%s: the registry does not have it", what)
+			kind := fault.Rejected
+			if missing == ReasonLayerNotFound {
+				kind = fault.Transient
+			}
+			return fault.New(kind, missing, "%s: the registry does not have it", what)
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return fault.New(fault.Transient, ReasonRegistryUnauthorized, "%s: the registry does not let us (status %d)", what, answer.StatusCode)
 		}

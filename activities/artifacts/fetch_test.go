@@ -138,9 +138,9 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 		kind   fault.Kind
 		reason string
 	}{
-		{"the registry does not have the layer", nil, func(l *Layer) { l.Digest = digest([]byte("other")) }, fault.Rejected, ReasonLayerNotFound},
-		{"the registry sends something else", sent(200, "tampered"), nil, fault.Rejected, ReasonDigestMismatch},
-		{"the registry sends an HTML page", sent(200, "<html>login</html>"), nil, fault.Rejected, ReasonDigestMismatch},
+		{"the registry does not have the layer", nil, func(l *Layer) { l.Digest = digest([]byte("other")) }, fault.Transient, ReasonLayerNotFound},
+		{"the registry sends something else", sent(200, "tampered"), nil, fault.Transient, ReasonDigestMismatch},
+		{"the registry sends an HTML page", sent(200, "<html>login</html>"), nil, fault.Transient, ReasonDigestMismatch},
 		{"the registry sends too much", sent(200, strings.Repeat("x", 2000)), nil, fault.Rejected, ReasonLayerTooLarge},
 		{"the registry does not let us", sent(401, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
 		{"the registry forbids it", sent(403, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
@@ -164,6 +164,32 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 			require.Equal(t, test.reason, fault.Of(err).Reason, err.Error())
 			require.Equal(t, test.kind, fault.Of(err).Kind)
 		})
+	}
+}
+
+func TestFetchAsksOnceMoreWhenSomethingElseComes(t *testing.T) {
+	t.Parallel()
+	for wrong, works := range map[int64]bool{1: true, 2: false} {
+		r := newTestRegistry(t)
+		l := r.push(t, []byte("content"))
+		r.answer = func(w http.ResponseWriter, req *http.Request) bool {
+			if !strings.Contains(req.URL.Path, "/blobs/") || r.blobs.Load() > wrong {
+				return false
+			}
+			_, _ = w.Write([]byte("<html>login</html>"))
+			return true
+		}
+		s := r.store(t, nil)
+		content, err := s.Fetch(context.Background(), l)
+		require.EqualValues(t, 2, r.blobs.Load())
+		if works {
+			require.NoError(t, err)
+			require.Equal(t, "content", string(content))
+			continue
+		}
+		require.Equal(t, ReasonDigestMismatch, fault.Of(err).Reason)
+		_, err = s.Fetch(context.Background(), l)
+		require.NoError(t, err, "what was wrong is not kept")
 	}
 }
 

@@ -69,8 +69,12 @@ func (t *tlsOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// bodies is how often a layer is fetched whose connection breaks while it comes in.
-const bodies = 3
+const (
+	// bodies is how often a layer is fetched whose connection breaks while it comes in.
+	bodies = 3
+	// others is how often it is fetched when something else comes.
+	others = 2
+)
 
 // blob fetches what a digest names, a layer or where path says so a manifest, and verifies it while it comes in.
 func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) ([]byte, error) {
@@ -80,13 +84,17 @@ func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) 
 	}
 	for try := 1; ; try++ {
 		content, broken, err := r.blobOnce(ctx, repository, l, path, accept, sum)
-		if err == nil || !broken || try == bodies || ctx.Err() != nil {
+		last := bodies
+		if fault.Of(err).Reason == ReasonDigestMismatch {
+			last = others
+		}
+		if err == nil || !broken || try >= last || ctx.Err() != nil {
 			return content, err
 		}
 	}
 }
 
-// blobOnce also tells whether the connection broke while the content came in.
+// blobOnce also tells whether the connection broke while the content came in, or something else came.
 func (r *registry) blobOnce(ctx context.Context, repository name.Repository, l Layer, path, accept, sum string) (_ []byte, broken bool, _ error) {
 	body, err := r.open(ctx, repository, path+l.Digest, accept, l.String(), ReasonLayerNotFound)
 	if err != nil {
@@ -108,7 +116,7 @@ func readVerified(body io.Reader, sum string, limit int64, what string) ([]byte,
 		return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "%s is larger than %d bytes", what, limit)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-		return nil, fault.New(fault.Rejected, ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
+		return nil, fault.New(fault.Transient, ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
 	}
 	return content, nil
 }

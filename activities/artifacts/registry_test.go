@@ -350,7 +350,7 @@ func TestAnArtifactIsItsOneLayerOrItsChart(t *testing.T) {
 	blob := r.push(t, []byte("no manifest"))
 	blob.Artifact = true
 	_, err = s.Fetch(context.Background(), blob)
-	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Equal(t, ReasonLayerNotFound, fault.Of(err).Reason)
 }
 
 func TestAThousandInstallationsOfAChartCauseOnePullAndOneRendering(t *testing.T) {

@@ -44,6 +44,9 @@ type Error struct {
 	// API server that fails once is busy, one that fails for a minute cannot be reached. Only its kind and reason
 	// are used.
 	Lasting Fault
+	// Seldom is true for a Transient error that only people can mend, but not at an input of ours: an activity does
+	// not try again, and a workflow does at its slowest pace.
+	Seldom bool
 }
 
 // New returns an error of the given kind; the message is formatted like fmt.Errorf, and an error
@@ -63,6 +66,8 @@ type Fault struct {
 	Kind    Kind   `json:"kind"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Seldom: see Error.Seldom.
+	Seldom bool `json:"seldom,omitempty"`
 }
 
 // IsZero tells whether there is no fault.
@@ -75,7 +80,7 @@ func Of(err error) Fault {
 	}
 	var known *Error
 	if errors.As(err, &known) {
-		return Fault{Kind: known.Kind, Reason: known.Reason, Message: err.Error()}
+		return Fault{Kind: known.Kind, Reason: known.Reason, Message: err.Error(), Seldom: known.Seldom}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
 }
@@ -90,7 +95,7 @@ func OfLasting(err error) Fault {
 	return f
 }
 
-// ToTemporal converts an error for return from an activity: what cannot succeed becomes non-retryable,
+// ToTemporal converts an error for return from an activity: what cannot succeed, or not soon, becomes non-retryable,
 // a wait becomes benign (no error metrics, no warnings) with its own delay. What is Temporal's already is
 // returned as it is: a cancellation must reach the workflow as one, not as a failure of the step.
 func ToTemporal(err error) error {
@@ -111,6 +116,7 @@ func ToTemporal(err error) error {
 	case Pending:
 		options.Category = temporal.ApplicationErrorCategoryBenign
 	case Transient:
+		options.NonRetryable = f.Seldom
 	}
 	return temporal.NewApplicationErrorWithOptions(f.Message, f.Reason, options)
 }

@@ -18,13 +18,14 @@ func TestWhatAWorkflowSeesOfAnError(t *testing.T) {
 		retried  bool
 		isBenign bool
 	}{
-		"nobody classified it":  {err: errors.New("boom"), want: Fault{Transient, "Error", "boom"}, retried: true},
-		"it cannot succeed":     {err: New(Rejected, "DigestMismatch", "not %s", "it"), want: Fault{Rejected, "DigestMismatch", "not it"}},
-		"nobody answers":        {err: New(Unreachable, "UnreachableTimeout", "timed out"), want: Fault{Unreachable, "UnreachableTimeout", "timed out"}},
-		"it is not there yet":   {err: New(Pending, "Waiting", "not ready"), want: Fault{Pending, "Waiting", "not ready"}, retried: true, isBenign: true},
-		"it fails for a while":  {err: fmt.Errorf("read a: %w", &Error{Kind: Transient, Reason: "ServerFailed", Message: "503", Lasting: Fault{Kind: Unreachable, Reason: "UnreachableServerFailed"}}), want: Fault{Unreachable, "UnreachableServerFailed", "read a: 503"}, retried: true},
-		"what is around stays":  {err: fmt.Errorf("apply a/b: %w", New(Rejected, "Invalid", "no")), want: Fault{Rejected, "Invalid", "apply a/b: no"}},
-		"it is converted twice": {err: ToTemporal(New(Rejected, "Invalid", "no")), want: Fault{Rejected, "Invalid", "no"}},
+		"nobody classified it":   {err: errors.New("boom"), want: Fault{Kind: Transient, Reason: "Error", Message: "boom"}, retried: true},
+		"it cannot succeed":      {err: New(Rejected, "DigestMismatch", "not %s", "it"), want: Fault{Kind: Rejected, Reason: "DigestMismatch", Message: "not it"}},
+		"it is asked for seldom": {err: &Error{Kind: Transient, Reason: "LayerNotFound", Message: "gone", Seldom: true}, want: Fault{Kind: Transient, Reason: "LayerNotFound", Message: "gone", Seldom: true}},
+		"nobody answers":         {err: New(Unreachable, "UnreachableTimeout", "timed out"), want: Fault{Kind: Unreachable, Reason: "UnreachableTimeout", Message: "timed out"}},
+		"it is not there yet":    {err: New(Pending, "Waiting", "not ready"), want: Fault{Kind: Pending, Reason: "Waiting", Message: "not ready"}, retried: true, isBenign: true},
+		"it fails for a while":   {err: fmt.Errorf("read a: %w", &Error{Kind: Transient, Reason: "ServerFailed", Message: "503", Lasting: Fault{Kind: Unreachable, Reason: "UnreachableServerFailed"}}), want: Fault{Kind: Unreachable, Reason: "UnreachableServerFailed", Message: "read a: 503"}, retried: true},
+		"what is around stays":   {err: fmt.Errorf("apply a/b: %w", New(Rejected, "Invalid", "no")), want: Fault{Kind: Rejected, Reason: "Invalid", Message: "apply a/b: no"}},
+		"it is converted twice":  {err: ToTemporal(New(Rejected, "Invalid", "no")), want: Fault{Kind: Rejected, Reason: "Invalid", Message: "no"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -258,6 +258,19 @@ func TestAFailedRenderingChangesNothing(t *testing.T) {
 	require.Equal(t, InputsDigest(m), m.Status.InputsDigest, "the sweep need not look at it again")
 }
 
+func TestALayerThatTheRegistryDoesNotHaveYetIsAskedForSeldom(t *testing.T) {
+	s := newStand(t, configMap("late"), nil)
+	there := s.read().Spec.Install.Source
+	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = "sha256:" + strings.Repeat("0", 64) })
+	_, err := s.activities.ApplyManifest(context.Background(), ApplyInput{Ref: s.ref()})
+	f := fault.FromTemporal(err)
+	require.Equal(t, fault.Transient, f.Kind)
+	require.Equal(t, "LayerNotFound", f.Reason)
+	require.True(t, f.Seldom)
+	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = there })
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+}
+
 func TestObjectsThatFailDoNotStopTheOthers(t *testing.T) {
 	s := newStand(t, operatorYAML+`
 apiVersion: v1

@@ -61,6 +61,23 @@ func TestAManifestWithoutAnInventoryGoesWhenItsClusterCannotBeReached(t *testing
 	require.Equal(t, OutcomeRemoved, s.remove(Observed{}).Outcome)
 }
 
+func TestAnInstallationThatWasNeverCompleteCanLoseAStoredVersionToo(t *testing.T) {
+	const unknown = "apiVersion: unknown.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n"
+	s := newStand(t, crdYAML+unknown, nil)
+	require.Equal(t, OutcomeIncomplete, s.apply().Outcome)
+	require.Empty(t, s.read().Status.InstalledRef)
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Version = "2.0.0"
+		m.Spec.Install.Source = s.layer(strings.ReplaceAll(crdYAML, "- name: v1\n", "- name: v2\n") + configMap("new"))
+	})
+	result := s.apply()
+	require.Equal(t, OutcomeIncomplete, result.Outcome)
+	require.Equal(t, shared.StateError, result.Observed.State)
+	require.Equal(t, ReasonStoredVersions, result.Observed.Reason)
+	require.Contains(t, result.Observed.Message, "samples."+s.id+".example.com would lose v1")
+	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "new"))
+}
+
 func TestAnUpgradeThatWouldLoseAStoredVersionAppliesNothing(t *testing.T) {
 	s := newStand(t, moduleYAML, nil)
 	s.installReady()

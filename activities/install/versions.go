@@ -16,10 +16,11 @@ import (
 
 // storedVersions finds, before anything of an upgrade is applied, the definitions that would no longer have a
 // version in which objects are stored. It costs one request for all definitions of the module, and one for each
-// that the upgrade changes; a module without definitions costs none.
+// that the upgrade changes; a module without definitions costs none, nor does one that was never applied. That an
+// earlier version was applied in part is enough for objects to be stored.
 func storedVersions(ctx context.Context, job *installation) ([]string, error) {
 	m := job.manifest
-	if m.Status.InstalledRef == "" || m.Status.InstalledRef == layersRef(m) {
+	if m.Status.InstalledRef == layersRef(m) {
 		return nil, nil
 	}
 	applied := appliedBefore(m.Status.Inventory)

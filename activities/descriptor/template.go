@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kyma-project/lifecycle-manager/activities/statecheck"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -25,7 +26,7 @@ func IsEmpty(embedded *runtime.RawExtension) bool {
 // used. An empty descriptor is fetched later, and checked then. The paths are in the ModuleTemplate.
 func ValidateTemplate(template *v1beta2.ModuleTemplate) field.ErrorList {
 	spec := field.NewPath("spec")
-	problems := validateDefaultCR(template, spec.Child("data"))
+	problems := append(validateDefaultCR(template, spec.Child("data")), validateStateChecks(template, spec.Child("customStateCheck"))...)
 	if IsEmpty(template.Spec.Descriptor) {
 		return problems
 	}
@@ -37,6 +38,17 @@ func ValidateTemplate(template *v1beta2.ModuleTemplate) field.ErrorList {
 	return append(problems, prefixed(Validate(parsed, Expectations{
 		Version: template.Spec.Version, Module: template.Spec.ModuleName,
 	}), at)...)
+}
+
+// validateStateChecks wants paths that can be read.
+func validateStateChecks(template *v1beta2.ModuleTemplate, at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for i, check := range template.Spec.CustomStateCheck {
+		if _, err := statecheck.Parse(check.JSONPath); err != nil {
+			problems = append(problems, field.Invalid(at.Index(i).Child("jsonPath"), field.OmitValueType{}, err.Error()))
+		}
+	}
+	return problems
 }
 
 // validateDefaultCR wants a default custom resource to be one. A name is not asked for: without one it gets the

@@ -63,6 +63,19 @@ func TestMapState(t *testing.T) {
 	}
 }
 
+func TestStateChecksThatCannotBeReadAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, encoded := range map[string]string{
+		"no list":             `{}`,
+		"a path that is none": `[{"jsonPath":"status.ok","value":"x","mappedState":"Ready"},{"jsonPath":"status.nodes[","value":"x","mappedState":"Ready"}]`,
+		"a brace without end": `[{"jsonPath":"{","value":"x","mappedState":"Ready"}]`,
+	} {
+		_, err := stateChecks(&v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{desired.AnnotationCustomStateCheck: encoded}}})
+		require.Equal(t, fault.Rejected, fault.Of(err).Kind, name)
+		require.Equal(t, ReasonInvalidStateCheck, fault.Of(err).Reason, name)
+	}
+}
+
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	ready := health{total: 3}

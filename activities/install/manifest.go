@@ -24,6 +24,8 @@ import (
 const (
 	// ReasonInvalidSpec: the Manifest itself cannot be worked with.
 	ReasonInvalidSpec = "InvalidManifestSpec"
+	// ReasonInvalidStateCheck: where the module says that its state is cannot be read (fault.Rejected).
+	ReasonInvalidStateCheck = "InvalidStateCheck"
 	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
 	ReasonTooManyObjects = "TooManyObjects"
 	// ReasonManifestChanged: the Manifest keeps changing while it is worked on.

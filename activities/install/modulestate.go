@@ -2,13 +2,13 @@ package install
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/statecheck"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -56,14 +56,10 @@ func mapChecks(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck)
 	return shared.StateReady
 }
 
-// valueAt evaluates a JSONPath, with or without braces and leading dot; what is not there is "".
+// valueAt evaluates a JSONPath; what is not there is "".
 func valueAt(cr *unstructured.Unstructured, path string) string {
-	expression := strings.TrimPrefix(strings.TrimSpace(path), "$")
-	if !strings.HasPrefix(expression, "{") {
-		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
-	}
-	parser := jsonpath.New("state").AllowMissingKeys(true)
-	if err := parser.Parse(expression); err != nil {
+	parser, err := statecheck.Parse(path)
+	if err != nil {
 		return ""
 	}
 	var text strings.Builder
@@ -74,7 +70,8 @@ func valueAt(cr *unstructured.Unstructured, path string) string {
 }
 
 // stateChecks are the checks that the Manifest carries. Unreadable ones are an error: taking them for none
-// would read the state from another place than the module's team says.
+// would read the state from another place than the module's team says, and a path that is none would be waited for
+// without end. Neither is mended by trying again.
 func stateChecks(m *v1beta2.Manifest) ([]v1beta2.CustomStateCheck, error) {
 	encoded := m.Annotations[desired.AnnotationCustomStateCheck]
 	if encoded == "" {
@@ -82,8 +79,13 @@ func stateChecks(m *v1beta2.Manifest) ([]v1beta2.CustomStateCheck, error) {
 	}
 	var checks []v1beta2.CustomStateCheck
 	if err := json.Unmarshal([]byte(encoded), &checks); err != nil {
-		return nil, fmt.Errorf("annotation %s of Manifest %s/%s is not a list of checks: %w",
+		return nil, fault.New(fault.Rejected, ReasonInvalidStateCheck, "annotation %s of Manifest %s/%s is not a list of checks: %w",
 			desired.AnnotationCustomStateCheck, m.Namespace, m.Name, err)
+	}
+	for _, check := range checks {
+		if _, err := statecheck.Parse(check.JSONPath); err != nil {
+			return nil, fault.New(fault.Rejected, ReasonInvalidStateCheck, "the module's customStateCheck: %w", err)
+		}
 	}
 	return checks, nil
 }

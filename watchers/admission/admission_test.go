@@ -60,6 +60,13 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 			refused: "spec.data.metadata.name: Required value",
 		},
 		{
+			name: "a path to the state that is none",
+			change: func(m *v1beta2.ModuleTemplate) {
+				m.Spec.CustomStateCheck = []v1beta2.CustomStateCheck{{JSONPath: "status.ok", Value: "yes", MappedState: "Ready"}, {JSONPath: "status.nodes[", Value: "yes", MappedState: "Ready"}}
+			},
+			refused: `spec.customStateCheck[1].jsonPath: Invalid value: "status.nodes[" is no JSONPath`,
+		},
+		{
 			name: "a copy of another is none of ours",
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.Descriptor, m.Annotations[desired.AnnotationSyncedFrom] = broken(t), "kcp-system/kyma"

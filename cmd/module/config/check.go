@@ -8,6 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/kyma-project/lifecycle-manager/activities/statecheck"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -163,6 +164,9 @@ func (m Module) checkState(problems *problemList) {
 		field := fmt.Sprintf("customStateChecks[%d]", i)
 		if check.JSONPath == "" || check.Value == "" {
 			problems.add(field, "needs jsonPath and value")
+		}
+		if _, err := statecheck.Parse(check.JSONPath); check.JSONPath != "" && err != nil {
+			problems.add(field+".jsonPath", "%v", err)
 		}
 		switch check.MappedState {
 		case "Ready", "Processing", "Warning", "Error", "Deleting":

@@ -171,6 +171,10 @@ func TestFindings(t *testing.T) {
 			good().with("module-config.yaml", goodConfig+"customStateChecks: [{jsonPath: status.ok, value: 'yes', mappedState: Fine}]\n"),
 			`error: module-config.yaml: customStateChecks[0].mappedState: "Fine" is none of`,
 		},
+		"a path to the state that is none": {
+			good().with("module-config.yaml", goodConfig+"customStateChecks: [{jsonPath: 'status.nodes[', value: 'yes', mappedState: Ready}]\n"),
+			`error: module-config.yaml: customStateChecks[0].jsonPath: "status.nodes[" is no JSONPath`,
+		},
 		"a manager that the module does not have": {
 			good().with("module-config.yaml", goodConfig+"manager: {group: apps, version: v1, kind: Deployment, name: widget}\n"),
 			`error: module-config.yaml: manager: Deployment.apps widget is not among the module's objects`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -104,6 +105,21 @@ func (m *Mapper) Kind(ctx context.Context, resource schema.GroupVersionResource)
 		}
 	}
 	return schema.GroupVersionKind{}, &meta.NoResourceMatchError{PartialResource: resource}
+}
+
+// Forget forgets one kind, of which a request was answered as one that the cluster does not serve: its definition may
+// be gone. It is looked for in the cluster when it is asked for again.
+func (m *Mapper) Forget(gvk schema.GroupVersionKind) {
+	gv := gvk.GroupVersion().String()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.known[gv][gvk.Kind]; !known {
+		return
+	}
+	// Those who asked at the same time share the map.
+	others := maps.Clone(m.known[gv])
+	delete(others, gvk.Kind)
+	m.known[gv] = others
 }
 
 // Reset forgets what was discovered.

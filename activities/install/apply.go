@@ -234,6 +234,11 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 		}
 	}
 	maps.Copy(gone, job.yielded)
+	for _, p := range applied.skipped {
+		// Its objects went with the kind. It is taken up when the kind is back, as one that was never there.
+		gone[p.entry.ID] = true
+		job.plan.skip(p.object.gvk)
+	}
 	result.Outcome, result.Observed = applied.judge(job, a.options.Clock(), a.options.MissingAPITimeout)
 	if result.Outcome == OutcomeApplied {
 		observed, judged, err := a.judgeRepaired(ctx, job)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -29,6 +30,16 @@ func optionalAppeared(ctx context.Context, mapper resourceMapper, m *v1beta2.Man
 		}
 	}
 	return false, nil
+}
+
+// forgetSkipped makes a mapper ask the cluster for the kinds that were skipped: what it remembers may be from before
+// their definitions went, since another process may have found that out.
+func forgetSkipped(mapper *clusters.Mapper, m *v1beta2.Manifest) {
+	for _, skipped := range m.Status.Skipped {
+		if gvk, ok := parseKind(skipped); ok {
+			mapper.Forget(gvk)
+		}
+	}
 }
 
 // parseKind reads a kind as `status.kinds` names it.

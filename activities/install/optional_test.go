@@ -2,15 +2,23 @@ package install
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // define makes the kind Sample known to the remote cluster, by somebody else than the module.
@@ -40,6 +48,86 @@ func TestAnOptionalObjectIsTakenUpWhenItsKindAppears(t *testing.T) {
 	changed, requests = s.probe()
 	require.False(t, changed)
 	require.Len(t, requests, 6, "one look at each kind, and none at the API version")
+}
+
+// undefine takes the kind Sample away again, and waits until the remote cluster does not serve it any more.
+func (s *stand) undefine() {
+	s.Helper()
+	ctx := context.Background()
+	require.NoError(s, s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}}))
+	cluster, err := s.activities.target(ctx, s.read())
+	require.NoError(s, err)
+	raw := cluster.Discovery.RESTClient()
+	require.Eventually(s, func() bool {
+		discovery := raw.Get().AbsPath("/apis/" + s.id + ".example.com/v1").Do(ctx).Error()
+		list := raw.Get().AbsPath("/apis/" + s.id + ".example.com/v1/samples").Do(ctx).Error()
+		return apierrors.IsNotFound(discovery) && apierrors.IsNotFound(list)
+	}, 3*time.Minute, 100*time.Millisecond)
+}
+
+const optionalSampleYAML = operatorYAML + sampleYAML + `, annotations: {operator.kyma-project.io/optional: "true"}}`
+
+func (s *stand) recordsSample() bool {
+	s.Helper()
+	return slices.ContainsFunc(s.read().Status.Inventory, func(e v1beta2.InventoryEntry) bool {
+		gvk, _, err := e.Object()
+		return err == nil && gvk.Kind == "Sample" && e.UID != "" && !e.Leaving
+	})
+}
+
+func TestAnOptionalObjectWhoseKindDisappearsIsSkippedUntilItIsBack(t *testing.T) {
+	s := newStand(t, optionalSampleYAML, nil)
+	s.define()
+	require.Eventually(t, func() bool { return s.apply().Outcome == OutcomeApplied && s.recordsSample() }, time.Minute, 100*time.Millisecond)
+	s.report(s.ready(Observed{State: shared.StateProcessing}), true)
+
+	s.undefine()
+	result := s.apply()
+	require.Equal(t, OutcomeApplied, result.Outcome, result.Observed.Message)
+	m := s.read()
+	require.Equal(t, []string{s.id + ".example.com/v1/Sample"}, m.Status.Skipped)
+	require.False(t, s.recordsSample())
+	require.Equal(t, shared.StateReady, s.ready(Observed{State: shared.StateProcessing}).State)
+	changed, _ := s.probe()
+	require.False(t, changed, "that the kind is gone is known by now")
+
+	s.define()
+	require.Eventually(t, func() bool { changed, _ = s.probe(); return changed }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return s.apply().Outcome == OutcomeApplied && s.recordsSample() }, time.Minute, 100*time.Millisecond)
+	require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "one"))
+	require.Empty(t, s.read().Status.Skipped)
+}
+
+func TestAnOptionalObjectWhoseKindIsUnknownForAMomentStays(t *testing.T) {
+	s := newStand(t, optionalSampleYAML, nil)
+	s.define()
+	require.Eventually(t, func() bool { return s.apply().Outcome == OutcomeApplied && s.recordsSample() }, time.Minute, 100*time.Millisecond)
+	s.report(s.ready(Observed{State: shared.StateProcessing}), true)
+	before := s.get("ID.example.com/v1", "Sample", "ID-remote", "one").GetUID()
+
+	cluster, err := s.activities.target(context.Background(), s.read())
+	require.NoError(t, err)
+	cluster.Mapper.Reset()
+	var once atomic.Bool
+	s.requests.cut(func(r *http.Request) error {
+		if r.URL.Path == "/apis/"+s.id+".example.com/v1" && once.CompareAndSwap(false, true) {
+			return apierrors.NewNotFound(schema.GroupResource{}, "")
+		}
+		return nil
+	})
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	require.True(t, once.Load())
+	require.Equal(t, []string{s.id + ".example.com/v1/Sample"}, s.read().Status.Skipped)
+	live := s.get("ID.example.com/v1", "Sample", "ID-remote", "one")
+	require.NotNil(t, live)
+	require.Nil(t, live.GetDeletionTimestamp())
+
+	changed, _ := s.probe()
+	require.True(t, changed, "it is known again")
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	require.True(t, s.recordsSample())
+	require.Equal(t, before, s.get("ID.example.com/v1", "Sample", "ID-remote", "one").GetUID())
+	require.Empty(t, s.read().Status.Skipped)
 }
 
 func TestAMissingAPIIsAnErrorAfterAWhileAndIsTakenUpWhenItAppears(t *testing.T) {

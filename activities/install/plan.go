@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
@@ -59,7 +60,7 @@ func planOf(ctx context.Context, m *v1beta2.Manifest, b *bundle, k kinds, remote
 			if !o.optional {
 				p.unknown = append(p.unknown, at)
 			} else {
-				p.skipped = append(p.skipped, kindText(o.gvk))
+				p.skip(o.gvk)
 			}
 			continue
 		}
@@ -73,10 +74,23 @@ func planOf(ctx context.Context, m *v1beta2.Manifest, b *bundle, k kinds, remote
 		p.stages[o.stage] = append(p.stages[o.stage], at)
 		p.entries = append(p.entries, at.entry)
 	}
-	slices.Sort(p.skipped)
-	p.skipped = slices.Compact(p.skipped)
 	err := p.planHooks(ctx, m, b, k, remoteNamespace, seen)
 	return p, err
+}
+
+// skip notes a kind of which optional objects are left out.
+func (p *plan) skip(gvk schema.GroupVersionKind) {
+	if at, known := slices.BinarySearch(p.skipped, kindText(gvk)); !known {
+		p.skipped = slices.Insert(p.skipped, at, kindText(gvk))
+	}
+}
+
+// skips tells whether optional objects of a kind are left out, in whatever version.
+func (p *plan) skips(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(p.skipped, func(text string) bool {
+		gvk, ok := parseKind(text)
+		return ok && gvk.GroupKind() == kind
+	})
 }
 
 // placeObject places one object. Where the cluster does not know its kind, the error says so (meta.IsNoMatchError).

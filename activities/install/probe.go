@@ -134,6 +134,7 @@ func probed(m *v1beta2.Manifest) bool {
 // probe tells whether the default custom resource says something else than the Manifest's status.
 func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if lacksOptional(m) {
+		forgetSkipped(c.Mapper, m)
 		if appeared, err := optionalAppeared(ctx, c.Mapper, m); err != nil || appeared {
 			return appeared, err
 		}

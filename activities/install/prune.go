@@ -31,6 +31,10 @@ func (a *Activities) prune(ctx context.Context, job *installation) (map[string]b
 		return nil, err
 	}
 	r := &remover{cluster: job.cluster, kinds: kinds{mapper: job.cluster.Mapper}, owner: job.owner, gone: gone, keepUserData: true}
+	old, err := r.withoutSkipped(ctx, old, &job.plan)
+	if err != nil {
+		return nil, err
+	}
 	old, stay, err := a.leaveToOthers(ctx, r, job.manifest, old)
 	if err != nil {
 		return nil, err
@@ -79,6 +83,25 @@ type remover struct {
 	stays []string
 	// deleted counts the objects whose deletion was accepted.
 	deleted int
+}
+
+// withoutSkipped are the entries without those whose kind was not known when optional objects of it were skipped, and
+// is known now: they are still wanted, and the next look applies them. What is unknown still went with its kind.
+func (r *remover) withoutSkipped(ctx context.Context, old []v1beta2.InventoryEntry, p *plan) ([]v1beta2.InventoryEntry, error) {
+	var all []v1beta2.InventoryEntry
+	for _, e := range old {
+		if gvk, name, err := e.Object(); err == nil && p.skips(gvk.GroupKind()) {
+			_, err = r.resource(ctx, gvk)
+			if err == nil {
+				continue
+			}
+			if !meta.IsNoMatchError(err) {
+				return nil, clusters.Classify(fmt.Errorf("look up the kind of %s: %w", describe(gvk.Kind, name), err))
+			}
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }
 
 func (r *remover) removeAll(ctx context.Context, entries []v1beta2.InventoryEntry, parallel int) error {

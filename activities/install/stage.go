@@ -34,6 +34,8 @@ type outcomes struct {
 	// entries are the inventory entries of what was applied, by id.
 	entries  map[string]v1beta2.InventoryEntry
 	failures []failure
+	// skipped are optional objects whose kind the cluster turned out not to serve any more.
+	skipped []placed
 	// done are hooks that are to be deleted once it was recorded that they ran.
 	done []placed
 }
@@ -48,6 +50,12 @@ func (o *outcomes) failed(f failure) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failures = append(o.failures, f)
+}
+
+func (o *outcomes) skip(p placed) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.skipped = append(o.skipped, p)
 }
 
 func (o *outcomes) complete() bool { return len(o.failures) == 0 }
@@ -129,7 +137,11 @@ func (a *Activities) applyAll(ctx context.Context, job *installation, objects []
 				return clusters.Classify(fmt.Errorf("apply %s: %w", p, err))
 			}
 			f := failureOf(p, job.kinds, err)
+			if f.missing != "" {
+				job.cluster.Mapper.Forget(p.object.gvk)
+			}
 			if f.missing != "" && p.object.optional {
+				all.skip(p)
 				return nil
 			}
 			if retry && (f.passing || unfit(err)) {

@@ -93,6 +93,7 @@ func (s *surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 		objects, more, err := page(ctx, resource.GroupVersionResource, next)
 		if err != nil {
 			if ignoreUnserved(err) == nil {
+				s.cluster.Mapper.Forget(gvk)
 				return found, nil
 			}
 			return nil, fmt.Errorf("list %s: %w", resource.Resource, err)

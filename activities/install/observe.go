@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -127,6 +128,10 @@ func (o *observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 		var next string
 		if onlyExistence(gvk) {
 			page, err := o.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
+			if smaller, again := smallerPage(options.Limit, err); again {
+				options.Limit = smaller
+				continue
+			}
 			if err != nil {
 				return found, ignoreUnserved(err)
 			}
@@ -140,6 +145,10 @@ func (o *observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 			next = page.Continue
 		} else {
 			page, err := o.cluster.Dynamic.Resource(resource.GroupVersionResource).List(ctx, options)
+			if smaller, again := smallerPage(options.Limit, err); again {
+				options.Limit = smaller
+				continue
+			}
 			if err != nil {
 				return found, ignoreUnserved(err)
 			}
@@ -154,6 +163,12 @@ func (o *observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 		}
 		options.Continue = next
 	}
+}
+
+// smallerPage is the limit to ask with once more for a page that was too large to be read; a page of one object is not
+// asked for again.
+func smallerPage(limit int64, err error) (int64, bool) {
+	return limit / 2, limit > 1 && errors.Is(err, clusters.ErrResponseTooLarge)
 }
 
 // get reads one object; nil when it is not there.

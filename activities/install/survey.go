@@ -89,8 +89,13 @@ func (s *surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 		page = s.fullPage
 	}
 	found := map[string]sighting{}
+	limit := int64(pageSize)
 	for next := ""; ; {
-		objects, more, err := page(ctx, resource.GroupVersionResource, next)
+		objects, more, err := page(ctx, resource.GroupVersionResource, limit, next)
+		if smaller, again := smallerPage(limit, err); again {
+			limit = smaller
+			continue
+		}
 		if err != nil {
 			if ignoreUnserved(err) == nil {
 				s.cluster.Mapper.Forget(gvk)
@@ -115,8 +120,8 @@ func (s *surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 }
 
 // page reads the metadata of one page of objects, in the protobuf encoding.
-func (s *surveyor) page(ctx context.Context, resource schema.GroupVersionResource, next string) ([]sighting, string, error) {
-	page, err := s.cluster.Metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: s.selector, Limit: pageSize, Continue: next})
+func (s *surveyor) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, next string) ([]sighting, string, error) {
+	page, err := s.cluster.Metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: s.selector, Limit: limit, Continue: next})
 	if err != nil {
 		return nil, "", err
 	}
@@ -129,13 +134,13 @@ func (s *surveyor) page(ctx context.Context, resource schema.GroupVersionResourc
 
 // fullPage reads one page of objects in full. Each is decoded twice: into maps for those who judge its health, and
 // into its metadata, in which the managed fields keep the very bytes that their hash is taken of.
-func (s *surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, next string) ([]sighting, string, error) {
+func (s *surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, limit int64, next string) ([]sighting, string, error) {
 	path := "/apis/" + resource.Group
 	if resource.Group == "" {
 		path = "/api"
 	}
 	raw, err := s.cluster.Discovery.RESTClient().Get().AbsPath(path, resource.Version, resource.Resource).
-		Param("labelSelector", s.selector).Param("limit", strconv.Itoa(pageSize)).Param("continue", next).
+		Param("labelSelector", s.selector).Param("limit", strconv.FormatInt(limit, 10)).Param("continue", next).
 		SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
 		return nil, "", err

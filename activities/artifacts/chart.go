@@ -179,7 +179,10 @@ func (job chartJob) render(loaded *chart.Chart) chartAnswer {
 		return wrong("dependencies", err)
 	}
 	options := chartutil.ReleaseOptions{Name: job.Release.Name, Namespace: job.Release.Namespace, Revision: 1, IsInstall: true}
-	all, err := chartutil.ToRenderValues(loaded, given, options, known)
+	// As with Helm, the chart's own definitions are there before its templates are rendered.
+	withOwn := *known
+	withOwn.APIVersions = slices.Concat(known.APIVersions, job.definedAPIs(loaded))
+	all, err := chartutil.ToRenderValues(loaded, given, options, &withOwn)
 	if err != nil {
 		return wrong("values", err)
 	}
@@ -203,6 +206,34 @@ func (job chartJob) render(loaded *chart.Chart) chartAnswer {
 		return chartAnswer{Fault: fmt.Sprintf("chart %s renders to more than %d bytes", loaded.Name(), job.Limits.UnpackedBytes), TooLarge: true}
 	}
 	return answer
+}
+
+// definedAPIs are what the definitions in a chart's crds folders serve, as "group/version" and "group/version/Kind". What
+// cannot be read is left out here; who collects the objects says what is wrong with it.
+func (job chartJob) definedAPIs(loaded *chart.Chart) []string {
+	var apis []string
+	for _, file := range loaded.CRDObjects() {
+		p := newParser(job.Limits)
+		if err := p.documents(file.Filename, file.File.Data); err != nil {
+			continue
+		}
+		for _, u := range p.rendered.Objects {
+			if u.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
+				continue
+			}
+			group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+			versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+			for _, version := range versions {
+				v, _ := version.(map[string]any)
+				name, _ := v["name"].(string)
+				if served, _ := v["served"].(bool); served {
+					apis = append(apis, group+"/"+name, group+"/"+name+"/"+kind)
+				}
+			}
+		}
+	}
+	return apis
 }
 
 // err is what is wrong with the chart.

@@ -44,8 +44,8 @@ type Cluster interface {
 	Version(ctx context.Context) (*version.Info, error)
 	// Serves tells whether "group/version" or "group/version/Kind" is served.
 	Serves(ctx context.Context, api string) (bool, error)
-	// APIVersions are all that are served, in both forms.
-	APIVersions(ctx context.Context) ([]string, error)
+	// APIVersions are all that are served, in both forms, and the group versions of which that is not known.
+	APIVersions(ctx context.Context) (served, silent []string, err error)
 }
 
 // Rendered is what a source comes to.
@@ -63,6 +63,9 @@ type Recipe struct {
 	// Key covers the layers, and for charts the values, the release, and of the cluster's capabilities
 	// those that the chart's templates can ask for.
 	Key string
+	// Silent are group versions of which the cluster did not say whether it serves them, where a chart asks for all: what
+	// it renders only with them is missing then.
+	Silent []string
 
 	store  *Store
 	source Source
@@ -97,7 +100,7 @@ func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*R
 		r.Key = string(info.form) + ":" + source.Install.Digest
 		return r, nil
 	}
-	if r.known, err = capabilitiesOf(ctx, info.asks, cluster); err != nil {
+	if r.known, r.Silent, err = capabilitiesOf(ctx, info.asks, cluster); err != nil {
 		return nil, err
 	}
 	config := ""
@@ -191,37 +194,35 @@ func fits(source Source, info layerInfo) error {
 	return nil
 }
 
-func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (*chartutil.Capabilities, error) {
-	known := &chartutil.Capabilities{KubeVersion: chartutil.DefaultCapabilities.KubeVersion, HelmVersion: chartutil.DefaultCapabilities.HelmVersion}
+func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (known *chartutil.Capabilities, silent []string, err error) {
+	known = &chartutil.Capabilities{KubeVersion: chartutil.DefaultCapabilities.KubeVersion, HelmVersion: chartutil.DefaultCapabilities.HelmVersion}
 	if asks.Version {
 		read, err := cluster.Version(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		parsed, err := chartutil.ParseKubeVersion(read.GitVersion)
 		if err != nil {
-			return nil, fmt.Errorf("the cluster's version %q is none: %w", read.GitVersion, err)
+			return nil, nil, fmt.Errorf("the cluster's version %q is none: %w", read.GitVersion, err)
 		}
 		known.KubeVersion = *parsed
 	}
 	if asks.AllAPIs {
-		served, err := cluster.APIVersions(ctx)
-		if err != nil {
-			return nil, err
+		if known.APIVersions, silent, err = cluster.APIVersions(ctx); err != nil {
+			return nil, nil, err
 		}
-		known.APIVersions = served
-		return known, nil
+		return known, silent, nil
 	}
 	for _, api := range asks.APIs {
 		served, err := cluster.Serves(ctx, api)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if served {
 			known.APIVersions = append(known.APIVersions, api)
 		}
 	}
-	return known, nil
+	return known, nil, nil
 }
 
 // in says in which layer something is wrong, and keeps the fault's kind and reason.

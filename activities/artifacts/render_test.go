@@ -59,6 +59,7 @@ func zipped(content []byte) []byte {
 type fakeCluster struct {
 	version string
 	apis    []string
+	silent  []string
 	asked   []string
 }
 
@@ -77,9 +78,9 @@ func (c *fakeCluster) Serves(_ context.Context, api string) (bool, error) {
 	return false, nil
 }
 
-func (c *fakeCluster) APIVersions(context.Context) ([]string, error) {
+func (c *fakeCluster) APIVersions(context.Context) (served, silent []string, err error) {
 	c.asked = append(c.asked, "all")
-	return c.apis, nil
+	return c.apis, c.silent, nil
 }
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %}\n"
@@ -305,6 +306,50 @@ func TestTheClusterIsAskedOnlyForWhatAChartAsks(t *testing.T) {
 			_, err = first.Render(context.Background())
 			require.NoError(t, err)
 		})
+	}
+}
+
+func TestAChartKnowsWhatItsOwnDefinitionsServe(t *testing.T) {
+	t.Parallel()
+	const definition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.own.example.com}
+spec:
+  group: own.example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true}, {name: v0, served: false, storage: false}]
+`
+	ask := func(api string) string { return `{{ if .Capabilities.APIVersions.Has "` + api + `" }}` }
+	template := ask("own.example.com/v1") + configMapNamed("version") + "---\n{{ end }}" +
+		ask("own.example.com/v1/Widget") + configMapNamed("kind") + "---\n{{ end }}" +
+		ask("own.example.com/v0") + configMapNamed("not-served") + "---\n{{ end }}" +
+		ask("other.example.com/v1") + configMapNamed("other") + "{{ end }}"
+	r := newTestRegistry(t)
+	layer := r.push(t, chartOf(entry{name: "crds/widget.yaml", content: definition}, entry{name: "templates/a.yaml", content: template}))
+	recipe, err := r.store(t, nil).Prepare(t.Context(), Source{Install: layer, Form: FormChart}, &fakeCluster{version: "v1.36.1"})
+	require.NoError(t, err)
+	rendered, err := recipe.Render(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"widgets.own.example.com", "version", "kind"}, names(rendered))
+}
+
+func TestARecipeSaysOfWhichAPIsTheClusterSaidNothing(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	s := r.store(t, nil)
+	cluster := &fakeCluster{version: "v1.36.1", apis: []string{"v1"}, silent: []string{"metrics.k8s.io/v1beta1"}}
+	for name, c := range map[string]struct {
+		template string
+		silent   []string
+	}{
+		"a chart that asks for all":        {`{{ $api := "a/v1" }}{{ .Capabilities.APIVersions.Has $api }}`, cluster.silent},
+		"a chart that asks for one":        {`{{ .Capabilities.APIVersions.Has "v1" }}`, nil},
+		"a chart that does not ask at all": {"plain", nil},
+	} {
+		recipe, err := s.Prepare(t.Context(), Source{Install: r.push(t, chartOf(entry{name: "templates/a.yaml", content: "# " + c.template + "\n" + configMapNamed("a")}))}, cluster)
+		require.NoError(t, err, name)
+		require.Equal(t, c.silent, recipe.Silent, name)
 	}
 }
 

@@ -63,9 +63,9 @@ func (c *Cluster) Version(ctx context.Context) (*version.Info, error) {
 }
 
 // APIVersions returns what the cluster serves in the two forms that charts ask for, "group/version" and
-// "group/version/Kind", sorted, at most 10 minutes old. Groups whose API server does not answer are left out.
-// The caller must not change the result.
-func (c *Cluster) APIVersions(_ context.Context) ([]string, error) {
+// "group/version/Kind", sorted, at most 10 minutes old. Group versions whose API server does not answer are left out, and
+// named as silent, sorted too; then the answer is read anew each time. The caller must not change the results.
+func (c *Cluster) APIVersions(ctx context.Context) (served, silent []string, err error) {
 	k := &c.capabilities
 	now := k.clock()
 	k.mu.Lock()
@@ -73,24 +73,31 @@ func (c *Cluster) APIVersions(_ context.Context) ([]string, error) {
 	fresh := known != nil && now.Sub(k.versionsAt) < capabilitiesTTL
 	k.mu.Unlock()
 	if fresh {
-		return known, nil
+		return known, nil, nil
 	}
-	versions, err := c.readAPIVersions()
-	if err != nil {
-		return nil, fmt.Errorf("read the APIs of %s: %w", c.Name, err)
+	if served, silent, err = c.readAPIVersions(ctx); err != nil {
+		return nil, nil, fmt.Errorf("read the APIs of %s: %w", c.Name, err)
+	}
+	if len(silent) > 0 {
+		return served, silent, nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.versions, k.versionsAt = versions, now
-	return versions, nil
+	k.versions, k.versionsAt = served, now
+	return served, nil, nil
 }
 
-func (c *Cluster) readAPIVersions() ([]string, error) {
-	_, lists, err := discovery.ServerGroupsAndResources(c.Discovery)
+func (c *Cluster) readAPIVersions(ctx context.Context) (served, silent []string, err error) {
+	_, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(c.Discovery))
 	// A dead aggregated API must not block the charts of others.
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, err
+	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partly {
+		return nil, nil, err
 	}
+	for gv := range failed {
+		silent = append(silent, gv.String())
+	}
+	slices.Sort(silent)
 	var all []string
 	for _, list := range lists {
 		all = append(all, list.GroupVersion)
@@ -101,7 +108,7 @@ func (c *Cluster) readAPIVersions() ([]string, error) {
 		}
 	}
 	slices.Sort(all)
-	return slices.Compact(all), nil
+	return slices.Compact(all), silent, nil
 }
 
 // Serves tells whether the cluster serves "group/version" ("v1" for the core group) or

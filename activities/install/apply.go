@@ -112,6 +112,8 @@ type installation struct {
 	// first is true when nothing is known to have been applied before, and began is when this look did.
 	first bool
 	began time.Time
+	// silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what stands on them.
+	silent []string
 	// met is true when something was there long before it was applied.
 	met atomic.Bool
 }
@@ -133,7 +135,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 	job := &installation{
 		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m, b.leftOut),
 		kinds: kinds{own: b.definitions, mapper: cluster.Mapper},
-		first: len(m.Status.Inventory) == 0, began: a.options.Clock(),
+		first: len(m.Status.Inventory) == 0, began: a.options.Clock(), silent: recipe.Silent,
 	}
 	if job.plan, err = planOf(ctx, m, b, job.kinds, job.remoteNamespace); err != nil {
 		return nil, clusters.Classify(err)

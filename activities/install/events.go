@@ -21,6 +21,8 @@ const (
 	EventDriftDisputed = "DriftDisputed"
 	// EventUnknownObject: an object has our mark, but is in no inventory.
 	EventUnknownObject = "UnknownObject"
+	// EventNotPruned: objects that a chart no longer has were not removed, as the cluster did not say which APIs it has.
+	EventNotPruned = "NotPruned"
 	// EventLeftToOthers: objects that a module no longer needs stay, as other Kymas in the same cluster use them, or a
 	// namespace, as somebody works in it. It is on the Kyma, which outlives the module.
 	EventLeftToOthers = "LeftToOtherKymas"
@@ -90,6 +92,15 @@ func (t *teller) unknown(m *v1beta2.Manifest, objects []string) {
 	message := "in the cluster with this module's mark, but not made by it, and left alone: " + some(objects)
 	if !t.toldLately(string(m.UID) + message) {
 		t.tell(m, corev1.EventTypeWarning, EventUnknownObject, message)
+	}
+}
+
+// notPruned tells that objects that may no longer belong to a module stay, and for the sake of which APIs.
+func (t *teller) notPruned(m *v1beta2.Manifest, objects int, silent []string) {
+	message := fmt.Sprintf("%d objects that the chart does not render now are kept: the cluster does not say what it serves of %s",
+		objects, some(silent))
+	if !t.toldLately(string(m.UID) + message) {
+		t.tell(m, corev1.EventTypeWarning, EventNotPruned, message)
 	}
 }
 

@@ -27,6 +27,11 @@ func (a *Activities) prune(ctx context.Context, job *installation) (map[string]b
 	if len(old) == 0 {
 		return gone, nil
 	}
+	if len(job.silent) > 0 {
+		// What is no longer rendered may only be missing because of that. It is looked at again at the next look.
+		a.teller.notPruned(job.manifest, len(old), job.silent)
+		return gone, nil
+	}
 	if err := a.unchanged(ctx, job.manifest); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/log"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -107,12 +111,23 @@ func (c *Cache[V]) Put(key string, value V, bytes int64) {
 }
 
 // guarded keeps a panic in a load (a hostile template, a bug in a parser) from ending the process: it
-// would happen in a goroutine of the single flight, where no caller can recover it.
+// would happen in a goroutine of the single flight, where no caller can recover it. Where it happened is for the log:
+// errors end up in statuses and histories.
 func guarded[V any](ctx context.Context, load func(context.Context) (V, int64, error)) (value V, bytes int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			what, _, _ := strings.Cut(fmt.Sprintf("%.200v", p), "\n")
+			loggerOf(ctx).Error("a load panicked", "panic", what, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %s", what)
 		}
 	}()
 	return load(ctx)
+}
+
+// loggerOf is the logger of the activity that a load is for.
+func loggerOf(ctx context.Context) log.Logger {
+	if activity.IsActivity(ctx) {
+		return activity.GetLogger(ctx)
+	}
+	return log.NewStructuredLogger(slog.Default())
 }

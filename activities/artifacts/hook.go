@@ -22,10 +22,9 @@ type Hook struct {
 	Install, Upgrade bool
 	// Weight orders the hooks of one moment, the lowest first. Rendered.Hooks are in order.
 	Weight int
-	// DeleteBefore removes what an earlier run left before the hook is created anew; it is Helm's default.
-	DeleteBefore bool
-	// DeleteOnSuccess and DeleteOnFailure remove the hook once it is done.
-	DeleteOnSuccess, DeleteOnFailure bool
+	// DeleteOnSuccess removes the hook once it is done. What an earlier run left is removed before the hook is created
+	// anew in any case, as is Helm's default, and a hook that failed stays, so that one can see why.
+	DeleteOnSuccess bool
 }
 
 // hooksOf reads what the annotations of an object say. There is none where it is a hook that is never run by us:
@@ -65,18 +64,9 @@ func hooksOf(u *unstructured.Unstructured) []Hook {
 }
 
 func (h *Hook) readPolicies(policies string) {
-	if strings.TrimSpace(policies) == "" {
-		h.DeleteBefore = true
-		return
-	}
 	for policy := range strings.SplitSeq(policies, ",") {
-		switch release.HookDeletePolicy(strings.ToLower(strings.TrimSpace(policy))) {
-		case release.HookBeforeHookCreation:
-			h.DeleteBefore = true
-		case release.HookSucceeded:
+		if release.HookDeletePolicy(strings.ToLower(strings.TrimSpace(policy))) == release.HookSucceeded {
 			h.DeleteOnSuccess = true
-		case release.HookFailed:
-			h.DeleteOnFailure = true
 		}
 	}
 }

@@ -40,18 +40,18 @@ func TestHooksAreReadInTheOrderInWhichTheyRun(t *testing.T) {
 	require.Equal(t, []string{"plain"}, names(rendered))
 	var got []string
 	for _, h := range rendered.Hooks {
-		got = append(got, fmt.Sprintf("%s %s before=%t install=%t upgrade=%t weight=%d delete=%t/%t/%t", h.Object.GetKind(), h.Object.GetName(),
-			h.Before, h.Install, h.Upgrade, h.Weight, h.DeleteBefore, h.DeleteOnSuccess, h.DeleteOnFailure))
+		got = append(got, fmt.Sprintf("%s %s before=%t install=%t upgrade=%t weight=%d delete=%t", h.Object.GetKind(), h.Object.GetName(),
+			h.Before, h.Install, h.Upgrade, h.Weight, h.DeleteOnSuccess))
 	}
 	require.Equal(t, []string{
-		"Job early before=true install=false upgrade=true weight=-3 delete=false/false/true",
-		"Job both before=true install=true upgrade=false weight=0 delete=true/false/false",
-		"Job migrate before=true install=true upgrade=true weight=5 delete=true/true/false",
-		"ServiceAccount rights before=true install=true upgrade=false weight=5 delete=true/false/false",
-		"Job rights before=true install=true upgrade=false weight=5 delete=true/false/false",
-		"Job both before=false install=false upgrade=true weight=0 delete=true/false/false",
-		"Job check before=false install=true upgrade=false weight=0 delete=true/false/false",
-		"Job sweep before=false install=true upgrade=false weight=1 delete=true/false/false",
+		"Job early before=true install=false upgrade=true weight=-3 delete=false",
+		"Job both before=true install=true upgrade=false weight=0 delete=false",
+		"Job migrate before=true install=true upgrade=true weight=5 delete=true",
+		"ServiceAccount rights before=true install=true upgrade=false weight=5 delete=false",
+		"Job rights before=true install=true upgrade=false weight=5 delete=false",
+		"Job both before=false install=false upgrade=true weight=0 delete=false",
+		"Job check before=false install=true upgrade=false weight=0 delete=false",
+		"Job sweep before=false install=true upgrade=false weight=1 delete=false",
 	}, got)
 	require.Equal(t, []string{"CustomResourceDefinition old", "Job back", "Job bye", "Pod probe"}, rendered.LeftOut, "what is never run is named")
 }

@@ -51,7 +51,7 @@ func hostiles() []hostile {
 	}
 	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: hostile-namespace}\n---\n"
 	return []hostile{
-		{module: "wrong-digest", content: []byte(object), digest: "sha256:" + strings.Repeat("0", 64), says: "the registry does not have it"},
+		{module: "missing-blob", content: []byte(object), digest: "sha256:" + strings.Repeat("0", 64), says: "the registry does not have it"},
 		{module: "html-page", content: []byte("<!DOCTYPE html>\n<html><body>sign in: here</body></html>"), says: "document 1 of the layer"},
 		{module: "empty-layer", content: []byte("---\n---\n"), says: "it holds no object"},
 		{module: "not-utf", content: []byte("a: \xff\xfe"), says: "is not UTF-8"},

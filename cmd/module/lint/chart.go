@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,14 +45,25 @@ func renderChart(module Module, options Options, report *Report) []object {
 		report.fail(location, "", "%v", err)
 		return nil
 	}
-	values, err := chartutil.ToRenderValues(loaded, module.Content.Values, chartutil.ReleaseOptions{
-		Name: module.Config.ModuleName, Namespace: remoteNamespace, Revision: 1, IsInstall: true,
-	}, capabilities)
-	if err != nil {
+	render := func() (texts map[string]string, inValues bool, err error) {
+		values, err := chartutil.ToRenderValues(loaded, module.Content.Values, chartutil.ReleaseOptions{
+			Name: module.Config.ModuleName, Namespace: remoteNamespace, Revision: 1, IsInstall: true,
+		}, capabilities)
+		if err != nil {
+			return nil, true, err
+		}
+		texts, err = engine.Render(loaded, values)
+		return texts, false, err
+	}
+	rendered, inValues, err := render()
+	if inValues {
 		report.fail(location, "values", "%v", err)
 		return nil
 	}
-	rendered, err := engine.Render(loaded, values)
+	var again map[string]string
+	if err == nil {
+		again, _, err = render()
+	}
 	if err != nil {
 		report.fail(location, "", "does not render: %v", err)
 		return nil
@@ -66,9 +78,29 @@ func renderChart(module Module, options Options, report *Report) []object {
 		}
 		// Names begin with the chart's own, which is not part of the path.
 		_, within, _ := strings.Cut(name, "/")
-		objects = append(objects, parseDocuments(filepath.Join(location, within), []byte(rendered[name]), report)...)
+		file := filepath.Join(location, within)
+		found := parseDocuments(file, []byte(rendered[name]), report)
+		if rendered[name] != again[name] {
+			checkSame(found, parseDocuments(file, []byte(again[name]), &Report{}), file, report)
+		}
+		objects = append(objects, found...)
 	}
 	return objects
+}
+
+// checkSame reports the objects of one template that another rendering has differently. All clusters that look alike to
+// a chart share one rendering, which is made anew at times: what is random would be the same in all of them, and change.
+func checkSame(first, second []object, file string, report *Report) {
+	const why = "is not the same each time that the chart is rendered; let nothing in it be random, or depend on the time"
+	if len(first) != len(second) {
+		report.fail(file, "", why)
+		return
+	}
+	for i := range first {
+		if !reflect.DeepEqual(first[i].Object, second[i].Object) {
+			report.fail(file, first[i].where(), why)
+		}
+	}
 }
 
 // missingDependencies names the charts that are declared and not packed.

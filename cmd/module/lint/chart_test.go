@@ -45,6 +45,12 @@ func TestAGoodChartHasNoFindings(t *testing.T) {
 	require.Empty(t, lines)
 }
 
+func TestACommentMayDifferFromRenderingToRendering(t *testing.T) {
+	lines, err := check(t, goodChart().with("chart/templates/comment.yaml", "# {{ uuidv4 }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kyma-system}\n"))
+	require.NoError(t, err)
+	require.Empty(t, lines)
+}
+
 func TestTheObjectsOfAChartAreCounted(t *testing.T) {
 	_, report := lint.Check(goodChart().write(t), lint.Options{KubeVersion: "v1.36.1"})
 	require.Equal(t, 2, report.Objects)
@@ -86,6 +92,14 @@ func TestFindingsInCharts(t *testing.T) {
 		"a rendered document that is no YAML": {
 			goodChart().with("chart/templates/bad.yaml", "a: [1\n"),
 			"error: chart/templates/bad.yaml: document 1: is no YAML",
+		},
+		"a password that is another one each time": {
+			goodChart().with("chart/templates/secret.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: admin, namespace: kyma-system}\nstringData: {password: '{{ randAlphaNum 24 }}'}\n"),
+			"error: chart/templates/secret.yaml: document 1 (Secret kyma-system/admin): is not the same each time that the chart is rendered",
+		},
+		"a hook that is another one each time": {
+			goodChart().with("chart/templates/job.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata: {name: 'a-{{ uuidv4 }}', namespace: kyma-system, annotations: {helm.sh/hook: pre-install}}\n"),
+			"is not the same each time that the chart is rendered",
 		},
 		"a rendered object that the chart has among its definitions": {
 			goodChart().with("chart/templates/again.yaml", goodDefinition),

@@ -54,6 +54,9 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
 	case install.OutcomeIncomplete:
 		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
+		if f.Reason == install.ReasonApplyGoesOn {
+			r.attempt = 0 // it came on
+		}
 		return r.finishLook(ctx, started, f, res.Observed, false, phaseRest)
 	default:
 		// ApplyManifest wrote this into the status itself, together with the inventory.

@@ -227,6 +227,26 @@ func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
 	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
 }
 
+func TestAnInstallationThatTakesManyLooksIsNotSlowedDown(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	began := env.Now()
+	var took time.Duration
+	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
+		res, err := quietWorld().apply(context.Background(), n)
+		if n <= 10 {
+			res.Outcome = install.OutcomeIncomplete
+			res.Observed = install.Observed{State: shared.StateProcessing, Reason: install.ReasonApplyGoesOn, Message: "some are applied"}
+		}
+		took = env.Now().Sub(began)
+		return res, err
+	}
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 11, w.counts["apply"])
+	require.Less(t, took, 10*2*minBackoff)
+}
+
 func TestAManifestIsRemovedStepByStep(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {

@@ -38,8 +38,9 @@ func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyRes
 const looks = 5
 
 func (a *Activities) apply(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
+	until := time.Now().Add(a.options.ApplyLimit)
 	for range looks {
-		result, err := a.applyOnce(ctx, ref)
+		result, err := a.applyOnce(ctx, ref, until)
 		if !errors.Is(err, errChanged) {
 			return result, err
 		}
@@ -50,7 +51,7 @@ func (a *Activities) apply(ctx context.Context, ref kick.Ref) (ApplyResult, erro
 	}
 }
 
-func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
+func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
 	m, err := a.read(ctx, ref)
 	if err != nil {
 		return ApplyResult{}, err
@@ -79,6 +80,7 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref) (ApplyResult, 
 	if err != nil {
 		return ApplyResult{}, a.noteRejected(ctx, m, err)
 	}
+	job.until = until
 	lost, err := storedVersions(ctx, job)
 	if err != nil {
 		return ApplyResult{}, err
@@ -114,6 +116,9 @@ type installation struct {
 	began time.Time
 	// silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what stands on them.
 	silent []string
+	// until is when no further object is begun, but for the first.
+	until time.Time
+	begun atomic.Bool
 	// met is true when something was there long before it was applied.
 	met atomic.Bool
 }

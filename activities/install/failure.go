@@ -174,6 +174,11 @@ func (o *outcomes) judge(job *installation, now time.Time, patience time.Duratio
 	if o.complete() {
 		return OutcomeApplied, observed
 	}
+	if o.postponed && len(o.failures) == 0 {
+		observed.State, observed.Reason = shared.StateProcessing, ReasonApplyGoesOn
+		observed.Message = fmt.Sprintf("%d of %d objects are applied, the next look goes on", len(o.entries), job.plan.objects())
+		return OutcomeIncomplete, observed
+	}
 	all := make([]string, 0, len(o.failures))
 	for _, f := range o.failures {
 		all = append(all, f.String())

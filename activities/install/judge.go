@@ -39,6 +39,8 @@ const (
 
 	// ReasonApplyFailed: the cluster refused some objects.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonApplyGoesOn: there is more to apply than one look can do.
+	ReasonApplyGoesOn = "ApplyGoesOn"
 	// ReasonApplyRetried: some objects could not be applied for the moment.
 	ReasonApplyRetried = "ApplyRetried"
 	// ReasonStoredVersions: an upgrade would take away a version in which custom resources are stored.

@@ -56,6 +56,9 @@ type Options struct {
 	PurgeRules purge.Rules
 	// PurgeLimit bounds the work in the cluster of one purge, so that it ends within its step; 75 s.
 	PurgeLimit time.Duration
+	// ApplyLimit is how long one look at a Manifest may have taken when the last object is begun; the next look goes on
+	// from there. It must end within its step, with what is waited for after the last object; 80 s.
+	ApplyLimit time.Duration
 	// Parallel is how many objects of one module are applied at once; 8.
 	Parallel int
 	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
@@ -98,6 +101,9 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.PurgeLimit == 0 {
 		o.PurgeLimit = 75 * time.Second
+	}
+	if o.ApplyLimit == 0 {
+		o.ApplyLimit = 80 * time.Second
 	}
 	if o.Parallel == 0 {
 		o.Parallel = 8

@@ -36,6 +36,8 @@ type outcomes struct {
 	failures []failure
 	// skipped are optional objects whose kind the cluster turned out not to serve any more.
 	skipped []placed
+	// postponed is true when there was no time to apply all.
+	postponed bool
 	// done are hooks that are to be deleted once it was recorded that they ran.
 	done []placed
 }
@@ -58,7 +60,13 @@ func (o *outcomes) skip(p placed) {
 	o.skipped = append(o.skipped, p)
 }
 
-func (o *outcomes) complete() bool { return len(o.failures) == 0 }
+func (o *outcomes) postpone() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.postponed = true
+}
+
+func (o *outcomes) complete() bool { return len(o.failures) == 0 && !o.postponed }
 
 // applyStages applies the plan, stage by stage and in parallel within a stage. What single objects fail with
 // is collected; what ends the whole pass (no access, a changed Manifest, our own end) is the error.
@@ -69,13 +77,16 @@ func (a *Activities) applyStages(ctx context.Context, job *installation) (*outco
 		all.failed(failure{object: unknown.String(), missing: unknown.object.gvk.String()})
 	}
 	for number, objects := range job.plan.stages {
-		if stage(number) == stageConfiguration && len(job.plan.before) > 0 {
+		if stage(number) == stageConfiguration && len(job.plan.before) > 0 && !all.postponed {
 			if done, err := a.runFirst(ctx, job, all); err != nil || !done {
 				return all, err
 			}
 		}
 		if len(objects) == 0 {
 			continue
+		}
+		if all.postponed {
+			return all, nil
 		}
 		if err := a.unchanged(ctx, job.manifest); err != nil {
 			return nil, err
@@ -92,7 +103,7 @@ func (a *Activities) applyStages(ctx context.Context, job *installation) (*outco
 				return nil, err
 			}
 		}
-		if stage(number) == stageDefinitions {
+		if stage(number) == stageDefinitions && !all.postponed {
 			if err := establish(ctx, job, all); err != nil {
 				return nil, err
 			}
@@ -128,6 +139,10 @@ func (a *Activities) applyAll(ctx context.Context, job *installation, objects []
 				all.applied(entry)
 				return nil
 			}
+			if job.late() {
+				all.postpone()
+				return nil
+			}
 			entry, err := applyOne(ctx, job, p)
 			if err == nil {
 				all.applied(entry)
@@ -156,6 +171,11 @@ func (a *Activities) applyAll(ctx context.Context, job *installation, objects []
 	}
 	err := group.Wait()
 	return again, err
+}
+
+// late tells whether it is too late to begin another object. The first is always begun, so that each look comes on.
+func (job *installation) late() bool {
+	return job.begun.Swap(true) && time.Now().After(job.until)
 }
 
 // applyOne applies one object and returns its inventory entry with uid and hash.

@@ -17,8 +17,8 @@ const (
 )
 
 // Backoff tells how long to wait before what failed is tried again, and false where only a change or
-// the sweep can help. What is asked for seldom has the longest wait from the start. attempt counts from 1; id spreads the fleet, so that clusters that failed together
-// are not tried again together.
+// the sweep can help. What is asked for seldom has the longest wait from the start. attempt counts from 1; id
+// spreads the fleet, so that clusters that failed together are not tried again together.
 func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
 	switch f.Kind {
 	case fault.Rejected:

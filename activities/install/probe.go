@@ -32,8 +32,8 @@ const (
 )
 
 // Probe says which of the modules of one Kyma are no longer as their Manifests say: settled ones by the state of their
-// default custom resources, with one request for each, and these and those that are only waited for (OnlyWaitedFor) by what became of the objects that were applied, with
-// one LIST per kind for all modules together. It gets access to a cluster once. The Manifests may come from a cache
+// default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by
+// what became of the objects that were applied, with one LIST per kind for all modules together. It gets access to a cluster once. The Manifests may come from a cache
 // that leaves out what is large; they are not changed, and what seems to have drifted is compared again with what
 // the Manifest says live. Objects that have a module's mark and are not known to it are told of, once a day.
 //

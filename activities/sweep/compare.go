@@ -198,7 +198,8 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 	return false
 }
 
-// compareModules kicks Manifests whose modules are no longer as they were left: in another state, or with objects that somebody changed. What cannot be read now is read in the next pass.
+// compareModules kicks Manifests whose modules are no longer as they were left: in another state, or with objects that
+// somebody changed. What cannot be read now is read in the next pass.
 func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	if len(quiet) == 0 {
 		return

@@ -172,7 +172,9 @@ func (p *planning) describe(e *entry) *Refusal {
 			refusal.Reason = ReasonSignature
 		case !errors.Is(err, ErrDescriptor):
 			refusal.Reason = ReasonDescriptorMissing
-			refusal.Transient = fault.Of(err).Kind != fault.Rejected
+			if refusal.Transient = fault.Of(err).Kind != fault.Rejected; !refusal.Transient {
+				refusal.Elsewhere = "the component version in the registry"
+			}
 		}
 		refusal.Err = err
 		return refusal

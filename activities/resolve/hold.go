@@ -82,6 +82,11 @@ func (a *Activities) paced(manifest *v1beta2.Manifest, atOnce int, result *Resul
 	return false
 }
 
+// elsewhereCheck is how soon it is looked again whether what a module is refused for has changed elsewhere: whether
+// the registry has the component version, or a shared module the wanted version. Of the latter watchers tell at once;
+// what they miss, and a module that nobody has any more, is found so.
+const elsewhereCheck = 15 * time.Minute
+
 // lookAgain asks for another look, at the earliest of all times that were asked for.
 func (r *Result) lookAgain(at time.Time, why string) {
 	if at.IsZero() || !r.NextLook.IsZero() && !at.Before(r.NextLook) {

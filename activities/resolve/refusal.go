@@ -45,6 +45,9 @@ type Refusal struct {
 	// Transient is set where trying again may help; Err is then the cause.
 	Transient bool
 	Err       error
+	// Elsewhere names what would help and may change where nobody watches, such as in a registry: another look is due
+	// after elsewhereCheck.
+	Elsewhere string
 }
 
 func refuse(reason, format string, args ...any) *Refusal {

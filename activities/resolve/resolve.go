@@ -108,8 +108,8 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *Mod
 	var failed []error
 	if plan.Refusal != nil {
 		result.Refused++
-		if plan.Refusal.Reason == ReasonSharedVersion {
-			result.lookAgain(a.planner.gate.now().Add(sharedCheck), "the version of the shared module")
+		if plan.Refusal.Elsewhere != "" {
+			result.lookAgain(a.planner.gate.now().Add(elsewhereCheck), plan.Refusal.Elsewhere)
 		}
 		if plan.Refusal.Transient {
 			failed = append(failed, plan.Refusal.Err)

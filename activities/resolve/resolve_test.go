@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -220,6 +221,25 @@ func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
 		template, desiredtest.ReleaseMeta("fetched", "regular=1.0.0"))
 	require.Len(t, b.look(t).Created, 1)
 	require.Equal(t, "registry.example.com/modules/component-descriptors", b.manifests(t)[0].Spec.Install.Source.Repo)
+}
+
+func TestAComponentVersionThatTheRegistryDoesNotHaveIsLookedForAgain(t *testing.T) {
+	template := desiredtest.Template("fetched", "1.1.0")
+	template.Spec.Descriptor = nil
+	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
+		template, desiredtest.ReleaseMeta("fetched", "regular=1.1.0"))
+	before := time.Now()
+	result := b.look(t)
+	require.Equal(t, 1, result.Refused)
+	require.WithinRange(t, result.NextLook, before.Add(elsewhereCheck), time.Now().Add(elsewhereCheck))
+	require.Equal(t, "the component version in the registry", result.NextLookFor)
+
+	b.planner.descriptors = registry{
+		"registry.example.com/modules kyma-project.io/module/fetched:1.1.0": desiredtest.Descriptor("kyma-project.io/module/fetched", "1.1.0").Raw,
+	}
+	result = b.look(t)
+	require.Len(t, result.Created, 1)
+	require.Zero(t, result.NextLook)
 }
 
 // A reader that is not the library can be kept from finding the component's name in an embedded descriptor. Without a

@@ -4,17 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
-
-// sharedCheck is how soon it is looked again whether a shared module has the wanted version by now. Watchers tell of
-// it at once; what they miss, and a module that nobody has any more, is found so.
-const sharedCheck = 15 * time.Minute
 
 // owners lists the Manifests for a component from the cache of the fleet.
 func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.Manifest, error) {
@@ -40,7 +35,7 @@ func (p *planning) checkShared(e *entry) *Refusal {
 	owners, err := p.Owners(e.component)
 	if err != nil {
 		refusal := refuse(ReasonSharedVersion, "module %s: %v", e.module.Name, err)
-		refusal.Transient, refusal.Err = true, err
+		refusal.Transient, refusal.Err, refusal.Elsewhere = true, err, "the version of the shared module"
 		return refusal
 	}
 	holder := desired.Holder(owners)
@@ -52,6 +47,8 @@ func (p *planning) checkShared(e *entry) *Refusal {
 		e.sharedIn = cmp.Or(holder.Annotations[desired.AnnotationRemoteNamespace], p.Settings.SyncNamespace)
 		return nil
 	}
-	return warn(ReasonSharedVersion, "module %s is shared in the control plane with Kyma %s, which has it in version %s: version %s is refused",
+	refusal := warn(ReasonSharedVersion, "module %s is shared in the control plane with Kyma %s, which has it in version %s: version %s is refused",
 		e.module.Name, desired.KymaOf(holder), holder.Spec.Version, e.version)
+	refusal.Elsewhere = "the version of the shared module"
+	return refusal
 }

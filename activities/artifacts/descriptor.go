@@ -55,7 +55,7 @@ func (s *Store) FetchDescriptor(ctx context.Context, repository, component, vers
 	if err == nil {
 		return fresh.content, nil
 	}
-	if fault.Of(err).Kind != fault.Transient {
+	if f := fault.Of(err); f.Kind != fault.Transient || f.Seldom {
 		return nil, err
 	}
 	if isKnown {

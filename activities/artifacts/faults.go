@@ -12,20 +12,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// Reasons of faults of this package. All are fault.Rejected but the last three and those that say so, which are
-// fault.Transient.
+// Reasons of faults of this package. All are fault.Rejected but the last three, which are fault.Transient, and those
+// that say that they are seldom.
 const (
 	// ReasonInvalidReference: the name of a layer or component version is not one.
 	ReasonInvalidReference = "InvalidReference"
 	// ReasonLayerNotFound: the registry does not have the layer. Some also say so of what they do not let us see, or
-	// have not copied yet (fault.Transient).
+	// have not copied yet (seldom).
 	ReasonLayerNotFound = "LayerNotFound"
-	// ReasonDescriptorNotFound: the registry does not have the component version.
+	// ReasonDescriptorNotFound: the registry does not have the component version (seldom).
 	ReasonDescriptorNotFound = "DescriptorNotFound"
 	// ReasonInvalidDescriptor: the component version is not stored as OCM says.
 	ReasonInvalidDescriptor = "InvalidDescriptor"
 	// ReasonDigestMismatch: what the registry sent is not what the digest names. It may be what a proxy says in the
-	// registry's place (fault.Transient).
+	// registry's place (seldom).
 	ReasonDigestMismatch = "DigestMismatch"
 	// ReasonLayerTooLarge: the layer, or what it unpacks to, is above the limits.
 	ReasonLayerTooLarge = "LayerTooLarge"
@@ -49,6 +49,14 @@ func invalid(format string, args ...any) error {
 	return fault.New(fault.Rejected, ReasonInvalidManifest, format, args...)
 }
 
+// seldom is a fault that people mend at the registry. Nothing of ours changes when they have, so it is tried again, but
+// only now and then.
+func seldom(reason, format string, args ...any) error {
+	f := fault.New(fault.Transient, reason, format, args...)
+	f.Seldom = true
+	return f
+}
+
 // classify turns the error of a request to a registry into a fault.
 func classify(err error, what, missing string) error {
 	var known *fault.Error
@@ -59,11 +67,7 @@ func classify(err error, what, missing string) error {
 	if errors.As(err, &answer) {
 		switch answer.StatusCode {
 		case http.StatusNotFound:
-			kind := fault.Rejected
-			if missing == ReasonLayerNotFound {
-				kind = fault.Transient
-			}
-			return fault.New(kind, missing, "%s: the registry does not have it", what)
+			return seldom(missing, "%s: the registry does not have it", what)
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return fault.New(fault.Transient, ReasonRegistryUnauthorized, "%s: the registry does not let us (status %d)", what, answer.StatusCode)
 		}

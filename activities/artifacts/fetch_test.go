@@ -163,6 +163,7 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 			require.Error(t, err)
 			require.Equal(t, test.reason, fault.Of(err).Reason, err.Error())
 			require.Equal(t, test.kind, fault.Of(err).Kind)
+			require.Equal(t, test.reason == ReasonLayerNotFound || test.reason == ReasonDigestMismatch, fault.Of(err).Seldom)
 		})
 	}
 }
@@ -375,8 +376,11 @@ func TestFetchDescriptorSaysWhatIsWrong(t *testing.T) {
 	s := r.store(t, nil)
 	for version, reason := range map[string]string{"1.0.0": ReasonInvalidDescriptor, "2.0.0": ReasonInvalidDescriptor, "3.0.0": ReasonDescriptorNotFound} {
 		_, err := s.FetchDescriptor(context.Background(), r.host+"/sub", component, version)
-		require.Equal(t, reason, fault.Of(err).Reason)
-		require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+		f := fault.Of(err)
+		require.Equal(t, reason, f.Reason)
+		missing := reason == ReasonDescriptorNotFound
+		require.Equal(t, missing, f.Seldom, "it may be pushed yet")
+		require.Equal(t, !missing, f.Kind == fault.Rejected)
 	}
 }
 

@@ -225,13 +225,15 @@ func capabilitiesOf(ctx context.Context, asks asksFor, cluster Cluster) (known *
 	return known, nil, nil
 }
 
-// in says in which layer something is wrong, and keeps the fault's kind and reason.
+// in says in which layer something is wrong, and keeps what else the fault says.
 func in(l Layer, err error) error {
 	var known *fault.Error
 	if !errors.As(err, &known) {
 		return fmt.Errorf("%s: %w", l, err)
 	}
-	return &fault.Error{Kind: known.Kind, Reason: known.Reason, Message: l.String() + ": " + known.Message, Cause: known, RetryAfter: known.RetryAfter}
+	located := *known
+	located.Message, located.Cause = l.String()+": "+known.Message, known
+	return &located
 }
 
 func digestOf(values ...any) string {

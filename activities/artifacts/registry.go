@@ -116,7 +116,7 @@ func readVerified(body io.Reader, sum string, limit int64, what string) ([]byte,
 		return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "%s is larger than %d bytes", what, limit)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-		return nil, fault.New(fault.Transient, ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
+		return nil, seldom(ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
 	}
 	return content, nil
 }

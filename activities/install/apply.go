@@ -131,7 +131,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 	}
 	recipe, err := a.options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
 	if err != nil {
-		return nil, seldom(clusters.Classify(err))
+		return nil, clusters.Classify(err)
 	}
 	b, err := a.bundleOf(ctx, recipe, m.Spec.LocalizedImages)
 	if err != nil {
@@ -146,16 +146,6 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 		return nil, clusters.Classify(err)
 	}
 	return job, nil
-}
-
-// seldom has what a registry does not have, or has something else for, asked for only now and then: it does not come
-// by itself, but neither is it an input of the Manifest.
-func seldom(err error) error {
-	var known *fault.Error
-	if errors.As(err, &known) && (known.Reason == artifacts.ReasonLayerNotFound || known.Reason == artifacts.ReasonDigestMismatch) {
-		return &fault.Error{Kind: known.Kind, Reason: known.Reason, Message: err.Error(), Cause: err, Seldom: true}
-	}
-	return err
 }
 
 // sourceOf is what the Manifest is rendered from.

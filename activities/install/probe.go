@@ -33,9 +33,10 @@ const (
 
 // Probe says which of the modules of one Kyma are no longer as their Manifests say: settled ones by the state of their
 // default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by
-// what became of the objects that were applied, with one LIST per kind for all modules together. It gets access to a cluster once. The Manifests may come from a cache
-// that leaves out what is large; they are not changed, and what seems to have drifted is compared again with what
-// the Manifest says live. Objects that have a module's mark and are not known to it are told of, once a day.
+// what became of the objects that were applied, with one LIST per kind for all modules together. It gets access to a
+// cluster once. The Manifests may come from a cache that leaves out what is large; they are not changed, and what seems
+// to have drifted is compared again with what the Manifest says live. Objects that have a module's mark and are not
+// known to it are told of, once a day.
 //
 // A default custom resource that is gone is no difference, unless it is to come back: it belongs to its user. What
 // could not be read does not keep the rest from it: then there are both differences and an error.

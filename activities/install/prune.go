@@ -19,8 +19,7 @@ import (
 
 // prune removes, after everything was applied, what the inventory has and the module no longer, and no other Kyma in
 // the same cluster needs. It returns the ids of entries that are positively gone, or not ours any more; the others
-// stay in the inventory and
-// are tried again at the next look.
+// stay in the inventory and are tried again at the next look.
 func (a *Activities) prune(ctx context.Context, job *installation) (map[string]bool, error) {
 	old := superseded(job.manifest.Status.Inventory, job.plan.entries)
 	gone := map[string]bool{}

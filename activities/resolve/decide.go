@@ -6,7 +6,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -172,7 +171,7 @@ func (p *planning) describe(e *entry) *Refusal {
 			refusal.Reason = ReasonSignature
 		case !errors.Is(err, ErrDescriptor):
 			refusal.Reason = ReasonDescriptorMissing
-			if refusal.Transient = fault.Of(err).Kind != fault.Rejected; !refusal.Transient {
+			if refusal.Transient = passes(err); !refusal.Transient {
 				refusal.Elsewhere = "the component version in the registry"
 			}
 		}

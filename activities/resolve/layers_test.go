@@ -103,6 +103,11 @@ func TestADefaultCRMayBeALayer(t *testing.T) {
 		require.False(t, refusal.Transient)
 		require.False(t, plan(template(), "", fault.New(fault.Rejected, "InvalidManifest", "it holds 2 objects")).Refusal.Transient)
 	})
+	t.Run("one that the registry does not have is looked for again now and then, and holds up nobody", func(t *testing.T) {
+		refusal := plan(template(), "", &fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", Seldom: true}).Refusal
+		require.False(t, refusal.Transient)
+		require.Equal(t, "the default custom resource in the registry", refusal.Elsewhere)
+	})
 	t.Run("a registry that is down delays, and loses nothing", func(t *testing.T) {
 		require.True(t, plan(template(), "", errors.New("no route")).Refusal.Transient)
 		there := plan(template(), "", errors.New("no route"), installed("keda", "1.0.0"))

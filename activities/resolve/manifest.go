@@ -175,7 +175,10 @@ func (b blueprint) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructured,
 	raw, err := b.fetch(layer)
 	if err != nil {
 		refusal := refuse(ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", b.descriptor.Component, err)
-		refusal.Err, refusal.Transient = err, fault.Of(err).Kind != fault.Rejected
+		refusal.Err, refusal.Transient = err, passes(err)
+		if fault.Of(err).Seldom {
+			refusal.Elsewhere = "the default custom resource in the registry"
+		}
 		return nil, refusal
 	}
 	like := v1beta2.ModuleTemplateSpec{Data: &runtime.RawExtension{Raw: raw}}

@@ -3,6 +3,7 @@ package resolve
 import (
 	"fmt"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -48,6 +49,12 @@ type Refusal struct {
 	// Elsewhere names what would help and may change where nobody watches, such as in a registry: another look is due
 	// after elsewhereCheck.
 	Elsewhere string
+}
+
+// passes tells whether what failed may be had when it is tried again soon.
+func passes(err error) bool {
+	f := fault.Of(err)
+	return f.Kind != fault.Rejected && !f.Seldom
 }
 
 func refuse(reason, format string, args ...any) *Refusal {

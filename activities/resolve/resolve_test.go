@@ -26,7 +26,9 @@ type registry map[string][]byte
 func (r registry) FetchDescriptor(_ context.Context, repository, component, version string) ([]byte, error) {
 	raw, ok := r[repository+" "+component+":"+version]
 	if !ok {
-		return nil, fault.New(fault.Rejected, "NotFound", "no %s:%s in %s", component, version, repository)
+		f := fault.New(fault.Transient, "DescriptorNotFound", "no %s:%s in %s", component, version, repository)
+		f.Seldom = true
+		return nil, f
 	}
 	return raw, nil
 }

@@ -61,7 +61,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &guardedBody{
 		ReadCloser: &cappedBody{body: res.Body, left: g.limit},
-		because:    func(err error) error { return g.because(ctx, err) }, done: done,
+		end:        func(err error) error { return g.end(ctx, err) }, done: done,
 	}
 	g.masks.apply(res)
 	return res, nil
@@ -96,6 +96,24 @@ func (g *guard) because(ctx context.Context, err error) error {
 	return err
 }
 
+// end is what a body ended with. A request that is given up may end its body as if that was complete: the server hears
+// of the end before the connection is closed, and has time to finish an answer that it only began.
+func (g *guard) end(ctx context.Context, err error) error {
+	if !errors.Is(err, io.EOF) {
+		return g.because(ctx, err)
+	}
+	if g.lease.Err() != nil {
+		return ErrAccessChanged
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
 func shortenRetryAfter(header http.Header) {
 	const name = "Retry-After"
 	seconds, err := strconv.Atoi(header.Get(name))
@@ -107,19 +125,22 @@ func shortenRetryAfter(header http.Header) {
 // guardedBody is a response body whose request is under way until it was read or closed.
 type guardedBody struct {
 	io.ReadCloser
-	because func(error) error
-	done    func()
+	end  func(error) error
+	done func()
+	// ended is what the body ended with, for who reads on.
+	ended error
 }
 
 func (b *guardedBody) Read(p []byte) (int, error) {
+	if b.ended != nil {
+		return 0, b.ended
+	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		if !errors.Is(err, io.EOF) {
-			err = b.because(err)
-		}
+		b.ended = b.end(err)
 		b.done()
 	}
-	return n, err
+	return n, b.ended
 }
 
 func (b *guardedBody) Close() error {

@@ -14,7 +14,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -134,6 +136,54 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 			require.Equal(t, fault.Unreachable, f.Kind, err)
 			require.Equal(t, test.reason, f.Reason, err)
 			require.NotContains(t, f.Message, secretToken, "what a cluster sends back must not show our credentials")
+		})
+	}
+}
+
+// ending is a transport whose answers end, as if they were complete, once something has happened.
+type ending func()
+
+func (e ending) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(e)}, nil
+}
+
+func (e ending) Read([]byte) (int, error) { e(); return 0, io.EOF }
+
+// TLS closes a connection with a word of farewell. A server that hears it has time to end properly the answer that it
+// only began, and what came of it must not be taken for the whole.
+func TestAnAnswerThatEndsForItWasGivenUpIsNotTakenForTheWhole(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(giveUp context.CancelFunc, replace context.CancelCauseFunc)
+		within  time.Duration
+		want    error
+	}{
+		"nothing":                      {func(context.CancelFunc, context.CancelCauseFunc) {}, time.Hour, io.EOF},
+		"it is given up":               {func(giveUp context.CancelFunc, _ context.CancelCauseFunc) { giveUp() }, time.Hour, context.Canceled},
+		"its time is over":             {func(context.CancelFunc, context.CancelCauseFunc) { time.Sleep(time.Second) }, time.Second, context.DeadlineExceeded},
+		"other access takes its place": {func(_ context.CancelFunc, replace context.CancelCauseFunc) { replace(ErrAccessChanged) }, time.Hour, ErrAccessChanged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				lease, replace := context.WithCancelCause(t.Context())
+				ctx, giveUp := context.WithTimeout(t.Context(), test.within)
+				defer giveUp()
+				g := &guard{
+					next:  ending(func() { test.happens(giveUp, replace) }),
+					limit: 1, turns: make(chan struct{}, 1), lease: lease, spoiled: new(atomic.Bool),
+				}
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster", http.NoBody)
+				require.NoError(t, err)
+				res, err := g.RoundTrip(req)
+				require.NoError(t, err)
+				for range 2 {
+					_, err = res.Body.Read(make([]byte, 1))
+					require.ErrorIs(t, err, test.want)
+				}
+				require.NoError(t, res.Body.Close())
+				require.Empty(t, g.turns, "its turn is given back")
+			})
 		})
 	}
 }

@@ -169,14 +169,14 @@ func (w *walk) lookAtAll(ctx context.Context, kymas []*v1beta2.Kyma, open Open) 
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		looks.Go(func() {
-			defer func() { <-lane }()
-			w.lookAt(ctx, kyma, open, reachable)
-		})
 		w.mu.Lock()
 		w.at.Last = Position(kyma.UID)
 		w.at.Kymas++
 		w.mu.Unlock()
+		looks.Go(func() {
+			defer func() { <-lane }()
+			w.lookAt(ctx, kyma, open, reachable)
+		})
 	}
 	return nil
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// resync is the tests' resync interval: how late a change in a remote cluster may be seen.
-const resync = 5 * time.Second
-
 // instance is Lifecycle Manager as a process.
 type instance struct {
 	t       testing.TB

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -156,12 +155,8 @@ func (s *stage) sweepNow(shard int) {
 func (s *stage) editRemote(change func(*v1beta2.Kyma)) {
 	s.t.Helper()
 	edit(s.t, s.remote, s.remoteKyma(), change)
-	var kymas v1beta2.KymaList
-	require.NoError(s.t, s.controlPlane.List(ctx(s.t), &kymas, client.InNamespace(controlPlaneNamespace)))
-	shards := sets.New[int]()
-	for _, kyma := range kymas.Items {
-		shards.Insert(int(sweep.Position(kyma.UID) % sweep.Shards))
-	}
+	shards, err := s.shards(ctx(s.t))
+	require.NoError(s.t, err)
 	for shard := range shards {
 		s.sweepNow(shard)
 	}

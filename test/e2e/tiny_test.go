@@ -29,6 +29,8 @@ type tiny struct {
 	config string
 	// manifest is what it is made of; one ConfigMap by default.
 	manifest string
+	// templates are those of the Helm chart that it is instead of a manifest, as one file.
+	templates string
 	// namespace is where the module is announced; the control plane's by default.
 	namespace string
 	// pushFlags are further flags of module push.
@@ -54,7 +56,11 @@ func (s *stage) pack(module tiny) []byte {
 		"name: kyma-project.io/module/" + module.name,
 		"moduleName: " + module.name,
 		"version: " + cmp.Or(module.version, "1.0.0"),
-		"manifest: manifest.yaml",
+	}
+	if module.templates == "" {
+		lines = append(lines, "manifest: manifest.yaml")
+	} else {
+		lines = append(lines, "chart: chart")
 	}
 	if module.channels != "" {
 		lines = append(lines, "channels: ["+module.channels+"]")
@@ -63,12 +69,19 @@ func (s *stage) pack(module tiny) []byte {
 		lines = append(lines, "namespace: "+module.namespace)
 	}
 	folder := s.t.TempDir()
-	for name, content := range map[string]string{
+	files := map[string]string{
 		"module-config.yaml": strings.Join(append(lines, module.config), "\n") + "\n",
 		"manifest.yaml": cmp.Or(module.manifest, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %s\n",
 			module.name, cmp.Or(module.version, "1.0.0"))),
-	} {
-		require.NoError(s.t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	if module.templates != "" {
+		files["chart/Chart.yaml"] = fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", module.name, cmp.Or(module.version, "1.0.0"))
+		files["chart/templates/all.yaml"] = module.templates
+	}
+	for name, content := range files {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(s.t, os.WriteFile(path, []byte(content), 0o600))
 	}
 	return s.run(testfleet.Binary(s.t, "module"), append([]string{"push", folder, "--registry", s.registry, "--plain-http"}, module.pushFlags...)...)
 }

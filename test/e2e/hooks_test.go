@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// The Job of a hook completes, or its pod finds no node and it is given up after a second.
+const (
+	completes = `template: {spec: {restartPolicy: Never, containers: [{name: run, image: "example.com/migrate:1"}]}}`
+	fails     = `activeDeadlineSeconds: 1, template: {spec: {restartPolicy: Never, nodeSelector: {nowhere: "true"}, containers: [{name: run, image: "example.com/migrate:1"}]}}`
+)
+
+// migrated is a chart of one ConfigMap that says its version, with one Job before and one after it.
+func migrated(version, prepares string) tiny {
+	hook := func(name, when, spec string) string {
+		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + `, annotations: {helm.sh/hook: "` + when + `"}}` + "\n" +
+			"spec: {backoffLimit: 0, " + spec + "}\n---\n"
+	}
+	return tiny{
+		name: "migrated", version: version, channels: "regular",
+		templates: hook("prepare", "pre-install,pre-upgrade", prepares) +
+			hook("report", "post-install,post-upgrade", completes) +
+			hook("farewell", "pre-delete", completes) +
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {version: {{ .Chart.Version }}}\n",
+	}
+}
+
+// The hooks of a chart are Jobs that run once for each version, before and after what they are for. One that fails
+// leaves the version before as it is, and the next version goes on from there.
+func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
+	s := newStage(t)
+	s.pushOne(migrated("1.0.0", completes))
+	s.instance.start()
+	s.create(newKyma("hooked", "migrated"))
+	s.readyAmongOthers("hooked", "migrated", "1.0.0")
+	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"))
+	first := s.ended(t)
+	require.Len(t, first, 2)
+
+	require.NoError(t, s.remote.Delete(t.Context(), s.tinyObject("migrated")))
+	s.eventually("the ConfigMap comes back", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"))
+	})
+	s.becomesIdle(s.kyma("hooked"))
+	require.Equal(t, first, s.ended(t), "no hook runs again for the same version")
+
+	s.pushOne(migrated("1.1.0", fails))
+	s.eventually("the failed hook is told", 3*time.Minute, func(c *assert.CollectT) {
+		found := s.module("hooked", "migrated")
+		assert.Equal(c, shared.StateError, found.State, found.Message)
+		assert.Contains(c, found.Message, "hook Job kyma-system/prepare: it failed: DeadlineExceeded")
+	})
+	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"), "what the old version has stays")
+
+	s.pushOne(migrated("1.2.0", completes))
+	s.readyAmongOthers("hooked", "migrated", "1.2.0")
+	require.Equal(t, "1.2.0", s.tinyVersion(remoteNamespace, "migrated"))
+	for name, uid := range s.ended(t) {
+		require.NotEqual(t, first[name], uid, "%s ran for the new version", name)
+	}
+
+	require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("hooked")))
+	s.eventually("the Jobs go with the module", 2*time.Minute, func(c *assert.CollectT) {
+		var jobs batchv1.JobList
+		require.NoError(c, s.remote.List(t.Context(), &jobs, client.InNamespace(remoteNamespace)))
+		assert.Empty(c, jobs.Items)
+	})
+}
+
+// ended are the Jobs of the module, all of which are complete.
+func (s *stage) ended(t *testing.T) map[string]types.UID {
+	t.Helper()
+	var jobs batchv1.JobList
+	require.NoError(t, s.remote.List(t.Context(), &jobs, client.InNamespace(remoteNamespace)))
+	found := map[string]types.UID{}
+	for _, job := range jobs.Items {
+		require.EqualValues(t, 1, job.Status.Succeeded, job.Name)
+		found[job.Name] = job.UID
+	}
+	return found
+}
+
+// tinyObject is what a tiny module is made of, by name.
+func (s *stage) tinyObject(module string) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{}
+	object.Namespace, object.Name = remoteNamespace, module
+	return object
+}

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// resync is the tests' resync interval. Walking the 64 shards, most of which are empty, every few seconds would
+	// take half a core.
+	resync = 15 * time.Second
+	// pulse is how often the few shards are walked in which the Kymas of a test are: how late it sees a change in a
+	// remote cluster.
+	pulse = 2 * time.Second
+	// pulsed is how many shards that are at most; the Kymas of a larger fleet are left to the resync interval.
+	pulsed = 8
+)
+
+// beat has the shards of the stage's Kymas walked more often than the others, until the test has cleaned up.
+func (s *stage) beat() {
+	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			// Neither may answer: some tests stop the API server or Temporal. The next beat is another try.
+			shards, err := s.shards(ctx)
+			if err != nil || len(shards) > pulsed {
+				return
+			}
+			for shard := range shards {
+				_ = s.temporal.SignalWorkflow(ctx, kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
+			}
+		}, pulse)
+	})
+	s.t.Cleanup(ended.Wait)
+	s.t.Cleanup(stop)
+}
+
+// shards are those in which the control plane has Kymas.
+func (s *stage) shards(ctx context.Context) (sets.Set[int], error) {
+	var kymas v1beta2.KymaList
+	err := s.controlPlane.List(ctx, &kymas)
+	shards := sets.New[int]()
+	for _, kyma := range kymas.Items {
+		shards.Insert(int(sweep.Position(kyma.UID) % sweep.Shards))
+	}
+	return shards, err
+}

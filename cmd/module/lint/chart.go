@@ -11,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
 )
 
 // renderChart renders the chart as the installer does: with the values of the
@@ -83,9 +84,29 @@ func renderChart(module Module, options Options, report *Report) []object {
 		if rendered[name] != again[name] {
 			checkSame(found, parseDocuments(file, []byte(again[name]), &Report{}), file, report)
 		}
+		checkHooks(found, report)
 		objects = append(objects, found...)
 	}
 	return objects
+}
+
+// checkHooks warns of hooks that would run with Helm and never do here. That tests do not run surprises nobody.
+func checkHooks(found []object, report *Report) {
+	for _, object := range found {
+		said := object.GetAnnotations()[release.HookAnnotation]
+		runs, isTest := said == "", false
+		for event := range strings.SplitSeq(strings.ToLower(said), ",") {
+			switch release.HookEvent(strings.TrimSpace(event)) {
+			case release.HookPreInstall, release.HookPreUpgrade, release.HookPostInstall, release.HookPostUpgrade:
+				runs = true
+			case release.HookTest, "test-success":
+				isTest = true
+			}
+		}
+		if !runs && !isTest {
+			report.warn(object.file, object.where(), "is a hook that is never run (%s): only those of installation and upgrade are", said)
+		}
+	}
 }
 
 // checkSame reports the objects of one template that another rendering has differently. All clusters that look alike to

@@ -51,6 +51,29 @@ func TestACommentMayDifferFromRenderingToRendering(t *testing.T) {
 	require.Empty(t, lines)
 }
 
+func TestHooksThatNeverRunAreWarnedOf(t *testing.T) {
+	const never = "is a hook that is never run"
+	for hook, want := range map[string]string{
+		"pre-delete":              "warning: chart/templates/job.yaml: document 1 (Job kyma-system/a): " + never + " (pre-delete)",
+		"post-rollback,pre-delet": never + " (post-rollback,pre-delet)",
+		"Pre-Install, pre-delete": "",
+		"post-upgrade":            "",
+		"test":                    "",
+		"test-success,pre-delete": "",
+	} {
+		t.Run(hook, func(t *testing.T) {
+			lines, err := check(t, goodChart().with("chart/templates/job.yaml",
+				"apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: kyma-system, annotations: {helm.sh/hook: '"+hook+"'}}\n"))
+			require.NoError(t, err, "a warning does not hinder")
+			if want == "" {
+				require.Empty(t, lines)
+			} else {
+				require.Contains(t, strings.Join(lines, "\n"), want)
+			}
+		})
+	}
+}
+
 func TestTheObjectsOfAChartAreCounted(t *testing.T) {
 	_, report := lint.Check(goodChart().write(t), lint.Options{KubeVersion: "v1.36.1"})
 	require.Equal(t, 2, report.Objects)

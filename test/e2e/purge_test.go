@@ -74,14 +74,14 @@ func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
 	})
 }
 
-// A cluster that is lost for good is let go on the control plane's side: after the grace period, or when somebody says
-// so.
+// A cluster that is lost for good, or the access to it, is let go on the control plane's side: after the grace period,
+// or when somebody says so.
 func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 	s := newStage(t, "--purge-orderly-attempt", "2s")
 	s.pushTiny("lone")
 	s.instance.start()
 	way, through := s.through(t)
-	for _, name := range []string{"dead", "asked"} {
+	for _, name := range []string{"dead", "keyless", "asked"} {
 		s.giveAccess(name, through)
 		require.NoError(t, s.controlPlane.Create(t.Context(), newSynced(name, "lone")))
 		s.becomesReady(name, "lone@1.0.0")
@@ -91,14 +91,19 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 
 	t.Run("after the grace period", func(t *testing.T) {
 		const grace = 10 * time.Second
-		edit(t, s.controlPlane, s.kyma("dead"), func(k *v1beta2.Kyma) {
-			metav1.SetMetaDataAnnotation(&k.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
-		})
-		kyma := s.kyma("dead")
-		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
-		s.eventually("the Kyma is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
-		s.warns(kyma, "PurgeLetGo", "left there")
-		require.Equal(t, "1.0.0", s.tinyVersion("dead", "lone"), "what nobody could reach is there")
+		gone := []*v1beta2.Kyma{s.kyma("dead"), s.kyma("keyless")}
+		require.NoError(t, s.controlPlane.Delete(t.Context(), s.accessOf(gone[1])))
+		for _, kyma := range gone {
+			edit(t, s.controlPlane, s.kyma(kyma.Name), func(k *v1beta2.Kyma) {
+				metav1.SetMetaDataAnnotation(&k.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
+			})
+			require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
+		}
+		for _, kyma := range gone {
+			s.eventually("Kyma "+kyma.Name+" is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
+			s.warns(kyma, "PurgeLetGo", "left there")
+			require.Equal(t, "1.0.0", s.tinyVersion(kyma.Name, "lone"), "what nobody could reach is there")
+		}
 	})
 	t.Run("when somebody asks for it, with the name of the Kyma", func(t *testing.T) {
 		kyma := s.kyma("asked")

@@ -92,18 +92,17 @@ func renderChart(module Module, options Options, report *Report) []object {
 
 // checkHooks warns of hooks that would run with Helm and never do here. That tests do not run surprises nobody.
 func checkHooks(found []object, report *Report) {
+	expected := []string{
+		release.HookPreInstall.String(), release.HookPreUpgrade.String(), release.HookPostInstall.String(), release.HookPostUpgrade.String(),
+		release.HookTest.String(), "test-success",
+	}
 	for _, object := range found {
 		said := object.GetAnnotations()[release.HookAnnotation]
-		runs, isTest := said == "", false
+		known := said == ""
 		for event := range strings.SplitSeq(strings.ToLower(said), ",") {
-			switch release.HookEvent(strings.TrimSpace(event)) {
-			case release.HookPreInstall, release.HookPreUpgrade, release.HookPostInstall, release.HookPostUpgrade:
-				runs = true
-			case release.HookTest, "test-success":
-				isTest = true
-			}
+			known = known || slices.Contains(expected, strings.TrimSpace(event))
 		}
-		if !runs && !isTest {
+		if !known {
 			report.warn(object.file, object.where(), "is a hook that is never run (%s): only those of installation and upgrade are", said)
 		}
 	}

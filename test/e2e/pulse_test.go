@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	temporal "go.temporal.io/sdk/client"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -24,8 +25,9 @@ const (
 	pulsed = 8
 )
 
-// beat has the shards of the stage's Kymas walked more often than the others, until the test has cleaned up.
-func (s *stage) beat() {
+// beat has the shards of the stage's Kymas walked more often than the others by the instances of a Temporal namespace,
+// until the test has cleaned up.
+func (s *stage) beat(namespace temporal.Client) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(s.t.Context()))
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -36,7 +38,7 @@ func (s *stage) beat() {
 				return
 			}
 			for shard := range shards {
-				_ = s.temporal.SignalWorkflow(ctx, kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
+				_ = namespace.SignalWorkflow(ctx, kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
 			}
 		}, pulse)
 	})

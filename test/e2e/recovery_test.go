@@ -136,6 +136,7 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	s.temporal, err = temporal.Dial(temporal.Options{HostPort: s.venue.Temporal.Address, Namespace: s.namespace})
 	require.NoError(t, err)
 	t.Cleanup(s.temporal.Close)
+	s.beat(s.temporal)
 	s.instance.start()
 	s.sweeps(t, 2)
 	require.Empty(t, differences(before, s.versions(t, s.remote)))

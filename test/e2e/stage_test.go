@@ -81,7 +81,6 @@ func newStage(t testing.TB, flags ...string) *stage {
 	}
 	s.remote = s.remotes[0]
 	s.namespace, s.temporal = s.newTemporalNamespace(strings.ReplaceAll(t.Name(), "/", "-"))
-	s.beat()
 	s.awaitDefinitions()
 	installDefinitions(t, s.controlPlane)
 	s.ensureNamespace(s.controlPlane, controlPlaneNamespace)

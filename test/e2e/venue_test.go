@@ -76,5 +76,7 @@ func (s *stage) environment() []string {
 
 func (s *stage) newTemporalNamespace(name string) (string, temporal.Client) {
 	s.t.Helper()
-	return testfleet.TemporalNamespaceAt(s.t, s.venue.Temporal.Address, name)
+	namespace, client := testfleet.TemporalNamespaceAt(s.t, s.venue.Temporal.Address, name)
+	s.beat(client)
+	return namespace, client
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -47,7 +48,7 @@ func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
 	first := s.ended(t)
 	require.Len(t, first, 2)
 
-	require.NoError(t, s.remote.Delete(t.Context(), s.tinyObject("migrated")))
+	require.NoError(t, s.remote.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "migrated", Namespace: remoteNamespace}}))
 	s.eventually("the ConfigMap comes back", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"))
 	})
@@ -65,7 +66,9 @@ func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
 	s.pushOne(migrated("1.2.0", completes))
 	s.readyAmongOthers("hooked", "migrated", "1.2.0")
 	require.Equal(t, "1.2.0", s.tinyVersion(remoteNamespace, "migrated"))
-	for name, uid := range s.ended(t) {
+	last := s.ended(t)
+	require.Len(t, last, 2)
+	for name, uid := range last {
 		require.NotEqual(t, first[name], uid, "%s ran for the new version", name)
 	}
 
@@ -88,11 +91,4 @@ func (s *stage) ended(t *testing.T) map[string]types.UID {
 		found[job.Name] = job.UID
 	}
 	return found
-}
-
-// tinyObject is what a tiny module is made of, by name.
-func (s *stage) tinyObject(module string) *corev1.ConfigMap {
-	object := &corev1.ConfigMap{}
-	object.Namespace, object.Name = remoteNamespace, module
-	return object
 }

@@ -74,6 +74,7 @@ func (s *stage) environment() []string {
 		"FLEET_STATE_DIR="+s.venue.StateDir, "TEMPORAL_ADDRESS="+s.venue.Temporal.Address, "TEMPORAL_NAMESPACE="+s.namespace)
 }
 
+// newTemporalNamespace makes one for an instance, and has the sweeps in it beat.
 func (s *stage) newTemporalNamespace(name string) (string, temporal.Client) {
 	s.t.Helper()
 	namespace, client := testfleet.TemporalNamespaceAt(s.t, s.venue.Temporal.Address, name)

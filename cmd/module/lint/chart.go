@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // renderChart renders the chart as the installer does: with the values of the
@@ -90,19 +91,21 @@ func renderChart(module Module, options Options, report *Report) []object {
 	return objects
 }
 
-// checkHooks warns of hooks that would run with Helm and never do here. That tests do not run surprises nobody.
+// checkHooks warns of hooks that would run with Helm, or were meant to, and never do here. That tests do not run
+// surprises nobody. As for Helm and the installer, one event that is none leaves out the whole hook.
 func checkHooks(found []object, report *Report) {
-	expected := []string{
-		release.HookPreInstall.String(), release.HookPreUpgrade.String(), release.HookPostInstall.String(), release.HookPostUpgrade.String(),
-		release.HookTest.String(), "test-success",
-	}
+	expected := sets.New(release.HookPreInstall, release.HookPreUpgrade, release.HookPostInstall, release.HookPostUpgrade, release.HookTest, "test-success")
+	known := expected.Union(sets.New(release.HookPreDelete, release.HookPostDelete, release.HookPreRollback, release.HookPostRollback))
 	for _, object := range found {
 		said := object.GetAnnotations()[release.HookAnnotation]
-		known := said == ""
-		for event := range strings.SplitSeq(strings.ToLower(said), ",") {
-			known = known || slices.Contains(expected, strings.TrimSpace(event))
+		if said == "" {
+			continue
 		}
-		if !known {
+		events := sets.New[release.HookEvent]()
+		for event := range strings.SplitSeq(strings.ToLower(said), ",") {
+			events.Insert(release.HookEvent(strings.TrimSpace(event)))
+		}
+		if !known.IsSuperset(events) || !events.HasAny(expected.UnsortedList()...) {
 			report.warn(object.file, object.where(), "is a hook that is never run (%s): only those of installation and upgrade are", said)
 		}
 	}

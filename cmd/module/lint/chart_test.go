@@ -56,6 +56,7 @@ func TestHooksThatNeverRunAreWarnedOf(t *testing.T) {
 	for hook, want := range map[string]string{
 		"pre-delete":              "warning: chart/templates/job.yaml: document 1 (Job kyma-system/a): " + never + " (pre-delete)",
 		"post-rollback,pre-delet": never + " (post-rollback,pre-delet)",
+		"pre-install,pre-upgrad":  never + " (pre-install,pre-upgrad)",
 		"Pre-Install, pre-delete": "",
 		"post-upgrade":            "",
 		"test":                    "",

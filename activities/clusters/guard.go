@@ -51,7 +51,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	})
 	res, err := g.send(req.WithContext(ctx))
 	if err != nil {
-		err = g.because(ctx, err)
+		err = g.because(err)
 		done()
 		return nil, err
 	}
@@ -88,9 +88,9 @@ func (g *guard) send(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// because is the error of a request: that the access was replaced meanwhile, if that is why it failed.
-func (g *guard) because(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), ErrAccessChanged) {
+// because is the error of a request: that the access was replaced meanwhile, if it was.
+func (g *guard) because(err error) error {
+	if g.lease.Err() != nil {
 		return ErrAccessChanged
 	}
 	return err
@@ -99,19 +99,16 @@ func (g *guard) because(ctx context.Context, err error) error {
 // end is what a body ended with. A request that is given up may end its body as if that was complete: the server hears
 // of the end before the connection is closed, and has time to finish an answer that it only began.
 func (g *guard) end(ctx context.Context, err error) error {
-	if !errors.Is(err, io.EOF) {
-		return g.because(ctx, err)
+	if errors.Is(err, io.EOF) {
+		deadline, limited := ctx.Deadline()
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case limited && !time.Now().Before(deadline):
+			err = context.DeadlineExceeded
+		}
 	}
-	if g.lease.Err() != nil {
-		return ErrAccessChanged
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return err
+	return g.because(err)
 }
 
 func shortenRetryAfter(header http.Header) {

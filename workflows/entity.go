@@ -12,7 +12,10 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = 1
+const logicVersion = logicUrgentLooksFree
+
+// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
+const logicUrgentLooksFree = 2
 
 // logicChangeID names the one version marker.
 const logicChangeID = "logic"
@@ -58,8 +61,12 @@ type entity struct {
 	ref   kick.Ref
 	id    string
 	build string
+	// logic is the version of the logic that this run began with.
+	logic workflow.Version
 	mail  mailbox
 	pace  Pace
+	// urgent is true when the present look, or the last one, was asked for by an urgent kick.
+	urgent bool
 
 	attempt   int
 	retryAt   time.Time
@@ -72,9 +79,9 @@ type entity struct {
 }
 
 func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
-	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
+	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
 	info := workflow.GetInfo(ctx)
-	e := entity{ref: ref, id: info.WorkflowExecution.ID, build: info.GetCurrentBuildID(), published: map[string]string{}}
+	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: info.GetCurrentBuildID(), published: map[string]string{}}
 	pending := Pending{}
 	if carry != nil {
 		pending = carry.Pending
@@ -134,13 +141,15 @@ func (e *entity) reconcile(ctx workflow.Context, state func() (string, string)) 
 // begin starts a look: what is pending from now on means one more.
 func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
 	e.looksStarted++
-	return e.mail.take(), workflow.Now(ctx)
+	pending := e.mail.take()
+	e.urgent = pending.Urgent
+	return pending, workflow.Now(ctx)
 }
 
 // endPart closes a look at a part of the truth: it changes nothing about the retry of a whole look.
 func (e *entity) endPart(ctx workflow.Context, started time.Time) {
 	e.looksEnded = e.looksStarted
-	e.pace = e.pace.Looked(started, workflow.Now(ctx))
+	e.pace = e.pace.Looked(started, workflow.Now(ctx), e.urgent && e.logic >= logicUrgentLooksFree)
 }
 
 // endStep closes a look that worked as far as it went. Failed tries go on counting until what follows from it

@@ -47,6 +47,27 @@ func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
+// A Kyma that is made, edited and deleted within seconds still shows at once what its modules say. Runs of the first
+// version of the logic wait as long as they did, for that is what their histories hold.
+func TestUrgentLooksDoNotHoldUpTheNewsThatFollow(t *testing.T) {
+	for version, shown := range map[workflow.Version]bool{1: false, logicUrgentLooksFree: true} {
+		w := quietWorld()
+		env := environment(t, w)
+		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(logicVersion)).Return(version)
+		for i := range 5 {
+			kickAt(env, time.Minute+time.Duration(i)*100*time.Millisecond, kick.Kick{Reason: "Kyma changed", Urgent: true})
+		}
+		kickAt(env, time.Minute+time.Second, kick.Kick{Reason: "Manifest is Processing", Kind: "Manifest", Name: "m"})
+		env.RegisterDelayedCallback(func() {
+			require.Equal(t, shown, w.counts["report"] == 1+5+1, "version %d: %v", version, w.calls)
+		}, time.Minute+5*time.Second)
+		endKyma(env, w, time.Hour)
+		env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+		require.NoError(t, env.GetWorkflowError())
+		require.GreaterOrEqual(t, w.counts["report"], 1+5+1)
+	}
+}
+
 func TestAHundredKicksWhileAStepRunsCauseOneMoreLook(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)

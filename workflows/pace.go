@@ -10,7 +10,7 @@ const (
 )
 
 // Pace decides when kicks are acted on (design, section 4): the first at once; after a look the run
-// waits a second, doubling to 30 while kicks keep coming; urgent kicks pass at once.
+// waits a second, doubling to 30 while kicks keep coming; urgent kicks pass at once, and make none wait longer.
 type Pace struct {
 	// Wait is the wait after the last look; zero before the first.
 	Wait time.Duration `json:"wait,omitempty"`
@@ -34,12 +34,16 @@ func (p Pace) Due(now time.Time, pending Pending) (time.Time, bool) {
 	}
 }
 
-// Looked returns the pace after a look that started and ended at the given times.
-func (p Pace) Looked(started, ended time.Time) Pace {
+// Looked returns the pace after a look that started and ended at the given times. An urgent one is somebody's wish or
+// a module that settled, and does not show that ordinary kicks come too fast.
+func (p Pace) Looked(started, ended time.Time, urgent bool) Pace {
 	wait := minPace
 	// A look that started right when the wait was over was caused by kicks that had piled up meanwhile.
 	if p.Wait > 0 && started.Sub(p.Until) < p.Wait {
-		wait = min(2*p.Wait, maxPace)
+		wait = p.Wait
+		if !urgent {
+			wait = min(2*p.Wait, maxPace)
+		}
 	}
 	return Pace{Wait: wait, Until: ended.Add(wait)}
 }

@@ -53,14 +53,28 @@ func TestTheWaitDoublesWhileKicksKeepComingAndStartsOverAfterAQuietTime(t *testi
 	now, pace := noon, Pace{}
 	var waits []time.Duration
 	for range 8 {
-		pace = pace.Looked(now, now)
+		pace = pace.Looked(now, now, false)
 		waits = append(waits, pace.Wait)
 		now = pace.Until // the next kick is pending already when the wait ends
 	}
 	require.Equal(t, []time.Duration{1e9, 2e9, 4e9, 8e9, 16e9, 30e9, 30e9, 30e9}, waits)
 
 	quiet := pace.Until.Add(time.Minute)
-	require.Equal(t, time.Second, pace.Looked(quiet, quiet).Wait)
+	require.Equal(t, time.Second, pace.Looked(quiet, quiet, false).Wait)
+}
+
+func TestUrgentKicksPassAndMakeOrdinaryOnesWaitNoLonger(t *testing.T) {
+	pace := Pace{}.Looked(noon, noon, false).Looked(noon.Add(time.Second), noon.Add(time.Second), false)
+	require.Equal(t, 2*time.Second, pace.Wait)
+	for range 8 { // a spec that is edited and modules that settle, while the wait is not over
+		pace = pace.Looked(pace.Until.Add(-time.Second), pace.Until.Add(-time.Second), true)
+		require.Equal(t, 2*time.Second, pace.Wait)
+	}
+	require.Equal(t, noon.Add(time.Second+8*time.Second+2*time.Second), pace.Until, "each look has seen all that came before it")
+	require.Equal(t, 4*time.Second, pace.Looked(pace.Until, pace.Until, false).Wait, "ordinary kicks go on doubling it")
+
+	quiet := pace.Until.Add(time.Minute)
+	require.Equal(t, time.Second, pace.Looked(quiet, quiet, true).Wait)
 }
 
 func TestPendingKicksKeepWhatALookNeeds(t *testing.T) {

@@ -78,7 +78,7 @@ func waitsForItsKyma(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 
 // compareControlPlane says why the Kyma needs a look, by what the control plane knows; "" if it needs none.
 func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) string {
-	if _, isOpen := open[kick.KymaWorkflowID(kick.RefOf(kyma))]; !isOpen {
+	if !w.isOpen(ctx, open, kick.KymaWorkflowID(kick.RefOf(kyma))) {
 		return "the Kyma has no open workflow"
 	}
 	if !kyma.DeletionTimestamp.IsZero() {
@@ -179,16 +179,16 @@ const unreachable = "the remote cluster cannot be reached"
 // tells whether there is nothing to do but to see how the module is. A module whose inputs were refused stays as
 // it is until they change, and one whose cluster does not answer until it does.
 func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, remote remoteView) (quiet bool) {
-	_, isOpen := open[kick.ManifestWorkflowID(kick.RefOf(m))]
-	settled := isSettled(m)
+	id, settled := kick.ManifestWorkflowID(kick.RefOf(m)), isSettled(m)
+	_, isOpen := open[id]
 	switch {
 	case m.Spec.Remote && !remote.answers:
 		return false
-	case !settled && !isOpen:
+	case !settled && !w.isOpen(ctx, open, id):
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
 	case !settled && remote.back:
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
-	case !settled && isOpen && install.OnlyWaitedFor(m):
+	case !settled && install.OnlyWaitedFor(m):
 		// Its workflow waits for it to become ready, and looks at nothing else. Whatever has changed within an
 		// interval may still be worked on.
 		return w.options.Now().Sub(install.LastChange(m)) > w.options.Interval
@@ -196,6 +196,16 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 		return m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
 	}
 	return false
+}
+
+// isOpen tells whether a workflow is open. The list is from before the walk, so that a workflow that has begun since is
+// not in it; of what is missing there, the server is asked. Should it not answer, the kick costs a look too many.
+func (w *walk) isOpen(ctx context.Context, open Open, id string) bool {
+	if _, listed := open[id]; listed {
+		return true
+	}
+	is, err := w.options.Open.IsOpen(ctx, id)
+	return err == nil && is
 }
 
 // compareModules kicks Manifests whose modules are no longer as they were left: in another state, or with objects that

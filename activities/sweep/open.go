@@ -2,10 +2,13 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -57,4 +60,16 @@ func (v *Visibility) OpenWorkflows(ctx context.Context) (Open, error) {
 		}
 		request.NextPageToken = page.GetNextPageToken()
 	}
+}
+
+// IsOpen implements the interface OpenWorkflows, by the server's own record instead of visibility.
+func (v *Visibility) IsOpen(ctx context.Context, workflowID string) (bool, error) {
+	execution, err := v.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
+	if notFound := (*serviceerror.NotFound)(nil); errors.As(err, &notFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe workflow %s: %w", workflowID, err)
+	}
+	return execution.GetWorkflowExecutionInfo().GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 }

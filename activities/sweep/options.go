@@ -37,9 +37,12 @@ type Sender interface {
 	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
 }
 
-// OpenWorkflows lists the open workflows of entities, as visibility knows them: it lags behind.
+// OpenWorkflows knows the open workflows of entities.
 type OpenWorkflows interface {
+	// OpenWorkflows lists them as visibility knows them: it lags behind.
 	OpenWorkflows(ctx context.Context) (Open, error)
+	// IsOpen tells whether this one is open now.
+	IsOpen(ctx context.Context, workflowID string) (bool, error)
 }
 
 // Open are the open workflows by id, with the time at which the present run of each started.

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/mocks"
@@ -341,4 +343,26 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 	_, err := v.OpenWorkflows(t.Context())
 	require.NoError(t, err)
 	server.AssertNumberOfCalls(t, "ListWorkflow", 4)
+}
+
+// The server's own record tells of a workflow that visibility does not list yet.
+func TestTheServerIsAskedWhetherAWorkflowIsOpen(t *testing.T) {
+	server := &mocks.Client{}
+	described := func(id string, status enums.WorkflowExecutionStatus, err error) {
+		server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
+		}, err)
+	}
+	described("running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)
+	described("completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil)
+	described("unknown", 0, serviceerror.NewNotFound("no such workflow"))
+	described("failing", 0, serviceerror.NewUnavailable("try again"))
+	v := NewVisibility(server, time.Minute)
+	for id, want := range map[string]bool{"running": true, "completed": false, "unknown": false} {
+		open, err := v.IsOpen(t.Context(), id)
+		require.NoError(t, err, id)
+		require.Equal(t, want, open, id)
+	}
+	_, err := v.IsOpen(t.Context(), "failing")
+	require.ErrorContains(t, err, "describe workflow failing: try again")
 }

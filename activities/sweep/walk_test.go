@@ -32,6 +32,7 @@ type fleet struct {
 	probes  int
 	open    Open
 	openErr error
+	begun   string            // the id of a workflow that is open, but was not when the open ones were listed
 	err     error             // of looking at modules
 	kicked  map[string]string // workflow id to reason
 }
@@ -41,6 +42,8 @@ func (f *fleet) Digest(context.Context, *v1beta2.Kyma) (string, error) { return 
 func (f *fleet) Probe(context.Context, *v1beta2.Kyma) (bool, string, error) { return f.probe() }
 
 func (f *fleet) OpenWorkflows(context.Context) (Open, error) { return f.open, f.openErr }
+
+func (f *fleet) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
 
 func (f *fleet) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	f.kicked[kick.KymaWorkflowID(ref)] = k.Reason
@@ -148,6 +151,15 @@ func TestWhatAWalkKicks(t *testing.T) {
 			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },
 			want:    map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
+		"not a Kyma whose workflow has begun since the open ones were listed": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open, f.begun = Open{}, kymaID },
+		},
+		"a Kyma of which nobody can tell whether it has an open workflow": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				f.open, f.begun, f.err = Open{}, kymaID, errors.New("unavailable")
+			},
+			want: map[string]string{kymaID: "the Kyma has no open workflow"},
+		},
 		"a Kyma that was edited in its remote cluster": {
 			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
@@ -220,6 +232,9 @@ func TestWhatAWalkKicks(t *testing.T) {
 		"an unsettled Manifest without an open workflow": {
 			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
 			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
+		},
+		"not an unsettled Manifest whose workflow has begun since the open ones were listed": {
+			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled, f.begun = false, manifestID },
 		},
 		"not an unsettled Manifest that is being worked on": {
 			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {

@@ -160,7 +160,7 @@ func TestASlowRegistryEndsInTimeAndKeepsNobodyFromTheOthers(t *testing.T) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool { return present.Load() == 2 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return present.Load() == 2 }, time.Minute, time.Millisecond)
 	_, err := s.Fetch(context.Background(), inTime)
 	require.NoError(t, err)
 	waiting.Wait()

@@ -42,7 +42,7 @@ func TestAPageThatIsTooLargeIsAskedForInSmallerOnes(t *testing.T) {
 	require.Equal(t, 8+5, lists, "500, 250, 125, 62, 31, 15, 7 and 3 are refused, then each of the objects comes alone")
 
 	require.NoError(t, s.remote.Delete(context.Background(), s.sample("e")))
-	require.Eventually(t, func() bool { how, _ = s.differs(); return how == "the module's resources drifted" }, 30*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { how, _ = s.differs(); return how == "the module's resources drifted" }, time.Minute, 100*time.Millisecond)
 }
 
 func TestAPageOfOneObjectIsNotAskedForAgain(t *testing.T) {

@@ -72,7 +72,7 @@ func TestAKeptProgramEndsWithTheDemoHoweverThatEnds(t *testing.T) {
 		}
 		pid, err = strconv.Atoi(words[0])
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, syscall.Kill(pid, 0))
 
 	// What the system does when the demo is killed: its end of the pipe is closed.

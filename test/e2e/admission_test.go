@@ -75,7 +75,7 @@ func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 				`{"meta":{"schemaVersion":"v2"},"component":{"name":"kyma-project.io/module/broken","version":"1.0.0","provider":"internal",` +
 					`"repositoryContexts":[],"resources":[],"sources":[],"componentReferences":[]}}`)}},
 		}
-		s.eventually("the webhook answers", 30*time.Second, func(c *assert.CollectT) {
+		s.eventually("the webhook answers", time.Minute, func(c *assert.CollectT) {
 			err := s.controlPlane.Create(s.t.Context(), template.DeepCopy())
 			if err == nil {
 				// Not yet: the certificate is still on its way into the configuration.

@@ -105,7 +105,7 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 	// A namespace that never saw this fleet is a lost database, as far as the process can tell.
 	s.namespace, s.temporal = s.newTemporalNamespace("lost")
 	s.instance.start()
-	s.eventually("the Kyma's workflow runs again", 30*time.Second, func(c *assert.CollectT) {
+	s.eventually("the Kyma's workflow runs again", time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, "Running", s.workflowsOf(kyma)[kick.KymaWorkflow])
 	})
 	s.sweeps(t, 2) // two whole passes of the sweep look at everything

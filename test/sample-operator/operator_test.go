@@ -71,7 +71,7 @@ func eventuallyState(t *testing.T, client *fake.FakeDynamicClient, wantedState, 
 	require.EventuallyWithT(t, func(collect *assert.CollectT) {
 		gotState, gotVersion := state(t, client)
 		require.Equal(collect, [2]string{wantedState, wantedVersion}, [2]string{gotState, gotVersion})
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 func TestSampleGetsReadyWithTheVersionOfTheModule(t *testing.T) {

@@ -68,7 +68,7 @@ func awaitOutput(t *testing.T, log string) {
 	require.Eventually(t, func() bool {
 		data, err := os.ReadFile(log)
 		return err == nil && len(data) > 0
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestAStartedProgramIsRecordedUnderItsOwnIdentity(t *testing.T) {
@@ -101,14 +101,14 @@ func TestAPausedProgramCanStillEndByItself(t *testing.T) {
 	awaitOutput(t, log)
 	require.NoError(t, started.Signal(syscall.SIGSTOP))
 	require.NoError(t, launcher.Records.Stop(t.Context(), "paused", 10*time.Second))
-	require.Eventually(t, func() bool { return started.Exited() != nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return started.Exited() != nil }, time.Minute, 10*time.Millisecond)
 	require.EqualError(t, started.Exited(), "its process ended: exit status 0")
 }
 
 func TestAProgramThatEndsIsNoticedWithItsStatus(t *testing.T) {
 	launcher := newLauncher(t)
 	started, log := startProgram(t, launcher, "dead", os.Args[0], playDead)
-	require.Eventually(t, func() bool { return started.Exited() != nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return started.Exited() != nil }, time.Minute, 10*time.Millisecond)
 	var exited *ExitedError
 	require.ErrorAs(t, started.Exited(), &exited)
 	require.Equal(t, ExitedError{Component: "dead", Status: "exit status 3"}, *exited)

@@ -81,6 +81,13 @@ func (o open) OpenWorkflows(context.Context) (sweep.Open, error) {
 	return found, nil
 }
 
+// IsOpen implements sweep.OpenWorkflows.
+func (o open) IsOpen(ctx context.Context, workflowID string) (bool, error) {
+	found, err := o.OpenWorkflows(ctx)
+	_, is := found[workflowID]
+	return is, err
+}
+
 // kicks sends those for the Manifest.
 type kicks struct{ *Place }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -46,13 +47,17 @@ func (s *stage) beat(namespace temporal.Client) {
 	s.t.Cleanup(stop)
 }
 
-// shards are those in which the control plane has Kymas.
+// shards are those in which the control plane has Kymas, but for those that have just begun: a walk in the midst of a
+// first installation finds differences that are being worked on, and their kicks would count against its history.
 func (s *stage) shards(ctx context.Context) (sets.Set[int], error) {
 	var kymas v1beta2.KymaList
 	err := s.controlPlane.List(ctx, &kymas)
 	shards := sets.New[int]()
 	for _, kyma := range kymas.Items {
-		shards.Insert(int(sweep.Position(kyma.UID) % sweep.Shards))
+		begins := kyma.Status.State == "" || kyma.Status.State == shared.StateProcessing
+		if !begins || time.Since(kyma.CreationTimestamp.Time) > time.Minute {
+			shards.Insert(int(sweep.Position(kyma.UID) % sweep.Shards))
+		}
 	}
 	return shards, err
 }

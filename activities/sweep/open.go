@@ -18,7 +18,8 @@ import (
 // pageSize is the number of workflows per visibility request.
 const pageSize = 1000
 
-// Visibility lists open workflows by Temporal's visibility, once for all shards of a worker.
+// Visibility knows the open workflows: all of them by Temporal's visibility, which is asked once for all shards of a
+// worker, and a single one by the server's own record of it.
 type Visibility struct {
 	temporal client.Client
 	maxAge   time.Duration
@@ -62,7 +63,7 @@ func (v *Visibility) OpenWorkflows(ctx context.Context) (Open, error) {
 	}
 }
 
-// IsOpen implements the interface OpenWorkflows, by the server's own record instead of visibility.
+// IsOpen implements the interface OpenWorkflows.
 func (v *Visibility) IsOpen(ctx context.Context, workflowID string) (bool, error) {
 	execution, err := v.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
 	if notFound := (*serviceerror.NotFound)(nil); errors.As(err, &notFound) {

@@ -33,7 +33,7 @@ type fleet struct {
 	open    Open
 	openErr error
 	begun   string            // the id of a workflow that is open, but was not when the open ones were listed
-	err     error             // of looking at modules
+	err     error             // of looking at modules, and of asking for one workflow
 	kicked  map[string]string // workflow id to reason
 }
 

@@ -1,0 +1,72 @@
+package sweep
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/mocks"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
+	server := &mocks.Client{}
+	page := func(token string, ids ...string) *workflowservice.ListWorkflowExecutionsResponse {
+		res := &workflowservice.ListWorkflowExecutionsResponse{NextPageToken: []byte(token)}
+		for _, id := range ids {
+			res.Executions = append(res.Executions, &workflowpb.WorkflowExecutionInfo{
+				Execution: &commonpb.WorkflowExecution{WorkflowId: id}, StartTime: timestamppb.New(time.Unix(1, 0)),
+			})
+		}
+		return res
+	}
+	asked := func(token string) any {
+		return mock.MatchedBy(func(in *workflowservice.ListWorkflowExecutionsRequest) bool {
+			return string(in.GetNextPageToken()) == token &&
+				in.GetQuery() == "WorkflowType IN ('KymaWorkflow', 'ManifestWorkflow') AND ExecutionStatus = 'Running'"
+		})
+	}
+	server.On("ListWorkflow", mock.Anything, asked("")).Return(page("more", "kyma/a/b/c"), nil)
+	server.On("ListWorkflow", mock.Anything, asked("more")).Return(page("", "manifest/a/b/c"), nil)
+	clock := time.Unix(1000, 0)
+	v := NewVisibility(server, time.Minute)
+	v.now = func() time.Time { return clock }
+	for range 3 {
+		open, err := v.OpenWorkflows(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, Open{"kyma/a/b/c": time.Unix(1, 0).UTC(), "manifest/a/b/c": time.Unix(1, 0).UTC()}, open)
+	}
+	server.AssertNumberOfCalls(t, "ListWorkflow", 2)
+	clock = clock.Add(time.Hour)
+	_, err := v.OpenWorkflows(t.Context())
+	require.NoError(t, err)
+	server.AssertNumberOfCalls(t, "ListWorkflow", 4)
+}
+
+// The server's own record tells of a workflow that visibility does not list yet.
+func TestTheServerIsAskedWhetherAWorkflowIsOpen(t *testing.T) {
+	server := &mocks.Client{}
+	described := func(id string, status enums.WorkflowExecutionStatus, err error) {
+		server.On("DescribeWorkflowExecution", mock.Anything, id, "").Return(&workflowservice.DescribeWorkflowExecutionResponse{
+			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status},
+		}, err)
+	}
+	described("running", enums.WORKFLOW_EXECUTION_STATUS_RUNNING, nil)
+	described("completed", enums.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil)
+	described("unknown", 0, serviceerror.NewNotFound("no such workflow"))
+	described("failing", 0, serviceerror.NewUnavailable("try again"))
+	v := NewVisibility(server, time.Minute)
+	for id, want := range map[string]bool{"running": true, "completed": false, "unknown": false} {
+		open, err := v.IsOpen(t.Context(), id)
+		require.NoError(t, err, id)
+		require.Equal(t, want, open, id)
+	}
+	_, err := v.IsOpen(t.Context(), "failing")
+	require.ErrorContains(t, err, "describe workflow failing: try again")
+}

@@ -31,10 +31,10 @@ func TestASweepThatRunsIsLeftRunningAndOneThatEndedIsStarted(t *testing.T) {
 			asked[o.ID], ok = args.Get(3).(workflows.SweepInput)
 			require.True(t, ok)
 		}).Return(&mocks.WorkflowRun{}, nil)
-	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute}.EnsureSweeps(t.Context()))
-	require.Equal(t, workflows.SweepInput{Shard: 7, Interval: time.Minute}, asked["sweep/07"])
+	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()))
+	require.Equal(t, workflows.SweepInput{Shard: 7, Interval: time.Minute, Shards: 8}, asked["sweep/07"])
 
 	down := &mocks.Client{}
 	down.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil, errors.New("down"))
-	require.ErrorContains(t, TemporalSweeps{Temporal: down, Interval: time.Minute}.EnsureSweeps(t.Context()), "down")
+	require.ErrorContains(t, TemporalSweeps{Temporal: down, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()), "down")
 }

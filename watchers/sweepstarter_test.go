@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/mocks"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 )
 
 // The sweeps' workflow tasks come all the time, and must not stand in the way of those of Kymas and Manifests.
@@ -23,6 +22,6 @@ func TestEveryShardHasASweepOnTheQueueOfSweeps(t *testing.T) {
 	})
 	server.On("ExecuteWorkflow", mock.Anything, onTheirQueue, kick.SweepWorkflow, mock.AnythingOfType("workflows.SweepInput")).
 		Return(&mocks.WorkflowRun{}, nil)
-	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute}.EnsureSweeps(t.Context()))
-	require.Len(t, started, sweep.Shards)
+	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()))
+	require.Len(t, started, 8)
 }

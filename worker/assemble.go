@@ -54,10 +54,10 @@ type Config struct {
 	ResyncInterval time.Duration
 	// MissingAPITimeout and StuckWorkloadTimeout are those of install.Options.
 	MissingAPITimeout, StuckWorkloadTimeout time.Duration
-	// SweepConcurrency is the number of shards walked at once.
-	SweepConcurrency int
-	Limits           clusters.Limits
-	Artifacts        artifacts.Options
+	// SweepShards is the number of shards of the fleet, SweepConcurrency how many of them are walked at once.
+	SweepShards, SweepConcurrency int
+	Limits                        clusters.Limits
+	Artifacts                     artifacts.Options
 	// Windows says when modules may be down; nil means at any time.
 	Windows resolve.Windows
 	// Signatures says which descriptors must be signed.
@@ -213,7 +213,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		return err
 	}
 	a.Activities.Sweep, err = sweep.New(sweep.Options{
-		Interval: p.Config.ResyncInterval, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours,
+		Interval: p.Config.ResyncInterval, Shards: p.Config.SweepShards, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours,
 		Fleet: p.Cache, Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Install,
 		Kicks: a.Kicks, Open: sweep.NewVisibility(p.Temporal, p.Config.ResyncInterval/4),
 	})

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 // SweepInput is the input of SweepWorkflow.
 type SweepInput struct {
 	Shard int `json:"shard"`
+	// Shards is the number of shards when the sweep was started; zero is the 64 of earlier releases.
+	Shards int `json:"shards,omitempty"`
 	// Interval is the resync interval until the first walk tells the present one.
 	Interval time.Duration `json:"interval"`
 	// NextWalk is when the next walk starts; zero means within one interval, by the shard's turn.
@@ -23,8 +26,11 @@ type SweepInput struct {
 // walksPerRun bounds the history of one run of a sweep.
 const walksPerRun = 50
 
-// SweepWorkflow walks one shard of the fleet once per resync interval. It always runs and never returns an
-// error: a walk that fails is walked again.
+// formerShards is the number of shards of sweeps whose input does not tell it.
+const formerShards = 64
+
+// SweepWorkflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
+// walked again. It ends only where fewer shards are configured now, and its own is none of them any more.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
 	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
 	s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
@@ -41,7 +47,7 @@ type sweepRun struct {
 
 func (s *sweepRun) run(ctx workflow.Context) error {
 	if s.in.NextWalk.IsZero() {
-		turn := s.in.Interval * time.Duration(s.in.Shard) / sweep.Shards
+		turn := s.in.Interval * time.Duration(s.in.Shard) / time.Duration(cmp.Or(s.in.Shards, formerShards))
 		s.in.NextWalk = workflow.Now(ctx).Add(turn)
 	}
 	for walked := 0; ; walked++ {
@@ -55,7 +61,8 @@ func (s *sweepRun) run(ctx workflow.Context) error {
 		if walked >= walksPerRun || s.mail.forced || s.build != workflow.GetInfo(ctx).GetCurrentBuildID() {
 			return workflow.NewContinueAsNewError(ctx, kick.SweepWorkflow, s.in)
 		}
-		if err := s.walk(ctx); err != nil {
+		abolished, err := s.walk(ctx)
+		if err != nil || abolished {
 			return err
 		}
 	}
@@ -74,17 +81,21 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 	return err
 }
 
-func (s *sweepRun) walk(ctx workflow.Context) error {
+// walk walks the shard once, and tells whether there is no such shard any more.
+func (s *sweepRun) walk(ctx workflow.Context) (abolished bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
-	err := workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{Shard: s.in.Shard}).Get(ctx, &res)
+	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{Shard: s.in.Shard}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
-		return err
+		return false, err
 	}
 	if err == nil {
+		if res.Shards > 0 && s.in.Shard >= res.Shards {
+			return true, nil
+		}
 		started, s.in.Interval = res.Started, res.Interval
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("last walk: %d Kymas, %d kicked", res.Kymas, res.Kicked))
 	}
 	s.in.NextWalk = started.Add(s.in.Interval)
-	return nil
+	return false, nil
 }

@@ -59,6 +59,19 @@ func TestASweepWalksOncePerIntervalInItsTurnAndContinuesAsNew(t *testing.T) {
 	require.Equal(t, 10*time.Minute, next.Interval)
 }
 
+func TestASweepWhoseShardIsNoMoreEnds(t *testing.T) {
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	walks := 0
+	env.RegisterActivityWithOptions(func(context.Context, sweep.WalkInput) (sweep.WalkResult, error) {
+		walks++
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, Shards: 8}, nil
+	}, activity.RegisterOptions{Name: "WalkShard"})
+	env.ExecuteWorkflow(SweepWorkflow, shard32)
+	require.NoError(t, env.GetWorkflowError(), "it completed, and did not continue as new")
+	require.Equal(t, 1, walks)
+}
+
 func TestASweepKeepsTheIntervalOfTheWorkersConfiguration(t *testing.T) {
 	walks, next := sweeping(t, shard32, func(int) (sweep.WalkResult, error) {
 		return sweep.WalkResult{Interval: time.Minute}, nil

@@ -228,7 +228,7 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 func (w *walk) kickOrphans(ctx context.Context, open Open) {
 	for id, started := range open {
 		ref, kind, ok := parseWorkflowID(id)
-		if !ok || int(Position(ref.UID)%Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || ctx.Err() != nil {
+		if !ok || ShardOf(ref.UID, w.options.Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || ctx.Err() != nil {
 			continue
 		}
 		if isThere(ctx, w.options.Fleet, kind, ref) == nil {

@@ -52,6 +52,8 @@ type Open map[string]time.Time
 type Options struct {
 	// Interval is the resync interval: every Kyma is looked at once per interval.
 	Interval time.Duration
+	// Shards is the number of shards that the fleet is split into (flag sweep-shards); DefaultShards.
+	Shards int
 	// ShardsAtOnce is how many shards one worker walks at once (flag sweep-concurrency); 8.
 	ShardsAtOnce int
 	// Ours tells whether an object with these labels belongs to this instance.
@@ -98,9 +100,13 @@ func New(o Options) (*Activities, error) {
 	if o.Interval <= 0 {
 		o.Interval = 5 * time.Minute
 	}
+	if o.Shards <= 0 {
+		o.Shards = DefaultShards
+	}
 	if o.ShardsAtOnce <= 0 {
 		o.ShardsAtOnce = 8
 	}
+	o.ShardsAtOnce = min(o.ShardsAtOnce, o.Shards)
 	if o.KickLimit == nil {
 		o.KickLimit = rate.NewLimiter(50, 50)
 	}

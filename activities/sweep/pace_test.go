@@ -162,7 +162,7 @@ func TestTheKicksOfAPassAreLimited(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.InDelta(t, 50, float64(a.options.KickLimit.Limit()), 0)
-	require.Equal(t, 64, Shards, "a Kyma's shard, and the ids of the sweeps' workflows, follow from it: it never changes")
+	require.Equal(t, 8, a.options.Shards)
 }
 
 func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
@@ -298,7 +298,7 @@ func TestWorkflowsOfManifestsAndOfReplacedResourcesAreOrphansToo(t *testing.T) {
 	}, f.kicked)
 
 	f.kicked = map[string]string{}
-	w.shard = (w.shard + 1) % Shards
+	w.shard = (w.shard + 1) % DefaultShards
 	w.kickOrphans(t.Context(), f.open)
 	require.Empty(t, f.kicked, "each is the matter of one shard")
 }

@@ -4,8 +4,9 @@ package sweep
 
 import "time"
 
-// Shards is the number of shards of the fleet. It is a constant: a Kyma's shard follows from its UID.
-const Shards = 64
+// DefaultShards is the number of shards of the fleet where nothing else is configured (flag sweep-shards). Each walk
+// lists the fleet and the open workflows once, so that many shards of a few Kymas cost more than they spread.
+const DefaultShards = 8
 
 // WalkInput names the shard to walk.
 type WalkInput struct {
@@ -18,6 +19,9 @@ type WalkResult struct {
 	Started time.Time `json:"started"`
 	// Interval is the resync interval as configured in the worker that walked.
 	Interval time.Duration `json:"interval"`
+	// Shards is the number of shards as configured there: a sweep whose shard is none of them has come to its end.
+	// Zero is the answer of a worker of an earlier release, which had 64.
+	Shards int `json:"shards,omitempty"`
 	// Kymas is the number of Kymas looked at, Kicked the number of workflows that were kicked.
 	Kymas  int `json:"kymas"`
 	Kicked int `json:"kicked"`

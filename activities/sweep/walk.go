@@ -44,6 +44,9 @@ type cursor struct {
 // hands over at once when its worker stops, and goes on where an earlier attempt was interrupted.
 func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, error) {
 	at := cursor{Started: a.options.Now()}
+	if in.Shard >= a.options.Shards {
+		return WalkResult{Started: at.Started, Interval: a.options.Interval, Shards: a.options.Shards}, nil
+	}
 	if activity.HasHeartbeatDetails(ctx) {
 		var resumed cursor
 		if err := activity.GetHeartbeatDetails(ctx, &resumed); err == nil && !resumed.Started.IsZero() {
@@ -56,7 +59,7 @@ func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, e
 		return WalkResult{}, fault.ToTemporal(err)
 	}
 	done := w.cursor()
-	return WalkResult{Started: done.Started, Interval: a.options.Interval, Kymas: done.Kymas, Kicked: done.Kicked}, nil
+	return WalkResult{Started: done.Started, Interval: a.options.Interval, Shards: a.options.Shards, Kymas: done.Kymas, Kicked: done.Kicked}, nil
 }
 
 // walk is one attempt to walk a shard.
@@ -135,8 +138,7 @@ func (w *walk) kymas(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	var ours []*v1beta2.Kyma
 	for i := range list.Items {
 		kyma := &list.Items[i]
-		position := Position(kyma.UID)
-		if int(position%Shards) == w.shard && position > w.at.Last && w.options.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) {
+		if ShardOf(kyma.UID, w.options.Shards) == w.shard && Position(kyma.UID) > w.at.Last && w.options.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) {
 			ours = append(ours, kyma)
 		}
 	}
@@ -144,7 +146,12 @@ func (w *walk) kymas(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	return ours, nil
 }
 
-// Position is the place of an entity in hash order; its shard is the position modulo Shards.
+// ShardOf is the shard of an entity in a fleet of so many shards.
+func ShardOf(uid types.UID, shards int) int {
+	return int(Position(uid) % uint64(shards))
+}
+
+// Position is the place of an entity in hash order.
 func Position(uid types.UID) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(uid))
@@ -185,7 +192,7 @@ func (w *walk) lookAtAll(ctx context.Context, kymas []*v1beta2.Kyma, open Open) 
 // shards at once, so each has that share of the interval; a tenth is left to spare. An attempt that goes on where
 // another one ended spreads what is left over what is left of the share.
 func (w *walk) turn(began time.Time, i, n int) time.Time {
-	share := w.options.Interval * time.Duration(w.options.ShardsAtOnce) / Shards * 9 / 10
+	share := w.options.Interval * time.Duration(w.options.ShardsAtOnce) / time.Duration(w.options.Shards) * 9 / 10
 	left := max(w.at.Started.Add(share).Sub(began), 0)
 	return began.Add(left * time.Duration(i) / time.Duration(n))
 }

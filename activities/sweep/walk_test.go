@@ -112,7 +112,7 @@ func activitiesFor(t *testing.T, f *fleet, objects ...client.Object) *Activities
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithIndex(&v1beta2.Manifest{}, ManifestsByKyma, IndexManifestByKyma).Build()
 	a, err := New(Options{
-		Interval: time.Second, ShardsAtOnce: Shards, Fleet: reader, Live: reader, Inputs: f, Remote: f, Modules: moduleProbe{f}, Kicks: f, Open: f,
+		Interval: time.Second, ShardsAtOnce: DefaultShards, Fleet: reader, Live: reader, Inputs: f, Remote: f, Modules: moduleProbe{f}, Kicks: f, Open: f,
 		KickLimit: rate.NewLimiter(rate.Inf, 1),
 	})
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
 	return res, nil
 }
 
-func shardOf(uid types.UID) int { return int(Position(uid) % Shards) }
+func shardOf(uid types.UID) int { return ShardOf(uid, DefaultShards) }
 
 func TestWhatAWalkKicks(t *testing.T) {
 	unreachable := false
@@ -411,10 +411,19 @@ func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {
 func TestAWalkLeavesOtherShardsAlone(t *testing.T) {
 	f := quiet()
 	f.digest = "then"
-	res, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), (shardOf("uid")+1)%Shards)
+	res, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), (shardOf("uid")+1)%DefaultShards)
 	require.NoError(t, err)
 	require.Empty(t, f.kicked)
 	require.Zero(t, res.Kymas)
+}
+
+func TestAShardThatIsNoMoreIsNotWalked(t *testing.T) {
+	f := quiet()
+	f.digest = "then"
+	res, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid")+DefaultShards)
+	require.NoError(t, err)
+	require.Empty(t, f.kicked)
+	require.Equal(t, DefaultShards, res.Shards, "which tells its sweep to end")
 }
 
 func TestAWalkThatCannotSeeWorkflowsKicksNobody(t *testing.T) {
@@ -452,7 +461,7 @@ func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) 
 func TestAnAttemptSpreadsWhatIsLeftOverWhatIsLeftOfTheInterval(t *testing.T) {
 	t.Parallel()
 	started := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	w := &walk{Activities: &Activities{options: Options{Interval: 10 * time.Minute, ShardsAtOnce: Shards}}, at: cursor{Started: started}}
+	w := &walk{Activities: &Activities{options: Options{Interval: 10 * time.Minute, Shards: 8, ShardsAtOnce: 8}}, at: cursor{Started: started}}
 	require.Equal(t, started, w.turn(started, 0, 9))
 	require.Equal(t, started.Add(8*time.Minute), w.turn(started, 8, 9), "a tenth of the interval is left to spare")
 	half := started.Add(5 * time.Minute)

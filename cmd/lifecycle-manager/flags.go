@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -44,9 +45,9 @@ type flags struct {
 	// missingAPITimeout and stuckWorkloadTimeout are for how long a module is at work and not in Error.
 	missingAPITimeout, stuckWorkloadTimeout time.Duration
 
-	sweepConcurrency int
-	rolloutSpread    time.Duration
-	stopTimeout      time.Duration
+	sweepShards, sweepConcurrency int
+	rolloutSpread                 time.Duration
+	stopTimeout                   time.Duration
 
 	controlPlaneSlots, remoteSlots int
 
@@ -103,7 +104,8 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
-	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once (of 64)")
+	set.IntVar(&f.sweepShards, "sweep-shards", sweep.DefaultShards, "shards that the fleet is split into to compare it, each with a workflow of its own")
+	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
 	set.DurationVar(&f.rolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may go on after a stop; keep it below the pod's termination grace period")
 	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
@@ -153,8 +155,8 @@ func (f *flags) check() error {
 	if f.missingAPITimeout <= 0 || f.stuckWorkloadTimeout <= 0 {
 		return fmt.Errorf("--missing-api-timeout and --stuck-workload-timeout must be above 0, not %s and %s", f.missingAPITimeout, f.stuckWorkloadTimeout)
 	}
-	if f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
-		return fmt.Errorf("--sweep-concurrency must be between 1 and 64, not %d", f.sweepConcurrency)
+	if f.sweepShards < 1 || f.sweepShards > 64 || f.sweepConcurrency < 1 || f.sweepConcurrency > 64 {
+		return fmt.Errorf("--sweep-shards and --sweep-concurrency must be between 1 and 64, not %d and %d", f.sweepShards, f.sweepConcurrency)
 	}
 	if f.remoteQPS <= 0 || f.remoteBurst < 1 || f.remoteConcurrency < 1 {
 		return errors.New("--k8s-skr-client-qps, --k8s-skr-client-burst and --k8s-skr-client-concurrency must be positive: no cluster is without limits")

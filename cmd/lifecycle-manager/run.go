@@ -86,7 +86,7 @@ func run(ctx context.Context, f *flags) error {
 		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
 		Registry: metrics.Registry, Version: version, Log: log,
 		Config: worker.Config{
-			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepConcurrency: f.sweepConcurrency,
+			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepShards: f.sweepShards, SweepConcurrency: f.sweepConcurrency,
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
 			Removals: f.removals, PurgeRules: purge.Rules{Never: f.neverPurged},
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
@@ -116,7 +116,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
-			Sweeps:        watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval},
+			Sweeps:        watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
 			RolloutSpread: f.rolloutSpread, Policies: policies,
 		})
 		if err != nil {

@@ -287,7 +287,7 @@ func (i *instance) sweep() int {
 	suite := &testsuite.WorkflowTestSuite{}
 	environment := suite.NewTestActivityEnvironment()
 	environment.RegisterActivity(i.assembly.Activities.Sweep.WalkShard)
-	shard := int(sweep.Position(i.kyma().UID) % sweep.Shards)
+	shard := sweep.ShardOf(i.kyma().UID, sweep.DefaultShards)
 	value, err := environment.ExecuteActivity(i.assembly.Activities.Sweep.WalkShard, sweep.WalkInput{Shard: shard})
 	require.NoError(i, err)
 	var result sweep.WalkResult

@@ -56,7 +56,7 @@ func (s *stage) shards(ctx context.Context) (sets.Set[int], error) {
 	for _, kyma := range kymas.Items {
 		begins := kyma.Status.State == "" || kyma.Status.State == shared.StateProcessing
 		if !begins || time.Since(kyma.CreationTimestamp.Time) > time.Minute {
-			shards.Insert(int(sweep.Position(kyma.UID) % sweep.Shards))
+			shards.Insert(sweep.ShardOf(kyma.UID, sweep.DefaultShards))
 		}
 	}
 	return shards, err

@@ -129,10 +129,10 @@ func (s *stage) sweeps(t *testing.T, walks int) {
 	t.Helper()
 	for range walks {
 		from := time.Now()
-		for shard := range sweep.Shards {
+		for shard := range sweep.DefaultShards {
 			s.sweepNow(shard)
 		}
-		for shard := range sweep.Shards {
+		for shard := range sweep.DefaultShards {
 			// Most shards are through by the time that the first is.
 			for began := time.Now(); s.walks(t, shard, from) == 0; time.Sleep(100 * time.Millisecond) {
 				require.Less(t, time.Since(began), 2*time.Minute, "shard %d is not walked", shard)

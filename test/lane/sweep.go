@@ -26,7 +26,7 @@ func (p *Place) Sweep() int {
 	suite := &testsuite.WorkflowTestSuite{}
 	environment := suite.NewTestActivityEnvironment()
 	environment.RegisterActivity(activities.WalkShard)
-	value, err := environment.ExecuteActivity(activities.WalkShard, sweep.WalkInput{Shard: int(sweep.Position(p.Kyma.UID) % sweep.Shards)})
+	value, err := environment.ExecuteActivity(activities.WalkShard, sweep.WalkInput{Shard: sweep.ShardOf(p.Kyma.UID, sweep.DefaultShards)})
 	require.NoError(p, err)
 	var result sweep.WalkResult
 	require.NoError(p, value.Get(&result))

@@ -7,6 +7,7 @@ VERSION ?= 0.0.0-dev
 CONTROLLER_GEN_VERSION := v0.23.0
 CRD_REF_DOCS_VERSION   := v0.3.0
 GOLANGCI_LINT_VERSION  := v2.15.0
+GOTESTSUM_VERSION      := v1.13.0
 WORKFLOWCHECK_VERSION  := v0.6.0
 
 SHELL         := /bin/bash
@@ -19,6 +20,7 @@ TOOLS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lifecycle-manager/tools
 CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)
 CRD_REF_DOCS   := $(TOOLS_DIR)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 GOLANGCI_LINT  := $(TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+GOTESTSUM      := $(TOOLS_DIR)/gotestsum-$(GOTESTSUM_VERSION)
 WORKFLOWCHECK  := $(TOOLS_DIR)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
 # Every Go module of this repository that has code of ours, the product's (.)
@@ -59,8 +61,8 @@ build: ## Build all programs into bin/
 	@go run ./test/build -version $(VERSION)
 
 .PHONY: test
-test: build ## Run all tests, on a local fleet that is brought up for them
-	@test/run
+test: build $(GOTESTSUM) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
+	@GOTESTSUM=$(GOTESTSUM) test/run
 
 .PHONY: crashpoints
 crashpoints: build ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
@@ -139,7 +141,7 @@ generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs and th
 ##@ Tools
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
 
 # Builds a tool into a folder of its own first, so that a build that was broken
 # off leaves nothing that looks like a tool.
@@ -158,6 +160,9 @@ $(CRD_REF_DOCS):
 
 $(GOLANGCI_LINT):
 	$(call build-tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION))
+
+$(GOTESTSUM):
+	$(call build-tool,gotest.tools/gotestsum@$(GOTESTSUM_VERSION))
 
 $(WORKFLOWCHECK):
 	$(call build-tool,go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION))

@@ -60,6 +60,7 @@ func takeVenue(t testing.TB) venue {
 	}
 	folder := <-venues()
 	t.Cleanup(func() { venues() <- folder })
+	sideBySide().begin(t)
 	described, err := exec.CommandContext(ctx(t), testfleet.Binary(t, "fleet"), "env", "-o", "json", "--state-dir", folder).Output()
 	require.NoError(t, err)
 	var v venue

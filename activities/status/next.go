@@ -48,6 +48,7 @@ func next(o observation) v1beta2.KymaStatus {
 	status.ModulesReady = modulesReady(status.Modules)
 	setConditions(&status, o, deleting)
 	status.State = state(status, o.worst(), deleting)
+	status.WaitsForChange = waitsForChange(o)
 	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, operation(status, o, deleting), seconds(o.now))
 	if status.State == shared.StateReady || status.State == shared.StateWarning {
 		status.ActiveChannel = o.view.Wanted.Channel
@@ -68,12 +69,17 @@ func next(o observation) v1beta2.KymaStatus {
 
 // worst is the fault that the whole Kyma suffers from, the one that people should mend first.
 func (o observation) worst() fault.Fault {
-	for _, f := range []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog, o.in.PullSecret, o.in.Move, o.in.Templates} {
+	for _, f := range o.faults() {
 		if !f.IsZero() {
 			return f
 		}
 	}
 	return fault.Fault{}
+}
+
+// faults are those of the whole Kyma, zero ones among them, the one to mend first before the others.
+func (o observation) faults() []fault.Fault {
+	return []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog, o.in.PullSecret, o.in.Move, o.in.Templates}
 }
 
 func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.State {

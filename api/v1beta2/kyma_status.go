@@ -44,6 +44,11 @@ type KymaStatus struct {
 	// +optional
 	InputsDigest string `json:"inputsDigest,omitempty"`
 
+	// WaitsForChange is true where the Kyma cannot become Ready before somebody
+	// changes something: what is wrong is not tried again until then.
+	// +optional
+	WaitsForChange bool `json:"waitsForChange,omitempty"`
+
 	// ModulesReady counts the modules that are ready, of all in the status, for
 	// people: "3/4".
 	// +optional

@@ -1,0 +1,42 @@
+package status
+
+import (
+	"slices"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// waitsForChange tells whether the Kyma cannot become Ready before somebody changes something: waiting alone does not
+// help whoever waits for it.
+func waitsForChange(o observation) bool {
+	if !o.kyma.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if slices.ContainsFunc(o.faults(), isFinal) {
+		return true
+	}
+	for i := range o.view.Modules {
+		plan := &o.view.Modules[i]
+		if plan.Refusal != nil && !plan.Refusal.Transient {
+			return true
+		}
+		if plan.Refusal == nil && plan.Manifest == nil && plan.Existing != nil && isRefused(plan.Existing) {
+			return true
+		}
+	}
+	return false
+}
+
+// isFinal tells whether a fault is one that only a change can mend; the access Secret is one of the inputs.
+func isFinal(f fault.Fault) bool {
+	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
+}
+
+// isRefused tells whether nothing more is done for what a Manifest asks for now, as it cannot succeed.
+func isRefused(m *v1beta2.Manifest) bool {
+	return m.Status.Settled && m.Status.State == shared.StateError && m.Status.ObservedGeneration == m.Generation &&
+		m.DeletionTimestamp.IsZero()
+}

@@ -1,0 +1,52 @@
+package status
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
+	refused := func(t *testing.T, b *bench, settled bool) {
+		t.Helper()
+		b.says(t, "keda", shared.StateError, "Deployment keda is refused")
+		manifest := b.manifest(t, "keda")
+		manifest.Status.Settled = settled
+		require.NoError(t, b.control.Status().Update(context.Background(), manifest))
+	}
+	for name, test := range map[string]struct {
+		modules []string
+		given   func(t *testing.T, b *bench)
+		want    bool
+	}{
+		"a module on its way":                      {modules: []string{"keda"}},
+		"a module that nobody offers":              {modules: []string{"keda", "nowhere"}, want: true},
+		"a module that is tried again":             {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, false) }},
+		"a module that was refused":                {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, true) }, want: true},
+		"a cluster without an access Secret":       {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Sync = accessMissing() }, want: true},
+		"a kubeconfig that is not taken":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Sync.Kind = fault.Rejected }, want: true},
+		"a cluster that does not answer":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Sync.Kind = fault.Unreachable }},
+		"a catalog that could not be written once": {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Catalog.Kind = fault.Transient }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, desiredtest.Kyma(test.modules...), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+			b.look(t)
+			if test.given != nil {
+				test.given(t, b)
+			}
+			b.report(t)
+			require.Equal(t, test.want, b.kyma(t).Status.WaitsForChange)
+		})
+	}
+}
+
+func accessMissing() fault.Fault {
+	return fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found"}
+}

@@ -29,9 +29,10 @@ import (
 
 // purgeFlags are the flags of `lifecycle-manager purge`.
 type purgeFlags struct {
-	kubeconfig, namespace string
-	yes                   bool
-	timeout               time.Duration
+	controlPlaneFlags
+	namespace string
+	yes       bool
+	timeout   time.Duration
 }
 
 func newPurgeCommand() *cobra.Command {
@@ -49,7 +50,7 @@ as for lifecycle-manager run.`,
 			return purgeKyma(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), f, args[0])
 		},
 	}
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG")
+	f.register(cmd.Flags())
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the Kyma; default: kcp-system")
 	cmd.Flags().BoolVar(&f.yes, "yes", false, "do not ask for the Kyma's name")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 5*time.Minute, "how long to wait until the Kyma is gone; 0 does not wait")
@@ -63,7 +64,7 @@ var (
 )
 
 func purgeKyma(ctx context.Context, in io.Reader, out io.Writer, f *purgeFlags, name string) error {
-	reader, err := controlPlaneReader(f.kubeconfig)
+	reader, err := f.reader()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,95 +15,157 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
 // statusFlags are the flags of `lifecycle-manager status`.
 type statusFlags struct {
-	kubeconfig, namespace string
-	watch, untilReady     bool
-	timeout               time.Duration
+	controlPlaneFlags
+	namespace, output string
+	watch, untilReady bool
+	timeout           time.Duration
 }
+
+// Outputs of `lifecycle-manager status`.
+const (
+	outputTree = "tree"
+	outputWide = "wide"
+	outputJSON = "json"
+)
 
 func newStatusCommand() *cobra.Command {
 	f := &statusFlags{}
 	cmd := &cobra.Command{
 		Use:   "status [KYMA]",
 		Short: "Show Kymas and their modules as a tree",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Show Kymas and their modules as a tree.
+
+Messages are whole: what does not fit on a line of the terminal goes on below. Colours are for terminals only, and
+NO_COLOR in the environment switches them off.
+
+With --until-ready it exits with 0 when all is Ready, and with 1 when the time is over, or before that as soon as
+only a change can help: then its message says what is wrong.`,
+		Example: `  lifecycle-manager status demo --watch
+  lifecycle-manager status demo --until-ready --timeout 5m
+  lifecycle-manager status -o json | jq '.kymas[] | select(.state == "Error")'`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
 				name = args[0]
 			}
+			if err := f.check(); err != nil {
+				return err
+			}
 			return showStatus(cmd.Context(), cmd.OutOrStdout(), f, name)
 		},
 	}
-	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG")
+	f.register(cmd.Flags())
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the Kyma; default: kcp-system with a name, all without")
+	cmd.Flags().StringVarP(&f.output, "output", "o", outputTree, "tree; wide, a tree with channels, installed versions, Manifests, conditions and clusters; or json, with --watch a line for each change")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show the tree again whenever it changes")
-	cmd.Flags().BoolVar(&f.untilReady, "until-ready", false, "watch until all is Ready, then exit with 0")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "with --until-ready: give up after this time and exit with an error; 0 waits for ever")
+	cmd.Flags().BoolVar(&f.untilReady, "until-ready", false, "watch until all is Ready")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "with --until-ready: give up after this time; 0 waits for ever")
 	return cmd
+}
+
+func (f *statusFlags) check() error {
+	switch f.output {
+	case outputTree, outputWide, outputJSON:
+	default:
+		return fmt.Errorf("%w: --output must be %s, %s or %s, not %q", errUsage, outputTree, outputWide, outputJSON, f.output)
+	}
+	if f.timeout < 0 {
+		return fmt.Errorf("%w: --timeout must not be negative, got %s", errUsage, f.timeout)
+	}
+	return nil
 }
 
 // pollEvery is how often a watched tree is read.
 const pollEvery = 300 * time.Millisecond
 
-var errNotReady = errors.New("not ready in time")
+var (
+	errNotReady    = errors.New("not ready in time")
+	errNeedsChange = errors.New("only a change can help")
+	errInterrupted = errors.New("interrupted before all was ready")
+)
 
 func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string) error {
-	reader, err := controlPlaneReader(f.kubeconfig)
+	reader, err := f.reader()
 	if err != nil {
 		return err
 	}
+	to := newScreen(out, f.output, os.Getenv)
 	if !f.watch && !f.untilReady {
 		kymas, err := readTree(ctx, reader, f.namespace, name)
 		if err != nil {
 			return err
 		}
-		if len(kymas) == 0 {
-			_, err := fmt.Fprintln(out, "no Kyma found")
-			return err
-		}
-		return tree.Render(out, kymas)
+		return to.once(kymas)
 	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
 	}
-	return watchTree(ctx, newScreen(out), func(ctx context.Context) ([]tree.Kyma, error) {
-		return readTree(ctx, reader, f.namespace, name)
-	}, f.untilReady)
+	w := watch{
+		show:       to.show,
+		read:       func(ctx context.Context) ([]tree.Kyma, error) { return readTree(ctx, reader, f.namespace, name) },
+		untilReady: f.untilReady, every: pollEvery, settle: noChangeFor,
+	}
+	return w.run(ctx)
 }
 
-// watchTree shows the tree whenever it changes, until ctx ends or, if asked for, all is Ready.
-func watchTree(ctx context.Context, screen *screen, read func(context.Context) ([]tree.Kyma, error), untilReady bool) error {
+// noChangeFor is for how long nothing but a change can have been of help before whoever waits is told so. Lifecycle
+// Manager needs a moment to see what was changed just now.
+const noChangeFor = 10 * time.Second
+
+// watch shows trees until it is told to end.
+type watch struct {
+	read          func(context.Context) ([]tree.Kyma, error)
+	show          func([]tree.Kyma) error
+	untilReady    bool
+	every, settle time.Duration
+}
+
+func (w watch) run(ctx context.Context) error {
 	var last []tree.Kyma
-	ticker := time.NewTicker(pollEvery)
+	var stuckSince time.Time
+	ticker := time.NewTicker(w.every)
 	defer ticker.Stop()
 	for {
-		kymas, err := read(ctx)
+		kymas, err := w.read(ctx)
 		switch {
 		case err == nil:
 			last = kymas
-			if err := screen.show(kymas); err != nil {
+			if err := w.show(kymas); err != nil {
 				return err
 			}
-			if untilReady && len(kymas) > 0 && !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return !k.Ready() }) {
+			if w.untilReady && len(kymas) > 0 && !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return !k.Ready() }) {
 				return nil
+			}
+			if !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return k.WaitsForChange }) {
+				stuckSince = time.Time{}
+			} else if stuckSince.IsZero() {
+				stuckSince = time.Now()
+			}
+			if w.untilReady && !stuckSince.IsZero() && time.Since(stuckSince) >= w.settle {
+				return fmt.Errorf("%w: %s", errNeedsChange, reasonsOf(last))
 			}
 		case ctx.Err() == nil && !apierrors.IsNotFound(err):
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			if untilReady && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			switch {
+			case !w.untilReady:
+				return nil
+			case errors.Is(ctx.Err(), context.DeadlineExceeded):
 				return fmt.Errorf("%w: %s", errNotReady, reasonsOf(last))
 			}
-			return nil
+			return fmt.Errorf("%w: %s", errInterrupted, reasonsOf(last))
 		case <-ticker.C:
 		}
 	}
@@ -118,10 +179,10 @@ func reasonsOf(kymas []tree.Kyma) string {
 	var reasons []string
 	for _, k := range kymas {
 		if !k.Ready() {
-			reasons = append(reasons, fmt.Sprintf("Kyma %s is %s (%s)", k.Name, k.State, k.Operation))
+			reasons = append(reasons, fmt.Sprintf("Kyma %s/%s is %s (%s)", k.Namespace, k.Name, k.State, k.Message))
 		}
 		for _, m := range k.Modules {
-			if m.State != "Ready" {
+			if m.State != shared.StateReady {
 				reasons = append(reasons, fmt.Sprintf("module %s is %s (%s)", m.Name, m.State, m.Message))
 			}
 		}
@@ -129,28 +190,12 @@ func reasonsOf(kymas []tree.Kyma) string {
 	return strings.Join(reasons, "; ")
 }
 
-func controlPlaneReader(kubeconfig string) (client.Reader, error) {
-	config, err := restConfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	reader, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, fmt.Errorf("make the control plane client: %w", err)
-	}
-	return reader, nil
-}
-
 // readTree reads one Kyma, or all of a namespace or of the control plane.
 func readTree(ctx context.Context, reader client.Reader, namespace, name string) ([]tree.Kyma, error) {
 	var kymas v1beta2.KymaList
 	if name != "" {
 		var kyma v1beta2.Kyma
-		key := client.ObjectKey{Namespace: cmp.Or(namespace, "kcp-system"), Name: name}
+		key := client.ObjectKey{Namespace: cmp.Or(namespace, shared.NamespaceControlPlane), Name: name}
 		if err := reader.Get(ctx, key, &kyma); err != nil {
 			return nil, fmt.Errorf("read Kyma %s: %w", key, err)
 		}
@@ -159,7 +204,7 @@ func readTree(ctx context.Context, reader client.Reader, namespace, name string)
 		return nil, fmt.Errorf("list Kymas: %w", err)
 	}
 	var manifests v1beta2.ManifestList
-	if err := reader.List(ctx, &manifests, client.InNamespace(namespace)); err != nil {
+	if err := reader.List(ctx, &manifests, manifestsFor(namespace, name)...); err != nil {
 		return nil, fmt.Errorf("list Manifests: %w", err)
 	}
 	now := time.Now()
@@ -170,53 +215,12 @@ func readTree(ctx context.Context, reader client.Reader, namespace, name string)
 	return views, nil
 }
 
-// screen shows trees one after the other: on a terminal in the same place, elsewhere each change once.
-type screen struct {
-	out      io.Writer
-	terminal bool
-	lines    int
-	last     string
-}
-
-func newScreen(out io.Writer) *screen {
-	s := &screen{out: out}
-	if file, ok := out.(*os.File); ok {
-		info, err := file.Stat()
-		s.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+// manifestsFor asks for no more Manifests than are shown: a fleet has many.
+func manifestsFor(namespace, name string) []client.ListOption {
+	if name == "" {
+		return []client.ListOption{client.InNamespace(namespace)}
 	}
-	return s
-}
-
-func (s *screen) show(kymas []tree.Kyma) error {
-	shown := kymas
-	if !s.terminal {
-		// Without its running age, a tree that did not change stays equal and is not printed again.
-		shown = slices.Clone(kymas)
-		for i := range shown {
-			shown[i].Age = 0
-		}
+	return []client.ListOption{
+		client.InNamespace(cmp.Or(namespace, shared.NamespaceControlPlane)), client.MatchingLabels{shared.LabelKymaName: name},
 	}
-	var drawn, compared bytes.Buffer
-	if err := tree.Render(&drawn, kymas); err != nil {
-		return err
-	}
-	if err := tree.Render(&compared, shown); err != nil {
-		return err
-	}
-	if compared.String() == s.last {
-		return nil
-	}
-	s.last = compared.String()
-	text := drawn.String() + "\n"
-	if s.terminal {
-		// Up over what was drawn before; lines that are too long are cut, since a wrapped one would be counted wrongly.
-		up := ""
-		if s.lines > 0 {
-			up = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
-		}
-		text = up + "\x1b[?7l" + drawn.String() + "\x1b[?7h"
-		s.lines = strings.Count(drawn.String(), "\n")
-	}
-	_, err := io.WriteString(s.out, text)
-	return err
 }

@@ -2,16 +2,11 @@
 package tree
 
 import (
-	"fmt"
-	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -21,39 +16,72 @@ import (
 // answer. A module with a younger Manifest was asked for later, and its time counts from then.
 const firstModulesWithin = 30 * time.Second
 
-// Kyma is what the tree shows of one Kyma.
+// Kyma is what is shown of one Kyma, as a tree or as JSON.
 type Kyma struct {
-	Name, Channel, ModulesReady, Operation string
-	State                                  shared.State
-	Age                                    time.Duration
-	// ReadyAfter is how long it took from the Kyma's creation to its present Ready; 0 while it is not Ready.
-	ReadyAfter time.Duration
-	Modules    []Module
+	Namespace string       `json:"namespace"`
+	Name      string       `json:"name"`
+	State     shared.State `json:"state"`
+	// Message is what was last done or waited for, or the error.
+	Message string `json:"message,omitempty"`
+	// WaitsForChange is true where it cannot become Ready before somebody changes something.
+	WaitsForChange bool   `json:"waitsForChange,omitempty"`
+	Channel        string `json:"channel,omitempty"`
+	ModulesReady   string `json:"modulesReady,omitempty"`
+	// Conditions are those that are not True, by their messages.
+	Conditions []string `json:"conditions,omitempty"`
+	// Remote is where the remote Kyma is and in which cluster; nil without one.
+	Remote *Remote   `json:"remote,omitempty"`
+	Since  time.Time `json:"creationTimestamp"`
+	// Age is as of now; ReadyAfter is how long it took from the Kyma's creation to its present Ready, 0 while it is not.
+	Age        time.Duration `json:"-"`
+	ReadyAfter time.Duration `json:"-"`
+	Modules    []Module      `json:"modules"`
 }
 
-// Module is what the tree shows of one module.
+// Remote is what is shown of a Kyma's cluster.
+type Remote struct {
+	Cluster   string `json:"cluster,omitempty"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Unreachable says why it does not answer; empty while it does.
+	Unreachable string `json:"unreachableReason,omitempty"`
+}
+
+// Module is what is shown of one module.
 type Module struct {
-	Name, Version, Channel, Message string
-	State                           shared.State
-	// Objects is "ready/total" of the module's objects; empty while unknown.
-	Objects string
+	Name    string       `json:"name"`
+	Version string       `json:"version,omitempty"`
+	Channel string       `json:"channel,omitempty"`
+	State   shared.State `json:"state"`
+	Message string       `json:"message,omitempty"`
+	// Installed is the version that was last applied completely.
+	Installed string `json:"installedVersion,omitempty"`
+	Manifest  string `json:"manifest,omitempty"`
+	// Objects counts the module's objects; nil while unknown.
+	Objects *v1beta2.ObjectCounts `json:"objects,omitempty"`
 	// ReadyAfter is how long it took from the Kyma's creation to the module's present Ready.
-	ReadyAfter time.Duration
+	ReadyAfter time.Duration `json:"-"`
 }
 
 // Of works out what to show of a Kyma and its Manifests at the given moment.
 func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 	created := kyma.CreationTimestamp.Time
 	view := Kyma{
-		Name: kyma.Namespace + "/" + kyma.Name, Channel: kyma.Status.ActiveChannel, ModulesReady: kyma.Status.ModulesReady,
-		State: kyma.Status.State, Age: now.Sub(created),
+		Namespace: kyma.Namespace, Name: kyma.Name, Channel: kyma.Status.ActiveChannel, ModulesReady: kyma.Status.ModulesReady,
+		State: kyma.Status.State, Since: created, Age: now.Sub(created), Remote: remoteOf(kyma.Status.Remote),
+		Modules: []Module{}, WaitsForChange: kyma.Status.WaitsForChange,
 		ReadyAfter: readyAfter(created, kyma.Status.State, kyma.Status.Conditions, shared.ConditionModules),
 	}
 	if view.Channel == "" {
 		view.Channel = kyma.Spec.EffectiveChannel()
 	}
 	if kyma.Status.LastOperation != nil {
-		view.Operation = kyma.Status.LastOperation.Operation
+		view.Message = kyma.Status.LastOperation.Operation
+	}
+	for _, condition := range kyma.Status.Conditions {
+		if condition.Status != metav1.ConditionTrue {
+			view.Conditions = append(view.Conditions, condition.Type+": "+condition.Message)
+		}
 	}
 	byName := make(map[string]*v1beta2.Manifest, len(manifests))
 	for i := range manifests {
@@ -74,17 +102,30 @@ func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 	return view
 }
 
+func remoteOf(remote *v1beta2.RemoteStatus) *Remote {
+	if remote == nil {
+		return nil
+	}
+	view := &Remote{Cluster: remote.Cluster, Namespace: remote.Namespace, Name: remote.Name}
+	if remote.Reachable != nil && !*remote.Reachable {
+		view.Unreachable = remote.Reason
+	}
+	return view
+}
+
 func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*v1beta2.Manifest) Module {
 	view := Module{Name: m.Name, Version: m.Version, Channel: m.Channel, State: m.State, Message: m.Message}
 	if m.Manifest == nil {
 		return view
 	}
+	view.Manifest = m.Manifest.Metadata.Name
 	manifest, exists := manifests[m.Manifest.Metadata.Name]
 	if !exists {
 		return view
 	}
+	view.Installed = manifest.Status.InstalledVersion
 	if counts := manifest.Status.Counts; counts != nil && counts.Total > 0 {
-		view.Objects = fmt.Sprintf("%d/%d", counts.Ready, counts.Total)
+		view.Objects = counts.DeepCopy()
 	}
 	if view.Message == "" && m.State != shared.StateReady && manifest.Status.State == m.State && manifest.Status.LastOperation != nil {
 		view.Message = manifest.Status.LastOperation.Operation
@@ -113,67 +154,4 @@ func readyAfter(created time.Time, state shared.State, conditions []metav1.Condi
 // Ready tells whether the Kyma and all its modules are Ready.
 func (k Kyma) Ready() bool {
 	return k.State == shared.StateReady && !slices.ContainsFunc(k.Modules, func(m Module) bool { return m.State != shared.StateReady })
-}
-
-// Render draws the tree.
-func Render(out io.Writer, kymas []Kyma) error {
-	var text strings.Builder
-	for _, k := range kymas {
-		fmt.Fprintf(&text, "%s  %s  channel %s%s%s\n", k.Name, stateOf(k.State), k.Channel, ready(k), took(k.ReadyAfter, k.Age))
-		if k.Operation != "" && k.State != shared.StateReady {
-			fmt.Fprintf(&text, "│  %s\n", k.Operation)
-		}
-		for i, m := range k.Modules {
-			branch := "├─"
-			if i == len(k.Modules)-1 {
-				branch = "└─"
-			}
-			after := ""
-			if m.ReadyAfter > 0 {
-				after = "after " + duration.HumanDuration(m.ReadyAfter)
-			}
-			objects := ""
-			if m.Objects != "" {
-				objects = m.Objects + " objects"
-			}
-			cells := []string{branch + " " + m.Name, m.Version, stateOf(m.State), after, objects, firstLine(m.Message)}
-			text.WriteString(strings.TrimRight(strings.Join(cells, "\t"), "\t") + "\n")
-		}
-	}
-	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	if _, err := table.Write([]byte(text.String())); err != nil {
-		return err
-	}
-	return table.Flush()
-}
-
-func stateOf(s shared.State) string {
-	if s == shared.StateUnknown {
-		return "(no state yet)"
-	}
-	return string(s)
-}
-
-func ready(k Kyma) string {
-	if k.ModulesReady == "" {
-		return ""
-	}
-	return "  modules " + k.ModulesReady
-}
-
-func took(readyAfter, age time.Duration) string {
-	if readyAfter > 0 {
-		return "  ready after " + duration.HumanDuration(readyAfter)
-	}
-	return "  age " + duration.HumanDuration(age)
-}
-
-// firstLine keeps a message on its row; the status has the whole.
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	const most = 100
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
 }

@@ -2,9 +2,11 @@ package tree
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -48,8 +50,13 @@ func module(name, state, manifest string) v1beta2.ModuleStatus {
 
 func render(t *testing.T, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) string {
 	t.Helper()
+	return drawn(t, Look{}, kyma, manifests...)
+}
+
+func drawn(t *testing.T, look Look, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) string {
+	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, Render(&out, []Kyma{Of(kyma, manifests, created.Add(20*time.Second))}))
+	require.NoError(t, Render(&out, []Kyma{Of(kyma, manifests, created.Add(20*time.Second))}, look))
 	return out.String()
 }
 
@@ -85,4 +92,87 @@ func TestReadyMeansTheKymaAndAllItsModules(t *testing.T) {
 	require.True(t, Of(kymaWith("Ready", "", module("a", "Ready", "m")), nil, created).Ready())
 	require.False(t, Of(kymaWith("Ready", "", module("a", "Processing", "m")), nil, created).Ready())
 	require.False(t, Of(kymaWith("Processing", "", module("a", "Ready", "m")), nil, created).Ready())
+}
+
+// The cause is usually at the end of a message.
+const longMessage = "apply Deployment kyma-system/sample-operator: admission webhook \"policy.example.com\" denied the request: image registry.example.com/a/b/c:1.0.0 is not signed"
+
+func TestAMessageIsNeverCutBeforeItsCause(t *testing.T) {
+	kyma := kymaWith("Processing", "0/2", module("a", "Processing", "m-1"), module("b", "Processing", "m-2"))
+	kyma.Status.LastOperation.Operation = "module a: " + longMessage
+	kyma.Status.Modules[0].Message = longMessage
+	kyma.Status.Modules[1].Message = "short"
+	require.Equal(t, 2, strings.Count(render(t, kyma), longMessage), "a pipe gets the whole of it on one line")
+	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 0/2  age 20s
+│  module a: apply Deployment kyma-system/sample-operator:
+│  admission webhook "policy.example.com" denied the request:
+│  image registry.example.com/a/b/c:1.0.0 is not signed
+├─ a  1.0.0  Processing
+│    apply Deployment kyma-system/sample-operator: admission
+│    webhook "policy.example.com" denied the request: image
+│    registry.example.com/a/b/c:1.0.0 is not signed
+└─ b  1.0.0  Processing  short
+`, drawn(t, Look{Width: 62}, kyma))
+}
+
+func TestNoLineIsWiderThanTheScreen(t *testing.T) {
+	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
+	kyma.Status.Modules[0].Message = strings.Repeat("模块", 60) + " " + strings.Repeat("x", 200) + "\nand more"
+	lines := Lines([]Kyma{Of(kyma, nil, created)}, Look{Width: 70})
+	joined := ""
+	for _, line := range lines {
+		require.LessOrEqual(t, runewidth.StringWidth(strings.TrimSuffix(line, "\n")), 70, line)
+		joined += strings.TrimSpace(line)
+	}
+	require.Contains(t, joined, strings.Repeat("x", 200))
+	require.Contains(t, joined, "and more")
+}
+
+func TestNothingOfAMessageSteersTheTerminal(t *testing.T) {
+	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
+	kyma.Status.LastOperation.Operation = "a\x1b[2Jb"
+	kyma.Status.Modules[0].Message = "c\x1b]0;title\x07d\re"
+	require.NotContains(t, strings.ReplaceAll(drawn(t, Look{}, kyma), "\n", ""), "\x1b")
+	require.NotContains(t, drawn(t, Look{}, kyma), "\r")
+}
+
+func TestStatesHaveColoursWhereTheyAreAskedFor(t *testing.T) {
+	kyma := kymaWith("Ready", "1/2", module("a", "Ready", "m-1"), module("b", "Processing", "m-2"))
+	require.NotContains(t, drawn(t, Look{}, kyma), "\x1b")
+	require.Equal(t, "kcp-system/demo  \x1b[32mReady\x1b[0m  channel regular  modules 1/2  age 20s\n"+
+		"├─ a  1.0.0  \x1b[32mReady\x1b[0m\n"+
+		"└─ b  1.0.0  \x1b[34mProcessing\x1b[0m\n", drawn(t, Look{Color: true}, kyma))
+}
+
+func TestAWideTreeHasWhatIsSeldomAskedFor(t *testing.T) {
+	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
+	kyma.Status.Modules[0].Channel = "fast"
+	kyma.Status.Conditions = []metav1.Condition{{Type: "Modules", Status: "False", Message: "not all modules are in ready state"}}
+	kyma.Status.WaitsForChange = true
+	no := false
+	kyma.Status.Remote = &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Cluster: "uid-1", Reachable: &no, Reason: "UnreachableTLS"}
+	installing := manifest("m-1", "Processing", time.Second, 0)
+	installing.Status.InstalledVersion, installing.Status.Counts.Failed = "0.9.0", 1
+	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 0/1  age 20s
+│  waiting for all modules to become ready
+│  waits for a change: it is not tried again before something is changed
+│  remote Kyma kyma-system/default in cluster uid-1, which cannot be reached: UnreachableTLS
+│  condition Modules: not all modules are in ready state
+└─ sample  1.0.0  Processing  8/9 objects (1 failed)  channel fast  installed 0.9.0  m-1  waiting for Deployment x/y
+`, drawn(t, Look{Wide: true}, kyma, installing))
+}
+
+func TestMachinesGetJSON(t *testing.T) {
+	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
+	var out bytes.Buffer
+	require.NoError(t, WriteJSON(&out, []Kyma{Of(kyma, []v1beta2.Manifest{manifest("m-1", "Processing", time.Second, 0)}, created)}, ""))
+	require.JSONEq(t, `{"kymas": [{
+		"namespace": "kcp-system", "name": "demo", "state": "Processing", "message": "waiting for all modules to become ready",
+		"channel": "regular", "modulesReady": "0/1", "creationTimestamp": "2026-01-01T12:00:00Z",
+		"modules": [{"name": "sample", "version": "1.0.0", "state": "Processing", "message": "waiting for Deployment x/y",
+			"manifest": "m-1", "objects": {"total": 9, "ready": 8, "failed": 0}}]
+	}]}`, out.String())
+	out.Reset()
+	require.NoError(t, WriteJSON(&out, nil, ""))
+	require.Equal(t, "{\"kymas\":[]}\n", out.String())
 }

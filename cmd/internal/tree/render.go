@@ -1,0 +1,279 @@
+package tree
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mattn/go-runewidth"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Look says how trees are drawn.
+type Look struct {
+	// Width is how many columns there are; messages are wrapped to them. 0 wraps nothing.
+	Width int
+	// Color marks states by colours.
+	Color bool
+	// Wide shows also what is seldom asked for: channels, installed versions, Manifests, conditions, clusters.
+	Wide bool
+}
+
+// Render draws the trees. A message is always there as a whole: on the row of its module where it fits, else below it.
+func Render(out io.Writer, kymas []Kyma, look Look) error {
+	_, err := io.WriteString(out, strings.Join(Lines(kymas, look), ""))
+	return err
+}
+
+// Lines are the lines of the trees, each with its end.
+func Lines(kymas []Kyma, look Look) []string {
+	var lines []string
+	for _, k := range kymas {
+		lines = append(lines, kymaLines(k, look)...)
+	}
+	return lines
+}
+
+func kymaLines(k Kyma, look Look) []string {
+	k = printable(k)
+	head := k.Namespace + "/" + k.Name + "  " + look.state(k.State) + "  channel " + k.Channel
+	if k.ModulesReady != "" {
+		head += "  modules " + k.ModulesReady
+	}
+	lines := []string{head + took(k.ReadyAfter, k.Age) + "\n"}
+	stem := "│  "
+	if len(k.Modules) == 0 {
+		stem = "   "
+	}
+	if k.Message != "" && k.State != shared.StateReady {
+		lines = append(lines, look.wrapped(stem, k.Message)...)
+	}
+	if k.WaitsForChange {
+		lines = append(lines, look.wrapped(stem, "waits for a change: it is not tried again before something is changed")...)
+	}
+	if look.Wide {
+		lines = append(lines, look.details(stem, k)...)
+	}
+	return append(lines, look.modules(k.Modules)...)
+}
+
+// printable takes what would steer a terminal out of the messages: some of them are from remote clusters.
+func printable(k Kyma) Kyma {
+	plain := func(text string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && r != '\n' {
+				return ' '
+			}
+			return r
+		}, text)
+	}
+	k.Message, k.Conditions, k.Modules = plain(k.Message), slices.Clone(k.Conditions), slices.Clone(k.Modules)
+	for i := range k.Conditions {
+		k.Conditions[i] = plain(k.Conditions[i])
+	}
+	for i := range k.Modules {
+		k.Modules[i].Message = plain(k.Modules[i].Message)
+	}
+	return k
+}
+
+// details are what only a wide tree has of a Kyma.
+func (l Look) details(stem string, k Kyma) []string {
+	var lines []string
+	if r := k.Remote; r != nil {
+		text := fmt.Sprintf("remote Kyma %s/%s in cluster %s", r.Namespace, r.Name, cmp.Or(r.Cluster, "(not known yet)"))
+		if r.Unreachable != "" {
+			text += ", which cannot be reached: " + r.Unreachable
+		}
+		lines = append(lines, l.wrapped(stem, text)...)
+	}
+	for _, condition := range k.Conditions {
+		lines = append(lines, l.wrapped(stem, "condition "+condition)...)
+	}
+	return lines
+}
+
+// modules are the rows of a Kyma's modules, in columns of equal width, with messages beside or below them.
+func (l Look) modules(modules []Module) []string {
+	rows := make([][]string, 0, len(modules))
+	for i, m := range modules {
+		branch := "├─ "
+		if i == len(modules)-1 {
+			branch = "└─ "
+		}
+		rows = append(rows, append([]string{branch + m.Name}, l.cells(m)...))
+	}
+	widths := widthsOf(rows)
+	var lines []string
+	for i, m := range modules {
+		row := l.aligned(rows[i], widths, m.State)
+		stem := "│    "
+		if i == len(modules)-1 {
+			stem = "     "
+		}
+		beside := fullWidth(widths)
+		if m.Message != "" && !strings.Contains(m.Message, "\n") && (l.Width == 0 || beside+runewidth.StringWidth(m.Message) <= l.Width) {
+			lines = append(lines, row+m.Message+"\n")
+			continue
+		}
+		lines = append(lines, strings.TrimRight(row, " ")+"\n")
+		lines = append(lines, l.wrapped(stem, m.Message)...)
+	}
+	return lines
+}
+
+// stateCell is the column of a row that has the state.
+const stateCell = 2
+
+// cells are a module's columns after its name.
+func (l Look) cells(m Module) []string {
+	after, objects := "", ""
+	if m.ReadyAfter > 0 {
+		after = "after " + duration.HumanDuration(m.ReadyAfter)
+	}
+	if m.Objects != nil {
+		objects = fmt.Sprintf("%d/%d objects", m.Objects.Ready, m.Objects.Total)
+		if l.Wide && m.Objects.Failed > 0 {
+			objects += fmt.Sprintf(" (%d failed)", m.Objects.Failed)
+		}
+	}
+	cells := []string{m.Version, stateOf(m.State), after, objects}
+	if !l.Wide {
+		return cells
+	}
+	channel, installed := "", ""
+	if m.Channel != "" {
+		channel = "channel " + m.Channel
+	}
+	if m.Installed != "" && m.Installed != m.Version {
+		installed = "installed " + m.Installed
+	}
+	return append(cells, channel, installed, m.Manifest)
+}
+
+// widthsOf are the widths of the columns; of one that is empty in all rows, 0.
+func widthsOf(rows [][]string) []int {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], runewidth.StringWidth(cell))
+		}
+	}
+	return widths
+}
+
+// gap is between two columns.
+const gap = "  "
+
+func fullWidth(widths []int) int {
+	full := 0
+	for _, width := range widths {
+		if width > 0 {
+			full += width + len(gap)
+		}
+	}
+	return full
+}
+
+func (l Look) aligned(cells []string, widths []int, state shared.State) string {
+	var row strings.Builder
+	for i, cell := range cells {
+		if widths[i] == 0 {
+			continue
+		}
+		padding := strings.Repeat(" ", widths[i]-runewidth.StringWidth(cell)) + gap
+		if i == stateCell {
+			cell = l.state(state)
+		}
+		row.WriteString(cell + padding)
+	}
+	return row.String()
+}
+
+func stateOf(s shared.State) string {
+	if s == shared.StateUnknown {
+		return "(no state yet)"
+	}
+	return string(s)
+}
+
+// state is the word for a state, in its colour.
+func (l Look) state(s shared.State) string {
+	const red, green, yellow, blue = 31, 32, 33, 34
+	color := 0
+	switch s {
+	case shared.StateReady:
+		color = green
+	case shared.StateError:
+		color = red
+	case shared.StateWarning:
+		color = yellow
+	case shared.StateProcessing, shared.StateDeleting:
+		color = blue
+	case shared.StateUnknown, shared.StateUnmanaged:
+	}
+	if !l.Color || color == 0 {
+		return stateOf(s)
+	}
+	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, stateOf(s))
+}
+
+func took(readyAfter, age time.Duration) string {
+	if readyAfter > 0 {
+		return "  ready after " + duration.HumanDuration(readyAfter)
+	}
+	return "  age " + duration.HumanDuration(age)
+}
+
+// wrapped are the lines of a text, each behind the stem, broken between words where there are not enough columns.
+func (l Look) wrapped(stem, text string) []string {
+	if text == "" {
+		return nil
+	}
+	var lines []string
+	room := l.Width - runewidth.StringWidth(stem)
+	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		if l.Width == 0 {
+			lines = append(lines, stem+paragraph+"\n")
+			continue
+		}
+		// On a screen that is too narrow for anything, something is better than nothing.
+		const least = 20
+		for _, line := range wrap(paragraph, max(room, least)) {
+			lines = append(lines, stem+line+"\n")
+		}
+	}
+	return lines
+}
+
+// wrap breaks a line between words, and words that are wider than a line within them.
+func wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case runewidth.StringWidth(line)+1+runewidth.StringWidth(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+		for runewidth.StringWidth(line) > width {
+			part := runewidth.Truncate(line, width, "")
+			lines = append(lines, part)
+			line = line[len(part):]
+		}
+	}
+	return append(lines, line)
+}

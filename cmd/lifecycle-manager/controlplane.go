@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+)
+
+// controlPlaneFlags say where the control plane is, for the commands that people call.
+type controlPlaneFlags struct {
+	kubeconfig, context string
+}
+
+func (f *controlPlaneFlags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG, then in-cluster, then ~/.kube/config")
+	set.StringVar(&f.context, "context", "", "context of the kubeconfig; default: its current one")
+}
+
+// reader reads the control plane.
+func (f *controlPlaneFlags) reader() (client.Reader, error) {
+	to, err := restConfig(f.kubeconfig, f.context)
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := client.New(to, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make the control plane client: %w", err)
+	}
+	return reader, nil
+}
+
+// restConfig is the configuration for the control plane; without a context, the current one counts.
+func restConfig(kubeconfig, context string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		found, err := config.GetConfigWithContext(context)
+		if err != nil {
+			return nil, fmt.Errorf("find the control plane: %w", err)
+		}
+		return found, nil
+	}
+	read, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
+	}
+	return read, nil
+}

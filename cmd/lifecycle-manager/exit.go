@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	// exitDone: all was done.
+	exitDone = 0
+	// exitFailed: it could not be done; a message says why.
+	exitFailed = 1
+	// exitUsage: the command line is not right.
+	exitUsage = 2
+)
+
+// errUsage says that the command line is not right.
+var errUsage = errors.New("wrong usage")
+
+// streams are what the commands read and write. Results go to out, everything else to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// execute runs the command line and returns the exit code.
+func execute(ctx context.Context, arguments []string, s streams) int {
+	root := &cobra.Command{
+		Use:   "lifecycle-manager",
+		Short: "Keeps Kubernetes clusters equipped with the modules that their owners asked for",
+		Long: `Keeps Kubernetes clusters equipped with the modules that their owners asked for.
+
+Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
+		Version:       versionText(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetArgs(arguments)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	// What fails before a command runs is cobra's own, about the command line.
+	ran := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
+	root.AddCommand(newRunCommand(), newStatusCommand(), newPurgeCommand(), newCRDsCommand(), newVersionCommand(), newRenderChartCommand())
+	failed, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	_, _ = fmt.Fprintln(s.err, "error:", err)
+	if ran && !errors.Is(err, errUsage) {
+		return exitFailed
+	}
+	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())
+	return exitUsage
+}

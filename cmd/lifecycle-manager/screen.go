@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
+)
+
+// screen shows Kymas one after the other: on a terminal in the same place, elsewhere each change once.
+type screen struct {
+	out    io.Writer
+	output string
+	look   tree.Look
+	// size is the size of the terminal, as of now; nil where there is none.
+	size func() (width, height int)
+	// width, lines are of what was drawn last.
+	width, lines int
+	last         string
+}
+
+// newScreen finds out what it writes to, and what the environment says about colours (https://no-color.org).
+func newScreen(out io.Writer, output string, getenv func(string) string) *screen {
+	s := &screen{out: out, output: output, look: tree.Look{Wide: output == outputWide}}
+	file, isFile := out.(*os.File)
+	if !isFile || !term.IsTerminal(int(file.Fd())) {
+		return s
+	}
+	s.size = func() (int, int) {
+		width, height, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			return 0, 0
+		}
+		return width, height
+	}
+	s.look.Color = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	return s
+}
+
+// once shows Kymas when nothing follows: all of them, however many lines the screen has.
+func (s *screen) once(kymas []tree.Kyma) error {
+	if s.output == outputJSON {
+		return tree.WriteJSON(s.out, kymas, "  ")
+	}
+	if len(kymas) == 0 {
+		_, err := fmt.Fprintln(s.out, "no Kyma found")
+		return err
+	}
+	if s.size != nil {
+		s.look.Width, _ = s.size()
+	}
+	return tree.Render(s.out, kymas, s.look)
+}
+
+// show shows Kymas when more may follow.
+func (s *screen) show(kymas []tree.Kyma) error {
+	if s.output == outputJSON || s.size == nil {
+		return s.append(kymas)
+	}
+	width, height := s.size()
+	s.look.Width = width
+	lines := s.fitting(kymas, height)
+	drawn := strings.Join(lines, "")
+	if drawn == s.last && width == s.width {
+		return nil
+	}
+	// Up over what was drawn before. In a window of another width the terminal has broken it into other lines.
+	up := ""
+	switch {
+	case s.width != 0 && s.width != width:
+		up = "\x1b[2J\x1b[H"
+	case s.lines > 0:
+		up = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
+	}
+	s.last, s.width, s.lines = drawn, width, len(lines)
+	// Rows that are too long are cut by the terminal, since a wrapped one would be counted wrongly; messages never are.
+	_, err := io.WriteString(s.out, up+"\x1b[?7l"+drawn+"\x1b[?7h")
+	return err
+}
+
+// fitting are the lines of the trees as far as the screen has room, what is not Ready first where it has not.
+func (s *screen) fitting(kymas []tree.Kyma, height int) []string {
+	lines := tree.Lines(kymas, s.look)
+	// The cursor is on the line below the last.
+	if height == 0 || len(lines) < height {
+		return lines
+	}
+	byNeed := slices.Clone(kymas)
+	slices.SortStableFunc(byNeed, func(a, b tree.Kyma) int {
+		switch {
+		case a.Ready() == b.Ready():
+			return 0
+		case b.Ready():
+			return -1
+		}
+		return 1
+	})
+	lines = tree.Lines(byNeed, s.look)
+	room := max(height-2, 1)
+	return append(lines[:room:room], fmt.Sprintf("… and %d more lines than fit: name a Kyma, or a namespace with -n\n", len(lines)-room))
+}
+
+// append writes Kymas that differ from those before.
+func (s *screen) append(kymas []tree.Kyma) error {
+	var text, compared bytes.Buffer
+	if s.output == outputJSON {
+		if err := tree.WriteJSON(&text, kymas, ""); err != nil {
+			return err
+		}
+		compared = text
+	} else {
+		// Without its running age, a tree that did not change stays equal and is not written again.
+		ageless := slices.Clone(kymas)
+		for i := range ageless {
+			ageless[i].Age = 0
+		}
+		if err := tree.Render(&compared, ageless, s.look); err != nil {
+			return err
+		}
+		if err := tree.Render(&text, kymas, s.look); err != nil {
+			return err
+		}
+		text.WriteString("\n")
+	}
+	if compared.String() == s.last {
+		return nil
+	}
+	s.last = compared.String()
+	_, err := s.out.Write(text.Bytes())
+	return err
+}

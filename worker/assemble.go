@@ -57,7 +57,9 @@ type Config struct {
 	// SweepShards is the number of shards of the fleet, SweepConcurrency how many of them are walked at once.
 	SweepShards, SweepConcurrency int
 	Limits                        clusters.Limits
-	Artifacts                     artifacts.Options
+	// Access permits what is refused in kubeconfigs of remote clusters by default.
+	Access    clusters.Allow
+	Artifacts artifacts.Options
 	// Windows says when modules may be down; nil means at any time.
 	Windows resolve.Windows
 	// Signatures says which descriptors must be signed.
@@ -104,7 +106,7 @@ func Assemble(p Parts) (*Assembly, error) {
 		return nil, fmt.Errorf("make the control plane client: %w", err)
 	}
 	access, err := clusters.New(clusters.Options{
-		ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits,
+		ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits, Allow: p.Config.Access,
 		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace, WrapTransport: p.Config.WrapRemote,
 	})
 	if err != nil {

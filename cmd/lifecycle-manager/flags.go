@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -53,6 +52,9 @@ type flags struct {
 
 	removals resolve.Limits
 
+	// access says what access Secrets may ask for that is refused by default.
+	access accessFlags
+
 	neverPurged []string
 
 	maintenance              maintenanceFlags
@@ -68,30 +70,40 @@ type flags struct {
 	cacheDir                                      string
 }
 
-func (f *flags) register(set *pflag.FlagSet) {
+// groups registers the flags, in groups as --help shows them.
+func (f *flags) groups() flagGroups {
+	var groups flagGroups
+	set := groups.add("Process")
 	set.StringVar(&f.role, "role", roleAll, "what this process does: all, watchers or workers")
 	set.StringVar(&f.mode, "mode", string(desired.ModeControlPlane), "where modules go unless a Kyma says otherwise: control-plane (remote clusters) or single-cluster")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG, then in-cluster, then ~/.kube/config")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may go on after a stop; keep it below the pod's termination grace period")
 
+	set = groups.add("Metrics, probes, profiles")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
 	set.BoolVar(&f.perClusterMetrics, "per-cluster-metrics", true, "export the state of every Kyma and module; switch it off for large fleets")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 switches them off")
 	set.BoolVar(&f.pprof, "pprof", false, "serve pprof")
 	set.StringVar(&f.pprofAddress, "pprof-bind-address", ":8084", "address of pprof, where it is on")
 
+	set = groups.add("Leader election")
 	set.BoolVar(&f.leaderElect, "leader-elect", false, "watch only while holding the lease; needed with more than one process that watches")
 	set.StringVar(&f.leaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease; default: the pod's")
 	set.DurationVar(&f.leaseDuration, "leader-election-lease-duration", 180*time.Second, "how long others wait before they take over an unrenewed lease")
 	set.DurationVar(&f.renewDeadline, "leader-election-renew-deadline", 120*time.Second, "how long the leader tries to renew before it gives up")
 	set.DurationVar(&f.retryPeriod, "leader-election-retry-period", 3*time.Second, "how often the lease is tried for")
 
+	set = groups.add("Load on the control plane, on remote clusters, and of this process")
 	set.Float32Var(&f.clientQPS, "k8s-client-qps", 300, "requests per second to the control plane")
 	set.IntVar(&f.clientBurst, "k8s-client-burst", 600, "burst of requests to the control plane")
 	set.Float32Var(&f.remoteQPS, "k8s-skr-client-qps", 50, "requests per second to one remote cluster")
 	set.IntVar(&f.remoteBurst, "k8s-skr-client-burst", 100, "burst of requests to one remote cluster")
 	set.IntVar(&f.remoteConcurrency, "k8s-skr-client-concurrency", 16, "requests to one remote cluster that are under way at once, per process")
+	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
+	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
 
+	set = groups.add("Instance and remote clusters")
 	set.StringVar(&f.settings.SyncNamespace, "sync-namespace", "kyma-system", "remote namespace of Kymas that do not set spec.sync")
 	set.StringVar(&f.settings.RemoteKymaName, "remote-kyma-name", "default", "name of the remote Kyma where spec.sync is unset")
 	set.StringVar(&f.settings.AccessSecretNamespace, "access-secret-namespace", "", "where access Secrets are looked for when the Kyma's namespace has none")
@@ -101,31 +113,38 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane, and the sync strategy local-client, in control-plane mode")
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
+	set = groups.add("Pace")
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
-	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
-	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 	set.IntVar(&f.sweepShards, "sweep-shards", sweep.DefaultShards, "shards that the fleet is split into to compare it, each with a workflow of its own")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
 	set.DurationVar(&f.rolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
-	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may go on after a stop; keep it below the pod's termination grace period")
-	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
-	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
+	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
+	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
+	set = groups.add("Removals that the catalog causes")
 	set.IntVar(&f.removals.Kymas, "catalog-removal-max-kymas", 10, "from how many Kymas one change of the catalog may remove a module without approval")
 	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
 	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
 
+	set = groups.add("Deletion and purge")
 	set.BoolVar(&f.settings.Purge.Enabled, "enable-purge-finalizer", true, "force the deletion of a Kyma when its grace period is over; without it only lifecycle-manager purge does")
 	set.DurationVar(&f.settings.Purge.Grace, "purge-finalizer-timeout", 24*time.Hour, "grace period from a Kyma's deletion until it is forced, unless its annotation "+shared.AnnotationPurgeGracePeriod+" says otherwise")
 	set.DurationVar(&f.settings.Purge.Grace, "purge-grace-period", 24*time.Hour, "another name of --purge-finalizer-timeout")
 	set.DurationVar(&f.settings.Purge.Orderly, "purge-orderly-attempt", 10*time.Minute, "how long an orderly removal must have been tried before, with control plane and Temporal up")
 	set.StringSliceVar(&f.neverPurged, "skip-finalizer-purging-for", nil, "finalizers that a purge never takes off")
 
+	set = groups.add("Trust")
 	set.StringVar(&f.signaturePolicy, "signature-policy", string(signature.Ignore), "which component descriptors must carry a signature that verifies with a key in a Secret: ignore (none), if-signed or require")
+	f.access.register(set)
 	set.StringSliceVar(&f.remoteTemplateRegistries, "remote-template-registries", nil, "registries (host or host:port) that ModuleTemplates made by hand in remote clusters may refer to; none by default")
+
+	set = groups.add("Maintenance windows")
 	f.maintenance.register(set, os.Getenv)
+
+	set = groups.add("Admission webhook")
 	f.webhook.register(set)
 
+	set = groups.add("Registries")
 	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which components are fetched: their descriptors where a ModuleTemplate embeds none, and their layers also where an embedded descriptor names another repository")
 	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
 	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system); it is read again every minute, and when the registry refuses them")
@@ -134,6 +153,7 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.DurationVar(&f.registryTimeout, "oci-registry-timeout", time.Minute, "how long fetching one layer or descriptor may take, with all tries")
 	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
 	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
+	return groups
 }
 
 // check refuses what cannot work, before anything is started.
@@ -170,7 +190,7 @@ func (f *flags) check() error {
 	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
 		return fmt.Errorf("--signature-policy: %w", err)
 	}
-	if err := errors.Join(f.maintenance.check(), f.webhook.check()); err != nil {
+	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check()); err != nil {
 		return err
 	}
 	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -39,12 +39,12 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
-				return err
+				return fmt.Errorf("%w: %w", errUsage, err)
 			}
 			return run(cmd.Context(), f)
 		},
 	}
-	f.register(cmd.Flags())
+	f.groups().addTo(cmd)
 	return cmd
 }
 
@@ -87,6 +87,7 @@ func run(ctx context.Context, f *flags) error {
 		Registry: metrics.Registry, Version: version, Log: log,
 		Config: worker.Config{
 			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepShards: f.sweepShards, SweepConcurrency: f.sweepConcurrency,
+			Access:   f.access.allowed(),
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
 			Removals: f.removals, PurgeRules: purge.Rules{Never: f.neverPurged},
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/activities/chartvalues"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -182,8 +183,12 @@ func (job chartJob) render(loaded *chart.Chart) chartAnswer {
 	// As with Helm, the chart's own definitions are there before its templates are rendered.
 	withOwn := *known
 	withOwn.APIVersions = slices.Concat(known.APIVersions, job.definedAPIs(loaded))
-	all, err := chartutil.ToRenderValues(loaded, given, options, &withOwn)
+	// Helm's own check of the values would follow references of the chart's schema to wherever they lead.
+	all, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, given, options, &withOwn, true)
 	if err != nil {
+		return wrong("values", err)
+	}
+	if err := chartvalues.Validate(loaded, valuesIn(all)); err != nil {
 		return wrong("values", err)
 	}
 	texts, err := engine.Engine{}.Render(loaded, all)
@@ -206,6 +211,12 @@ func (job chartJob) render(loaded *chart.Chart) chartAnswer {
 		return chartAnswer{Fault: fmt.Sprintf("chart %s renders to more than %d bytes", loaded.Name(), job.Limits.UnpackedBytes), TooLarge: true}
 	}
 	return answer
+}
+
+// valuesIn are the chart's values among what templates are rendered with.
+func valuesIn(all chartutil.Values) map[string]any {
+	values, _ := all["Values"].(chartutil.Values)
+	return values
 }
 
 // definedAPIs are what the definitions in a chart's crds folders serve, as "group/version" and "group/version/Kind". What

@@ -13,6 +13,8 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kyma-project/lifecycle-manager/activities/chartvalues"
 )
 
 // renderChart renders the chart as the installer does: with the values of the
@@ -48,10 +50,15 @@ func renderChart(module Module, options Options, report *Report) []object {
 		return nil
 	}
 	render := func() (texts map[string]string, inValues bool, err error) {
-		values, err := chartutil.ToRenderValues(loaded, module.Content.Values, chartutil.ReleaseOptions{
+		// Without Helm's own check of the values, which would follow references of the chart's schema to wherever they lead.
+		values, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, module.Content.Values, chartutil.ReleaseOptions{
 			Name: module.Config.ModuleName, Namespace: remoteNamespace, Revision: 1, IsInstall: true,
-		}, capabilities)
+		}, capabilities, true)
 		if err != nil {
+			return nil, true, err
+		}
+		given, _ := values["Values"].(chartutil.Values)
+		if err := chartvalues.Validate(loaded, given); err != nil {
 			return nil, true, err
 		}
 		texts, err = engine.Render(loaded, values)

@@ -97,6 +97,14 @@ func TestFindingsInCharts(t *testing.T) {
 			goodChart().with("chart/values.schema.json", `{"properties": {"image": {"properties": {"tag": {"type": "number"}}}}}`),
 			"error: chart: values:",
 		},
+		"a schema that refers to another host": {
+			goodChart().with("chart/values.schema.json", `{"$ref": "http://169.254.169.254/latest/meta-data"}`),
+			"error: chart: values: values.schema.json of chart upstream: it refers to http://169.254.169.254/latest/meta-data, which is not fetched",
+		},
+		"a schema that refers to a file": {
+			goodChart().with("chart/values.schema.json", `{"$ref": "file:///etc/hostname"}`),
+			"which is not fetched",
+		},
 		"a folder that is no chart": {
 			goodChart().without("chart/Chart.yaml"),
 			"Chart.yaml file is missing",

@@ -2,5 +2,10 @@
 
 package artifacts
 
-// confine limits nothing here; the time that a renderer may take is bounded from outside.
-func confine(Limits) error { return nil }
+import "os"
+
+// confine clears the environment. Nothing else is limited here; what a renderer may take is bounded from outside.
+func confine(Limits) error {
+	os.Clearenv()
+	return nil
+}

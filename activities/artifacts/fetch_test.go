@@ -37,6 +37,12 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) == 4 && os.Args[1] == probeArgument {
+		if err := runProbe(os.Stdout, os.Args[2], os.Args[3]); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

@@ -61,9 +61,11 @@ type Limits struct {
 	// ObjectBytes is the size of one object as JSON; 1 MiB. An API server takes requests of 3 MiB and etcd of
 	// 1.5 MiB, of which managed fields and the status need their share.
 	ObjectBytes int
-	// RenderTime bounds the rendering of a chart; 20 s. RenderBytes is the memory that it may take, the renderer's
-	// own included; 512 MiB.
-	RenderTime  time.Duration
+	// RenderTime is what the rendering of a chart may take of processors; 20 s. More is the chart's fault. RenderWait is
+	// how long it is waited for; 60 s. More is the fault of a node that is busy, and tried again.
+	RenderTime time.Duration
+	RenderWait time.Duration
+	// RenderBytes is the memory that a rendering may take, the renderer's own included; 512 MiB.
 	RenderBytes int64
 }
 
@@ -93,6 +95,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Objects, 5_000)
 	setDefault(&l.ObjectBytes, 1<<20)
 	setDefault(&l.RenderTime, 20*time.Second)
+	setDefault(&l.RenderWait, time.Minute)
 	setDefault(&l.RenderBytes, 512<<20)
 	return l
 }

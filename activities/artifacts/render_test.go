@@ -363,7 +363,10 @@ func TestHostileChartsAreRefused(t *testing.T) {
 	}{
 		{"a template that does not parse", template("{{ if }}"), "parse error"},
 		{"a template that fails", template(`{{ fail "give me values" }}`), "give me values"},
-		{"a template that never ends", template(`{{ range $i := until 100000 }}{{ range $j := until 100000 }}{{ range $k := until 100000 }}{{ end }}{{ end }}{{ end }}`), "within"},
+		{"a template that never ends", template(`{{ range $i := until 100000 }}{{ range $j := until 100000 }}{{ range $k := until 100000 }}{{ end }}{{ end }}{{ end }}`), "did not render within 5s of processor time"},
+		{"a schema that refers to another host", chartOf(entry{name: "values.schema.json", content: `{"$ref": "http://127.0.0.1:1/schema.json"}`}, entry{name: "templates/a.yaml", content: configMapNamed("a")}), "refers to http://127.0.0.1:1/schema.json, which is not fetched"},
+		{"a schema that refers to a file", chartOf(entry{name: "values.schema.json", content: `{"$ref": "file:///etc/hostname"}`}, entry{name: "templates/a.yaml", content: configMapNamed("a")}), "which is not fetched"},
+		{"values that the schema refuses", chartOf(entry{name: "values.schema.json", content: `{"required": ["image"]}`}, entry{name: "templates/a.yaml", content: configMapNamed("a")}), "missing property 'image'"},
 		{"a text that calls itself, which would end the process", chartOf(entry{name: "values.yaml", content: "text: '{{ tpl .Values.text . }}'\n"}, entry{name: "templates/a.yaml", content: "{{ tpl .Values.text . }}"}), "the chart "},
 		{"a template that takes all memory", template(`{{ repeat 2000000000 "x" }}`), "MiB of memory"},
 		{"a template that takes memory until none is left", template(`{{ $s := "x" }}{{ range until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}`), "MiB of memory"},
@@ -379,7 +382,7 @@ func TestHostileChartsAreRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := render(t, test.layer, FormChart, func(o *Options) {
-				o.Limits.RenderTime, o.Limits.RenderBytes = 5*time.Second, 192<<20
+				o.Limits.RenderTime, o.Limits.RenderWait, o.Limits.RenderBytes = 5*time.Second, 5*time.Minute, 192<<20
 				o.Limits.UnpackedBytes = 5000
 				if strings.Contains(test.name, "memory") || strings.Contains(test.name, "more than is allowed") {
 					o.Limits.RenderTime = time.Minute
@@ -392,6 +395,17 @@ func TestHostileChartsAreRefused(t *testing.T) {
 			require.Less(t, len(err.Error()), 1000)
 		})
 	}
+}
+
+// A node may be so busy that a chart gets hardly any of it. That is no reason to refuse the chart for good.
+func TestAChartThatGotNoProcessorTimeIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	endless := chartOf(entry{name: "templates/a.yaml", content: `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`})
+	_, err := render(t, endless, FormChart, func(o *Options) { o.Limits.RenderTime, o.Limits.RenderWait = time.Minute, 500*time.Millisecond })
+	require.Error(t, err)
+	require.Equal(t, fault.Transient, fault.Of(err).Kind, err.Error())
+	require.Equal(t, ReasonRendererFailed, fault.Of(err).Reason)
+	require.Contains(t, err.Error(), "did not render within 500ms")
 }
 
 // A text that many aliases name is few nodes, and more bytes than there is memory.

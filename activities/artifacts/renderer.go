@@ -37,7 +37,7 @@ func (r *renderer) do(ctx context.Context, job chartJob) (chartAnswer, error) {
 	case <-ctx.Done():
 		return chartAnswer{}, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.limits.RenderTime)
+	ctx, cancel := context.WithTimeout(ctx, r.limits.RenderWait)
 	defer cancel()
 	do := r.here
 	if len(r.program) > 0 {
@@ -45,8 +45,9 @@ func (r *renderer) do(ctx context.Context, job chartJob) (chartAnswer, error) {
 	}
 	got, err := do(ctx, job)
 	switch {
-	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		return chartAnswer{}, fault.New(fault.Rejected, ReasonInvalidChart, "the chart did not render within %s", r.limits.RenderTime)
+	case err != nil && ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) && fault.Of(err).Kind != fault.Rejected:
+		return chartAnswer{}, fault.New(fault.Transient, ReasonRendererFailed, "the chart did not render within %s, for which it got less than %s of processor time",
+			r.limits.RenderWait, r.limits.RenderTime)
 	case err != nil:
 		return chartAnswer{}, err
 	}
@@ -68,14 +69,14 @@ func (r *renderer) here(ctx context.Context, job chartJob) (chartAnswer, error) 
 // encodedFactor is by how much an answer in JSON is larger than what it holds, generously.
 const encodedFactor = 2
 
-// elsewhere does the job in a process of its own, which has no environment and is killed when its time is over.
+// elsewhere does the job in a process of its own, which has no environment and is killed when its wait is over.
 func (r *renderer) elsewhere(ctx context.Context, job chartJob) (chartAnswer, error) {
 	encoded, err := json.Marshal(job)
 	if err != nil {
 		return chartAnswer{}, fmt.Errorf("encode the chart for its renderer: %w", err)
 	}
 	command := exec.CommandContext(ctx, r.program[0], r.program[1:]...) //nolint:gosec // our own program
-	command.Env = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
+	command.Env = []string{}
 	command.Dir = string(os.PathSeparator)
 	command.Stdin = bytes.NewReader(encoded)
 	command.WaitDelay = time.Second
@@ -92,7 +93,7 @@ func (r *renderer) elsewhere(ctx context.Context, job chartJob) (chartAnswer, er
 	}
 	_ = output.Close()
 	if err := command.Wait(); err != nil {
-		return chartAnswer{}, died(err, r.limits)
+		return chartAnswer{}, died(err, command.ProcessState, r.limits)
 	}
 	var answer chartAnswer
 	if err := json.Unmarshal(raw, &answer); err != nil {
@@ -101,14 +102,22 @@ func (r *renderer) elsewhere(ctx context.Context, job chartJob) (chartAnswer, er
 	return answer, nil
 }
 
-// runtimeDied is the exit code of a Go program that ran out of memory or stack.
-const runtimeDied = 2
+const (
+	// runtimeDied is the exit code of a Go program that ran out of memory or stack, outOfTime that of a renderer that used
+	// up its time on processors.
+	runtimeDied = 2
+	outOfTime   = 3
+	// renderProcessors is how many processors a renderer uses at once.
+	renderProcessors = 2
+)
 
-// died says why a renderer ended without an answer. Where its runtime gave up, the chart was too much for it; any
-// other end says nothing about the chart.
-func died(err error, limits Limits) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == runtimeDied {
+// died says why a renderer ended without an answer. Where it used up its time on processors or its runtime gave up, the
+// chart was too much for it; any other end, that of the clock on the wall included, says nothing about the chart.
+func died(err error, state *os.ProcessState, limits Limits) error {
+	switch {
+	case state.ExitCode() == outOfTime || state.UserTime()+state.SystemTime() >= limits.RenderTime:
+		return fault.New(fault.Rejected, ReasonInvalidChart, "the chart did not render within %s of processor time", limits.RenderTime)
+	case diedOfIt(state.ExitCode()):
 		return fault.New(fault.Rejected, ReasonInvalidChart,
 			"the chart cannot be rendered: its templates take more than %d MiB of memory, or call themselves without an end", limits.RenderBytes>>20)
 	}

@@ -83,7 +83,8 @@ func hostiles() []hostile {
 		{module: "chart-fails", content: template(`{{ fail "give me values" }}`), kind: "helm-chart", says: "give me values"},
 		{module: "chart-panics", content: template(`{{ index (list 1 2) 7 }}`), kind: "helm-chart", says: "templates"},
 		{module: "chart-memory", content: template(`{{ repeat 2000000000 "x" }}`), kind: "helm-chart", says: "MiB of memory"},
-		{module: "chart-loops", content: template(`{{ range until 100000 }}{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}{{ end }}`), kind: "helm-chart", says: "did not render within 20s"},
+		{module: "chart-loops", content: template(`{{ range until 100000 }}{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}{{ end }}`), kind: "helm-chart", says: "did not render within 20s of processor time"},
+		{module: "chart-schema", content: packed(chartFiles("", "values.schema.json", `{"$ref": "http://127.0.0.1:1/schema.json"}`, "templates/a.yaml", object)), kind: "helm-chart", says: "which is not fetched"},
 	}
 }
 

@@ -186,10 +186,9 @@ func TestWhoHearsOfAChangeOfTheCatalog(t *testing.T) {
 }
 
 func TestARolloutDependsOnTheKymaAndOnTheChange(t *testing.T) {
-	first, second := cause{Kind: "ModuleTemplate", ResourceVersion: "7"}, cause{Kind: "ModuleTemplate", ResourceVersion: "8"}
-	require.NotEqual(t, rolloutDelay(kymaWith(nil), first, time.Hour), rolloutDelay(kymaWith(nil), second, time.Hour),
+	require.NotEqual(t, desired.RolloutDelay("a", "first", time.Hour), desired.RolloutDelay("a", "second", time.Hour),
 		"else the same clusters would always be the first")
-	require.NotEqual(t, rolloutDelay(named("a", nil), first, time.Hour), rolloutDelay(named("b", nil), first, time.Hour))
+	require.NotEqual(t, desired.RolloutDelay("a", "first", time.Hour), desired.RolloutDelay("b", "first", time.Hour))
 }
 
 // The delay of a roll-out is the workflow's: the kick is sent at once, so that it outlives this process.
@@ -200,7 +199,7 @@ func TestARolloutIsSentAtOnceWithTheVersionThatCausedIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, result, "nothing is left for later")
 	require.Len(t, kicks.sent, 1)
-	at := now.Add(rolloutDelay(kymaWith(nil), req.Cause, time.Hour))
+	at := now.Add(desired.RolloutDelay(kymaWith(nil).UID, "now", time.Hour))
 	require.Equal(t, kick.Kick{
 		Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7", NotBefore: &at,
 	}, kicks.sent[0].kick)

@@ -3,7 +3,6 @@ package watchers
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"time"
 
@@ -33,7 +32,7 @@ type kymaRequest struct {
 	Own bool
 	// Gone is true when the Kyma was removed.
 	Gone bool
-	// Cause is the object of the catalog, or the Secret, that changed; its version also spreads a roll-out.
+	// Cause is the object of the catalog, or the Secret, that changed.
 	Cause cause
 }
 
@@ -115,25 +114,25 @@ func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Resu
 	if desired.IsSyncedCopy(&kyma) || !w.Settings.Ours(kyma.Labels) {
 		return reconcile.Result{}, nil
 	}
-	deleting := !kyma.DeletionTimestamp.IsZero()
-	if !deleting {
-		digest, err := w.Inputs.Digest(ctx, &kyma)
-		if err != nil {
+	digest := ""
+	if kyma.DeletionTimestamp.IsZero() {
+		var err error
+		if digest, err = w.Inputs.Digest(ctx, &kyma); err != nil {
 			return reconcile.Result{}, fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
 		}
 		if digest == kyma.Status.InputsDigest {
 			return reconcile.Result{}, nil
 		}
 	}
-	k := w.kymaKick(&kyma, req)
+	k := w.kymaKick(&kyma, req, digest)
 	log.FromContext(ctx).V(1).Info("kick", "kyma", req.String(), "reason", k.Reason)
 	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
 }
 
 // kymaKick says what changed and when it may be acted on. A change of the Kyma itself is urgent; one that
-// the catalog caused is spread over the fleet, by a delay that depends on the Kyma and on the change alone,
-// so that every leader computes the same.
-func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
+// the catalog caused is spread over the fleet, by a delay that depends on the Kyma and on its new inputs alone,
+// so that every leader and the sweep compute the same.
+func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest, digest string) kick.Kick {
 	k := kick.Kick{Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	switch {
 	case !kyma.DeletionTimestamp.IsZero():
@@ -148,18 +147,20 @@ func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
 		k.Reason = req.Cause.Kind + " changed"
 		k.Kind, k.Namespace, k.Name, k.ResourceVersion = req.Cause.Kind, req.Cause.Namespace, req.Cause.Name, req.Cause.ResourceVersion
 	}
-	if delay := rolloutDelay(kyma, req.Cause, w.RolloutSpread); delay > 0 && req.Cause.Kind != kindSecret {
-		at := w.Now().Add(delay)
-		k.NotBefore = &at
+	if req.Cause.Kind != kindSecret {
+		k.NotBefore = w.turn(kyma, digest)
 	}
 	return k
 }
 
-// rolloutDelay is the share of the spread that falls to this Kyma for this change.
-func rolloutDelay(kyma *v1beta2.Kyma, c cause, spread time.Duration) time.Duration {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(string(kyma.UID) + "/" + c.ResourceVersion))
-	return time.Duration(float64(spread) * float64(h.Sum64()%10_000) / 10_000)
+// turn is when it is this Kyma's turn in the roll-out of a change; nil means now.
+func (w *watcher) turn(kyma *v1beta2.Kyma, change string) *time.Time {
+	delay := desired.RolloutDelay(kyma.UID, change, w.Settings.RolloutSpread)
+	if delay <= 0 {
+		return nil
+	}
+	at := w.Now().Add(delay)
+	return &at
 }
 
 // ignoreGone drops the error that an object is not there.

@@ -81,7 +81,7 @@ func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) e
 func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
 	k := kick.Kick{Kind: "Manifest", Namespace: req.Namespace, Name: req.Name, Urgent: true}
 	if req.Gone {
-		k.Reason = "Manifest is gone"
+		k.Reason, k.Gone = "Manifest is gone", true
 		if req.Kyma.Name != "" {
 			if err := w.kickKymasOf(ctx, req.Kyma, k); err != nil {
 				return reconcile.Result{}, err

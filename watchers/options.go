@@ -58,9 +58,6 @@ type Options struct {
 	Sweeps   SweepStarter
 	// Policies tells when the maintenance policy changes; nil where there is none to watch.
 	Policies PolicySource
-	// RolloutSpread is the span within which the Kymas that a change of the catalog concerns are kicked
-	// (flag module-upgrade-rollout-max-delay); zero kicks them at once.
-	RolloutSpread time.Duration
 	// KickLimit paces all kicks of this process; 50 a second by default.
 	KickLimit *rate.Limiter
 	// Now is the clock; time.Now by default.

@@ -92,11 +92,7 @@ func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) 
 		}
 		k := kick.Kick{
 			Reason: "image pull Secret changed", Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
-			ResourceVersion: req.Cause.ResourceVersion,
-		}
-		if delay := rolloutDelay(kyma, req.Cause, w.RolloutSpread); delay > 0 {
-			at := w.Now().Add(delay)
-			k.NotBefore = &at
+			ResourceVersion: req.Cause.ResourceVersion, NotBefore: w.turn(kyma, req.Cause.ResourceVersion),
 		}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
 			return reconcile.Result{}, err

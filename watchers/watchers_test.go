@@ -69,8 +69,8 @@ func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *e
 	kicks, evicted := &recorder{}, &evictions{}
 	return &watcher{
 		Options: Options{
-			Settings: desired.Settings{}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
-			RolloutSpread: time.Hour, KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
+			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
+			KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
 		},
 		reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
 	}, kicks, evicted
@@ -156,18 +156,17 @@ func TestWhomAKymaEventKicks(t *testing.T) {
 }
 
 func TestARolloutIsSpreadByWhatEveryLeaderKnows(t *testing.T) {
-	change := cause{Kind: "ModuleReleaseMeta", ResourceVersion: "7"}
 	early, late := time.Hour, time.Duration(0)
 	for i := range 100 {
 		kyma := kymaWith(func(k *v1beta2.Kyma) { k.UID = types.UID(string(rune('a'+i%26)) + string(rune('a'+i/26))) })
-		delay := rolloutDelay(kyma, change, time.Hour)
-		require.Equal(t, delay, rolloutDelay(kyma, change, time.Hour))
+		delay := desired.RolloutDelay(kyma.UID, "digest", time.Hour)
+		require.Equal(t, delay, desired.RolloutDelay(kyma.UID, "digest", time.Hour))
 		early, late = min(early, delay), max(late, delay)
 	}
 	require.Less(t, early, 10*time.Minute)
 	require.Greater(t, late, 50*time.Minute)
 	require.Less(t, late, time.Hour)
-	require.Zero(t, rolloutDelay(kymaWith(nil), change, 0))
+	require.Zero(t, desired.RolloutDelay("uid", "digest", 0))
 }
 
 func TestAKymaThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {

@@ -137,7 +137,7 @@ func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) 
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in SweepInput) error {
-		s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}), build: "earlier"}
+		s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}, Pending{}, false), build: "earlier"}
 		return s.run(ctx)
 	}, workflow.RegisterOptions{Name: "Sweep of an earlier build"})
 	// Without an activity: a walk would fail.

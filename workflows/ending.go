@@ -31,14 +31,14 @@ func (e *entity) settleHandlers(ctx workflow.Context) (bool, error) {
 	}
 	// In this very task: nothing may be left in a channel when the run returns.
 	e.mail.drain()
-	return e.mail.pending.Count == 0, nil
+	return !e.mail.any(), nil
 }
 
 // complete is the one place where a run decides that it may return. It is true only if, in the very task
 // that returns, no signal is unread, no kick is pending and no handler is running.
 func (e *entity) complete(ctx workflow.Context) (bool, error) {
 	e.mail.drain()
-	if e.mail.pending.Count > 0 {
+	if e.mail.any() {
 		return false, nil
 	}
 	e.ending = true

@@ -12,10 +12,14 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicUrgentLooksFree
+const logicVersion = logicDelaysApart
 
-// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
-const logicUrgentLooksFree = 2
+const (
+	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
+	logicUrgentLooksFree = 2
+	// logicDelaysApart is the version from which on kicks that wait for a roll-out do so apart from the others.
+	logicDelaysApart = 3
+)
 
 // logicChangeID names the one version marker.
 const logicChangeID = "logic"
@@ -26,7 +30,9 @@ type Carry struct {
 	// Format is the version of the carried type.
 	Format  int     `json:"format"`
 	Pending Pending `json:"pending,omitzero"`
-	Pace    Pace    `json:"pace,omitzero"`
+	// Later are the kicks that wait for their time.
+	Later Pending `json:"later,omitzero"`
+	Pace  Pace    `json:"pace,omitzero"`
 	// Attempt counts failed looks since the last good one.
 	Attempt int `json:"attempt,omitempty"`
 	// RetryAt is when a failed look is repeated; zero means by a kick only.
@@ -82,22 +88,22 @@ func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
 	info := workflow.GetInfo(ctx)
 	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: info.GetCurrentBuildID(), published: map[string]string{}}
-	pending := Pending{}
+	pending, later := Pending{}, Pending{}
 	if carry != nil {
-		pending = carry.Pending
+		pending, later = carry.Pending, carry.Later
 		e.pace, e.attempt, e.retryAt, e.fault = carry.Pace, carry.Attempt, carry.RetryAt, carry.Fault
 		if carry.Published != nil {
 			e.published = carry.Published
 		}
 	}
-	e.mail = newMailbox(ctx, pending)
+	e.mail = newMailbox(ctx, pending, later, logic < logicDelaysApart)
 	e.view.Since = workflow.Now(ctx)
 	return e
 }
 
 func (e *entity) carry() Carry {
 	return Carry{
-		Format: carryFormat, Pending: e.mail.pending, Pace: e.pace, Attempt: e.attempt,
+		Format: carryFormat, Pending: e.mail.pending, Later: e.mail.later, Pace: e.pace, Attempt: e.attempt,
 		RetryAt: e.retryAt, Fault: e.fault, Published: e.published,
 	}
 }
@@ -146,6 +152,14 @@ func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
 	return pending, workflow.Now(ctx)
 }
 
+// beginPart starts a look at a part of the truth: what waits for its time goes on waiting.
+func (e *entity) beginPart(ctx workflow.Context) (Pending, time.Time) {
+	e.looksStarted++
+	pending := e.mail.takePart()
+	e.urgent = pending.Urgent
+	return pending, workflow.Now(ctx)
+}
+
 // endPart closes a look at a part of the truth: it changes nothing about the retry of a whole look.
 func (e *entity) endPart(ctx workflow.Context, started time.Time) {
 	e.looksEnded = e.looksStarted
@@ -179,10 +193,19 @@ func (e *entity) end(ctx workflow.Context, started time.Time, f fault.Fault) {
 // wake is when this entity has to act next: the earlier of its pending kicks and its own retry.
 func (e *entity) wake(now time.Time) (time.Time, bool) {
 	due, pending := e.pace.Due(now, e.mail.pending)
+	if later, waits := e.pace.Due(now, e.mail.later); waits && (!pending || later.Before(due)) {
+		due, pending = later, true
+	}
 	if !e.retryAt.IsZero() && (!pending || e.retryAt.Before(due)) {
 		return e.retryAt, true
 	}
 	return due, pending
+}
+
+// laterDue tells whether the time of what waited has come.
+func (e *entity) laterDue(now time.Time) bool {
+	due, waits := e.pace.Due(now, e.mail.later)
+	return waits && !due.After(now)
 }
 
 // isDue tells whether there is something to act on now.

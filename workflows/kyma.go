@@ -140,6 +140,8 @@ func (r *kymaRun) sleepsFor() string {
 		return "a change: " + r.fault.Reason
 	case r.mail.pending.Count > 0:
 		return "the pace to allow the next look"
+	case r.mail.later.Count > 0:
+		return "its turn at " + r.mail.later.NotBefore.UTC().Format(time.RFC3339) + ": " + r.mail.later.Reason
 	default:
 		return "a change"
 	}

@@ -36,10 +36,10 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 		Gone:          r.gone(),
 		Deleting:      r.state.Deleting,
 		Looked:        r.state.Looked,
-		Pending:       r.mail.pending.Count > 0,
+		Pending:       r.mail.any(),
 		Due:           isDue,
-		OnlyManifests: r.mail.pending.Count > 0 && r.mail.pending.OnlyManifests && !r.retryDue(now),
-		NeedsLook:     r.state.Last.NeedsLook,
+		OnlyManifests: r.mail.pending.Count > 0 && r.mail.pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
+		NeedsLook:     r.state.Last.NeedsLook && r.state.Last.LookAt.IsZero(),
 		MustContinue:  r.mustContinue(ctx, !isDue),
 		NewBuild:      isDue && r.newBuild(ctx),
 	})

@@ -44,7 +44,7 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 			return r.endLook(ctx, started, err)
 		}
 	}
-	return r.endLook(ctx, started, r.aggregate(ctx, digest))
+	return r.endLook(ctx, started, r.aggregate(ctx, digest, pending.Gone))
 }
 
 // synchronize runs the sync with the remote cluster. It returns true when the look ends here, because
@@ -98,9 +98,9 @@ func (r *kymaRun) ends(gone, deleting bool) bool {
 
 // report aggregates the status alone: what changed is the state of a Manifest.
 func (r *kymaRun) report(ctx workflow.Context) error {
-	pending, started := r.begin(ctx)
+	pending, started := r.beginPart(ctx)
 	r.doing(ctx, "aggregating the status: "+pending.Reason)
-	if err := r.aggregate(ctx, ""); err != nil {
+	if err := r.aggregate(ctx, "", pending.Gone); err != nil {
 		return err
 	}
 	if r.state.ReportFault.IsZero() {
@@ -114,11 +114,11 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 	return nil
 }
 
-// aggregate reads the Manifests' states and writes the one status of the Kyma.
-func (r *kymaRun) aggregate(ctx workflow.Context, digest string) error {
+// aggregate reads the Manifests' states and writes the one status of the Kyma. Gone is true when a Manifest was removed.
+func (r *kymaRun) aggregate(ctx workflow.Context, digest string, gone bool) error {
 	r.state.ReportFault = fault.Fault{}
 	return r.reportKyma(ctx, status.ReportInput{
-		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()),
+		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()), ManifestGone: gone,
 		Sync: r.state.SyncFault, Resolve: r.state.ResolveFault,
 		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
@@ -215,11 +215,18 @@ func (r *kymaRun) waitForNextLook(ctx workflow.Context) {
 }
 
 // lookAgainIfNeeded makes one more look pending where the report saw that the inputs moved on. A look that
-// failed is repeated by its retry or by a change, never by this.
+// failed is repeated by its retry or by a change, never by this. A change of what many Kymas share waits for the
+// Kyma's turn.
 func (r *kymaRun) lookAgainIfNeeded() {
-	if r.state.Last.NeedsLook && r.fault.IsZero() && !r.state.Paced && !r.state.Deleting && !r.gone() {
-		r.mail.put(kick.Kick{Reason: "inputs changed since the last look"})
+	last := r.state.Last
+	if !last.NeedsLook || !r.fault.IsZero() || r.state.Paced || r.state.Deleting || r.gone() {
+		return
 	}
+	k := kick.Kick{Reason: "inputs changed since the last look"}
+	if !last.LookAt.IsZero() {
+		k.NotBefore = &last.LookAt
+	}
+	r.mail.put(k)
 }
 
 // worst is the fault that decides when the look is repeated: one that can be retried before one that

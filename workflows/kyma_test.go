@@ -294,7 +294,7 @@ func TestContinueAsNewCarriesTheKicksThatCameWithIt(t *testing.T) {
 	}, time.Minute)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
-	require.Equal(t, 3, next.Carry.Pending.Count)
+	require.Equal(t, 3, next.Carry.Later.Count)
 	require.Equal(t, kymaRef, next.Ref)
 
 	second := quietWorld()

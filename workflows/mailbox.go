@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -19,6 +20,8 @@ type Pending struct {
 	Urgent bool `json:"urgent,omitempty"`
 	// Deleting is true when somebody saw the object with a deletion timestamp.
 	Deleting bool `json:"deleting,omitempty"`
+	// Gone is true when one of the objects was removed.
+	Gone bool `json:"gone,omitempty"`
 	// Purge is true when somebody asked to force what is left of a module.
 	Purge bool `json:"purge,omitempty"`
 	// OnlyManifests is true while all kicks were about states of Manifests: then only the status has to
@@ -61,9 +64,31 @@ func (p *Pending) Add(k kick.Kick) {
 	p.Reason = k.Reason
 	p.Urgent = p.Urgent || k.Urgent
 	p.Deleting = p.Deleting || k.Deleting
+	p.Gone = p.Gone || k.Gone
 	if k.ResourceVersion != "" && k.Name != "" {
 		p.see(SeenVersion{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, ResourceVersion: k.ResourceVersion})
 	}
+}
+
+// with sums up these kicks and others.
+func (p Pending) with(others Pending) Pending {
+	if p.Count == 0 || others.Count == 0 {
+		if p.Count == 0 {
+			return others
+		}
+		return p
+	}
+	p.Count += others.Count
+	p.Urgent, p.Deleting, p.Gone, p.Purge = p.Urgent || others.Urgent, p.Deleting || others.Deleting, p.Gone || others.Gone, p.Purge || others.Purge
+	p.OnlyManifests = p.OnlyManifests && others.OnlyManifests
+	if others.NotBefore.Before(p.NotBefore) {
+		p.NotBefore = others.NotBefore
+	}
+	p.Seen = slices.Clone(p.Seen)
+	for _, v := range others.Seen {
+		p.see(v)
+	}
+	return p
 }
 
 // see keeps the last version told of an object: kicks about one object are sent in the order of its changes.
@@ -86,25 +111,49 @@ type mailbox struct {
 	force  workflow.ReceiveChannel
 	unread bool
 
+	// pending are the kicks that may be acted on, at the run's pace.
 	pending Pending
+	// later are those that wait for their NotBefore. They wait apart, so that what may be acted on before neither ends
+	// their wait nor has to wait with them. A whole look is an answer to them too.
+	later Pending
+	// together is true in runs of earlier logic: all kicks were summed up in one, and the first to be due was the
+	// end of every wait.
+	together bool
 	// forced is true once an operator asked to continue as new.
 	forced bool
 }
 
-func newMailbox(ctx workflow.Context, pending Pending) mailbox {
+func newMailbox(ctx workflow.Context, pending, later Pending, together bool) mailbox {
+	if !together && !pending.NotBefore.IsZero() {
+		// A run of earlier logic carried it.
+		pending, later = Pending{}, later.with(pending)
+	}
 	return mailbox{
-		kicks:   workflow.GetSignalChannel(ctx, kick.Signal),
-		purges:  workflow.GetSignalChannel(ctx, kick.SignalPurge),
-		force:   workflow.GetSignalChannel(ctx, kick.SignalContinueAsNew),
-		pending: pending,
+		kicks:    workflow.GetSignalChannel(ctx, kick.Signal),
+		purges:   workflow.GetSignalChannel(ctx, kick.SignalPurge),
+		force:    workflow.GetSignalChannel(ctx, kick.SignalContinueAsNew),
+		pending:  pending,
+		later:    later,
+		together: together,
 	}
 }
 
 // put adds a kick from inside the workflow, e.g. from an update handler.
 func (m *mailbox) put(k kick.Kick) {
-	m.pending.Add(k)
+	m.add(k)
 	m.unread = true
 }
+
+func (m *mailbox) add(k kick.Kick) {
+	if k.NotBefore != nil && !k.Urgent && !m.together {
+		m.later.Add(k)
+	} else {
+		m.pending.Add(k)
+	}
+}
+
+// any tells whether a kick waits to be acted on, now or later.
+func (m *mailbox) any() bool { return m.pending.Count > 0 || m.later.Count > 0 }
 
 // arrived is the condition to wait on: something came in since the last drain.
 func (m *mailbox) arrived() bool {
@@ -120,7 +169,7 @@ func (m *mailbox) drain() {
 		if !m.kicks.ReceiveAsync(&k) {
 			break
 		}
-		m.pending.Add(k)
+		m.add(k)
 	}
 	for {
 		var k kick.Kick
@@ -136,8 +185,16 @@ func (m *mailbox) drain() {
 	}
 }
 
-// take hands over what is pending to a look that starts now. What arrives after this means one more look.
+// take hands over all that waits to a look that starts now. What arrives after this means one more look.
 func (m *mailbox) take() Pending {
+	m.drain()
+	taken := m.pending.with(m.later)
+	m.pending, m.later = Pending{}, Pending{}
+	return taken
+}
+
+// takePart hands over what may be acted on now to a look at a part of the truth.
+func (m *mailbox) takePart() Pending {
 	m.drain()
 	taken := m.pending
 	m.pending = Pending{}

@@ -59,7 +59,7 @@ func (r *manifestRun) next(ctx workflow.Context) manifestStep {
 		Phase:        r.state.Phase,
 		Deleting:     r.state.Deleting || r.mail.pending.Deleting,
 		Purging:      r.state.Purging || r.mail.pending.Purge,
-		Pending:      r.mail.pending.Count > 0,
+		Pending:      r.mail.any(),
 		Due:          isDue,
 		MustContinue: r.mustContinue(ctx, !isDue),
 		NewBuild:     isDue && r.newBuild(ctx),

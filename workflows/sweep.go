@@ -33,7 +33,7 @@ const formerShards = 64
 // walked again. It ends only where fewer shards are configured now, and its own is none of them any more.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
 	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
-	s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
+	s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}, Pending{}, false), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
 	return s.run(ctx)
 }
 

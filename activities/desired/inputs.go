@@ -40,14 +40,23 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 		// The label is written by the first look itself, so having it and lacking it are the same.
 		delete(labels, shared.LabelManagedBy)
 	}
-	values := []any{
+	own := []any{
 		"kyma", kyma.UID, kyma.Generation, !kyma.DeletionTimestamp.IsZero(), labels, annotations,
-		settings.Digest(), remoteInputs(kyma.Status.Remote), secrets, trusted,
+		remoteInputs(kyma.Status.Remote),
+	}
+	common := []any{settings.Digest(), trusted}
+	for _, secret := range secrets {
+		if secret.Namespace == shared.NamespaceControlPlane && secret.Name == settings.ImagePullSecret {
+			common = append(common, secret)
+		} else {
+			own = append(own, secret)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
-		values = append(values, "module", name, catalog[name].inputs())
+		own = append(own, "module", name, catalog[name].handMadeInputs())
+		common = append(common, "module", name, catalog[name].inputs())
 	}
-	return DigestOf(values...)
+	return DigestOf(own...) + digestSeparator + DigestOf(common...)
 }
 
 func remoteInputs(remote *v1beta2.RemoteStatus) any {
@@ -65,6 +74,7 @@ func labelInputs(labels map[string]string) map[string]string {
 	return copied
 }
 
+// inputs are those from the catalog that many Kymas share.
 func (c Candidates) inputs() []any {
 	var inputs []any
 	for _, meta := range c.ReleaseMetas {
@@ -76,6 +86,12 @@ func (c Candidates) inputs() []any {
 	for _, meta := range c.Owners {
 		inputs = append(inputs, objectInputs(meta))
 	}
+	return inputs
+}
+
+// handMadeInputs are those that come from the Kyma's own cluster.
+func (c Candidates) handMadeInputs() []any {
+	var inputs []any
 	if c.OnlyHandMade {
 		inputs = append(inputs, "only by hand")
 	}

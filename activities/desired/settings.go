@@ -8,6 +8,7 @@ package desired
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -55,6 +56,9 @@ type Settings struct {
 	DescriptorRepository string
 	// Purge says when the deletion of a Kyma is forced. It decides about no Manifest, so it is no part of Digest.
 	Purge PurgeSettings
+	// RolloutSpread is the span over which a change of what many Kymas share reaches them
+	// (`--module-upgrade-rollout-max-delay`); zero is at once. It is no part of Digest either.
+	RolloutSpread time.Duration
 }
 
 // LocalClientAllowed tells whether Kymas may be synchronized by strategy `local-client`.

@@ -39,6 +39,8 @@ type Kick struct {
 	Urgent bool `json:"urgent,omitempty"`
 	// Deleting interrupts a running installation, because the object was seen with a deletion timestamp.
 	Deleting bool `json:"deleting,omitempty"`
+	// Gone says that the object was removed.
+	Gone bool `json:"gone,omitempty"`
 	// NotBefore delays the look that this kick causes, to spread a roll-out over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 }

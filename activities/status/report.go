@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,7 +63,9 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	result := summary(kyma)
 	result.Deleting = standing == claim.Deleting
-	result.NeedsLook = standing == claim.Ours && needsLook(kyma, o.view)
+	if standing == claim.Ours {
+		result.NeedsLook, result.LookAt = a.needsLook(kyma, o.view, in.ManifestGone)
+	}
 	result.Pushed, result.Push = pushed, failed
 	return result, nil
 }
@@ -117,15 +120,24 @@ func refusals(view resolve.View) map[string]string {
 	return reasons
 }
 
-// needsLook tells whether another look is due: the inputs moved on since the last completed one, or a
-// Manifest is missing or left over. Nothing can be said while the remote side was never taken in.
-func needsLook(kyma *v1beta2.Kyma, view resolve.View) bool {
+// needsLook tells whether another look is due, and when: at once (zero), or when it is the Kyma's turn in the roll-out
+// of a change that concerns many. A Manifest that somebody removed is made again without waiting for that.
+func (a *Activities) needsLook(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
 	if !view.Wanted.Complete {
-		return false
+		return false, time.Time{} // nothing can be said while the remote side was never taken in
 	}
-	if view.InputsDigest != kyma.Status.InputsDigest {
-		return true
+	manifests := manifestsDiffer(view)
+	rollout := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
+	if rollout && !(manifests && manifestGone) {
+		if delay := desired.RolloutDelay(kyma.UID, view.InputsDigest, a.settings.RolloutSpread); delay > 0 {
+			return true, a.now().Add(delay)
+		}
 	}
+	return manifests || view.InputsDigest != kyma.Status.InputsDigest, time.Time{}
+}
+
+// manifestsDiffer tells whether a Manifest is missing or left over.
+func manifestsDiffer(view resolve.View) bool {
 	for _, plan := range append(slices.Clone(view.Modules), view.Mandatory...) {
 		if plan.Action == resolve.ActionCreate || plan.Action == resolve.ActionRemove {
 			return true

@@ -381,6 +381,52 @@ func TestAnotherLookIsDueWhen(t *testing.T) {
 	}
 }
 
+func TestALookForARolloutIsDueAtTheKymasTurn(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.settings.RolloutSpread = 2 * time.Hour
+	b.look(t)
+	b.report(t)
+	b.in.InputsDigest = ""
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	require.NoError(t, b.control.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	template.Labels[shared.LabelBeta] = "true"
+	require.NoError(t, b.control.Update(context.Background(), template))
+
+	result := b.report(t)
+	require.True(t, result.NeedsLook)
+	require.True(t, result.LookAt.After(b.now))
+	require.True(t, result.LookAt.Before(b.now.Add(2*time.Hour)))
+
+	b.settings.RolloutSpread = 0
+	require.Zero(t, b.report(t).LookAt)
+	b.settings.RolloutSpread = 2 * time.Hour
+	b.edit(t, func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" })
+	result = b.report(t)
+	require.True(t, result.NeedsLook)
+	require.Zero(t, result.LookAt, "the Kyma itself changed too")
+}
+
+func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.settings.RolloutSpread = 2 * time.Hour
+	b.look(t)
+	b.report(t)
+	b.in.InputsDigest = ""
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	require.NoError(t, b.control.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	template.Generation++
+	require.NoError(t, b.control.Update(context.Background(), template))
+	manifest := b.manifest(t, "keda")
+	require.NoError(t, b.control.Delete(context.Background(), manifest))
+	b.letGo(t, manifest)
+
+	require.NotZero(t, b.report(t).LookAt)
+	b.in.ManifestGone = true
+	result := b.report(t)
+	require.True(t, result.NeedsLook)
+	require.Zero(t, result.LookAt)
+}
+
 func TestAParkedLookRecordsThePresentInputs(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.in.Parked = true

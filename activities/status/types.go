@@ -2,6 +2,8 @@
 package status
 
 import (
+	"time"
+
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -30,6 +32,8 @@ type ReportInput struct {
 	// Parked is true when the look failed in a way that only a change can mend: then the present inputs
 	// are recorded, so that nobody is woken until one of them changes.
 	Parked bool `json:"parked,omitempty"`
+	// ManifestGone is true when the report was asked for because a Manifest was removed.
+	ManifestGone bool `json:"manifestGone,omitempty"`
 	// Sync is the outcome of the last synchronization: zero when it succeeded or is off.
 	Sync fault.Fault `json:"sync,omitzero"`
 	// Definitions and Catalog are faults of those parts of a synchronization that otherwise succeeded.
@@ -76,6 +80,9 @@ type ReportResult struct {
 	// NeedsLook is true when the inputs differ from those of the last completed look, when a Manifest
 	// that is wanted is missing, or when one is left that is not wanted.
 	NeedsLook bool `json:"needsLook,omitempty"`
+	// LookAt is when it is the Kyma's turn for that look, where it is due only because of a change of what many Kymas
+	// share; zero means now.
+	LookAt time.Time `json:"lookAt,omitzero"`
 	// Deleting is true when the Kyma is being deleted.
 	Deleting bool `json:"deleting,omitempty"`
 	// Push is the fault of writing the remote copy of the status, if any.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -41,15 +42,9 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 	if len(manifests) == 0 && claim.Released(kyma) {
 		return // others' finalizers hold it
 	}
-	reason := w.compareControlPlane(lookCtx, kyma, manifests, open)
+	found := w.compareControlPlane(lookCtx, kyma, manifests, open)
 	remote := w.compareRemote(lookCtx, kyma, reachable)
-	if reason == "" && !leftAlone(kyma) {
-		reason = remote.reason
-	}
-	if reason != "" {
-		// What the cluster's owner changed there is a change of the spec like one in the control plane.
-		w.kickKyma(ctx, kyma, reason, remote.answers && reason == remote.reason)
-	}
+	w.kickFor(ctx, kyma, found, remote)
 	var quiet []*v1beta2.Manifest
 	for i := range manifests {
 		if waitsForItsKyma(kyma, &manifests[i]) {
@@ -76,36 +71,80 @@ func waitsForItsKyma(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return m.IsSkipReconciliation() && !m.DeletionTimestamp.IsZero() && kyma.DeletionTimestamp.IsZero()
 }
 
-// compareControlPlane says why the Kyma needs a look, by what the control plane knows; "" if it needs none.
-func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) string {
+// finding is why a Kyma needs a look, by what the control plane knows.
+type finding struct {
+	// reason is empty if it needs no whole look.
+	reason string
+	// rollout is the digest of inputs that differ only in what many Kymas share: then the look waits for the Kyma's
+	// turn.
+	rollout string
+	// stale is a Manifest that the status differs from: aggregating the status will do.
+	stale *v1beta2.Manifest
+}
+
+// kickFor kicks the Kyma for what was found. What the cluster's owner changed there is a change of the spec like one in
+// the control plane, and does not wait for a roll-out.
+func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, remote remoteView) {
+	k := kick.Kick{Reason: found.reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+	ofRemote := remote.reason != "" && !leftAlone(kyma)
+	switch {
+	case found.rollout != "" && waitsForTurn(remote.reason):
+		if at, tell := w.rolloutTurn(kyma, found.rollout); tell {
+			k.NotBefore = &at
+			w.kickKyma(ctx, kyma, k)
+		}
+		w.kickForStatus(ctx, kyma, found.stale)
+	case ofRemote && (found.reason == "" || found.rollout != ""):
+		k.Reason, k.Urgent = remote.reason, remote.answers
+		w.kickKyma(ctx, kyma, k)
+	case found.reason != "":
+		w.kickKyma(ctx, kyma, k)
+	default:
+		w.kickForStatus(ctx, kyma, found.stale)
+	}
+}
+
+// kickForStatus kicks a Kyma whose status differs from a Manifest, to aggregate it.
+func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, stale *v1beta2.Manifest) {
+	if stale != nil {
+		w.kickKyma(ctx, kyma, kick.Kick{
+			Reason: "the status differs from a Manifest", Kind: "Manifest",
+			Namespace: stale.Namespace, Name: stale.Name, ResourceVersion: stale.ResourceVersion,
+		})
+	}
+}
+
+// compareControlPlane says why the Kyma needs a look, by what the control plane knows.
+func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) finding {
 	if !w.isOpen(ctx, open, kick.KymaWorkflowID(kick.RefOf(kyma))) {
-		return "the Kyma has no open workflow"
+		return finding{reason: "the Kyma has no open workflow"}
 	}
 	if !kyma.DeletionTimestamp.IsZero() {
 		if kyma.Status.State != shared.StateDeleting {
-			return "nothing was done about the Kyma's deletion"
+			return finding{reason: "nothing was done about the Kyma's deletion"}
 		}
-		return "" // its workflow looks again by itself
+		return finding{} // its workflow looks again by itself
 	}
 	if leftAlone(kyma) {
-		return ""
+		return finding{}
 	}
 	digest, err := w.options.Inputs.Digest(ctx, kyma)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
-		return ""
+		return finding{}
 	}
+	found := finding{stale: staleModule(kyma, manifests)}
 	if digest != kyma.Status.InputsDigest && !markedUnreachable(kyma) {
-		return "the inputs differ from those last looked at"
+		found.reason = "the inputs differ from those last looked at"
+		if w.options.RolloutSpread > 0 && desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {
+			found.rollout = digest
+		}
 	}
-	if staleModule(kyma, manifests) {
-		return "the status differs from a Manifest"
-	}
-	return ""
+	return found
 }
 
-// staleModule tells whether a module has another state in the Kyma's status than in its Manifest.
-func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
+// staleModule is a Manifest whose module has another state in the Kyma's status; nil if there is none.
+func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) *v1beta2.Manifest {
 	byName := make(map[string]*v1beta2.Manifest, len(manifests))
 	for i := range manifests {
 		byName[manifests[i].Name] = &manifests[i]
@@ -126,10 +165,10 @@ func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
 		// A bad state with a message may be that of an entry that was refused, whatever its Manifest says. What is
 		// on its way has a message too, but not once its Manifest has settled.
 		if module.Message == "" || module.State == shared.StateProcessing && isSettled(m) {
-			return true
+			return m
 		}
 	}
-	return false
+	return nil
 }
 
 // isSettled tells whether a Manifest has settled for its present inputs.
@@ -273,8 +312,7 @@ func (w *walk) manifestsOf(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.M
 	return list.Items, err
 }
 
-func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, reason string, urgent bool) {
-	k := kick.Kick{Reason: reason, Urgent: urgent, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
+func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, k kick.Kick) {
 	w.send(ctx, func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
 }
 

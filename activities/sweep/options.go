@@ -56,6 +56,8 @@ type Options struct {
 	Shards int
 	// ShardsAtOnce is how many shards one worker walks at once (flag sweep-concurrency); 8.
 	ShardsAtOnce int
+	// RolloutSpread is the span over which a change of what many Kymas share reaches them; zero is at once.
+	RolloutSpread time.Duration
 	// Ours tells whether an object with these labels belongs to this instance.
 	Ours func(labels map[string]string) bool
 	// Fleet reads Kymas and Manifests from a cache on which the field index ManifestsByKyma exists.
@@ -90,6 +92,7 @@ func IndexManifestByKyma(obj client.Object) []string {
 type Activities struct {
 	options   Options
 	comebacks comebacks
+	rollouts  rollouts
 }
 
 // New returns the activities.

@@ -14,6 +14,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// What Probe says of a cluster that lacks what a change in the control plane has yet to bring there.
+const (
+	CatalogDiffers    = "remote catalog differs"
+	PullSecretDiffers = "image pull Secret of the remote cluster differs"
+)
+
 // Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,
 // and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, an image
 // pull Secret that is not as wanted, or a template made by hand that was changed. It makes three reads, one more for
@@ -64,11 +70,11 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 			return false, "", err
 		}
 		if !diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own}).empty() {
-			return true, "remote catalog differs", nil
+			return true, CatalogDiffers, nil
 		}
 	}
 	if changed, err := a.probePullSecret(ctx, s, r, own); err != nil || changed {
-		return changed, "image pull Secret of the remote cluster differs", err
+		return changed, PullSecretDiffers, err
 	}
 	if own {
 		return false, "", nil

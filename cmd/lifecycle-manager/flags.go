@@ -45,7 +45,6 @@ type flags struct {
 	missingAPITimeout, stuckWorkloadTimeout time.Duration
 
 	sweepShards, sweepConcurrency int
-	rolloutSpread                 time.Duration
 	stopTimeout                   time.Duration
 
 	controlPlaneSlots, remoteSlots int
@@ -117,7 +116,7 @@ func (f *flags) groups() flagGroups {
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
 	set.IntVar(&f.sweepShards, "sweep-shards", sweep.DefaultShards, "shards that the fleet is split into to compare it, each with a workflow of its own")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
-	set.DurationVar(&f.rolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
+	set.DurationVar(&f.settings.RolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
@@ -199,8 +198,8 @@ func (f *flags) check() error {
 	if f.registryPulls < 1 || f.registryTimeout < time.Second {
 		return errors.New("--oci-registry-pulls must be at least 1, and --oci-registry-timeout at least 1s")
 	}
-	if f.rolloutSpread < 0 {
-		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.rolloutSpread)
+	if f.settings.RolloutSpread < 0 {
+		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.settings.RolloutSpread)
 	}
 	if f.registryHost == "" && f.registrySubpath != "" {
 		return errors.New("--modules-repository-subpath is below --oci-registry-host, which is not given")

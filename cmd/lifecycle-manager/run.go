@@ -117,8 +117,8 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
-			Sweeps:        watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
-			RolloutSpread: f.rolloutSpread, Policies: policies,
+			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
+			Policies: policies,
 		})
 		if err != nil {
 			return err

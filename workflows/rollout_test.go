@@ -1,0 +1,135 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// rolloutKick is a change of the catalog whose turn comes at a moment.
+func rolloutKick(at time.Time) kick.Kick {
+	return kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "m", ResourceVersion: "7", NotBefore: &at}
+}
+
+func TestWhatEndsTheWaitForARollout(t *testing.T) {
+	aboutManifest := kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"}
+	for name, tc := range map[string]struct {
+		kick  kick.Kick
+		looks int
+	}{
+		"not a Manifest's state":                         {aboutManifest, 1},
+		"not a Manifest that settled":                    {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
+		"not a sweep that finds the same change":         {rolloutKick(time.Time{}), 1},
+		"a change of the Kyma itself":                    {kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true}, 2},
+		"a change of its access, which nobody spreads":   {kick.Kick{Reason: "Secret changed", Kind: "Secret", Name: "s"}, 2},
+		"somebody who asks for a look, as by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			start := env.Now()
+			if tc.kick.NotBefore != nil {
+				at := start.Add(3 * time.Hour)
+				tc.kick.NotBefore = &at
+			}
+			kickAt(env, time.Minute, rolloutKick(start.Add(2*time.Hour)))
+			kickAt(env, 10*time.Minute, tc.kick)
+			env.RegisterDelayedCallback(func() {
+				require.Equal(t, tc.looks, w.counts["resolve"], "looks at the catalog before the turn has come")
+				if tc.kick.Kind == "Manifest" {
+					require.Equal(t, 2, w.counts["report"], "the Manifest's state is in the status at once")
+					require.Contains(t, viewOf(t, env).WaitingFor, "its turn at ")
+				}
+			}, 2*time.Hour-time.Minute)
+			env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 2*time.Hour+time.Minute)
+			endKyma(env, w, 4*time.Hour)
+			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+		})
+	}
+}
+
+func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	turn := env.Now().Add(2 * time.Hour)
+	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.NeedsLook = n > 1 && n < 5 && in.InputsDigest == ""
+		if res.NeedsLook && !in.ManifestGone {
+			res.LookAt = turn
+		}
+		return res, err
+	}
+	kickAt(env, time.Minute, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})
+	kickAt(env, time.Hour, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, w.counts["resolve"]) }, 2*time.Hour-time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 2*time.Hour+time.Minute)
+	endKyma(env, w, 4*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	turn := env.Now().Add(2 * time.Hour)
+	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
+		res, err := reported(shared.StateReady)
+		res.NeedsLook = in.InputsDigest == ""
+		if res.NeedsLook && !in.ManifestGone {
+			res.LookAt = turn
+		}
+		return res, err
+	}
+	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Name: "m", Urgent: true, Gone: true})
+	env.RegisterDelayedCallback(func() { require.Equal(t, 2, w.counts["resolve"]) }, 10*time.Minute)
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+}
+
+func TestTheWaitForARolloutTravelsWithTheRun(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	turn := env.Now().Add(2 * time.Hour)
+	kickAt(env, time.Minute, rolloutKick(turn))
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	next := continued(t, env.GetWorkflowError())
+	require.Zero(t, next.Carry.Pending.Count)
+	require.Equal(t, 1, next.Carry.Later.Count)
+
+	second := quietWorld()
+	env = environment(t, second)
+	env.SetStartTime(turn.Add(-time.Hour))
+	kickAt(env, time.Minute, kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"})
+	env.RegisterDelayedCallback(func() { require.Zero(t, second.counts["resolve"]) }, 59*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, second.counts["resolve"]) }, 61*time.Minute)
+	endKyma(env, second, 2*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, next)
+	require.NoError(t, env.GetWorkflowError())
+}
+
+// A run of an earlier release summed up all kicks in one.
+func TestADelayThatAnEarlierReleaseCarriedIsKept(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	turn := env.Now().Add(2 * time.Hour)
+	var carried Pending
+	carried.Add(rolloutKick(turn))
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		m := newMailbox(ctx, carried, Pending{}, false)
+		require.Zero(t, m.pending.Count)
+		require.Equal(t, turn, m.later.NotBefore)
+		return nil
+	}, workflow.RegisterOptions{Name: "mailbox"})
+	env.ExecuteWorkflow("mailbox")
+	require.NoError(t, env.GetWorkflowError())
+}

@@ -35,7 +35,7 @@ PACKAGES ?= ./...
 BENCH_ON_FLEET = $(filter ./... ./test/e2e,$(PACKAGES))
 
 # Files that `make generate` writes.
-GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md
+GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md activities/hint/zz_generated.go
 
 # Packages with a fuzz target, FuzzParse.
 FUZZED := ./activities/descriptor ./activities/windows
@@ -133,7 +133,8 @@ check-generated: ## Fail where generated files are stale (and renew them)
 ##@ Generated files
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs and the API reference
+generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs, the API reference and the table of hints
+	go run ./activities/hint/generate
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=deploy/crds
 	$(CRD_REF_DOCS) --config api/crd-ref-docs.yaml --source-path api/v1beta2 --renderer markdown \
 		--output-path docs/api-reference.md --log-level ERROR

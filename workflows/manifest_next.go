@@ -109,7 +109,7 @@ func settles(o install.Observed) bool {
 // error of the module; a cluster that cannot be reached says nothing about the module, so its last known
 // state stays.
 func observedOf(f fault.Fault, last install.Observed, deleting bool) install.Observed {
-	o := install.Observed{State: shared.StateError, Reason: f.Reason, Message: f.Message, Ready: last.Ready, Total: last.Total}
+	o := install.Observed{State: shared.StateError, Reason: f.Reason, Message: f.Message, Hint: f.Hint, Ready: last.Ready, Total: last.Total}
 	switch {
 	case deleting:
 		o.State = shared.StateDeleting

@@ -158,8 +158,9 @@ func (r *Registry) accessSecret(ctx context.Context, namespace, kymaName string)
 				"more than one access secret is labelled for Kyma %s/%s: %s", namespace, kymaName, names(found.Items))
 		}
 	}
-	return nil, 0, fault.New(fault.Unreachable, ReasonAccessSecretNotFound, "%s: no Secret in namespace %s has the label %s=%s",
-		shared.MessageAccessSecretNotFound, strings.Join(places, " or "), shared.LabelKymaName, kymaName)
+	return nil, 0, fault.New(fault.Unreachable, ReasonAccessSecretNotFound, shared.MessageAccessSecretNotFound).
+		WithHint("no Secret in namespace %s has the label %s=%s: create it there, and it is taken up at once",
+			strings.Join(places, " or "), shared.LabelKymaName, kymaName)
 }
 
 func (r *Registry) secretsIn(ctx context.Context, namespace, kymaName string) (*corev1.SecretList, error) {

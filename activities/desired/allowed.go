@@ -53,3 +53,32 @@ func (s Settings) selected(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate,
 	}
 	return matcher.Matches(labels.Set(kyma.Labels))
 }
+
+// ModulesFor names the modules of a catalog that a Kyma may list: those that are not mandatory, of this instance and
+// allowed to it.
+func (s Settings) ModulesFor(kyma *v1beta2.Kyma, templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta) []string {
+	spoken := map[string]bool{} // modules that a release meta speaks for
+	var names []string
+	for i := range metas {
+		meta := &metas[i]
+		if !s.Ours(meta.Labels) || IsSyncedCopy(meta) {
+			continue
+		}
+		name := ReleaseMetaModule(meta)
+		spoken[name] = true
+		if meta.Spec.Mandatory == nil && s.Denied(kyma, nil, meta) == "" {
+			names = append(names, name)
+		}
+	}
+	for i := range templates {
+		template := &templates[i]
+		name := ModuleNameOf(template)
+		_, byHand := TakenFrom(template)
+		if name != "" && !spoken[name] && !byHand && s.Ours(template.Labels) && !IsSyncedCopy(template) && !IsMandatory(template) &&
+			s.Denied(kyma, template, nil) == "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

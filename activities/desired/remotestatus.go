@@ -1,6 +1,9 @@
 package desired
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -11,6 +14,8 @@ func RemoteStatus(kyma *v1beta2.Kyma) v1beta2.KymaStatus {
 	status := *kyma.Status.DeepCopy()
 	status.InputsDigest = ""
 	status.Remote = nil
+	// Whoever reads it there is the one who decides.
+	meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionRemoteKymaDecides))
 	remote := kyma.Status.Remote
 	if remote == nil {
 		return status

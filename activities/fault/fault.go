@@ -36,6 +36,9 @@ type Error struct {
 	Reason string
 	// Message is for people: it names objects, never bodies or credentials.
 	Message string
+	// Hint, where set, says what can be done about it, for the field beside the message. Where it is empty, the
+	// reason's general hint is shown.
+	Hint string
 	// Cause may be nil. It is not carried into workflow histories.
 	Cause error
 	// RetryAfter is when a Pending or Transient error should be looked at again; 0 leaves it to the policy.
@@ -58,6 +61,13 @@ func New(kind Kind, reason, format string, args ...any) *Error {
 
 func (e *Error) Error() string { return e.Message }
 
+// WithHint returns the error with what can be done about it, formatted like fmt.Sprintf.
+func (e *Error) WithHint(format string, args ...any) *Error {
+	hinted := *e
+	hinted.Hint = fmt.Sprintf(format, args...)
+	return &hinted
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
@@ -66,6 +76,8 @@ type Fault struct {
 	Kind    Kind   `json:"kind"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Hint: see Error.Hint.
+	Hint string `json:"hint,omitempty"`
 	// Seldom: see Error.Seldom.
 	Seldom bool `json:"seldom,omitempty"`
 }
@@ -80,7 +92,7 @@ func Of(err error) Fault {
 	}
 	var known *Error
 	if errors.As(err, &known) {
-		return Fault{Kind: known.Kind, Reason: known.Reason, Message: err.Error(), Seldom: known.Seldom}
+		return Fault{Kind: known.Kind, Reason: known.Reason, Message: err.Error(), Hint: known.Hint, Seldom: known.Seldom}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,9 +30,7 @@ const (
 )
 
 // EventRecorder tells people; a client-go record.EventRecorder is one.
-type EventRecorder interface {
-	Event(object runtime.Object, eventType, reason, message string)
-}
+type EventRecorder = hint.Recorder
 
 // DriftCounter counts the objects that were put right.
 type DriftCounter interface {
@@ -64,7 +63,7 @@ func newTeller(events EventRecorder, counts DriftCounter, clock func() time.Time
 
 func (t *teller) tell(about runtime.Object, eventType, reason, message string) {
 	if t.events != nil {
-		t.events.Event(about, eventType, reason, message)
+		hint.Record(t.events, about, eventType, reason, message, hint.For(reason))
 	}
 }
 

@@ -125,6 +125,10 @@ func (t *told) Event(about runtime.Object, eventType, reason, message string) {
 	t.all = append(t.all, fmt.Sprintf("%s %T %s: %s", eventType, about, reason, message))
 }
 
+func (t *told) AnnotatedEventf(about runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	t.Event(about, eventType, reason, fmt.Sprintf(format, args...))
+}
+
 func (t *told) DriftCorrected(objects int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

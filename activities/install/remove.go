@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -266,7 +267,7 @@ func (a *Activities) release(ctx context.Context, m *v1beta2.Manifest) error {
 		if len(others) > 0 && !m.DeletionTimestamp.IsZero() {
 			if _, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 				s.State = shared.StateDeleting
-				s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, shared.OtherFinalizersPresent(others), a.now())
+				s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, shared.OtherFinalizersPresent(others), a.now()).WithHint(hint.OtherFinalizers)
 			}); err != nil && fault.Of(err).Reason != clusters.ReasonConflict {
 				return err
 			}

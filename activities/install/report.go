@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -71,18 +72,19 @@ func tells(before, after *v1beta2.ManifestStatus) bool {
 	return before.State != after.State || before.InstalledVersion != after.InstalledVersion || operation(before) != operation(after)
 }
 
-func operation(s *v1beta2.ManifestStatus) string {
+// operation is what was last done or waited for and what can be done about it, whenever that was.
+func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 	if s.LastOperation == nil {
-		return ""
+		return v1beta2.LastOperation{}
 	}
-	return s.LastOperation.Operation
+	return v1beta2.LastOperation{Operation: s.LastOperation.Operation, Hint: s.LastOperation.Hint}
 }
 
 // setObserved puts what is said of the module into a status: state, last operation, counts, conditions.
 func setObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o Observed, now metav1.Time) {
 	s.State = o.State
 	if o.Message != "" {
-		s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, o.Message, now)
+		s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, o.Message, now).WithHint(hint.Or(o.Hint, o.Reason))
 	}
 	if o.Total > 0 {
 		counts := v1beta2.ObjectCounts{Total: o.Total, Ready: o.Ready}

@@ -58,7 +58,7 @@ func (a *Activities) heldByAnother(ctx context.Context, m *v1beta2.Manifest) (*O
 	if !o.State.IsKnown() || o.State == shared.StateUnknown {
 		o.State = shared.StateProcessing
 	}
-	if operation := operation(&holder.Status); operation != "" && o.State != shared.StateReady {
+	if operation := operation(&holder.Status).Operation; operation != "" && o.State != shared.StateReady {
 		o.Message += ": " + operation
 	}
 	return o, nil

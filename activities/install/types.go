@@ -35,6 +35,8 @@ type Observed struct {
 	State   shared.State `json:"state"`
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
+	// Hint says what can be done about it in this case; empty where what goes for the reason says it all.
+	Hint string `json:"hint,omitempty"`
 	// DefaultCRWanted is true when the module's resources are ready and its default custom resource has
 	// neither been made nor been looked for yet.
 	DefaultCRWanted bool `json:"defaultCRWanted,omitempty"`
@@ -45,7 +47,7 @@ type Observed struct {
 
 // SameAs tells whether two observations say the same to people; counts alone are no news.
 func (o Observed) SameAs(other Observed) bool {
-	return o.State == other.State && o.Reason == other.Reason && o.Message == other.Message
+	return o.State == other.State && o.Reason == other.Reason && o.Message == other.Message && o.Hint == other.Hint
 }
 
 // ApplyInput names the Manifest to install or upgrade.

@@ -103,8 +103,7 @@ func (c *choice) ofVersion(templates []*v1beta2.ModuleTemplate) {
 func (c *choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 	meant := referenced(templates, c.module.Name)
 	if len(meant) == 0 {
-		c.refusal = refuse(ReasonNotFound, "%s for module %s, and no ModuleTemplate that it could mean",
-			shared.MessageNoModuleReleaseMeta, c.module.Name)
+		c.refusal = notFound("nothing in the catalog answers to %s: correct the name, or publish the module", c.module.Name)
 		return
 	}
 	if slices.ContainsFunc(meant, desired.IsMandatory) {
@@ -124,8 +123,7 @@ func (c *choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 		return t.Spec.Channel != c.channel
 	})
 	if len(channels) == 0 {
-		c.refusal = refuse(ReasonNotFound, "%s for module %s, and its ModuleTemplates %s are in no channel",
-			shared.MessageNoModuleReleaseMeta, c.module.Name, names(meant))
+		c.refusal = notFound("the ModuleTemplates %s of module %s are in no channel: publish a ModuleReleaseMeta for it", names(meant), c.module.Name)
 		return
 	}
 	c.pick(inChannel, noVersion(c.channel, c.module.Name, channels))
@@ -187,8 +185,8 @@ func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.ModuleTemplate, owner *v1beta2.ModuleReleaseMeta) *Refusal {
 	if owner != nil {
 		if _, err := metav1.LabelSelectorAsSelector(owner.Spec.KymaSelector); err != nil {
-			return refuse(ReasonNotAllowed, "%s: the kymaSelector of ModuleReleaseMeta %s cannot be read: %v",
-				shared.ModuleNotAllowed(shared.MessageRestrictedModule), nameOf(owner), err)
+			return refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(shared.MessageRestrictedModule)).
+				hinted("the kymaSelector of ModuleReleaseMeta %s cannot be read: %v", nameOf(owner), err)
 		}
 	}
 	why := settings.Denied(kyma, template, owner)
@@ -290,14 +288,19 @@ func mandatory(module string) *Refusal {
 	return refuse(ReasonMandatory, "module %s is mandatory: every cluster has it, and it cannot be listed", module)
 }
 
+// notFound refuses an entry that nothing is known of; the hint is formatted like fmt.Sprintf.
+func notFound(hint string, args ...any) *Refusal {
+	return refuse(ReasonNotFound, "%s", shared.MessageNoModuleReleaseMeta).hinted(hint, args...)
+}
+
 func noVersion(channel, module string, channels []string) *Refusal {
 	slices.Sort(channels)
 	channels = slices.Compact(channels)
-	known := "it is in no channel"
-	if len(channels) > 0 {
-		known = "it is in " + strings.Join(channels, ", ")
+	refusal := refuse(ReasonNoVersionForChannel, "%s", shared.NoVersionsForChannel(channel, module))
+	if len(channels) == 0 {
+		return refusal.hinted("module %s is in no channel: add one to its ModuleReleaseMeta, or pin a version", module)
 	}
-	return refuse(ReasonNoVersionForChannel, "%s; %s", shared.NoVersionsForChannel(channel, module), known)
+	return refusal.hinted("%smodule %s is in %s: choose one of these channels", didYouMean(channel, channels), module, strings.Join(channels, ", "))
 }
 
 func nameOf(object interface {

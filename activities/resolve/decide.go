@@ -147,8 +147,10 @@ func (p *planning) checkInstalled(e *entry, remote bool) *Refusal {
 	}
 	installed := e.manifest.Spec.Version
 	if p.Kyma.Annotations[desired.AnnotationAllowDowngrade] != shared.ValueTrue && isDowngrade(installed, e.version) {
-		return warn(ReasonDowngrade, "%s; version %s is lower", shared.IgnoredChannelSkew(
-			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.channel, e.version), installed), e.version)
+		return warn(ReasonDowngrade, "%s", shared.IgnoredChannelSkew(
+			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.channel, e.version), installed)).
+			hinted("version %s is lower than the installed %s: publish a newer version, remove and add the module, or allow it by the annotation %s=true on the Kyma",
+				e.version, installed, desired.AnnotationAllowDowngrade)
 	}
 	return nil
 }

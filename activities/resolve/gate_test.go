@@ -31,6 +31,10 @@ func (f *fleet) Event(object runtime.Object, _, reason, message string) {
 	f.told = append(f.told, reason+": "+message)
 }
 
+func (f *fleet) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	f.Event(object, eventType, reason, fmt.Sprintf(format, args...))
+}
+
 func newFleet(t *testing.T, size int, limits Limits, modules []string, objects ...client.Object) *fleet {
 	t.Helper()
 	f := &fleet{}

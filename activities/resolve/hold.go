@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -52,14 +53,14 @@ func (a *Activities) hold(ctx context.Context, held *Hold) error {
 		return fmt.Errorf("note on %s %s that removals are held: %w", kindOf(now), nameOf(now), err)
 	}
 	a.tell(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until the annotation %s has the value %s",
-		held.Kymas, held.Limit, desired.AnnotationApproveRemoval, version))
+		held.Kymas, held.Limit, desired.AnnotationApproveRemoval, version), hint.For(EventRemovalHeld))
 	return nil
 }
 
-// tell records a warning. It is for people and may get lost.
-func (a *Activities) tell(object client.Object, reason, message string) {
+// tell records a warning, with what can be done about it. It is for people and may get lost.
+func (a *Activities) tell(object client.Object, reason, message, todo string) {
 	if a.events != nil {
-		a.events.Event(object, corev1.EventTypeWarning, reason, message)
+		hint.Record(a.events, object, corev1.EventTypeWarning, reason, message, todo)
 	}
 }
 

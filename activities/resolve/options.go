@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 )
 
 // DescriptorSource fetches component descriptors that are not embedded in a ModuleTemplate.
@@ -40,9 +40,7 @@ type Signatures interface {
 }
 
 // EventRecorder tells people about what concerns more than one Kyma. A client-go record.EventRecorder is one.
-type EventRecorder interface {
-	Event(object runtime.Object, eventType, reason, message string)
-}
+type EventRecorder = hint.Recorder
 
 // Clusters gives access to the clusters of Kymas; *clusters.Registry does.
 type Clusters interface {

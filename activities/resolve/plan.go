@@ -80,6 +80,9 @@ type Request struct {
 	DefaultCR func(layer v1beta2.ImageSpec) ([]byte, error)
 	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
 	Window func() Wait
+	// Known returns the names of all modules that this Kyma may have; nil where nobody knows. It is asked only for
+	// what a mistyped name may have meant.
+	Known func() []string
 }
 
 // Plans are what follows from a Request.
@@ -137,6 +140,9 @@ func (p *planning) choose() {
 		p.entries = append(p.entries, &entry{choice: chooseMandatory(module, p.Settings, p.Catalog.Mandatory(module)), mandatory: true})
 	}
 	for _, e := range p.entries {
+		if e.refusal != nil && e.refusal.Reason == ReasonNotFound && p.Known != nil {
+			e.refusal.Hint = didYouMean(e.module.Name, p.Known()) + e.refusal.Hint
+		}
 		if e.template != nil {
 			e.component = desired.EmbeddedComponent(e.template)
 			if e.component == "" && e.meta != nil {

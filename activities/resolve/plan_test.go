@@ -62,6 +62,13 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	request := Request{
 		Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog,
 		Describe: s.describe, DefaultCR: s.defaultCR, Window: s.window, Owners: s.owners,
+		Known: func() []string {
+			all := v1beta2.ModuleReleaseMetaList{}
+			for _, meta := range s.metas {
+				all.Items = append(all.Items, *meta)
+			}
+			return s.settings.ModulesFor(s.kyma, nil, all.Items)
+		},
 	}
 	for _, manifest := range s.manifests {
 		request.Manifests = append(request.Manifests, *manifest)
@@ -174,7 +181,7 @@ func TestPlan(t *testing.T) {
 			name:   "an unknown channel names those that the module has",
 			setup:  setup{kyma: keda(func(m *v1beta2.Module) { m.Channel = "alpha" }), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.0.0", "fast=2.0.0"))},
 			action: ActionNone, channel: "alpha", reason: ReasonNoVersionForChannel,
-			message: "no versions found for channel: alpha in module keda; it is in fast, regular",
+			message: "no versions found for channel: alpha in module keda",
 		},
 		{
 			name:   "a channel whose template is missing",
@@ -248,17 +255,17 @@ func TestPlan(t *testing.T) {
 			name: "the label goes before the template's own name, also where only the latter is in the channel",
 			setup: setup{kyma: keda(nil), templates: templates(ct("keda", "fast", "1.0.0"),
 				modified(ct("other", "regular", "2.0.0"), func(m *v1beta2.ModuleTemplate) { m.Name = "keda" }))},
-			action: ActionNone, channel: "regular", reason: ReasonNoVersionForChannel, message: "no versions found for channel: regular in module keda; it is in fast",
+			action: ActionNone, channel: "regular", reason: ReasonNoVersionForChannel, message: "no versions found for channel: regular in module keda",
 		},
 		{
 			name:   "nothing by that name",
 			setup:  setup{kyma: keda(nil), templates: templates(ct("btp", "regular", "1.0.0"))},
-			action: ActionNone, channel: "regular", reason: ReasonNotFound, message: "no ModuleReleaseMeta found for module keda",
+			action: ActionNone, channel: "regular", reason: ReasonNotFound, message: "no ModuleReleaseMeta found",
 		},
 		{
 			name:   "templates without channel need a release meta",
 			setup:  setup{kyma: keda(nil), templates: templates(mt("keda", "1.0.0"))},
-			action: ActionNone, channel: "regular", reason: ReasonNotFound, message: "no ModuleReleaseMeta found for module keda",
+			action: ActionNone, channel: "regular", reason: ReasonNotFound, message: "no ModuleReleaseMeta found",
 		},
 		{
 			name:   "a pinned version needs none",
@@ -665,7 +672,8 @@ func TestAnUpgradeThatNeedsADowntimeWaitsForItsWindow(t *testing.T) {
 	s := upgrade()
 	plans, _ := s.plan(t)
 	require.Equal(t, ActionKeep, plans["keda"].Action)
-	require.Equal(t, "waiting for next maintenance window to update module version, which begins at 2030-01-05T02:00:00Z", plans["keda"].Window.Message())
+	require.Equal(t, "waiting for next maintenance window to update module version", plans["keda"].Window.Message())
+	require.Equal(t, "the next maintenance window begins at 2030-01-05T02:00:00Z", plans["keda"].Window.Hint())
 
 	for name, change := range map[string]func(*setup){
 		"in a window":                  func(s *setup) { s.window = func() Wait { return Wait{Open: true} } },

@@ -111,7 +111,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
-		DefaultCR: p.defaultCRs(ctx),
+		DefaultCR: p.defaultCRs(ctx), Known: p.known(ctx, kyma),
 	})
 	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
@@ -144,6 +144,19 @@ func (p *Planner) window(kyma *v1beta2.Kyma) func() Wait {
 		return nil
 	}
 	return sync.OnceValue(func() Wait { return p.windows.Window(kyma.Labels) })
+}
+
+// known lists the modules that a Kyma may have, from the cache and at most once per look. It is for hints: what cannot
+// be listed is not suggested.
+func (p *Planner) known(ctx context.Context, kyma *v1beta2.Kyma) func() []string {
+	return sync.OnceValue(func() []string {
+		var metas v1beta2.ModuleReleaseMetaList
+		var templates v1beta2.ModuleTemplateList
+		if p.cache.List(ctx, &metas, client.UnsafeDisableDeepCopy) != nil || p.cache.List(ctx, &templates, client.UnsafeDisableDeepCopy) != nil {
+			return nil
+		}
+		return p.settings.ModulesFor(kyma, templates.Items, metas.Items)
+	})
 }
 
 // secrets reads the metadata of access Secrets live after a kick that told of one, for what was seen may not

@@ -37,8 +37,10 @@ const (
 // that it has, unless Remove is set.
 type Refusal struct {
 	Reason string
-	// Message is for the status: it says what would have to change.
+	// Message is for the status: it says what is wrong. What the contract words is that, word for word.
 	Message string
+	// Hint says what can be done about it in this case; empty where what goes for the reason says it all.
+	Hint string
 	// State is what the module is shown as: Error, or Warning where what is installed goes on working.
 	State shared.State
 	// Remove is set where the contract wants the module uninstalled: it is no longer allowed to this Kyma.
@@ -59,6 +61,12 @@ func passes(err error) bool {
 
 func refuse(reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...), State: shared.StateError}
+}
+
+// hinted adds what can be done about a refusal.
+func (r *Refusal) hinted(format string, args ...any) *Refusal {
+	r.Hint = fmt.Sprintf(format, args...)
+	return r
 }
 
 func warn(reason, format string, args ...any) *Refusal {

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -115,7 +116,7 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *Mod
 			failed = append(failed, plan.Refusal.Err)
 		}
 		if plan.Mandatory {
-			a.tell(kyma, plan.Refusal.Reason, "mandatory module "+plan.Name+": "+plan.Refusal.Message)
+			a.tell(kyma, plan.Refusal.Reason, "mandatory module "+plan.Name+": "+plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason))
 		}
 	}
 	if plan.Window != nil {

@@ -17,15 +17,18 @@ type Wait struct {
 	Problem string
 }
 
-// Message is for the status.
-func (w Wait) Message() string {
+// Message is for the status, word for word as the contract has it.
+func (w Wait) Message() string { return shared.MessageWaitingForMaintenanceWindow }
+
+// Hint says when the wait ends.
+func (w Wait) Hint() string {
 	switch {
 	case w.Problem != "":
-		return shared.MessageWaitingForMaintenanceWindow + ": " + w.Problem
+		return w.Problem
 	case w.Next.IsZero():
-		return shared.MessageWaitingForMaintenanceWindow
+		return ""
 	default:
-		return shared.MessageWaitingForMaintenanceWindow + ", which begins at " + w.Next.UTC().Format(time.RFC3339)
+		return "the next maintenance window begins at " + w.Next.UTC().Format(time.RFC3339)
 	}
 }
 

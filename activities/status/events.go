@@ -1,16 +1,19 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Reasons of Events on a Kyma. A refused module has the reason of its refusal instead.
+// Reasons of Events on a Kyma. A refused module has the reason of its refusal instead, and an error of the Kyma that of
+// what is wrong with it, such as with the access to its cluster.
 const (
 	EventReady         = "KymaReady"
 	EventWarning       = "KymaWarning"
@@ -26,12 +29,13 @@ const (
 
 // event is something that people would want to be told.
 type event struct {
-	eventType, reason, message string
+	eventType, reason, message, hint string
 }
 
 // transitions lists what changed from one status to the next in a way that people would want to be told of.
-// What stays as it is was told before. Reasons are those of refused modules, by name.
-func transitions(before, after v1beta2.KymaStatus, reasons map[string]string) []event {
+// What stays as it is was told before. Reasons are those of refused modules, by name; of is the reason of what the
+// whole Kyma suffers from, if anything.
+func transitions(before, after v1beta2.KymaStatus, reasons map[string]string, of string) []event {
 	var events []event
 	was := map[string]v1beta2.ModuleStatus{}
 	for _, module := range before.Modules {
@@ -52,10 +56,10 @@ func transitions(before, after v1beta2.KymaStatus, reasons map[string]string) []
 	}
 	for _, module := range before.Modules {
 		if _, gone := was[module.Name]; gone && module.Manifest != nil {
-			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name)})
+			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name), ""})
 		}
 	}
-	return append(events, kymaEvents(before, after)...)
+	return append(events, kymaEvents(before, after, of)...)
 }
 
 func moduleEvent(old, module v1beta2.ModuleStatus) (event, bool) {
@@ -64,20 +68,20 @@ func moduleEvent(old, module v1beta2.ModuleStatus) (event, bool) {
 		if old.State == shared.StateReady && old.Version == module.Version {
 			return event{}, false
 		}
-		return event{corev1.EventTypeNormal, EventModuleReady, fmt.Sprintf("module %s is ready in version %s", module.Name, module.Version)}, true
+		return event{corev1.EventTypeNormal, EventModuleReady, fmt.Sprintf("module %s is ready in version %s", module.Name, module.Version), ""}, true
 	case shared.StateWarning:
-		return event{corev1.EventTypeWarning, EventModuleWarning, fmt.Sprintf("module %s: %s", module.Name, module.Message)}, true
+		return event{corev1.EventTypeWarning, EventModuleWarning, fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}, true
 	case shared.StateError:
-		return event{corev1.EventTypeWarning, EventModuleError, fmt.Sprintf("module %s: %s", module.Name, module.Message)}, true
+		return event{corev1.EventTypeWarning, EventModuleError, fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}, true
 	default:
 		return event{}, false
 	}
 }
 
-func kymaEvents(before, after v1beta2.KymaStatus) []event {
-	message := ""
+func kymaEvents(before, after v1beta2.KymaStatus, of string) []event {
+	message, todo := "", ""
 	if after.LastOperation != nil {
-		message = after.LastOperation.Operation
+		message, todo = after.LastOperation.Operation, after.LastOperation.Hint
 	}
 	sameMessage := before.LastOperation != nil && before.LastOperation.Operation == message
 	if before.State == after.State && (after.State != shared.StateError || sameMessage) {
@@ -85,13 +89,13 @@ func kymaEvents(before, after v1beta2.KymaStatus) []event {
 	}
 	switch after.State {
 	case shared.StateReady:
-		return []event{{corev1.EventTypeNormal, EventReady, message}}
+		return []event{{corev1.EventTypeNormal, EventReady, message, todo}}
 	case shared.StateWarning:
-		return []event{{corev1.EventTypeWarning, EventWarning, message}}
+		return []event{{corev1.EventTypeWarning, EventWarning, message, todo}}
 	case shared.StateError:
-		return []event{{corev1.EventTypeWarning, EventError, message}}
+		return []event{{corev1.EventTypeWarning, cmp.Or(of, EventError), message, todo}}
 	case shared.StateDeleting:
-		return []event{{corev1.EventTypeNormal, EventDeleting, message}}
+		return []event{{corev1.EventTypeNormal, EventDeleting, message, todo}}
 	default:
 		return nil
 	}
@@ -102,11 +106,12 @@ func purgeEvents(before, after v1beta2.KymaStatus, problem string) []event {
 	if problem == "" || says(before, problem) || !says(after, problem) {
 		return nil
 	}
-	return []event{{corev1.EventTypeWarning, EventGracePeriod, problem}}
+	return []event{{corev1.EventTypeWarning, EventGracePeriod, problem, hint.For(EventGracePeriod)}}
 }
 
 func says(status v1beta2.KymaStatus, what string) bool {
-	return status.LastOperation != nil && strings.Contains(status.LastOperation.Operation, what)
+	operation := status.LastOperation
+	return operation != nil && (strings.Contains(operation.Operation, what) || strings.Contains(operation.Hint, what))
 }
 
 // tell records Events. They are for people and may get lost.
@@ -115,6 +120,6 @@ func (a *Activities) tell(kyma *v1beta2.Kyma, events []event) {
 		return
 	}
 	for _, e := range events {
-		a.events.Event(kyma, e.eventType, e.reason, e.message)
+		hint.Record(a.events, kyma, e.eventType, e.reason, e.message, e.hint)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -24,7 +25,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		}
 		row := wantedModule(kyma, plan)
 		if why := o.in.Refused[plan.Name]; why != "" && plan.Refusal != nil {
-			row.Message = why
+			row.Message, row.Hint = why, ""
 		}
 		rows = append(rows, row)
 	}
@@ -36,6 +37,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		}
 		row := otherModule(kyma, manifest, leaving[manifest.Name])
 		if uncertain[manifest.Name] {
+			row.Hint = "mend that entry"
 			row.Message = "is not removed while another entry of the list cannot be resolved, for that may be its new name"
 		}
 		rows = append(rows, row)
@@ -66,12 +68,12 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 	case plan.Window != nil:
 		asInstalled(&row, kyma, plan)
 		row.Maintenance = true
-		row.Message = plan.Window.Message()
+		row.Message, row.Hint = plan.Window.Message(), plan.Window.Hint()
 	case plan.Held != nil:
 		asInstalled(&row, kyma, plan)
 	case plan.Action == resolve.ActionWait && (plan.Existing == nil || row.Message == ""):
 		row.State = shared.StateDeleting
-		row.Message = "waits until its earlier installation is removed"
+		row.Message, row.Hint = "waits until its earlier installation is removed", ""
 	case plan.Action == resolve.ActionWait:
 		// What holds the removal is said by the Manifest.
 	case plan.Existing == nil && !plan.Module.IsManaged():
@@ -93,7 +95,7 @@ func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.Module
 	if weight(plan.Refusal.State) >= weight(row.State) || row.State == shared.StateUnknown {
 		row.State = plan.Refusal.State
 	}
-	row.Message = plan.Refusal.Message
+	row.Message, row.Hint = plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)
 }
 
 // asInstalled makes a row show what is installed instead of what is asked for.
@@ -118,6 +120,7 @@ func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, leaving bool) v
 	switch {
 	case leaving && manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero():
 		row.Message = fmt.Sprintf("is not removed, for its Manifest has the label %s", shared.LabelSkipReconciliation)
+		row.Hint = "take the label off when ready"
 	case leaving:
 		row.State = shared.StateDeleting
 	}
@@ -148,10 +151,10 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 		row.State = shared.StateProcessing
 	}
 	if operation := manifest.Status.LastOperation; operation != nil && row.State != shared.StateReady && row.State != shared.StateUnmanaged {
-		row.Message = operation.Operation
+		row.Message, row.Hint = operation.Operation, operation.Hint
 	}
 	if manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero() {
-		row.Message = shared.OperationSkipped
+		row.Message, row.Hint = shared.OperationSkipped, ""
 	}
 }
 

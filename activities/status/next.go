@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -47,9 +48,14 @@ func next(o observation) v1beta2.KymaStatus {
 	}
 	status.ModulesReady = modulesReady(status.Modules)
 	setConditions(&status, o, deleting)
+	setEditIgnored(&status, o, deleting)
 	status.State = state(status, o.worst(), deleting)
 	status.WaitsForChange = waitsForChange(o)
-	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, operation(status, o, deleting), seconds(o.now))
+	said := operation(status, o, deleting)
+	if said.hint == "" && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionRemoteKymaDecides)) {
+		said.hint = desired.EditIgnoredHint(o.view.Sync)
+	}
+	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, said.message, seconds(o.now)).WithHint(said.hint)
 	if status.State == shared.StateReady || status.State == shared.StateWarning {
 		status.ActiveChannel = o.view.Wanted.Channel
 	}
@@ -137,29 +143,29 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	}
 }
 
+// saying is a message and what can be done about it.
+type saying struct{ message, hint string }
+
 // operation says what was last done or waited for, or the error (contract, section 3).
-func operation(status v1beta2.KymaStatus, o observation, deleting bool) string {
+func operation(status v1beta2.KymaStatus, o observation, deleting bool) saying {
 	if deleting {
-		if len(o.manifests) == 0 && claim.Released(o.kyma) {
-			return shared.OtherFinalizersPresent(o.kyma.Finalizers)
-		}
-		return removal(o) + o.purgeNote()
+		return removal(o)
 	}
 	switch status.State {
 	case shared.StateReady:
-		return shared.OperationKymaReady
+		return saying{message: shared.OperationKymaReady}
 	case shared.StateError:
 		if worst := o.worst(); !worst.IsZero() {
-			return worst.Message
+			return saying{worst.Message, hint.Or(worst.Hint, worst.Reason)}
 		}
-		return moduleMessage(status.Modules, shared.StateError)
+		return ofModule(status.Modules, shared.StateError)
 	case shared.StateWarning:
-		return moduleMessage(status.Modules, shared.StateWarning)
+		return ofModule(status.Modules, shared.StateWarning)
 	default:
 		if !o.view.Wanted.Complete || o.kyma.Status.State == shared.StateUnknown && len(o.manifests) == 0 {
-			return shared.OperationStartedProcessing
+			return saying{message: shared.OperationStartedProcessing}
 		}
-		return shared.OperationWaitingForModules
+		return saying{message: shared.OperationWaitingForModules}
 	}
 }
 
@@ -178,18 +184,37 @@ func (o observation) purgeNote() string {
 	return note
 }
 
-// removal names what a deletion waits for, after what went wrong with it.
-func removal(o observation) string {
+// removal names what a deletion waits for, after what went wrong with it. What the contract words stands alone: the
+// rest of it is in the hint.
+func removal(o observation) saying {
 	worst := o.worst()
+	todo := hint.Or(worst.Hint, worst.Reason)
 	switch {
+	case len(o.manifests) == 0 && claim.Released(o.kyma):
+		return saying{shared.OtherFinalizersPresent(o.kyma.Finalizers), hint.OtherFinalizers}
+	case worst.Message == shared.MessageAccessSecretNotFound:
+		return saying{worst.Message, strings.Join(slices.DeleteFunc([]string{todo, remaining(o) + o.purgeNote()},
+			func(part string) bool { return part == "" }), "; ")}
 	case !worst.IsZero() && len(o.manifests) > 0:
-		return worst.Message + "; " + remaining(o)
+		return saying{worst.Message + "; " + remaining(o) + o.purgeNote(), todo}
 	case !worst.IsZero():
-		return worst.Message
+		return saying{worst.Message + o.purgeNote(), todo}
 	case len(o.manifests) == 0 && o.in.Waiting != "":
-		return o.in.Waiting
+		return saying{message: o.in.Waiting + o.purgeNote()}
 	}
-	return remaining(o)
+	return saying{remaining(o) + o.purgeNote(), toDo(o)}
+}
+
+// toDo says what can be done about what the removals of modules wait for.
+func toDo(o observation) string {
+	var all []string
+	for i := range o.manifests {
+		if m := &o.manifests[i]; waits(m) && m.Status.LastOperation.Hint != "" {
+			all = append(all, moduleName(o.kyma, m)+": "+m.Status.LastOperation.Hint)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
 }
 
 // remaining names the modules that are to go.
@@ -205,30 +230,36 @@ func remaining(o observation) string {
 	return shared.OperationWaitingForRemoval + ": " + strings.Join(names, ", ")
 }
 
-// awaited names a module that is to go, with what its removal waits for. What its Manifest said before the removal
-// began is no such thing.
+// awaited names a module that is to go, with what its removal waits for.
 func awaited(kyma *v1beta2.Kyma, m *v1beta2.Manifest) string {
 	name := moduleName(kyma, m)
-	switch m.Status.State {
-	case shared.StateDeleting, shared.StateWarning, shared.StateError:
-		if operation := m.Status.LastOperation; operation != nil && !m.DeletionTimestamp.IsZero() && operation.Operation != "" {
-			return name + " (" + operation.Operation + ")"
-		}
-	default:
+	if waits(m) {
+		return name + " (" + m.Status.LastOperation.Operation + ")"
 	}
 	return name
 }
 
-func moduleMessage(modules []v1beta2.ModuleStatus, state shared.State) string {
+// waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such
+// thing.
+func waits(m *v1beta2.Manifest) bool {
+	switch m.Status.State {
+	case shared.StateDeleting, shared.StateWarning, shared.StateError:
+		return m.Status.LastOperation != nil && !m.DeletionTimestamp.IsZero() && m.Status.LastOperation.Operation != ""
+	default:
+		return false
+	}
+}
+
+func ofModule(modules []v1beta2.ModuleStatus, state shared.State) saying {
 	for _, module := range modules {
 		if module.State == state {
 			if module.Message == "" {
-				return fmt.Sprintf("module %s is in state %s", module.Name, state)
+				return saying{fmt.Sprintf("module %s is in state %s", module.Name, state), module.Hint}
 			}
-			return fmt.Sprintf("module %s: %s", module.Name, module.Message)
+			return saying{fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}
 		}
 	}
-	return string(state)
+	return saying{message: string(state)}
 }
 
 // modulesReady counts the modules that are ready, for people: "3/4".

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
@@ -22,9 +22,7 @@ type Clusters interface {
 }
 
 // EventRecorder tells people about transitions. A client-go record.EventRecorder is one.
-type EventRecorder interface {
-	Event(object runtime.Object, eventType, reason, message string)
-}
+type EventRecorder = hint.Recorder
 
 // Purges tells what was let go; *purge.Teller does.
 type Purges interface {

@@ -62,7 +62,7 @@ func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, sin
 		if module.Manifest == nil || !remote[module.Manifest.Metadata.Name] {
 			continue
 		}
-		module.Message = stale(module.State, since)
+		module.Message, module.Hint = stale(module.State, since), "" // what to do is said of the Kyma
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -74,6 +75,7 @@ func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	}
 	before := kyma.DeepCopy()
 	kyma.Status.State = shared.StateDeleting
-	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now()))
-	return a.write(ctx, before, kyma, nil)
+	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now())).
+		WithHint(hint.OtherFinalizers)
+	return a.write(ctx, before, kyma, nil, "")
 }

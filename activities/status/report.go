@@ -50,10 +50,11 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	if err := a.write(ctx, before, kyma, refusals(o.view)); err != nil {
+	if err := a.write(ctx, before, kyma, refusals(o.view), o.worst().Reason); err != nil {
 		return ReportResult{}, err
 	}
 	a.tell(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
+	a.tell(kyma, editEvents(before.Status, kyma.Status, o.view.Sync))
 	var pushed bool
 	var failed fault.Fault
 	if in.Push {
@@ -75,7 +76,7 @@ func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (Rep
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
 	kyma.Status.InputsDigest = skippedDigest
-	if err := a.write(ctx, before, kyma, nil); err != nil {
+	if err := a.write(ctx, before, kyma, nil, ""); err != nil {
 		return ReportResult{}, err
 	}
 	return summary(kyma), nil
@@ -95,7 +96,7 @@ func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.
 
 // write writes the status if it is not so already, at the resource version that was read, and then tells
 // people of the transitions.
-func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, refusals map[string]string) error {
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, refusals map[string]string, reason string) error {
 	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
 		return nil
 	}
@@ -105,7 +106,7 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, refu
 	if err != nil {
 		return fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}
-	a.tell(kyma, transitions(before.Status, wanted, refusals))
+	a.tell(kyma, transitions(before.Status, wanted, refusals, reason))
 	return nil
 }
 

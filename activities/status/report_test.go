@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -50,6 +51,10 @@ func (b *bench) ForKyma(context.Context, string, string) (*clusters.Cluster, err
 
 func (b *bench) Event(_ runtime.Object, eventType, reason, message string) {
 	b.told = append(b.told, eventType+" "+reason+": "+message)
+}
+
+func (b *bench) AnnotatedEventf(_ runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any) {
+	b.told = append(b.told, eventType+" "+reason+": "+fmt.Sprintf(format, args...)+" [hint: "+annotations[shared.AnnotationHint]+"]")
 }
 
 func newBench(t *testing.T, kyma *v1beta2.Kyma, mode desired.Mode, objects ...client.Object) *bench {
@@ -236,7 +241,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				require.NoError(t, b.control.Update(context.Background(), template))
 			},
 			state: "Warning", version: "1.0.0", kyma: "Warning",
-			message: "module template update not allowed: ignore channel skew (from regular to regular), as a higher version (1.0.0) of the module was previously installed; version 0.9.0 is lower",
+			message: "module template update not allowed: ignore channel skew (from regular to regular), as a higher version (1.0.0) of the module was previously installed",
 		},
 		{
 			name: "a module whose template is gone is in Error, and its version still known",
@@ -244,7 +249,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				b.says(t, "keda", shared.StateReady, "")
 				require.NoError(t, b.control.Delete(context.Background(), kedaTemplate()))
 			},
-			state: "Error", version: "1.0.0", message: "no ModuleReleaseMeta found for module keda, and no ModuleTemplate that it could mean", kyma: "Error",
+			state: "Error", version: "1.0.0", message: "no ModuleReleaseMeta found", kyma: "Error",
 		},
 		{
 			name: "Ready of an earlier generation is not Ready",
@@ -353,8 +358,8 @@ func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
 	b.report(t)
 	b.report(t)
 	require.Equal(t, []string{
-		"Warning ModuleNotFound: module nowhere: no ModuleReleaseMeta found for module nowhere, and no ModuleTemplate that it could mean",
-		"Warning KymaError: module nowhere: no ModuleReleaseMeta found for module nowhere, and no ModuleTemplate that it could mean",
+		"Warning ModuleNotFound: module nowhere: no ModuleReleaseMeta found [hint: nothing in the catalog answers to nowhere: correct the name, or publish the module]",
+		"Warning KymaError: module nowhere: no ModuleReleaseMeta found [hint: nothing in the catalog answers to nowhere: correct the name, or publish the module]",
 	}, b.told)
 }
 

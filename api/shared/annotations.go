@@ -52,3 +52,9 @@ const (
 	// installed. It has no prefix.
 	AnnotationSyncOCIRef = "sync-oci-ref"
 )
+
+// Annotations of an Event.
+const (
+	// AnnotationHint says what can be done about the Event's message.
+	AnnotationHint = OperatorGroup + "/hint"
+)

@@ -21,6 +21,11 @@ const (
 	ConditionSKRImagePullSecretSync ConditionType = "SKRImagePullSecretSync"
 )
 
+// ConditionRemoteKymaDecides is True while channel or modules of the control
+// plane's Kyma were edited without effect, because the remote Kyma decides, and
+// not there otherwise. Its reason is ReasonEditIgnored.
+const ConditionRemoteKymaDecides ConditionType = "RemoteKymaDecides"
+
 // Conditions of a Manifest.
 const (
 	// ConditionResources has the reason ReasonResourcesAvailable.
@@ -40,6 +45,7 @@ const (
 	ReasonReady              = "Ready"
 	ReasonResourcesAvailable = "ResourcesAvailable"
 	ReasonModuleCRCreated    = "ModuleCRCreated"
+	ReasonEditIgnored        = "EditIgnored"
 )
 
 // ConditionMessage returns the message of a Kyma's condition for True and

@@ -11,6 +11,11 @@ type LastOperation struct {
 	// Operation is what was done or waited for last, or the error that stopped it.
 	Operation string `json:"operation"`
 
+	// Hint says what can be done about the operation, in words for people. It is
+	// a field of its own so that the operation can be compared word for word.
+	// +optional
+	Hint string `json:"hint,omitempty"`
+
 	// LastUpdateTime is when the operation last changed.
 	// +optional
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
@@ -68,11 +73,20 @@ type Manager struct {
 	Name string `json:"name"`
 }
 
-// NextLastOperation returns the last operation after one more look: an operation
-// that stays the same keeps its time, so that looking again changes nothing.
+// NextLastOperation returns the last operation after one more look, without a
+// hint: an operation that stays the same keeps its time, so that looking again
+// changes nothing.
 func NextLastOperation(previous *LastOperation, operation string, now metav1.Time) *LastOperation {
 	if previous != nil && previous.Operation == operation {
-		return previous
+		now = previous.LastUpdateTime
 	}
 	return &LastOperation{Operation: operation, LastUpdateTime: now}
+}
+
+// WithHint returns the operation with what can be done about it; a new hint moves
+// no time.
+func (o *LastOperation) WithHint(hint string) *LastOperation {
+	hinted := *o
+	hinted.Hint = hint
+	return &hinted
 }

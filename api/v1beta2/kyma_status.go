@@ -18,7 +18,9 @@ type KymaStatus struct {
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
 
 	// Conditions of the Kyma: Modules, ModuleCatalog, CRDsSync, SKRWebhook and
-	// SKRImagePullSecretSync, as far as they apply.
+	// SKRImagePullSecretSync, as far as they apply. RemoteKymaDecides is there,
+	// and True, while an edit of channel or modules has no effect, since the Kyma
+	// in the remote cluster decides about them.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -85,6 +87,11 @@ type ModuleStatus struct {
 	// Message says why the module is in its state.
 	// +optional
 	Message string `json:"message,omitempty"`
+
+	// Hint says what can be done about the message. It is a field of its own so
+	// that the message can be compared word for word.
+	// +optional
+	Hint string `json:"hint,omitempty"`
 
 	// State of the module.
 	// +optional
@@ -182,6 +189,12 @@ type RemoteStatus struct {
 	// +listType=atomic
 	// +optional
 	Modules []Module `json:"modules,omitempty"`
+
+	// ControlPlaneWishes is the digest of channel and modules of the control
+	// plane's Kyma as they were when the remote Kyma began to decide: an edit
+	// since then has no effect, which the condition RemoteKymaDecides says.
+	// +optional
+	ControlPlaneWishes string `json:"controlPlaneWishes,omitempty"`
 
 	// MovingFrom is where the remote Kyma was before, while what is left of it
 	// there is still to be deleted. It is written before the move begins.

@@ -217,3 +217,15 @@ func TestLastOperationKeepsItsTimeWhileItStaysTheSame(t *testing.T) {
 	require.Equal(t, &v1beta2.LastOperation{Operation: "kyma is ready", LastUpdateTime: later},
 		v1beta2.NextLastOperation(operation, "kyma is ready", later))
 }
+
+func TestAHintIsBesideTheOperationAndMovesNoTime(t *testing.T) {
+	first := metav1.NewTime(time.Date(2026, 11, 20, 23, 42, 0, 0, time.UTC))
+	later := metav1.NewTime(first.Add(time.Minute))
+
+	operation := v1beta2.NextLastOperation(nil, "access secret not found", first).WithHint("create it")
+	require.Equal(t, &v1beta2.LastOperation{Operation: "access secret not found", Hint: "create it", LastUpdateTime: first}, operation)
+	other := v1beta2.NextLastOperation(operation, "access secret not found", later).WithHint("label it")
+	require.Equal(t, &v1beta2.LastOperation{Operation: "access secret not found", Hint: "label it", LastUpdateTime: first}, other)
+	require.Empty(t, v1beta2.NextLastOperation(operation, "access secret not found", later).Hint, "a hint is given anew each time")
+	require.Equal(t, "create it", operation.Hint, "the one before stays as it was")
+}

@@ -188,7 +188,7 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 	s.eventually("the mistake is said where it was made", 2*time.Minute, func(c *assert.CollectT) {
 		module := byName(mistaken.remoteKyma().Status.Modules)["common"]
 		assert.Contains(c, module.Message, "nowhere")
-		assert.Contains(c, module.Message, "regular")
+		assert.Contains(c, module.Hint, "regular")
 	})
 	require.Equal(t, "1.0.0", mistaken.tinyVersion(remoteNamespace, "common"), "what runs goes on")
 

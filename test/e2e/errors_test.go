@@ -47,7 +47,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		modules := byName(s.kyma("faulty").Status.Modules)
 		for name, want := range map[string]string{
 			"channelless": "no versions found for channel: nowhere in module channelless",
-			"unheard-of":  "no ModuleReleaseMeta found for module unheard-of",
+			"unheard-of":  "no ModuleReleaseMeta found",
 			"forged":      "the registry sent something else",
 			"lost":        "the registry does not have it",
 		} {

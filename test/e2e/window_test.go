@@ -31,7 +31,8 @@ func TestAnUpgradeWithADowntimeWaitsForTheMaintenanceWindow(t *testing.T) {
 	s.eventually("one waits, and the other does not", 2*time.Minute, func(c *assert.CollectT) {
 		module := s.module("patient", "careful")
 		assert.True(c, module.Maintenance)
-		assert.Equal(c, "waiting for next maintenance window to update module version, which begins at "+begin.Format(time.RFC3339), module.Message)
+		assert.Equal(c, "waiting for next maintenance window to update module version", module.Message)
+		assert.Equal(c, "the next maintenance window begins at "+begin.Format(time.RFC3339), module.Hint)
 		assert.Equal(c, "1.0.0", module.Version)
 		assert.Equal(c, shared.StateReady, module.State)
 		assert.Equal(c, "1.1.0", s.tinyVersion(remoteNamespace, "carefree"))

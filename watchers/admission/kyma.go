@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -30,15 +29,12 @@ func (v kymas) ValidateUpdate(_ context.Context, before, after *v1beta2.Kyma) (a
 		return nil, nil
 	}
 	sync := desired.SyncOf(after, v.settings)
-	remoteDecides := sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && desired.TakenIn(after)
 	unchanged := before.Spec.Channel == after.Spec.Channel &&
 		equality.Semantic.DeepEqual(before.Spec.Modules, after.Spec.Modules)
-	if !remoteDecides || unchanged {
+	if !desired.RemoteDecides(after, sync) || unchanged {
 		return nil, nil
 	}
-	return admission.Warnings{fmt.Sprintf(
-		"spec.channel and spec.modules have no effect here: the Kyma %s/%s in the remote cluster decides (spec.sync is unset)",
-		sync.Namespace, sync.Name)}, nil
+	return admission.Warnings{desired.EditIgnoredMessage(sync)}, nil
 }
 
 // ValidateDelete has nothing to say.

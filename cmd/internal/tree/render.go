@@ -54,6 +54,9 @@ func kymaLines(k Kyma, look Look) []string {
 	if k.Message != "" && k.State != shared.StateReady {
 		lines = append(lines, look.wrapped(stem, k.Message)...)
 	}
+	if k.Hint != "" && !slices.ContainsFunc(k.Modules, func(m Module) bool { return m.Hint == k.Hint }) {
+		lines = append(lines, look.wrapped(stem, "hint: "+k.Hint)...)
+	}
 	if k.WaitsForChange {
 		lines = append(lines, look.wrapped(stem, "waits for a change: it is not tried again before something is changed")...)
 	}
@@ -73,12 +76,13 @@ func printable(k Kyma) Kyma {
 			return r
 		}, text)
 	}
-	k.Message, k.Conditions, k.Modules = plain(k.Message), slices.Clone(k.Conditions), slices.Clone(k.Modules)
+	k.Message, k.Hint = plain(k.Message), plain(k.Hint)
+	k.Conditions, k.Modules = slices.Clone(k.Conditions), slices.Clone(k.Modules)
 	for i := range k.Conditions {
 		k.Conditions[i] = plain(k.Conditions[i])
 	}
 	for i := range k.Modules {
-		k.Modules[i].Message = plain(k.Modules[i].Message)
+		k.Modules[i].Message, k.Modules[i].Hint = plain(k.Modules[i].Message), plain(k.Modules[i].Hint)
 	}
 	return k
 }
@@ -120,10 +124,13 @@ func (l Look) modules(modules []Module) []string {
 		beside := fullWidth(widths)
 		if m.Message != "" && !strings.Contains(m.Message, "\n") && (l.Width == 0 || beside+runewidth.StringWidth(m.Message) <= l.Width) {
 			lines = append(lines, row+m.Message+"\n")
-			continue
+		} else {
+			lines = append(lines, strings.TrimRight(row, " ")+"\n")
+			lines = append(lines, l.wrapped(stem, m.Message)...)
 		}
-		lines = append(lines, strings.TrimRight(row, " ")+"\n")
-		lines = append(lines, l.wrapped(stem, m.Message)...)
+		if m.Hint != "" && (l.Wide || m.State != shared.StateProcessing) {
+			lines = append(lines, l.wrapped(stem, "hint: "+m.Hint)...)
+		}
 	}
 	return lines
 }

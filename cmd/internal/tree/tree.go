@@ -23,6 +23,8 @@ type Kyma struct {
 	State     shared.State `json:"state"`
 	// Message is what was last done or waited for, or the error.
 	Message string `json:"message,omitempty"`
+	// Hint says what can be done about Message.
+	Hint string `json:"hint,omitempty"`
 	// WaitsForChange is true where it cannot become Ready before somebody changes something.
 	WaitsForChange bool   `json:"waitsForChange,omitempty"`
 	Channel        string `json:"channel,omitempty"`
@@ -54,6 +56,8 @@ type Module struct {
 	Channel string       `json:"channel,omitempty"`
 	State   shared.State `json:"state"`
 	Message string       `json:"message,omitempty"`
+	// Hint says what can be done about Message.
+	Hint string `json:"hint,omitempty"`
 	// Installed is the version that was last applied completely.
 	Installed string `json:"installedVersion,omitempty"`
 	Manifest  string `json:"manifest,omitempty"`
@@ -76,7 +80,7 @@ func Of(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, now time.Time) Kyma {
 		view.Channel = kyma.Spec.EffectiveChannel()
 	}
 	if kyma.Status.LastOperation != nil {
-		view.Message = kyma.Status.LastOperation.Operation
+		view.Message, view.Hint = kyma.Status.LastOperation.Operation, kyma.Status.LastOperation.Hint
 	}
 	for _, condition := range kyma.Status.Conditions {
 		if condition.Status != metav1.ConditionTrue {
@@ -114,7 +118,7 @@ func remoteOf(remote *v1beta2.RemoteStatus) *Remote {
 }
 
 func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*v1beta2.Manifest) Module {
-	view := Module{Name: m.Name, Version: m.Version, Channel: m.Channel, State: m.State, Message: m.Message}
+	view := Module{Name: m.Name, Version: m.Version, Channel: m.Channel, State: m.State, Message: m.Message, Hint: m.Hint}
 	if m.Manifest == nil {
 		return view
 	}
@@ -128,7 +132,7 @@ func moduleOf(created time.Time, m *v1beta2.ModuleStatus, manifests map[string]*
 		view.Objects = counts.DeepCopy()
 	}
 	if view.Message == "" && m.State != shared.StateReady && manifest.Status.State == m.State && manifest.Status.LastOperation != nil {
-		view.Message = manifest.Status.LastOperation.Operation
+		view.Message, view.Hint = manifest.Status.LastOperation.Operation, manifest.Status.LastOperation.Hint
 	}
 	if manifest.Generation > 1 {
 		// After an upgrade the time of the first installation is not known any more.

@@ -176,3 +176,19 @@ func TestMachinesGetJSON(t *testing.T) {
 	require.NoError(t, WriteJSON(&out, nil, ""))
 	require.Equal(t, "{\"kymas\":[]}\n", out.String())
 }
+
+func TestATreeShowsWhatCanBeDoneBelowTheMessage(t *testing.T) {
+	refused := v1beta2.ModuleStatus{Name: "kead", State: "Error", Message: "no ModuleReleaseMeta found", Hint: "did you mean keda?"}
+	kyma := kymaWith("Processing", "0/1", refused)
+	kyma.Status.LastOperation = kyma.Status.LastOperation.WithHint("see to the modules")
+	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 0/1  age 20s
+│  waiting for all modules to become ready
+│  hint: see to the modules
+└─ kead  Error  no ModuleReleaseMeta found
+     hint: did you mean keda?
+`, render(t, kyma))
+	kyma.Status.LastOperation = kyma.Status.LastOperation.WithHint(refused.Hint)
+	require.NotContains(t, render(t, kyma), "│  hint", "it is said once")
+	kyma.Status.Modules[0].State = "Processing"
+	require.NotContains(t, render(t, kyma), "did you mean", "what is under way needs nothing yet")
+}

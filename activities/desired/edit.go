@@ -1,0 +1,43 @@
+package desired
+
+import (
+	"fmt"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// RemoteDecides tells whether the remote Kyma alone decides about channel and modules, so that those of the control
+// plane's Kyma have no effect (contract, section 5).
+func RemoteDecides(kyma *v1beta2.Kyma, sync Sync) bool {
+	return sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && TakenIn(kyma)
+}
+
+// WishesDigest is the digest of what a Kyma's own spec asks for: channel and modules.
+func WishesDigest(kyma *v1beta2.Kyma) string {
+	return DigestOf(kyma.Spec.EffectiveChannel(), append([]v1beta2.Module{}, kyma.Spec.Modules...))
+}
+
+// EditIgnored tells whether channel or modules were edited in the control plane's Kyma since the remote Kyma decides,
+// and ask for something else than that does. The edit has no effect.
+func EditIgnored(kyma *v1beta2.Kyma, sync Sync) bool {
+	if !RemoteDecides(kyma, sync) {
+		return false
+	}
+	remote := kyma.Status.Remote
+	if remote.ControlPlaneWishes == "" || remote.ControlPlaneWishes == WishesDigest(kyma) {
+		return false
+	}
+	there := &v1beta2.Kyma{Spec: v1beta2.KymaSpec{Channel: remote.Channel, Modules: remote.Modules}}
+	return WishesDigest(kyma) != WishesDigest(there)
+}
+
+// EditIgnoredMessage says that an edit has no effect, and EditIgnoredHint what to do instead.
+func EditIgnoredMessage(sync Sync) string {
+	return fmt.Sprintf("spec.channel and spec.modules have no effect here: the Kyma %s/%s in the remote cluster decides (spec.sync is unset)",
+		sync.Namespace, sync.Name)
+}
+
+// EditIgnoredHint says what to do where an edit has no effect.
+func EditIgnoredHint(sync Sync) string {
+	return fmt.Sprintf("edit the Kyma %s/%s in the remote cluster, or set spec.sync so that both Kymas count", sync.Namespace, sync.Name)
+}

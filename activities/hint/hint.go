@@ -1,0 +1,20 @@
+// Package hint knows what can be done about each reason that a status, an Event or a fault has.
+//
+// Messages that clients compare stay word for word; what to do about them is a field of its own beside each. The
+// words are those of the tables in docs/operating.md, from which `make generate` writes zz_generated.go, so that a
+// status and the documentation never differ.
+package hint
+
+// For returns what can be done about a reason; empty where nothing can, or need be, done.
+func For(reason string) string { return ofReason(reason) }
+
+// Or returns what is known of the one case, or else what can be done about its reason.
+func Or(particular, reason string) string {
+	if particular != "" {
+		return particular
+	}
+	return For(reason)
+}
+
+// OtherFinalizers is what can be done where somebody else's finalizers hold a resource that we are to remove.
+const OtherFinalizers = "whoever set these finalizers must take them off"

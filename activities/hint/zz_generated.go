@@ -1,0 +1,190 @@
+// Code generated from docs/operating.md by make generate. DO NOT EDIT.
+
+package hint
+
+func ofReason(reason string) string {
+	switch reason {
+	case "AccessSecretNotFound":
+		return "create it in the Kyma's namespace (or in --access-secret-namespace); it is taken up at once"
+	case "AccessSecretAmbiguous":
+		return "leave one; with Kymas of one name in several namespaces, put each Secret into its Kyma's namespace"
+	case "KubeconfigRejected":
+		return "mend the Secret: no plugins, files, proxies; https, certificates and tokens inline"
+	case "UnreachableNetwork":
+		return "see whether the cluster is there; it is probed in every pass of the sweep"
+	case "UnreachableTimeout":
+		return "see whether the cluster is there; it is probed in every pass of the sweep"
+	case "UnreachableTLS":
+		return "put the cluster's present authority into the Secret; make sure that it is still that cluster"
+	case "UnreachableUnauthorized":
+		return "renew the Secret"
+	case "UnreachableForbidden":
+		return "give the user of the kubeconfig the right; it is tried again after growing waits of up to a day, or at once with reconcile"
+	case "UnreachableServerFailed":
+		return "see to its etcd and its load"
+	case "UnreachableResponseTooLarge":
+		return "look for what fills the cluster, such as a resource kind with huge objects"
+	case "ClusterChanged":
+		return "give back the access to the former cluster; where it was replaced on purpose, nothing: the next synchronization takes the new one in; where the Kyma is being deleted and the former cluster is gone, wait for the purge, or ask for it: the Event PurgeLetGo says what is left"
+	case "SyncOntoItself":
+		return "set spec.sync.namespace to another namespace"
+	case "RemoteKymaClaimed":
+		return "give one of the two another cluster, name or namespace; the message names the owner"
+	case "RemoteKymaInvalid":
+		return "its owner mends the remote Kyma, whose status says the same"
+	case "RemoteKymaDeleting":
+		return "see to those finalizers"
+	case "RemoteKymaNotMoved":
+		return "the message says what is in the way"
+	case "DefinitionNotSynced":
+		return "see the message: rights, or a CRD of somebody else"
+	case "CatalogNotSynced":
+		return "see the message: rights, or a CRD of somebody else"
+	case "RemoteTemplateNotTakenIn":
+		return "see the module's message"
+	case "EditIgnored":
+		return "edit the Kyma in the remote cluster, or set spec.sync, so that both count"
+	case "ImagePullSecretNotFound":
+		return "create it, or correct the flag"
+	case "ImagePullSecretNotSynced":
+		return "see the message: rights, or a Secret of somebody else in its place"
+	case "ModuleNotFound":
+		return "correct the entry, or publish the module"
+	case "NoVersionForChannel":
+		return "choose another channel, or add it"
+	case "ModuleTemplateNotFound":
+		return "publish the ModuleTemplate <module>-<version>"
+	case "ModuleAmbiguous":
+		return "name one by namespace and name, or take the others away"
+	case "ModuleMandatory":
+		return "take the entry out"
+	case "ModuleNotAllowed":
+		return "label the Kyma, or take the entry out"
+	case "DowngradeRefused":
+		return "publish a newer version, or remove and add the module"
+	case "DuplicateComponent":
+		return "take one out"
+	case "ComponentChanged":
+		return "remove and add the module"
+	case "TargetChanged":
+		return "remove and add the module"
+	case "SyncDisabled":
+		return "switch it on, or take the module out"
+	case "ControlPlaneTargetNotAllowed":
+		return "set --allow-control-plane-modules, if that is wanted"
+	case "SharedModuleVersion":
+		return "agree on one version"
+	case "InvalidDescriptor":
+		return "publish it anew: module lint"
+	case "SignatureRefused":
+		return "see signatures"
+	case "UnsupportedLayer":
+		return "publish it with raw manifests or a Helm chart"
+	case "InvalidDefaultCR":
+		return "publish it anew"
+	case "DescriptorUnavailable":
+		return "see to registry and credentials; it is tried again"
+	case "ManifestNameCollision":
+		return "rename one"
+	case "KymaNameTooLong":
+		return "give the Kyma a shorter name"
+	case "InvalidReference":
+		return "publish the module anew"
+	case "LayerNotFound":
+		return "push it again: it is asked for every 15 minutes"
+	case "DescriptorNotFound":
+		return "push it again: it is looked for every 15 minutes; or correct the release meta"
+	case "DigestMismatch":
+		return "find out who changed it: nothing of it was used; it is asked for every 15 minutes"
+	case "LayerTooLarge":
+		return "make it smaller"
+	case "InvalidManifest":
+		return "publish the module anew"
+	case "InvalidChart":
+		return "the message has Helm's words"
+	case "Unsupported":
+		return "publish it as raw manifests"
+	case "RegistryUnauthorized":
+		return "renew the Secret of --oci-registry-cred-secret; it is read again by itself"
+	case "RendererFailed":
+		return "the message says which; it is tried again"
+	case "ResourcesPending":
+		return "wait, or see to those objects"
+	case "ResourcesFailed":
+		return "see the named objects"
+	case "WorkloadStuck":
+		return "see those pods. With ImagePullBackOff it is the image; with OOMKilled a container needs more memory; with Unschedulable no node takes the pod: add nodes, or lower its requests"
+	case "ManagerPending":
+		return "see that workload"
+	case "ModuleCRPending":
+		return "see the module's operator"
+	case "ModuleCRDeleting":
+		return "let it go, or remove the module"
+	case "ModuleCRError":
+		return "see its status"
+	case "ModuleCRWarning":
+		return "see its status"
+	case "ModuleCRRemoved":
+		return "operator.kyma-project.io/recreate-default-cr on the Kyma brings it back"
+	case "ModuleCRGone":
+		return "find who deletes it"
+	case "DefaultCRInvalid":
+		return "publish the module with one that fits its CRD; what a quota, a webhook or a policy refused is tried again after growing waits of up to 15 minutes"
+	case "ApplyFailed":
+		return "publish the module anew, or give the right"
+	case "MissingAPI":
+		return "install what brings the kind, or mark the object optional"
+	case "StoredVersions":
+		return "migrate those custom resources first"
+	case "HookPending":
+		return "wait, or see its Job"
+	case "HookFailed":
+		return "see its Job"
+	case "Disputed":
+		return "make the two agree"
+	case "InvalidStateCheck":
+		return "publish the module with one that is"
+	case "InvalidManifestSpec":
+		return "do not write Manifests by hand"
+	case "TooManyObjects":
+		return "split the module"
+	case "Skipped":
+		return "take the label off when ready"
+	case "WaitingForModuleCR":
+		return "see the module's operator"
+	case "BlockedByModuleCRs":
+		return "delete them, or keep the module"
+	case "WaitingForResources":
+		return "see their finalizers"
+	case "ManifestsNotDeleted":
+		return "the message names them and says why: mend what refuses it; it is tried again after growing waits of up to 15 minutes"
+	case "Error":
+		return "see the log"
+	case "KymaWarning":
+		return "see the module"
+	case "KymaError":
+		return "see the message"
+	case "ModuleWarning":
+		return "see its message"
+	case "ModuleError":
+		return "see its message"
+	case "RemovalHeld":
+		return "see removals that the catalog causes"
+	case "DriftCorrected":
+		return "find who changes them, if it happens again"
+	case "DriftDisputed":
+		return "make the two agree"
+	case "NotPruned":
+		return "repair the API that the message names, or delete its APIService"
+	case "UnknownObject":
+		return "delete it, if nobody needs it"
+	case "PurgeGracePeriodInvalid":
+		return "correct it"
+	case "Purged":
+		return "see what its finalizers were for"
+	case "PurgeLetGo":
+		return "clean it up by hand, if the cluster comes back"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,47 @@
+package status
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EventEditIgnored: channel or modules were edited in the control plane's Kyma, where the remote Kyma decides.
+const EventEditIgnored = shared.ReasonEditIgnored
+
+// setEditIgnored keeps the condition that says that an edit of channel or modules has no effect. It is True, so that
+// it makes no Kyma any less ready, and only there while there is such an edit: a remote Kyma that merely went its own
+// way is the ordinary case.
+func setEditIgnored(status *v1beta2.KymaStatus, o observation, deleting bool) {
+	decides := desired.RemoteDecides(o.kyma, o.view.Sync)
+	switch {
+	case status.Remote == nil:
+	case !decides:
+		status.Remote.ControlPlaneWishes = ""
+	case status.Remote.ControlPlaneWishes == "":
+		status.Remote.ControlPlaneWishes = desired.WishesDigest(o.kyma)
+	}
+	if deleting || !desired.EditIgnored(o.kyma, o.view.Sync) {
+		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionRemoteKymaDecides))
+		return
+	}
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: string(shared.ConditionRemoteKymaDecides), Status: metav1.ConditionTrue, Reason: shared.ReasonEditIgnored,
+		Message:            desired.EditIgnoredMessage(o.view.Sync),
+		ObservedGeneration: o.kyma.Generation, LastTransitionTime: seconds(o.now),
+	})
+}
+
+// editEvents tells of each edit without effect once.
+func editEvents(before, after v1beta2.KymaStatus, sync desired.Sync) []event {
+	was := meta.FindStatusCondition(before.Conditions, string(shared.ConditionRemoteKymaDecides))
+	is := meta.FindStatusCondition(after.Conditions, string(shared.ConditionRemoteKymaDecides))
+	if is == nil || was != nil && was.ObservedGeneration == is.ObservedGeneration {
+		return nil
+	}
+	return []event{{corev1.EventTypeWarning, EventEditIgnored, is.Message, desired.EditIgnoredHint(sync)}}
+}

@@ -1,0 +1,60 @@
+package status
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func TestAHintIsBesideTheMessageInTheStatusHereAndThere(t *testing.T) {
+	b := remoteBench(t)
+	b.says(t, "keda", shared.StateError, "no such image")
+	manifest := b.manifest(t, "keda")
+	manifest.Status.LastOperation = manifest.Status.LastOperation.WithHint("push the image")
+	require.NoError(t, b.control.Status().Update(context.Background(), manifest))
+	b.report(t)
+	here, there := b.kyma(t).Status, b.remoteKyma(t).Status
+	require.Equal(t, "no such image", here.Modules[0].Message)
+	require.Equal(t, "push the image", there.Modules[0].Hint)
+	require.Equal(t, "module keda: no such image", here.LastOperation.Operation)
+	require.Equal(t, "push the image", here.LastOperation.Hint)
+	require.Contains(t, b.told, "Warning ModuleError: module keda: no such image [hint: push the image]")
+
+	b.says(t, "keda", shared.StateReady, "")
+	b.report(t)
+	here = b.kyma(t).Status
+	require.Empty(t, here.Modules[0].Hint)
+	require.Empty(t, here.LastOperation.Hint)
+}
+
+func TestAFaultWithoutAHintOfItsOwnHasThatOfItsReason(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
+	b.in.Sync = fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized, Message: "401"}
+	b.report(t)
+	require.Equal(t, "renew the Secret", b.kyma(t).Status.LastOperation.Hint)
+	require.Contains(t, b.told, "Warning UnreachableUnauthorized: 401 [hint: renew the Secret]", "the Event has the reason of the access")
+}
+
+func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
+	missing := fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found", Hint: "create it"}
+	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
+	b.in.Sync = missing
+	require.Equal(t, "access secret not found", b.report(t).Message)
+	require.Equal(t, "create it", b.kyma(t).Status.LastOperation.Hint)
+	require.Contains(t, b.told, "Warning AccessSecretNotFound: access secret not found [hint: create it]")
+
+	leaving := leavingBench(t)
+	leaving.in.Sync, leaving.in.Push = missing, false
+	require.Equal(t, "access secret not found", leaving.report(t).Message, "also under deletion, where more is to be said")
+	at := leaving.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	require.Equal(t, "create it; waiting for modules to be deleted: keda (waiting for module crs deletion: Keda user/mine must be deleted first); it is purged at "+at,
+		leaving.kyma(t).Status.LastOperation.Hint)
+}

@@ -284,7 +284,7 @@ func TestAPurgeTouchesNoOtherCluster(t *testing.T) {
 	}
 	// Whoever restarts it, and whatever Temporal has lost, the grace is that from the moment of the deletion.
 	s.instance.kill()
-	s.namespace, s.temporal = s.newTemporalNamespace("purge-after-a-loss")
+	s.namespace, s.temporal = s.newTemporalNamespace()
 	s.instance.start()
 	for _, kyma := range purged {
 		s.eventually("Kyma "+kyma.Name+" is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })

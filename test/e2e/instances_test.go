@@ -16,7 +16,7 @@ import (
 func TestTwoInstancesShareAControlPlane(t *testing.T) {
 	s := newStage(t)
 	second := *s
-	second.namespace, second.temporal = s.newTemporalNamespace(t.Name() + "-second")
+	second.namespace, second.temporal = s.newTemporalNamespace()
 	second.instance = &instance{t: t, stage: &second, flags: []string{"--managed-by", "second"}}
 	// Its Kymas are deleted by the stage, which both must serve, so this runs after that.
 	t.Cleanup(second.instance.stop)

@@ -89,7 +89,7 @@ func healthyName(n int) string { return fmt.Sprintf("healthy-x%c%c", 'a'+n/26, '
 // play is one run: how long each healthy Kyma took, with so many black holes beside them. Afterwards all is gone.
 func (i *isolation) play(name string, blackHoles int) []time.Duration {
 	i.b.Helper()
-	i.namespace, i.temporal = i.newTemporalNamespace("isolation-" + name)
+	i.namespace, i.temporal = i.newTemporalNamespace()
 	i.instance = &instance{t: i.b, stage: i.stage, flags: []string{"--resync-interval", isolationResync.String()}}
 	defer i.instance.stop()
 	i.instance.start()

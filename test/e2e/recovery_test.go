@@ -103,7 +103,7 @@ func TestALostTemporalDatabaseHarmsNothing(t *testing.T) {
 	before := s.atRest(t, s.remote)
 
 	// A namespace that never saw this fleet is a lost database, as far as the process can tell.
-	s.namespace, s.temporal = s.newTemporalNamespace("lost")
+	s.namespace, s.temporal = s.newTemporalNamespace()
 	s.instance.start()
 	s.eventually("the Kyma's workflow runs again", time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, "Running", s.workflowsOf(kyma)[kick.KymaWorkflow])

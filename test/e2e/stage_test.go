@@ -80,7 +80,7 @@ func newStage(t testing.TB, flags ...string) *stage {
 		s.remotes = append(s.remotes, openCluster(t, remote))
 	}
 	s.remote = s.remotes[0]
-	s.namespace, s.temporal = s.newTemporalNamespace(strings.ReplaceAll(t.Name(), "/", "-"))
+	s.namespace, s.temporal = s.newTemporalNamespace()
 	s.awaitDefinitions()
 	installDefinitions(t, s.controlPlane)
 	s.ensureNamespace(s.controlPlane, controlPlaneNamespace)

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	temporal "go.temporal.io/sdk/client"
 
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
@@ -73,12 +72,4 @@ func takeVenue(t testing.TB) venue {
 func (s *stage) environment() []string {
 	return append(os.Environ(),
 		"FLEET_STATE_DIR="+s.venue.StateDir, "TEMPORAL_ADDRESS="+s.venue.Temporal.Address, "TEMPORAL_NAMESPACE="+s.namespace)
-}
-
-// newTemporalNamespace makes one for an instance, and has the sweeps in it beat.
-func (s *stage) newTemporalNamespace(name string) (string, temporal.Client) {
-	s.t.Helper()
-	namespace, client := testfleet.TemporalNamespaceAt(s.t, s.venue.Temporal.Address, name)
-	s.beat(client)
-	return namespace, client
 }

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
+
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// temporalNamespace is one that is ready for the instance of a test.
+type temporalNamespace struct {
+	name   string
+	client temporal.Client
+}
+
+// namespaces holds the next namespace of each Temporal, by address: making one takes seconds in which the server has
+// nothing to do, so it is made while the test before is running.
+type namespaces struct {
+	mu   sync.Mutex
+	next map[string]chan temporalNamespace
+}
+
+var preparedNamespaces = namespaces{next: map[string]chan temporalNamespace{}}
+
+// take waits for the namespace that is being prepared, and has the next one prepared. What it returns may no longer be
+// there: some tests throw the server's database away.
+func (n *namespaces) take(address string) temporalNamespace {
+	n.mu.Lock()
+	next, begun := n.next[address]
+	if !begun {
+		next = make(chan temporalNamespace, 1)
+		n.next[address] = next
+		prepareNamespace(address, next)
+	}
+	n.mu.Unlock()
+	taken := <-next
+	prepareNamespace(address, next)
+	return taken
+}
+
+func prepareNamespace(address string, into chan<- temporalNamespace) {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		// Whoever takes it sees whether it works.
+		name, client, _ := testfleet.NewTemporalNamespace(ctx, address, "e2e")
+		into <- temporalNamespace{name: name, client: client}
+	}()
+}
+
+// newTemporalNamespace returns a fresh namespace for an instance, and has the sweeps in it beat.
+func (s *stage) newTemporalNamespace() (string, temporal.Client) {
+	s.t.Helper()
+	address := s.venue.Temporal.Address
+	n := preparedNamespaces.take(address)
+	if n.client == nil || testfleet.TemporalNamespaceWorks(s.t.Context(), n.client, n.name) != nil {
+		ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
+		defer cancel()
+		var err error
+		n.name, n.client, err = testfleet.NewTemporalNamespace(ctx, address, "e2e")
+		require.NoError(s.t, err)
+	}
+	s.t.Cleanup(n.client.Close)
+	s.beat(n.client)
+	return n.name, n.client
+}

@@ -46,7 +46,7 @@ func (i *instance) launch() {
 	i.probe = freeAddress(i.t)
 	args := append([]string{
 		"run", "--kubeconfig", i.stage.controlPlane.access, "--metrics-bind-address", "0", "--health-probe-bind-address", i.probe,
-		"--resync-interval", resync.String(), "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.stage.registry,
+		"--resync-interval", resync.String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.stage.registry,
 		"--stop-timeout", "5s",
 	}, i.flags...)
 	i.process = startProcess(i.t, log, i.stage.environment(), testfleet.Binary(i.t, "lifecycle-manager"), args...)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/lint"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/ship"
 )
 
@@ -90,7 +91,55 @@ With go run -C, a relative folder is relative to this program's own.`,
 			panic(err) // a flag that was defined above
 		}
 	}
+	command.AddCommand(newLintCommand())
 	return command
+}
+
+// newLintCommand checks modules as `module lint` does. Most of them are complete only once they are assembled from the
+// Go modules that their operators are published in.
+func newLintCommand() *cobra.Command {
+	var here, kubeVersion string
+	command := &cobra.Command{
+		Use:   "lint [MODULE...]",
+		Short: "Check the modules without pushing them",
+		RunE: func(command *cobra.Command, names []string) error {
+			return lintAll(command.Context(), here, kubeVersion, names, command.OutOrStdout())
+		},
+	}
+	command.Flags().StringVar(&here, "source", ".", "folder of this program, with the modules' configurations")
+	command.Flags().StringVar(&kubeVersion, "kube-version", ship.DefaultKubeVersion, "version of Kubernetes to check for")
+	return command
+}
+
+func lintAll(ctx context.Context, here, kubeVersion string, names []string, out io.Writer) (err error) {
+	modules, err := chosen(catalog(), names)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "modules-*")
+	if err != nil {
+		return fmt.Errorf("make a folder to work in: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	for _, module := range modules {
+		folder, err := assemble(ctx, here, module, work)
+		if err != nil {
+			return err
+		}
+		_, report := lint.Check(folder, lint.Options{KubeVersion: kubeVersion})
+		for _, finding := range report.Findings {
+			if _, err := fmt.Fprintln(out, finding); err != nil {
+				return err
+			}
+		}
+		if err := report.Err(); err != nil {
+			return fmt.Errorf("module %s: %w", module.folder, err)
+		}
+		if _, err := fmt.Fprintf(out, "module %s: %d objects, nothing hinders shipping\n", module.folder, report.Objects); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pushAll pushes the chosen modules one after the other. It may be repeated.

@@ -76,14 +76,17 @@ func TestAllModulesArePushedAndPushedAgainWithoutChange(t *testing.T) {
 }
 
 func TestModulesHaveNothingToWarnOf(t *testing.T) {
-	for _, module := range catalog() {
-		t.Run(module.folder, func(t *testing.T) {
-			folder, err := assemble(t.Context(), ".", module, t.TempDir())
-			require.NoError(t, err)
-			_, report := lint.Check(folder, lint.Options{KubeVersion: ship.DefaultKubeVersion})
-			require.Empty(t, report.Findings)
-		})
+	var out bytes.Buffer
+	require.NoError(t, lintAll(t.Context(), ".", ship.DefaultKubeVersion, nil, &out))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, len(catalog()), out.String())
+	for _, line := range lines {
+		require.Contains(t, line, "nothing hinders shipping")
 	}
+}
+
+func TestAModuleThatDoesNotFitTheKubernetesIsNotPassed(t *testing.T) {
+	require.ErrorIs(t, lintAll(t.Context(), ".", "v1.10.0", []string{"metrics-server"}, io.Discard), lint.ErrFindings)
 }
 
 func TestModuleVersionsAreThoseOfTheirSources(t *testing.T) {

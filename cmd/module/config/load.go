@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -28,8 +29,8 @@ func Load(path string) (Module, error) {
 	if err != nil {
 		return Module{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	var module Module
-	if err := yaml.UnmarshalStrict(data, &module); err != nil {
+	module, err := parse(data)
+	if err != nil {
 		return Module{}, fmt.Errorf("%w: %s: %w", ErrInvalid, path, err)
 	}
 	module.file = path
@@ -40,4 +41,16 @@ func Load(path string) (Module, error) {
 		module.Namespace = DefaultNamespace
 	}
 	return module, nil
+}
+
+// parse reads a configuration. Fields that there are not are refused, upper and lower case counting: what is not read
+// is no silent default.
+func parse(data []byte) (Module, error) {
+	var module Module
+	raw, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return module, err
+	}
+	unknown, err := json.UnmarshalStrict(raw, &module)
+	return module, errors.Join(append(unknown, err)...)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // checkDefaultCR returns the default custom resource as JSON, without a status.
-func checkDefaultCR(objects []object, module Module, report *Report) []byte {
+func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 	if module.Content.DefaultCR == nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func checkDefaultCR(objects []object, module Module, report *Report) []byte {
 		report.warn(file, resource.where(), "has a status, which is dropped: the module's operator writes it")
 		unstructured.RemoveNestedField(resource.Object, "status")
 	}
-	checkDefinition(objects, resource, module.Config, report)
+	checkDefinition(known, resource, module.Config, report)
 	data, err := resource.MarshalJSON()
 	if err != nil {
 		report.fail(file, resource.where(), "cannot be written as JSON: %v", err)
@@ -40,9 +40,9 @@ func checkDefaultCR(objects []object, module Module, report *Report) []byte {
 
 // checkDefinition compares the default custom resource with the definition of
 // its kind, which must come with the module.
-func checkDefinition(objects []object, resource object, module config.Module, report *Report) {
+func checkDefinition(known kinds, resource object, module config.Module, report *Report) {
 	kind := resource.GroupVersionKind()
-	found, ok := definitionsIn(objects)[kind.GroupKind()]
+	found, ok := known.defined[kind.GroupKind()]
 	switch {
 	case !ok:
 		report.fail(resource.file, resource.where(), "the module has no CustomResourceDefinition for %s", kind.GroupKind())
@@ -54,5 +54,7 @@ func checkDefinition(objects []object, resource object, module config.Module, re
 		report.fail(module.File(), "clusterScoped", "must be true: %s is cluster scoped by its CustomResourceDefinition", kind.GroupKind())
 	case !found.namespaced && resource.GetNamespace() != "":
 		report.fail(resource.file, resource.where(), "is cluster scoped and cannot be in a namespace")
+	default:
+		known.custom.check(resource, report)
 	}
 }

@@ -29,14 +29,44 @@ spec:
   names: {kind: Widget, plural: widgets}
   scope: Namespaced
   versions:
-  - {name: v1, served: true, storage: true}
-  - {name: v1alpha1, served: false, storage: false}
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            required: [size]
+            properties:
+              size: {type: integer, minimum: 1}
+              mode: {type: string, enum: [fast, safe], default: safe}
+              parts:
+                type: array
+                items: {type: object, required: [name], properties: {name: {type: string}}}
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+            x-kubernetes-validations:
+            - {rule: "self.mode != 'fast' || self.size < 10", message: a fast one is small}
+  - {name: v1alpha1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}
 `
 	goodDefaultCR = `
 apiVersion: example.com/v1
 kind: Widget
 metadata:
   name: default
+`
+	deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: operator}
+spec:
+  replicas: 1
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: a, image: "a:v1", env: [{name: A, value: x}]}]}
 `
 	configMap = `
 apiVersion: v1
@@ -105,7 +135,15 @@ func TestFindings(t *testing.T) {
 		},
 		"an unknown field in the configuration": {
 			good().with("module-config.yaml", goodConfig+"chanels: [fast]\n"),
-			`module-config.yaml: error unmarshaling JSON: while decoding JSON: json: unknown field "chanels"`,
+			`module-config.yaml: unknown field "chanels"`,
+		},
+		"a field of the configuration in the wrong case": {
+			good().with("module-config.yaml", strings.Replace(goodConfig, "defaultCR", "defaultCr", 1)),
+			`module-config.yaml: unknown field "defaultCr"`,
+		},
+		"a field of the configuration that is there twice": {
+			good().with("module-config.yaml", goodConfig+"version: 2.0.0\n"),
+			`key "version" already set in map`,
 		},
 		"a component name without a path": {
 			good().with("module-config.yaml", strings.Replace(goodConfig, "kyma-project.io/module/widget", "widget", 1)),
@@ -231,6 +269,62 @@ func TestFindings(t *testing.T) {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: other.com/v1\nkind: Thing\nmetadata: {name: a}\n"),
 			`warning: manifest.yaml: document 2 (Thing a): Thing.other.com is neither built into Kubernetes nor defined by this module`,
 		},
+		"a misspelt field": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "replicas", "replica", 1)),
+			`error: manifest.yaml: document 2 (Deployment operator): unknown field "spec.replica"`,
+		},
+		"a field in the wrong case": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "matchLabels", "matchlabels", 1)),
+			`error: manifest.yaml: document 2 (Deployment operator): unknown field "spec.selector.matchlabels"`,
+		},
+		"a field of another type": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "replicas: 1", "replicas: one", 1)),
+			`error: manifest.yaml: document 2 (Deployment operator): json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`,
+		},
+		"a variable that is there twice": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "env: [", "env: [{name: A, value: z}, ", 1)),
+			`duplicate entries for key [name="A"]`,
+		},
+		"a version of a kind that is not served any more": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"),
+			`error: manifest.yaml: document 2 (PodDisruptionBudget a): policy/v1beta1 is not served by Kubernetes 1.25 and later; it is policy/v1 now`,
+		},
+		"a version of a kind that never was": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "apps/v1", "apps/v3", 1)),
+			`error: manifest.yaml: document 2 (Deployment operator): Kubernetes has Deployment.apps in v1, v1beta1, v1beta2, not in v3`,
+		},
+		"a definition that an API server refuses": {
+			good().with("manifest.yaml", strings.Replace(goodDefinition, "type: integer", "type: number, properties: {a: {}}", 1)),
+			`error: manifest.yaml: document 1 (CustomResourceDefinition widgets.example.com): spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size]`,
+		},
+		"a definition with another name than its kind has": {
+			good().with("manifest.yaml", strings.Replace(goodDefinition, "widgets.example.com", "widget.example.com", 1)),
+			`metadata.name: Invalid value: "widget.example.com": must be spec.names.plural+"."+spec.group`,
+		},
+		"a default custom resource with a misspelt field": {
+			good().with("default-cr.yaml", goodDefaultCR+"spec: {size: 1, Mode: fast}\n"),
+			`error: default-cr.yaml: document 1 (Widget default): unknown field "spec.Mode"`,
+		},
+		"a default custom resource that lacks a field": {
+			good().with("default-cr.yaml", goodDefaultCR+"spec: {}\n"),
+			`error: default-cr.yaml: document 1 (Widget default): spec.size: Required value`,
+		},
+		"a default custom resource with a value that is not allowed": {
+			good().with("default-cr.yaml", goodDefaultCR+"spec: {size: 1, mode: slow}\n"),
+			`spec.mode: Unsupported value: "slow": supported values: "fast", "safe"`,
+		},
+		"a default custom resource that breaks a rule": {
+			good().with("default-cr.yaml", goodDefaultCR+"spec: {size: 10, mode: fast}\n"),
+			`spec: Invalid value: a fast one is small`,
+		},
+		"a default custom resource with an item twice": {
+			good().with("default-cr.yaml", goodDefaultCR+"spec: {size: 1, parts: [{name: a}, {name: a}]}\n"),
+			`spec.parts[1]: Duplicate value: {"name":"a"}`,
+		},
+		"a custom resource among the objects that does not fit its definition": {
+			good().with("manifest.yaml", goodDefinition+"---"+goodDefaultCR+"spec: {size: 0}\n"),
+			`error: manifest.yaml: document 2 (Widget default): spec.size: Invalid value: 0`,
+		},
 		"an object above one mebibyte": {
 			good().with("manifest.yaml", goodDefinition+"---"+configMap+"data: {a: "+strings.Repeat("x", 1<<20)+"}\n"),
 			`error: manifest.yaml: document 2 (ConfigMap settings): has 1048661 bytes`,
@@ -296,6 +390,43 @@ func TestFindings(t *testing.T) {
 			require.ErrorIs(t, err, lint.ErrFindings)
 		})
 	}
+}
+
+func TestKindsOfACurrentKubernetesAreKnown(t *testing.T) {
+	lines, err := check(t, good().with("manifest.yaml", goodDefinition+"---"+deployment+`---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: operator}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: operator}
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: policy}
+spec: {validations: [{expression: "true"}]}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.metrics.example.com}
+spec: {group: metrics.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 100}
+`))
+	require.NoError(t, err, lines)
+	require.Empty(t, lines)
+}
+
+func TestAFieldThatIsThereAndNullIsAsIfItWereNot(t *testing.T) {
+	lines, err := check(t, good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "{name: operator}", "{name: operator, annotations: , creationTimestamp: null}", 1)))
+	require.NoError(t, err, lines)
+}
+
+func TestTheKubernetesThatIsCheckedForDecides(t *testing.T) {
+	folder := good().with("manifest.yaml", goodDefinition+"---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n").write(t)
+	_, report := lint.Check(folder, lint.Options{KubeVersion: "v1.24.0"})
+	require.NoError(t, report.Err(), report.Findings)
+	_, report = lint.Check(folder, lint.Options{KubeVersion: "next"})
+	require.ErrorIs(t, report.Err(), lint.ErrFindings)
 }
 
 func TestAnOptionalObjectOfSomebodyElsesKindNeedsNoWarning(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
@@ -27,9 +25,25 @@ type identity struct {
 	namespace, name string
 }
 
+// kinds are what is known of the kinds of a module's objects.
+type kinds struct {
+	builtin *builtin
+	// defined are those that the module defines, custom their schemas.
+	defined map[schema.GroupKind]definition
+	custom  custom
+}
+
+// kindsOf looks into the definitions among the objects, and reports what is wrong with them.
+func kindsOf(objects []object, kubeVersion string, report *Report) (kinds, error) {
+	known, err := newBuiltin(kubeVersion)
+	if err != nil {
+		return kinds{}, err
+	}
+	return kinds{builtin: known, defined: definitionsIn(objects), custom: newCustom(objects, report)}, nil
+}
+
 // checkObjects checks each object and whether they go together.
-func checkObjects(objects []object, module config.Module, report *Report) {
-	definitions := definitionsIn(objects)
+func checkObjects(objects []object, module config.Module, known kinds, report *Report) {
 	first := map[identity]object{}
 	for _, item := range objects {
 		if !checkIdentity(item, report) {
@@ -38,12 +52,13 @@ func checkObjects(objects []object, module config.Module, report *Report) {
 		if item.size > maxObjectSize {
 			report.fail(item.file, item.where(), "has %d bytes; an API server stores at most about %d", item.size, maxObjectSize)
 		}
-		namespaced, known := scope(item, definitions)
-		checkScope(item, namespaced, known, report)
+		namespaced, isKnown := known.scope(item)
+		checkScope(item, namespaced, isKnown, report)
+		known.checkFields(item, report)
 
 		key := identity{item.GroupVersionKind().GroupKind(), item.GetNamespace(), item.GetName()}
 		switch {
-		case known && !namespaced:
+		case isKnown && !namespaced:
 			key.namespace = ""
 		case key.namespace == "":
 			key.namespace = remoteNamespace
@@ -121,11 +136,21 @@ func definitionsIn(objects []object) map[schema.GroupKind]definition {
 }
 
 // scope says whether the object's kind is namespaced, where it is known.
-func scope(item object, definitions map[schema.GroupKind]definition) (namespaced, known bool) {
-	if own, ok := definitions[item.GroupVersionKind().GroupKind()]; ok {
+func (k kinds) scope(item object) (namespaced, known bool) {
+	kind := item.GroupVersionKind().GroupKind()
+	if own, ok := k.defined[kind]; ok {
 		return own.namespaced, true
 	}
-	return openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: item.GetAPIVersion(), Kind: item.GetKind()})
+	return k.builtin.scope(kind)
+}
+
+// checkFields compares the object with the schema of its kind.
+func (k kinds) checkFields(item object, report *Report) {
+	if _, own := k.defined[item.GroupVersionKind().GroupKind()]; own {
+		k.custom.check(item, report)
+		return
+	}
+	k.builtin.check(item, report)
 }
 
 // checkManager wants the object that spec.manager names to be in the module.

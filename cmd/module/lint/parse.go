@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -70,7 +71,7 @@ func parseDocuments(file string, data []byte, report *Report) []object {
 		// Not unstructured's own decoder, which refuses an object without a kind
 		// before we can say what else it lacks.
 		parsed := map[string]any{}
-		if err := yaml.Unmarshal(raw, &parsed); err != nil {
+		if err := json.Unmarshal(raw, &parsed); err != nil {
 			report.fail(file, where, "is no Kubernetes object: %v", err)
 			continue
 		}

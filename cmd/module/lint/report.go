@@ -110,8 +110,13 @@ func Check(path string, options Options) (Module, Report) {
 		objects = append(objects, renderChart(module, options, &report)...)
 	}
 	report.Objects = len(objects)
-	checkObjects(objects, loaded, &report)
+	known, err := kindsOf(objects, options.KubeVersion, &report)
+	if err != nil {
+		report.fail(loaded.File(), "", "%v", err)
+		return module, report
+	}
+	checkObjects(objects, loaded, known, &report)
 	checkManager(objects, loaded, &report)
-	module.DefaultCR = checkDefaultCR(objects, module, &report)
+	module.DefaultCR = checkDefaultCR(known, module, &report)
 	return module, report
 }

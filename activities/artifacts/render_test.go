@@ -382,7 +382,7 @@ func TestHostileChartsAreRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := render(t, test.layer, FormChart, func(o *Options) {
-				o.Limits.RenderTime, o.Limits.RenderWait, o.Limits.RenderBytes = 5*time.Second, 5*time.Minute, 192<<20
+				o.Limits.RenderTime, o.Limits.RenderWait, o.Limits.RenderBytes = 5*time.Second, 5*time.Minute, smallRenderBytes
 				o.Limits.UnpackedBytes = 5000
 				if strings.Contains(test.name, "memory") || strings.Contains(test.name, "more than is allowed") {
 					o.Limits.RenderTime = time.Minute

@@ -16,7 +16,7 @@ const heartbeatEvery = 5 * time.Second
 
 // heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
 // cannot be done any more: then another attempt may be at work already, and this one must not write (design,
-// section 4). It is here so that no activity can forget it. Activities that heartbeat details of their own do
+// section 4). What an activity ends with is carried as a fault. Both are here so that no activity can forget them. Activities that heartbeat details of their own do
 // not belong on a worker with this interceptor.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
@@ -36,7 +36,8 @@ type beatingActivity struct {
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (b *beatingActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	if activity.GetInfo(ctx).HeartbeatTimeout == 0 {
-		return b.Next.ExecuteActivity(ctx, in)
+		result, err := b.Next.ExecuteActivity(ctx, in)
+		return result, fault.ToTemporal(err)
 	}
 	ctx, stop := heartbeat.Every(ctx, heartbeatEvery)
 	defer stop()

@@ -238,7 +238,7 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	}
 	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 		Timeout:      due.Sub(now),
-		TimerOptions: workflow.TimerOptions{Summary: shorten(e.view.WaitingFor, maxSummary)},
+		TimerOptions: workflow.TimerOptions{Summary: fault.Shorten(e.view.WaitingFor, maxSummary)},
 	}, condition)
 	return err
 }

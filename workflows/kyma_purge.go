@@ -207,7 +207,7 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 		}
 		letGo = "catalog, remote Kyma and definitions could not be removed and are left in the remote cluster: " + r.state.SyncFault.Message
 	}
-	return r.release(ctx, shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), maxSummary), letGo)
+	return r.release(ctx, fault.Shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), maxSummary), letGo)
 }
 
 // ErrTypeNotLooked is the type of the retryable error of a purge for which the Kyma could not be looked at in time.

@@ -72,7 +72,7 @@ func executePurge(ctx workflow.Context, activities *install.Activities, ref kick
 		summary += ", or let it go"
 	}
 	var res install.PurgeResult
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, shorten(summary, maxSummary)),
+	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, fault.Shorten(summary, maxSummary)),
 		activities.PurgeManifest, install.PurgeInput{Ref: ref, LetGo: letGo}).Get(ctx, &res)
 	return res, err
 }

@@ -83,15 +83,7 @@ const maxLine = 200
 const maxSummary = 120
 
 func oneLine(s string) string {
-	return shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
-}
-
-// shorten cuts a text to a number of bytes, and never in the middle of a character.
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
+	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
 }
 
 // Search attributes, all of type Keyword. They are registered at start where missing.

@@ -3,19 +3,9 @@ package workflows
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestTextsAreCutBetweenCharacters(t *testing.T) {
-	for limit := range 12 {
-		short := shorten("größer als üblich", limit)
-		require.True(t, utf8.ValidString(short), short)
-		require.LessOrEqual(t, len(short), limit+len("…"))
-	}
-	require.Equal(t, "as it is", shorten("as it is", 100))
-}
 
 func TestWhatIsForcedIsCarriedInABoundedList(t *testing.T) {
 	var forced Forced

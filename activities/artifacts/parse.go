@@ -200,8 +200,5 @@ func brief(err error) string {
 		line += " " + strings.TrimSpace(lines[1])
 	}
 	const enough = 200
-	if len(line) > enough {
-		line = strings.ToValidUTF8(line[:enough], "") + "…"
-	}
-	return line
+	return fault.Shorten(line, enough)
 }

@@ -34,19 +34,18 @@ func masksOf(config *rest.Config) masks {
 	return found
 }
 
-// apply masks what client-go may make an error of: the body of any answer that is no success, and a Status that comes
-// with a success.
+// apply cuts and masks what client-go may make an error of: the body of any answer that is no success, and a Status that
+// comes with a success. There is something to cut also where there is nothing to mask, as with a client certificate.
 func (m masks) apply(res *http.Response) {
 	switch {
-	case len(m) == 0:
 	case res.StatusCode < http.StatusOK || res.StatusCode > http.StatusPartialContent:
 		m.applyToError(res)
-	default:
+	case len(m) > 0:
 		res.Body = &maskedBody{ReadCloser: res.Body, masks: m}
 	}
 }
 
-// applyToError masks the body of an error, and takes out where a redirection leads, which is never followed but may be
+// applyToError cuts and masks the body of an error, and takes out where a redirection leads, which is never followed but may be
 // quoted.
 func (m masks) applyToError(res *http.Response) {
 	res.Header.Del("Location")

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/clientcmd"
@@ -230,6 +231,39 @@ func TestOnlyAStatusIsMaskedInASuccess(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, test.want, string(got))
 		})
+	}
+}
+
+func TestErrorsAreCutAlsoWithoutACredentialToMask(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]masks{"with a token": {[]byte("credential")}, "with a client certificate": nil} {
+		res := &http.Response{StatusCode: http.StatusForbidden, Header: http.Header{"Location": {"https://elsewhere"}}, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", 20<<20)))}
+		m.apply(res)
+		got, err := io.ReadAll(res.Body)
+		require.NoError(t, err, name)
+		require.Len(t, got, maxErrorBytes, name)
+		require.Empty(t, res.Header, name)
+	}
+}
+
+func TestWhateverAClusterSaysAFaultIsShort(t *testing.T) {
+	t.Parallel()
+	for _, code := range []int{200, 400, 403, 404, 409, 422, 429, 500} {
+		said := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"%s"}`, max(code, 400), strings.Repeat("böse", 1<<18))
+		server := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, said)
+		})
+		registry, cp := newRegistry(t, nil)
+		cp.set(accessSecret("ns", "a", "a", "1", kubeconfigOf(t, server)))
+		cluster, err := registry.ForKyma(t.Context(), "ns", "a")
+		require.NoError(t, err)
+		err = listOnce(t.Context(), cluster)
+		require.Error(t, err)
+		message := fault.Of(fmt.Errorf("list objects: %w", Classify(err))).Message
+		require.LessOrEqual(t, len(message), fault.MaxMessage, "status %d", code)
+		require.True(t, utf8.ValidString(message))
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/xeipuuv/gojsonschema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
 // ErrInvalid is wrapped by every error about a descriptor that cannot be used as it is.
@@ -146,8 +148,5 @@ func orderly(problems field.ErrorList) field.ErrorList {
 
 // short is a value as it may be repeated in a message.
 func short(value string) string {
-	if len(value) <= maxQuoted {
-		return value
-	}
-	return strings.ToValidUTF8(value[:maxQuoted], "") + "…"
+	return fault.Shorten(value, maxQuoted)
 }

@@ -34,7 +34,8 @@ type Error struct {
 	Kind Kind
 	// Reason is a CamelCase word for conditions and Events, e.g. "AccessSecretNotFound".
 	Reason string
-	// Message is for people: it names objects, never bodies or credentials.
+	// Message is for people: it names objects, never bodies or credentials. What becomes a Fault of it is bounded: see
+	// the function Message.
 	Message string
 	// Hint, where set, says what can be done about it, for the field beside the message. Where it is empty, the
 	// reason's general hint is shown.
@@ -56,7 +57,7 @@ type Error struct {
 // argument wrapped with %w becomes its cause.
 func New(kind Kind, reason, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: kind, Reason: reason, Message: err.Error(), Cause: errors.Unwrap(err)}
+	return &Error{Kind: kind, Reason: reason, Message: Message(err.Error()), Cause: errors.Unwrap(err)}
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -92,9 +93,9 @@ func Of(err error) Fault {
 	}
 	var known *Error
 	if errors.As(err, &known) {
-		return Fault{Kind: known.Kind, Reason: known.Reason, Message: err.Error(), Hint: known.Hint, Seldom: known.Seldom}
+		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: known.Hint, Seldom: known.Seldom}
 	}
-	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
+	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
 }
 
 // OfLasting classifies an error that is not tried again: see Error.Lasting.
@@ -145,11 +146,11 @@ func FromTemporal(err error) Fault {
 		if app.HasDetails() && app.Details(&f) == nil && f.Kind != "" {
 			return f
 		}
-		return Fault{Kind: Transient, Reason: app.Type(), Message: app.Message()}
+		return Fault{Kind: Transient, Reason: app.Type(), Message: Message(app.Message())}
 	}
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) {
 		return Fault{Kind: Transient, Reason: "TimedOut", Message: "the step did not finish in time"}
 	}
-	return Fault{Kind: Transient, Reason: "Error", Message: err.Error()}
+	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -343,8 +344,5 @@ func describe(kind string, name types.NamespacedName) string {
 // short keeps what others say to what fits a status.
 func short(text string) string {
 	const enough = 160
-	if len(text) <= enough {
-		return text
-	}
-	return text[:enough] + "…"
+	return fault.Shorten(text, enough)
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -191,9 +192,7 @@ func (a *Activities) askedTemplates(ctx context.Context, s desired.Sync, wanted 
 }
 
 func (t *takenTemplates) refuse(modules []string, why string) {
-	if len(why) > maxRefusalLength {
-		why = why[:maxRefusalLength] + "…"
-	}
+	why = fault.Shorten(why, maxRefusalLength)
 	if t.refused == nil {
 		t.refused = map[string]string{}
 	}

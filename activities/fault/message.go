@@ -1,0 +1,68 @@
+package fault
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxMessage is how many bytes the message of a fault has at most. Everything that a fault gets into can take that: a
+// log, a status, an Event, and a workflow's history, which refuses what is too large or not UTF-8, and with it all that
+// an activity has to say.
+const MaxMessage = 1 << 10
+
+// Message makes one line of valid UTF-8 with at most MaxMessage bytes of a text, wherever it came from.
+func Message(text string) string { return Shorten(text, MaxMessage) }
+
+// Shorten makes one line of valid UTF-8 with at most limit bytes of a text, without characters that cannot be seen or
+// change how others look; "…" stands for what is left out at the end. A text that is all that already stays as it is.
+func Shorten(text string, limit int) string {
+	const more = "…"
+	// Lines and characters that are none may make it shorter, but nobody reads megabytes to find that out.
+	if longest := 4 * (limit + len(more)); len(text) > longest {
+		text = oneLine(text[:longest]) + more
+	} else {
+		text = oneLine(text)
+	}
+	if len(text) <= limit {
+		return text
+	}
+	cut := max(limit-len(more), 0)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
+}
+
+// oneLine joins the lines of a text and takes out what is no text.
+func oneLine(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, unseen) {
+		return text
+	}
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	var joined strings.Builder
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if unseen(r) {
+				return ' '
+			}
+			return r
+		}, line))
+		if line == "" {
+			continue
+		}
+		if soFar := joined.String(); soFar != "" {
+			if !strings.ContainsRune(":;,.", rune(soFar[len(soFar)-1])) {
+				joined.WriteByte(';')
+			}
+			joined.WriteByte(' ')
+		}
+		joined.WriteString(line)
+	}
+	return joined.String()
+}
+
+// unseen tells what is no character of a line: controls, and what separates lines or changes the direction of a text.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+}

@@ -93,7 +93,7 @@ func Of(err error) Fault {
 	}
 	var known *Error
 	if errors.As(err, &known) {
-		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: known.Hint, Seldom: known.Seldom}
+		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: Message(known.Hint), Seldom: known.Seldom}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
 }

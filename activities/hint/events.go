@@ -3,6 +3,7 @@ package hint
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -12,8 +13,10 @@ type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
 }
 
-// Record records an Event with what can be done about it, which is in an annotation beside the message.
+// Record records an Event with what can be done about it, which is in an annotation beside the message. The message is
+// bounded like that of a fault.
 func Record(events Recorder, object runtime.Object, eventType, reason, message, hint string) {
+	message = fault.Message(message)
 	if hint == "" {
 		events.Event(object, eventType, reason, message)
 		return

@@ -89,7 +89,14 @@ func (w *watcher) changed(before, after client.Object) bool {
 		before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!maps.Equal(w.othersLabels(before), w.othersLabels(after)) ||
-		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+		!maps.Equal(othersAnnotations(before), othersAnnotations(after))
+}
+
+// othersAnnotations are the annotations of an object without the one that this instance shows to people alone.
+func othersAnnotations(obj client.Object) map[string]string {
+	annotations := maps.Clone(obj.GetAnnotations())
+	delete(annotations, shared.AnnotationChannels)
+	return annotations
 }
 
 // othersLabels are the labels of an object without the mark that this instance puts on what is its own anyway.

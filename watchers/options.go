@@ -8,6 +8,7 @@
 //	maintenance.go  the maintenance policy changed: the Kymas that wait for a window
 //	pullsecret.go   the image pull Secret changed: every Kyma with a remote cluster, spread
 //	sharing.go      the installation of a module changed that several Kymas share in the control plane
+//	channels.go     shows the channels of release metas in a column of kubectl
 //	mandatory.go    holds what makes a module mandatory until the module is removed
 //
 // A watcher works out whom to kick and nothing else. Events that our own status writes cause are filtered,
@@ -71,7 +72,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds, w.addPullSecret, w.addSharing} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds, w.addChannels, w.addPullSecret, w.addSharing} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}

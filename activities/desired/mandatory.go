@@ -27,6 +27,12 @@ func mandatoryModule(entry string) (string, bool) {
 	return strings.CutPrefix(entry, MandatoryKey+"/")
 }
 
+// WithoutBuild is a semantic version without its build metadata, which no template has: no name could hold it.
+func WithoutBuild(version string) string {
+	version, _, _ = strings.Cut(version, "+")
+	return version
+}
+
 // IsMandatory tells whether a template says of itself that every Kyma has its module: by its field or its label.
 func IsMandatory(template *v1beta2.ModuleTemplate) bool {
 	return template.Spec.Mandatory || template.Labels[shared.LabelMandatoryModule] == shared.ValueTrue
@@ -73,7 +79,7 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, catalo
 		module := ReleaseMetaModule(meta)
 		found := catalog[MandatoryEntry(module)]
 		found.ReleaseMetas = append(found.ReleaseMetas, meta)
-		version := meta.Spec.Mandatory.Version
+		version := WithoutBuild(meta.Spec.Mandatory.Version)
 		for _, key := range []string{versionKey(module, version), conventionalName(module, version)} {
 			templates, err := ourTemplates(ctx, index, settings, key)
 			if err != nil {

@@ -2,6 +2,8 @@ package desired
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -66,6 +68,16 @@ func (w Wanted) Module(name string) (v1beta2.Module, bool) {
 		}
 	}
 	return v1beta2.Module{}, false
+}
+
+// ChannelsColumn shows the versions of a release meta's channels to people, in order of the channels.
+func ChannelsColumn(meta *v1beta2.ModuleReleaseMeta) string {
+	shown := make([]string, 0, len(meta.Spec.Channels))
+	for _, assignment := range meta.Spec.Channels {
+		shown = append(shown, assignment.Channel+"="+assignment.Version)
+	}
+	slices.Sort(shown)
+	return strings.Join(shown, " ")
 }
 
 // union lists each module once, in the order of first mention; the entry of the later list decides.

@@ -217,7 +217,7 @@ func chooseMandatory(module string, settings desired.Settings, candidates desire
 		}
 	case 1:
 		c.meta, c.owner = candidates.ReleaseMetas[0], candidates.ReleaseMetas[0]
-		c.version = c.meta.Spec.Mandatory.Version
+		c.version = desired.WithoutBuild(c.meta.Spec.Mandatory.Version)
 		c.ofVersion(candidates.Templates)
 	default:
 		c.refusal = refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s are about it",

@@ -56,6 +56,12 @@ func TestAReleaseMetaDecidesTheVersionOfAMandatoryModule(t *testing.T) {
 	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
 }
 
+func TestBuildMetadataOfAMandatoryVersionIsOfNoAccount(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("warden", "1.9.0"), mandatoryMeta("warden", "1.9.0+build.1"))
+	b.look(t)
+	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
+}
+
 func TestAListedMandatoryModuleIsRefusedAndInstalledOnce(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("warden"), desired.Settings{}, mandatoryTemplate("warden", "1.0.0"))
 	result := b.look(t)

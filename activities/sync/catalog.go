@@ -165,6 +165,9 @@ func (o catalogObject) annotations() map[string]string {
 	annotations := copiedAnnotations(o.source)
 	annotations[shared.AnnotationAppliedDigest] = o.digest
 	annotations[desired.AnnotationSyncedFrom] = o.mark
+	if meta, ok := o.source.(*v1beta2.ModuleReleaseMeta); ok {
+		annotations[shared.AnnotationChannels] = desired.ChannelsColumn(meta)
+	}
 	return annotations
 }
 
@@ -205,6 +208,7 @@ func copiedAnnotations(source client.Object) map[string]string {
 	annotations := merged(source.GetAnnotations(), nil)
 	for _, own := range []string{
 		lastApplied, desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+		shared.AnnotationChannels, // the copy has its own
 	} {
 		delete(annotations, own)
 	}

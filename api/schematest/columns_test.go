@@ -51,11 +51,12 @@ metadata:
 		},
 		{
 			"ModuleReleaseMeta",
-			"spec: {moduleName: keda, ocmComponentName: kyma-project.io/module/keda, channels: [{channel: fast, version: 1.2.3}]}",
+			"{spec: {moduleName: keda, ocmComponentName: kyma-project.io/module/keda, channels: [{channel: fast, version: 1.2.3}]}, " +
+				"metadata: {annotations: {operator.kyma-project.io/channels: 'fast=1.2.3 regular=1.2.2'}}}",
 			[][2]string{
 				{"Module", "keda"},
 				{"Mandatory", ""},
-				{"Channels", `[{"channel":"fast","version":"1.2.3"}]`},
+				{"Channels", "fast=1.2.3 regular=1.2.2"},
 				{"Age", ""},
 			},
 			[][2]string{{"Component", "kyma-project.io/module/keda"}},

@@ -60,6 +60,14 @@ func TestManifestLayers(t *testing.T) {
 				{"an empty name", layer("{repo: r, name: '', ref: x, type: oci-ref}"), path + ".name"},
 				{"no ref", layer("{repo: r, name: c, type: oci-ref}"), path + ".ref: Required value"},
 				{"an empty ref", layer("{repo: r, name: c, ref: '', type: oci-ref}"), path + ".ref"},
+				{
+					"credentials by a selector, as earlier generations have it",
+					layer("{repo: r, name: c, ref: x, type: oci-ref, credSecretSelector: {matchLabels: {a: b}}}"), "",
+				},
+				{
+					"a selector of credentials that is none",
+					layer("{repo: r, name: c, ref: x, type: oci-ref, credSecretSelector: {matchExpressions: [{key: a}]}}"), "operator: Required value",
+				},
 				{"media type and size", layer("{repo: r, name: c, ref: x, type: oci-ref, mediaType: a/b, size: 12}"), ""},
 				{"a negative size", layer("{repo: r, name: c, ref: x, type: oci-ref, size: -1}"), path + ".size"},
 			})

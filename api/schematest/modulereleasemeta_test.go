@@ -17,11 +17,11 @@ func TestModuleReleaseMetaSpec(t *testing.T) {
 		{"channels", spec(channels), ""},
 		{"mandatory", spec("mandatory: {version: 1.2.3}"), ""},
 		{"mandatory and no channels", spec("mandatory: {version: 1.2.3}, channels: []"), ""},
-		{"neither mandatory nor channels", "spec: {moduleName: keda}", "exactly one of mandatory and channels must be given"},
-		{"no channels in the list", spec("channels: []"), "exactly one of mandatory and channels must be given"},
+		{"neither mandatory nor channels", "spec: {moduleName: keda}", "exactly one of 'mandatory' or 'channels' must be specified"},
+		{"no channels in the list", spec("channels: []"), "exactly one of 'mandatory' or 'channels' must be specified"},
 		{
 			"mandatory and channels", spec("mandatory: {version: 1.2.3}, " + channels),
-			"exactly one of mandatory and channels must be given",
+			"exactly one of 'mandatory' or 'channels' must be specified",
 		},
 		{"the same channel twice", spec("channels: [{channel: fast, version: 1.2.3}, {channel: fast, version: 1.2.4}]"), "Duplicate value"},
 
@@ -47,7 +47,9 @@ func TestModuleReleaseMetaSpec(t *testing.T) {
 		{"a version with build metadata", version("1.2.3+abc"), "spec.channels[0].version"},
 		{"a version with a v", version("v1.2.3"), "spec.channels[0].version"},
 		{"a version of 33 characters", version("1.2.3-" + strings.Repeat("a", 27)), "spec.channels[0].version"},
-		{"a mandatory version with build metadata", spec("mandatory: {version: 1.2.3+abc}"), "spec.mandatory.version"},
+		{"a mandatory version with build metadata", spec("mandatory: {version: 1.0.0+build.1}"), ""},
+		{"a mandatory version with empty build metadata", spec("mandatory: {version: 1.2.3+}"), "spec.mandatory.version"},
+		{"a mandatory version of 129 characters", spec("mandatory: {version: 1.2.3+" + strings.Repeat("a", 123) + "}"), "spec.mandatory.version"},
 		{"mandatory without a version", spec("mandatory: {}"), "spec.mandatory.version: Required value"},
 
 		{"beta, internal and a selector", spec(channels + ", beta: true, internal: true, kymaSelector: {matchLabels: {team: a}}"), ""},

@@ -53,6 +53,13 @@ const (
 	AnnotationSyncOCIRef = "sync-oci-ref"
 )
 
+// Annotations of a ModuleReleaseMeta.
+const (
+	// AnnotationChannels shows the versions of the channels to people, as
+	// "fast=1.2.0 regular=1.1.0": a column of kubectl cannot show a list.
+	AnnotationChannels = OperatorGroup + "/channels"
+)
+
 // Annotations of an Event.
 const (
 	// AnnotationHint says what can be done about the Event's message.

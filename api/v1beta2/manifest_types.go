@@ -100,6 +100,12 @@ type ImageSpec struct {
 	// archive of a Helm chart, whatever its media type.
 	Type ImageSourceType `json:"type"`
 
+	// CredSecretSelector selected the Secret with the registry's credentials in
+	// earlier generations. It is kept, and has no effect: credentials are in the
+	// Secret that the flag --oci-registry-cred-secret names.
+	// +optional
+	CredSecretSelector *metav1.LabelSelector `json:"credSecretSelector,omitempty"`
+
 	// MediaType of the layer, as known from the component version. For
 	// information, and to tell a YAML file from a chart without asking the
 	// registry.

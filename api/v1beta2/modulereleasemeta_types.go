@@ -5,7 +5,7 @@ import (
 )
 
 // ModuleReleaseMetaSpec says which version of a module each channel has.
-// +kubebuilder:validation:XValidation:rule="has(self.mandatory) != (has(self.channels) && self.channels.size() > 0)",message="exactly one of mandatory and channels must be given"
+// +kubebuilder:validation:XValidation:rule="has(self.mandatory) != (has(self.channels) && self.channels.size() > 0)",message="exactly one of 'mandatory' or 'channels' must be specified"
 type ModuleReleaseMetaSpec struct {
 	// ModuleName is the name of the module, for example "btp-operator".
 	// +kubebuilder:validation:MinLength=1
@@ -64,10 +64,11 @@ type ChannelVersion struct {
 
 // MandatoryVersion is the version of a mandatory module.
 type MandatoryVersion struct {
-	// Version that every cluster gets: a semantic version without build metadata.
+	// Version that every cluster gets: a semantic version. Build metadata is of no
+	// account: 1.0.0+build.1 means the ModuleTemplate of version 1.0.0.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern:=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:Pattern:=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`
 	Version string `json:"version"`
 }
 
@@ -77,7 +78,7 @@ type MandatoryVersion struct {
 // +kubebuilder:resource:path=modulereleasemetas,shortName=mrm,categories=lifecycle
 // +kubebuilder:printcolumn:name="Module",type=string,JSONPath=".spec.moduleName"
 // +kubebuilder:printcolumn:name="Mandatory",type=string,JSONPath=".spec.mandatory.version"
-// +kubebuilder:printcolumn:name="Channels",type=string,JSONPath=".spec.channels"
+// +kubebuilder:printcolumn:name="Channels",type=string,JSONPath=".metadata.annotations['operator\\.kyma-project\\.io/channels']",description="Versions of the channels, as Lifecycle Manager last saw them"
 // +kubebuilder:printcolumn:name="Component",type=string,priority=1,JSONPath=".spec.ocmComponentName"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=".metadata.creationTimestamp"
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -201,6 +202,9 @@ func (f *flags) check() error {
 	if f.settings.RolloutSpread < 0 {
 		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.settings.RolloutSpread)
 	}
+	if err := f.readRegistryHost(); err != nil {
+		return err
+	}
 	if f.registryHost == "" && f.registrySubpath != "" {
 		return errors.New("--modules-repository-subpath is below --oci-registry-host, which is not given")
 	}
@@ -210,6 +214,26 @@ func (f *flags) check() error {
 			return fmt.Errorf("--kubeconfig: %w", err)
 		}
 	}
+	return nil
+}
+
+// readRegistryHost takes the scheme off the registry: http:// means plain HTTP to this host, as it does for clients of
+// today's generation.
+func (f *flags) readRegistryHost() error {
+	scheme, address, found := strings.Cut(f.registryHost, "://")
+	if !found {
+		scheme, address = "https", f.registryHost
+	}
+	host, _, _ := strings.Cut(address, "/")
+	switch {
+	case f.registryHost == "":
+		return nil
+	case scheme != "https" && scheme != "http", host == "", strings.Contains(host, "@"):
+		return errors.New("--oci-registry-host must be a host, with http:// before it where it is spoken to without TLS, and without credentials")
+	case scheme == "http" && !slices.Contains(f.plainHTTPHosts, host):
+		f.plainHTTPHosts = append(f.plainHTTPHosts, host)
+	}
+	f.registryHost = strings.TrimRight(address, "/")
 	return nil
 }
 

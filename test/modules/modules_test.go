@@ -85,8 +85,8 @@ func TestModulesHaveNothingToWarnOf(t *testing.T) {
 	}
 }
 
-func TestAModuleThatDoesNotFitTheKubernetesIsNotPassed(t *testing.T) {
-	require.ErrorIs(t, lintAll(t.Context(), ".", "v1.10.0", []string{"metrics-server"}, io.Discard), lint.ErrFindings)
+func TestAModuleWithFindingsIsNotPassed(t *testing.T) {
+	require.ErrorIs(t, lintAll(t.Context(), ".", "next", []string{"sample/1.0.0"}, io.Discard), lint.ErrFindings)
 }
 
 func TestModuleVersionsAreThoseOfTheirSources(t *testing.T) {

@@ -53,8 +53,7 @@ help: ## Show this help
 
 .PHONY: demo
 demo: ## Watch modules being installed into a real cluster; ARGS=--exit-when-ready ends by itself, ARGS=-h shows more
-	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
-	@bin/demo $(ARGS)
+	@$(if $(filter -h -help --help,$(ARGS)),go run ./test/demo $(ARGS),go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS) && bin/demo $(ARGS))
 
 .PHONY: build
 build: ## Build all programs into bin/

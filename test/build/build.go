@@ -138,7 +138,8 @@ func (s *seen) String() string {
 		parts = append(parts, fmt.Sprintf("%d packages compiled", s.compiled))
 	}
 	if len(parts) == 0 {
-		return "all packages are compiled already, linking"
+		// The go command does not say which of the two it does.
+		return "all packages are compiled already, linking what has changed"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -61,4 +62,36 @@ func TestAProgramThatDoesNotBuildSaysWhy(t *testing.T) {
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func TestAProgramThatHasNotChangedIsNotLinkedAnew(t *testing.T) {
+	module := t.TempDir()
+	write(t, filepath.Join(module, "go.mod"), "module example.com/same\n\ngo 1.26\n")
+	write(t, filepath.Join(module, "main.go"), "package main\n\nvar version string\n\nfunc main() { println(version) }\n")
+	b := build{
+		program: program{name: "same", module: module, source: ".", variables: map[string]string{"main.version": "1.2.3"}},
+		target:  filepath.Join(module, "same"), now: time.Now, say: func(string) {},
+	}
+	// What is written behind a program is there until it is linked anew.
+	linkedAnew := func() bool {
+		require.NoError(t, b.run(context.Background()))
+		content, err := os.ReadFile(b.target)
+		require.NoError(t, err)
+		anew := !bytes.HasSuffix(content, []byte("mark"))
+		require.NoError(t, os.WriteFile(b.target, append(content, "mark"...), 0o700))
+		return anew
+	}
+	require.True(t, linkedAnew())
+	require.False(t, linkedAnew())
+	b.variables["main.version"] = "1.2.4"
+	require.True(t, linkedAnew(), "another version is another program")
+}
+
+// Some targets of make give the version and others do not: where that made two programs, each linked the other's away.
+func TestTheVersionThatAProgramHasAnywayMakesNoOtherProgram(t *testing.T) {
+	require.Equal(t, programs(""), programs("0.0.0-dev"))
+	require.NotEqual(t, programs(""), programs("1.2.3"))
+	source, err := os.ReadFile("../../cmd/lifecycle-manager/version.go")
+	require.NoError(t, err)
+	require.Contains(t, string(source), "var version = \"0.0.0-dev\"")
 }

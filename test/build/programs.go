@@ -9,11 +9,15 @@ type program struct {
 	variables map[string]string
 }
 
+// ownVersion is what lifecycle-manager says of itself where the linker sets nothing.
+const ownVersion = "0.0.0-dev"
+
 // programs are all programs, in the order in which they are built: those that
-// are there soonest first.
+// are there soonest first. Asked for by name or not, the version that a program
+// has anyway gives the same program, which then needs not be linked anew.
 func programs(version string) []program {
 	manager := program{name: "lifecycle-manager", module: ".", source: "./cmd/lifecycle-manager"}
-	if version != "" {
+	if version != "" && version != ownVersion {
 		manager.variables = map[string]string{"main.version": version}
 	}
 	return []program{

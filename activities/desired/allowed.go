@@ -10,9 +10,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Denied says why this Kyma may not have a module: shared.MessageInternalModule, MessageBetaModule or
-// MessageRestrictedModule; empty when it may (contract, sections 3 and 4). The release meta is nil where
-// the module has none. A selector that cannot be read selects nobody.
+// Denied says why this Kyma may not have a module: shared.MessageInternalModule, MessageBetaModule,
+// MessageRestrictedModule or MessageSelectorNotRestricted; empty when it may (contract, sections 3 and 4). The release
+// meta is nil where the module has none. A selector that is empty or cannot be read selects nobody.
 func (s Settings) Denied(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, meta *v1beta2.ModuleReleaseMeta) string {
 	internal, beta := false, false
 	if template != nil {
@@ -28,13 +28,15 @@ func (s Settings) Denied(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, m
 		return shared.MessageInternalModule
 	case beta && !kyma.IsBeta():
 		return shared.MessageBetaModule
-	case !s.selected(kyma, template, meta):
-		return shared.MessageRestrictedModule
+	default:
+		return s.restricted(kyma, template, meta)
 	}
-	return ""
 }
 
-func (s Settings) selected(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, meta *v1beta2.ModuleReleaseMeta) bool {
+// restricted says why a module that is for selected Kymas only is not for this one. It fails closed: what does not
+// select this Kyma in so many words does not permit it, and a selector that the flag knows nothing of is a mistake in
+// one of the two.
+func (s Settings) restricted(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, meta *v1beta2.ModuleReleaseMeta) string {
 	var selector *metav1.LabelSelector
 	name := ""
 	if template != nil {
@@ -44,14 +46,20 @@ func (s Settings) selected(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate,
 		selector = meta.Spec.KymaSelector
 		name = ReleaseMetaModule(meta)
 	}
-	if selector == nil {
-		return !slices.Contains(s.RestrictedModules, name)
+	listed := slices.Contains(s.RestrictedModules, name)
+	switch {
+	case selector == nil && !listed:
+		return ""
+	case !listed:
+		return shared.MessageSelectorNotRestricted
+	case selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) == 0:
+		return shared.MessageRestrictedModule
 	}
 	matcher, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return false
+	if err != nil || !matcher.Matches(labels.Set(kyma.Labels)) {
+		return shared.MessageRestrictedModule
 	}
-	return matcher.Matches(labels.Set(kyma.Labels))
+	return ""
 }
 
 // ModulesFor names the modules of a catalog that a Kyma may list: those that are not mandatory, of this instance and

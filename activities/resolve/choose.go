@@ -181,19 +181,22 @@ func (c choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 }
 
 // denied refuses a module that this Kyma may not have; nil when it may. The module is removed only where somebody said
-// so: not because a selector cannot be read, nor because the release meta is missing that could permit it.
+// so: not because a selector cannot be read or the instance does not know of it, nor because the release meta is missing
+// that could permit it.
 func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.ModuleTemplate, owner *v1beta2.ModuleReleaseMeta) *Refusal {
-	if owner != nil {
-		if _, err := metav1.LabelSelectorAsSelector(owner.Spec.KymaSelector); err != nil {
-			return refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(shared.MessageRestrictedModule)).
-				hinted("the kymaSelector of ModuleReleaseMeta %s cannot be read: %v", nameOf(owner), err)
-		}
-	}
 	why := settings.Denied(kyma, template, owner)
 	if why == "" {
 		return nil
 	}
 	refusal := refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(why))
+	if why == shared.MessageSelectorNotRestricted {
+		return refusal.hinted("name the module in --restricted-default-modules, or take the kymaSelector off ModuleReleaseMeta %s", nameOf(owner))
+	}
+	if owner != nil {
+		if _, err := metav1.LabelSelectorAsSelector(owner.Spec.KymaSelector); err != nil {
+			return refusal.hinted("the kymaSelector of ModuleReleaseMeta %s cannot be read: %v", nameOf(owner), err)
+		}
+	}
 	refusal.Remove = owner != nil || why != shared.MessageRestrictedModule
 	return refusal
 }

@@ -152,9 +152,10 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 	})
 	t.Run("a release meta that is gone, of a module that only a flag restricts", func(t *testing.T) {
 		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
-		meta.Spec.KymaSelector = &metav1.LabelSelector{}
+		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "plan", Operator: "DoesNotExist"}}}
 		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
 		f.planner.settings.RestrictedModules = []string{"keda"}
+		f.change(t, meta, func() { meta.Spec.KymaSelector = selector })
 		require.Zero(t, f.lookAtAll(t)[0].Refused)
 		require.NoError(t, f.cluster.Delete(context.Background(), meta))
 		results := f.lookAtAll(t)

@@ -317,7 +317,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "a selector that does not match restricts",
-			setup: setup{kyma: keda(nil), templates: templates(mt("keda", "1.0.0")), metas: metas(modified(desiredtest.ReleaseMeta("keda", "regular=1.0.0"),
+			setup: setup{kyma: keda(nil), settings: desired.Settings{RestrictedModules: []string{"keda"}}, templates: templates(mt("keda", "1.0.0")), metas: metas(modified(desiredtest.ReleaseMeta("keda", "regular=1.0.0"),
 				func(m *v1beta2.ModuleReleaseMeta) {
 					m.Spec.KymaSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"plan": "premium"}}
 				}))},
@@ -331,6 +331,12 @@ func TestPlan(t *testing.T) {
 						m.Spec.KymaSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"plan": "premium"}}
 					}))},
 			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-1.0.0",
+		},
+		{
+			name: "an empty selector selects nobody",
+			setup: setup{kyma: keda(nil), settings: desired.Settings{RestrictedModules: []string{"keda"}}, templates: templates(mt("keda", "1.0.0")),
+				metas: metas(modified(desiredtest.ReleaseMeta("keda", "regular=1.0.0"), func(m *v1beta2.ModuleReleaseMeta) { m.Spec.KymaSelector = &metav1.LabelSelector{} }))},
+			action: ActionNone, channel: "regular", version: "1.0.0", template: "keda-1.0.0", reason: ReasonNotAllowed, message: "restricted module",
 		},
 		{
 			name: "a restricted module without selector is for nobody",

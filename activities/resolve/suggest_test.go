@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -36,6 +37,8 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 	hidden.Spec.Beta = true
 	unreadable := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	unreadable.Spec.KymaSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+	selecting := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	selecting.Spec.KymaSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "plan", Operator: "DoesNotExist"}}}
 	for name, test := range map[string]struct {
 		setup         setup
 		message, hint string
@@ -61,6 +64,12 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 			message: "no versions found for channel: fsat in module keda",
 			hint:    "did you mean fast? module keda is in fast, regular: choose one of these channels",
 		},
+		"a selector on a module that is not listed as restricted": {
+			setup: setup{kyma: desiredtest.Kyma("keda"), metas: metas(selecting), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")},
+				templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")}},
+			message: "module template not allowed: module has kymaSelector but is not in restricted modules list",
+			hint:    "name the module in --restricted-default-modules, or take the kymaSelector off ModuleReleaseMeta kcp-system/keda",
+		},
 		"a downgrade": {
 			setup: setup{kyma: desiredtest.Kyma("keda"), manifests: []*v1beta2.Manifest{installed("keda", "2.0.0")},
 				templates: []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("keda", "regular", "1.0.0")}},
@@ -69,7 +78,7 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 				"or allow it by the annotation operator.kyma-project.io/allow-downgrade=true on the Kyma",
 		},
 		"a selector that cannot be read": {
-			setup: setup{kyma: desiredtest.Kyma("keda"), metas: metas(unreadable),
+			setup: setup{kyma: desiredtest.Kyma("keda"), metas: metas(unreadable), settings: desired.Settings{RestrictedModules: []string{"keda"}},
 				templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")}},
 			message: "module template not allowed: restricted module not allowed for this Kyma",
 			hint:    `the kymaSelector of ModuleReleaseMeta kcp-system/keda cannot be read: "Near" is not a valid label selector operator`,
@@ -81,6 +90,7 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 			require.NotNil(t, plan.Refusal)
 			require.Equal(t, test.message, plan.Refusal.Message)
 			require.Equal(t, test.hint, plan.Refusal.Hint)
+			require.False(t, plan.Refusal.Remove, "none of these is a wish to uninstall")
 		})
 	}
 }

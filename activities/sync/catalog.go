@@ -24,7 +24,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // allowedCatalog picks the templates and release metas that a Kyma may see (contract, section 5): never
 // mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
-// permitted. Where a release meta speaks for a module, only the versions that its channels have are there.
+// permitted. Where a release meta speaks for a module, only the versions that its channels have are there, and of the
+// release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for.
 // Of objects of equal name, the Kyma's own namespace wins, then the first by namespace: the remote cluster
 // has one namespace for all.
 func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace string, own bool,
@@ -33,6 +34,7 @@ func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespa
 	versions := map[string]map[string]bool{} // by module, of allowed release metas
 	spoken := map[string]bool{}              // modules that a release meta speaks for
 	var allowed []client.Object
+	var seen []*v1beta2.ModuleReleaseMeta
 	visible := func(object client.Object) bool {
 		_, taken := desired.TakenFrom(object)
 		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !taken &&
@@ -56,22 +58,45 @@ func allowedCatalog(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespa
 			versions[module][assignment.Version] = true
 		}
 		if visible(meta) {
-			allowed = append(allowed, meta)
+			seen = append(seen, meta)
 		}
 	}
+	offered := map[string]bool{} // names and versions that templates answer to which the Kyma may have
 	for i := range templates {
 		template := &templates[i]
 		module := moduleOf(template, spoken)
+		_, taken := desired.TakenFrom(template)
 		switch {
-		case !visible(template), desired.IsMandatory(template),
+		case !settings.Ours(template.Labels), desired.IsSyncedCopy(template), taken, desired.IsMandatory(template),
 			!settings.Serves(template.Labels[shared.LabelControllerName]),
-			settings.Denied(kyma, withoutRestriction(template, spoken[module]), nil) != "",
-			spoken[module] && !versions[module][template.Spec.Version]:
+			settings.Denied(kyma, withoutRestriction(template, spoken[module]), nil) != "":
 			continue
 		}
-		allowed = append(allowed, template)
+		offered[template.Name], offered[module+"-"+template.Spec.Version] = true, true
+		if visible(template) && (!spoken[module] || versions[module][template.Spec.Version]) {
+			allowed = append(allowed, template)
+		}
+	}
+	for _, meta := range seen {
+		if offer := offering(meta, offered); offer != nil {
+			allowed = append(allowed, offer)
+		}
 	}
 	return onePerName(allowed, kyma.Namespace)
+}
+
+// offering is a release meta with only the channels whose templates a Kyma may have; nil where there is none. The
+// original is shared with the cache and stays as it is.
+func offering(meta *v1beta2.ModuleReleaseMeta, offered map[string]bool) *v1beta2.ModuleReleaseMeta {
+	withheld := func(c v1beta2.ChannelVersion) bool { return !offered[desired.ReleaseMetaModule(meta)+"-"+c.Version] }
+	if !slices.ContainsFunc(meta.Spec.Channels, withheld) {
+		return meta
+	}
+	offer := meta.DeepCopy()
+	if offer.Spec.Channels = slices.DeleteFunc(offer.Spec.Channels, withheld); len(offer.Spec.Channels) == 0 {
+		return nil
+	}
+	return offer
 }
 
 // moduleOf is the module that a template belongs to: as it says itself, else as it is named, `<module>-<version>`,

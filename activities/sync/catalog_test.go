@@ -139,6 +139,46 @@ func TestTheCatalogFollowsTheControlPlane(t *testing.T) {
 	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "it is no longer allowed")
 }
 
+func TestOfAReleaseMetaTheCopyHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T) {
+	ctx := context.Background()
+	fast := desiredtest.Template("keda", "2.0.0")
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), fast,
+		desiredtest.ReleaseMeta("keda", "regular=1.0.0", "fast=2.0.0", "none-yet=3.0.0"))
+	offered := func() string {
+		t.Helper()
+		copied := &v1beta2.ModuleReleaseMeta{}
+		require.NoError(t, b.remote.Get(ctx, types.NamespacedName{Namespace: "kyma-system", Name: "keda"}, copied))
+		require.Equal(t, desired.ChannelsColumn(copied), copied.Annotations[shared.AnnotationChannels], "its column says the same")
+		return desired.ChannelsColumn(copied)
+	}
+	b.sync(t)
+	require.Equal(t, "fast=2.0.0 regular=1.0.0", offered(), "a version without a template can be asked for by nobody")
+
+	relabel := func(value string) {
+		require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(fast), fast))
+		metav1.SetMetaDataLabel(&fast.ObjectMeta, shared.LabelBeta, value)
+		require.NoError(t, b.control.Update(ctx, fast))
+		b.forget()
+		b.sync(t)
+	}
+	relabel("true")
+	require.ElementsMatch(t, []string{"apply ModuleReleaseMeta keda", "delete ModuleTemplate keda-2.0.0"}, b.remote.Writes())
+	require.Equal(t, "regular=1.0.0", offered())
+	relabel("false")
+	require.Equal(t, "fast=2.0.0 regular=1.0.0", offered())
+	b.forget()
+	b.sync(t)
+	require.Empty(t, b.remote.Writes())
+}
+
+func TestAReleaseMetaWithoutAChannelForTheKymaIsInNoCatalog(t *testing.T) {
+	beta := *desiredtest.Template("keda", "1.0.0")
+	beta.Labels[shared.LabelBeta] = "true"
+	templates, metas := []v1beta2.ModuleTemplate{beta}, []v1beta2.ModuleReleaseMeta{*desiredtest.ReleaseMeta("keda", "regular=1.0.0")}
+	require.Empty(t, allowedCatalog(desiredtest.Kyma(), desired.Settings{}.WithDefaults(), "kyma-system", false, templates, metas))
+	require.Len(t, metas[0].Spec.Channels, 1, "the original is shared")
+}
+
 // They are set and taken off again around each removal that is held, and the remote clusters are a whole fleet.
 func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
 	ctx := context.Background()

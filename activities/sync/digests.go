@@ -6,6 +6,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // catalogDigests is how many digests are kept: more than a catalog has objects.
@@ -20,6 +23,8 @@ type digests struct {
 type objectVersion struct {
 	uid             types.UID
 	resourceVersion string
+	// channels are those of a release meta that a Kyma may see: not all see the same.
+	channels string
 }
 
 func newDigests() (*digests, error) {
@@ -31,7 +36,10 @@ func newDigests() (*digests, error) {
 }
 
 func (d *digests) of(object client.Object) (string, error) {
-	version := objectVersion{object.GetUID(), object.GetResourceVersion()}
+	version := objectVersion{uid: object.GetUID(), resourceVersion: object.GetResourceVersion()}
+	if meta, ok := object.(*v1beta2.ModuleReleaseMeta); ok {
+		version.channels = desired.ChannelsColumn(meta)
+	}
 	if version.uid != "" {
 		if digest, ok := d.known.Get(version); ok {
 			return digest, nil

@@ -29,6 +29,9 @@ const (
 	MessageInternalModule   = "internal module"
 	MessageBetaModule       = "beta module"
 	MessageRestrictedModule = "restricted module not allowed for this Kyma"
+	// MessageSelectorNotRestricted: the release meta selects Kymas, but the
+	// instance does not know that the module is restricted.
+	MessageSelectorNotRestricted = "module has kymaSelector but is not in restricted modules list"
 )
 
 // NoVersionsForChannel is the message for a module that has no version in the
@@ -45,7 +48,8 @@ func IgnoredChannelSkew(fromChannel, toChannel, installed string) string {
 }
 
 // ModuleNotAllowed is the message for a module that this Kyma may not have;
-// reason is MessageInternalModule, MessageBetaModule or MessageRestrictedModule.
+// reason is MessageInternalModule, MessageBetaModule, MessageRestrictedModule or
+// MessageSelectorNotRestricted.
 func ModuleNotAllowed(reason string) string {
 	return MessageTemplateNotAllowed + ": " + reason
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
@@ -44,5 +45,9 @@ func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
 	require.Greater(t, len(reasons), 80)
 	for reason, file := range reasons {
 		require.True(t, explained[reason], "docs/operating.md does not say what to do about the reason %s (%s)", reason, file)
+	}
+	source := code(t, "api", "activities", "watchers", "workflows", "worker")
+	for reason := range explained {
+		assert.True(t, strings.Contains(source, `"`+reason+`"`), "docs/operating.md explains the reason %s, which nothing gives", reason) //nolint:testifylint // Contains would print all the code
 	}
 }

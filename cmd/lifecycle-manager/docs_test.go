@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// documented are the flags in a table of the documentation, with their defaults. A flag in brackets is another name of
+// the one before.
+func documented(t *testing.T, section string) map[string]string {
+	t.Helper()
+	defaults := map[string]string{}
+	name := regexp.MustCompile("(\\(?)`--([a-z0-9-]+)`")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`--.*?) \\| ?(.*?) ?\\| .+ \\|$").FindAllStringSubmatch(section, -1) {
+		values := strings.Split(strings.ReplaceAll(row[2], "`", ""), ", ")
+		at := -1
+		for _, flag := range name.FindAllStringSubmatch(row[1], -1) {
+			if flag[1] == "" {
+				at++
+			}
+			_, twice := defaults[flag[2]]
+			require.False(t, twice, "--%s is there twice", flag[2])
+			defaults[flag[2]] = values[min(at, len(values)-1)]
+		}
+	}
+	return defaults
+}
+
+func TestThePageAboutOperatingHasEveryFlagOfRunOnceWithItsDefault(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operating.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "## Flags of `run`\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	said := documented(t, section)
+
+	command := newRunCommand()
+	short := regexp.MustCompile(`([a-z])0s$|([a-z])0m$`)
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		value, is := said[flag.Name]
+		require.True(t, is, "docs/operating.md does not explain --%s", flag.Name)
+		want := flag.DefValue
+		if flag.Value.Type() == "duration" {
+			want = short.ReplaceAllString(short.ReplaceAllString(want, "$1$2"), "$1$2")
+		}
+		if want != "" && want != "[]" {
+			require.Equal(t, want, value, "the default of --%s", flag.Name)
+		}
+		delete(said, flag.Name)
+	})
+	require.Empty(t, said, "docs/operating.md explains flags that there are not")
+}

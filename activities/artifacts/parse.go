@@ -134,6 +134,7 @@ func (p *parser) object(at string, u *unstructured.Unstructured, size int) error
 	if _, isMap := u.Object["metadata"].(map[string]any); !p.nameless && (!isMap || u.GetName() == "") {
 		return invalid("%s (%s) has no metadata.name", at, kind)
 	}
+	dropNulls(u)
 	if err := checkMetadata(u); err != nil {
 		return invalid("%s (%s %s): %w", at, kind, u.GetName(), err)
 	}
@@ -177,6 +178,24 @@ func (p *parser) list(at string, u *unstructured.Unstructured) error {
 		}
 	}
 	return nil
+}
+
+// dropNulls takes metadata that is null for what an API server, and so kubectl, takes it for: labels, annotations and a
+// namespace that are not there, and values of labels and annotations that are empty.
+func dropNulls(u *unstructured.Unstructured) {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	for _, field := range []string{"labels", "annotations", "namespace"} {
+		value, set := metadata[field]
+		if set && value == nil {
+			delete(metadata, field)
+		}
+		values, _ := value.(map[string]any)
+		for key, value := range values {
+			if value == nil {
+				values[key] = ""
+			}
+		}
+	}
 }
 
 // checkMetadata finds metadata of wrong types, which the accessors of unstructured objects pass over.

@@ -143,6 +143,16 @@ func TestYAMLIsReadAsKubectlReadsIt(t *testing.T) {
 	require.Equal(t, map[string]any{"bare": true, "number": int64(1)}, rendered.Objects[0].Object["data"])
 }
 
+func TestNullsInMetadataAreTakenAsKubectlTakesThem(t *testing.T) {
+	t.Parallel()
+	rendered, err := render(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: null, labels: null, annotations: null}\n---\n"+
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {x: null, k: z}, annotations: {x: null}}\n"), FormAny, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"name": "a"}, rendered.Objects[0].Object["metadata"])
+	require.Equal(t, map[string]string{"x": "", "k": "z"}, rendered.Objects[1].GetLabels())
+	require.Equal(t, map[string]string{"x": ""}, rendered.Objects[1].GetAnnotations())
+}
+
 func TestHostileLayersAreRefused(t *testing.T) {
 	t.Parallel()
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"

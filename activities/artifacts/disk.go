@@ -17,12 +17,18 @@ type disk struct {
 	budget int64
 }
 
+// layerFile is the file of a layer, by its key and the sum of its content.
+func layerFile(key, sum string) string {
+	of := sha256.Sum256([]byte(key))
+	return sum + "-" + hex.EncodeToString(of[:8])
+}
+
 // read returns a layer that is there and is what its name says; a truncated file is never served.
-func (d *disk) read(sum string) ([]byte, bool) {
+func (d *disk) read(key, sum string) ([]byte, bool) {
 	if d == nil {
 		return nil, false
 	}
-	path := filepath.Join(d.folder, sum)
+	path := filepath.Join(d.folder, layerFile(key, sum))
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, false
@@ -36,9 +42,9 @@ func (d *disk) read(sum string) ([]byte, bool) {
 	return content, true
 }
 
-// write stores a verified layer: to a temporary file first, so that others see it whole or not at all. It is not
+// write stores verified content: to a temporary file first, so that others see it whole or not at all. It is not
 // synced to the disk before it is renamed: what a power cut leaves of it is found out by read.
-func (d *disk) write(sum string, content []byte) {
+func (d *disk) write(name string, content []byte) {
 	if d == nil {
 		return
 	}
@@ -52,7 +58,7 @@ func (d *disk) write(sum string, content []byte) {
 		_ = os.Remove(temporary)
 		return
 	}
-	if err := os.Rename(temporary, filepath.Join(d.folder, sum)); err != nil {
+	if err := os.Rename(temporary, filepath.Join(d.folder, name)); err != nil {
 		_ = os.Remove(temporary)
 		return
 	}

@@ -280,6 +280,50 @@ func TestACallerThatGoesAwayDoesNotSpoilThePullOfOthers(t *testing.T) {
 	require.NoError(t, <-second)
 }
 
+// Who may make a template knows digests, from a catalog or a descriptor, and names any repository beside them.
+func TestADigestIsNoWayToALayerOfARepositoryThatOneMayNotRead(t *testing.T) {
+	t.Parallel()
+	private, foreign := newTestRegistry(t), newTestRegistry(t)
+	l := private.push(t, []byte(configMapNamed("private")))
+	foreign.answer = func(w http.ResponseWriter, req *http.Request) bool {
+		w.WriteHeader(map[bool]int{true: http.StatusOK, false: http.StatusUnauthorized}[req.Method == http.MethodHead])
+		return true
+	}
+	private.answer = func(w http.ResponseWriter, req *http.Request) bool {
+		if refused := strings.HasPrefix(req.URL.Path, "/v2/other/"); !refused {
+			return false
+		}
+		w.WriteHeader(http.StatusForbidden)
+		return true
+	}
+	folder := t.TempDir()
+	again := func() *Store {
+		return private.store(t, func(o *Options) { o.CacheDir, o.PlainHTTPHosts = folder, []string{private.host, foreign.host} })
+	}
+	s := again()
+	render := func(s *Store, l Layer) error {
+		recipe, err := s.Prepare(t.Context(), Source{Install: l}, &fakeCluster{})
+		if err == nil {
+			_, err = recipe.Render(t.Context())
+		}
+		return err
+	}
+	require.NoError(t, render(s, l))
+	for name, elsewhere := range map[string]Layer{
+		"another registry":   {Repository: foreign.host + "/sub/component-descriptors", Name: l.Name, Digest: l.Digest},
+		"another repository": {Repository: private.host + "/other", Name: l.Name, Digest: l.Digest},
+	} {
+		for _, store := range []*Store{s, again()} {
+			_, err := store.Fetch(t.Context(), elsewhere)
+			require.Error(t, err, name)
+			require.Error(t, render(store, elsewhere), name)
+		}
+	}
+	before := private.blobs.Load()
+	require.NoError(t, render(again(), l), "its own repository's is served from the folder")
+	require.Equal(t, before, private.blobs.Load())
+}
+
 func TestTheFolderServesWhatIsWholeAndNothingElse(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)
@@ -294,7 +338,10 @@ func TestTheFolderServesWhatIsWholeAndNothingElse(t *testing.T) {
 	require.Equal(t, "content", string(content))
 	require.EqualValues(t, 1, r.blobs.Load(), "another process finds it in the folder")
 
-	path := filepath.Join(folder, strings.TrimPrefix(l.Digest, "sha256:"))
+	files, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	path := filepath.Join(folder, files[0].Name())
 	require.NoError(t, os.WriteFile(path, []byte("cont"), 0o600))
 	content, err = again().Fetch(context.Background(), l)
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ const infoBytes = 1 << 10
 // Prepare works out the recipe of a source for a cluster. A layer seen before is not fetched again, and
 // the cluster is asked only for what a chart asks for.
 func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*Recipe, error) {
-	info, err := s.infos.Get(ctx, source.Install.Digest, func(ctx context.Context) (layerInfo, int64, error) {
+	info, err := s.infos.Get(ctx, source.Install.key(), func(ctx context.Context) (layerInfo, int64, error) {
 		read, err := s.inspect(ctx, source.Install)
 		return read, infoBytes, err
 	})
@@ -97,7 +97,7 @@ func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*R
 	}
 	r := &Recipe{store: s, source: source, info: info}
 	if info.form != FormChart {
-		r.Key = string(info.form) + ":" + source.Install.Digest
+		r.Key = string(info.form) + ":" + source.Install.key()
 		return r, nil
 	}
 	if r.known, r.Silent, err = capabilitiesOf(ctx, info.asks, cluster); err != nil {
@@ -105,9 +105,9 @@ func (s *Store) Prepare(ctx context.Context, source Source, cluster Cluster) (*R
 	}
 	config := ""
 	if source.Config != nil {
-		config = source.Config.Digest
+		config = source.Config.key()
 	}
-	r.Key = string(FormChart) + ":" + digestOf(source.Install.Digest, config, source.Release, r.known.KubeVersion, r.known.APIVersions)
+	r.Key = string(FormChart) + ":" + digestOf(source.Install.key(), config, source.Release, r.known.KubeVersion, r.known.APIVersions)
 	return r, nil
 }
 

@@ -28,6 +28,16 @@ type Layer struct {
 // String names the layer for people.
 func (l Layer) String() string { return fmt.Sprintf("layer %s/%s@%s", l.Repository, l.Name, l.Digest) }
 
+// key names the layer in caches, with the repository that it is read from: a digest alone is no secret, and who may read
+// another repository may not read this one. What several have is fetched once from each.
+func (l Layer) key() string {
+	repository := l.Repository
+	for _, scheme := range []string{"https://", "http://", "oci://"} {
+		repository = strings.TrimPrefix(repository, scheme)
+	}
+	return repository + "/" + l.Name + "@" + l.Digest
+}
+
 // Store fetches, verifies and caches. It is safe for concurrent use; what several callers ask for at the
 // same time is fetched once.
 type Store struct {
@@ -89,8 +99,8 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidReference, "%s: %w", l, err)
 	}
-	return s.layers.Get(ctx, l.Digest, func(ctx context.Context) ([]byte, int64, error) {
-		if content, ok := s.disk.read(sum); ok {
+	return s.layers.Get(ctx, l.key(), func(ctx context.Context) ([]byte, int64, error) {
+		if content, ok := s.disk.read(l.key(), sum); ok {
 			return content, int64(len(content)), nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
@@ -100,7 +110,7 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 		if err != nil {
 			return nil, 0, err
 		}
-		s.disk.write(sum, content)
+		s.disk.write(layerFile(l.key(), sum), content)
 		return content, int64(len(content)), nil
 	})
 }

@@ -58,11 +58,18 @@ func Parse(raw []byte) (*Descriptor, error) {
 	d := &Descriptor{
 		Component: decoded.GetName(), Version: decoded.GetVersion(), schema: schema,
 	}
-	if last := len(decoded.RepositoryContexts) - 1; last >= 0 {
-		at := schema.repositoryContexts().Index(last)
-		content, err := decoded.RepositoryContexts[last].GetRaw()
+	// The one that was added last is in effect; none of them may give away a credential.
+	for i := range decoded.RepositoryContexts {
+		at := schema.repositoryContexts().Index(i)
+		content, err := decoded.RepositoryContexts[i].GetRaw()
 		if err != nil {
 			return nil, invalid(field.Invalid(at, field.OmitValueType{}, err.Error()))
+		}
+		if hasCredentials(content) {
+			return nil, invalid(forbidCredentials(at.Child("baseUrl")))
+		}
+		if i < len(decoded.RepositoryContexts)-1 {
+			continue
 		}
 		if problem := d.readRepository(at, content); problem != nil {
 			return nil, invalid(problem)
@@ -73,6 +80,9 @@ func Parse(raw []byte) (*Descriptor, error) {
 		access, err := readAccess(resource.Access)
 		if err != nil {
 			return nil, invalid(field.Invalid(schema.resource(i).Child("access"), field.OmitValueType{}, err.Error()))
+		}
+		if problem := access.credentials(schema.resource(i).Child("access")); problem != nil {
+			return nil, invalid(problem)
 		}
 		d.Resources = append(d.Resources, Resource{Name: resource.Name, Type: resource.Type, Access: access})
 	}
@@ -124,6 +134,45 @@ func identified(decoded *compdesc.ComponentDescriptor, schema schema) field.Erro
 	return problems
 }
 
+// credentials finds a reference that has credentials in it. It is not quoted.
+func (a Access) credentials(at *field.Path) *field.Error {
+	for _, reference := range []struct{ field, value string }{{"ref", a.Reference}, {"imageReference", a.ImageReference}} {
+		host, _, _ := strings.Cut(withoutScheme(reference.value), "/")
+		if strings.Contains(host, "@") || strings.Count(reference.value, "@") > 1 {
+			return forbidCredentials(at.Child(reference.field))
+		}
+	}
+	if a.GlobalAccess != nil {
+		return a.GlobalAccess.credentials(at.Child("globalAccess"))
+	}
+	return nil
+}
+
+// hasCredentials tells whether a repository context has credentials in its address.
+func hasCredentials(context []byte) bool {
+	var address struct {
+		BaseURL any `json:"baseUrl"`
+		SubPath any `json:"subPath"`
+	}
+	// What cannot be read has none; whether it has to be readable is for others to say.
+	_ = json.Unmarshal(context, &address)
+	base, _ := address.BaseURL.(string)
+	sub, _ := address.SubPath.(string)
+	return strings.Contains(base+sub, "@")
+}
+
+func forbidCredentials(at *field.Path) *field.Error {
+	return field.Forbidden(at, "it has credentials; everybody who may read the module can read them: take them out and renew them. Those for the registry are the control plane's own")
+}
+
+// withoutScheme is an address without what may stand before its host.
+func withoutScheme(address string) string {
+	for _, scheme := range []string{"https://", "http://", "oci://"} {
+		address = strings.TrimPrefix(address, scheme)
+	}
+	return address
+}
+
 // readRepository reads the repository context that was added last, which is the one that is in effect.
 func (d *Descriptor) readRepository(at *field.Path, raw []byte) *field.Error {
 	var repository struct {
@@ -134,11 +183,7 @@ func (d *Descriptor) readRepository(at *field.Path, raw []byte) *field.Error {
 	if err := json.Unmarshal(raw, &repository); err != nil {
 		return field.Invalid(at, field.OmitValueType{}, err.Error())
 	}
-	base := repository.BaseURL
-	for _, scheme := range []string{"https://", "http://", "oci://"} {
-		base = strings.TrimPrefix(base, scheme)
-	}
-	d.Repository = strings.Trim(base, "/")
+	d.Repository = strings.Trim(withoutScheme(repository.BaseURL), "/")
 	if sub := strings.Trim(repository.SubPath, "/"); sub != "" {
 		d.Repository += "/" + sub
 	}

@@ -55,7 +55,7 @@ func (r registries) refuse(template *v1beta2.ModuleTemplate) string {
 	for _, place := range places {
 		host, ok := hostOf(place)
 		if !ok {
-			return fmt.Sprintf("%q names no registry", place)
+			return fmt.Sprintf("%q names no registry", withoutCredentials(place))
 		}
 		if !slices.Contains(r, host) {
 			return fmt.Sprintf("registry %s is not one that templates made by hand may use (%s)", host, r)
@@ -94,6 +94,11 @@ func contexts(raw []byte) []string {
 		}
 	}
 	return places
+}
+
+// withoutCredentials is a reference as it may be said.
+func withoutCredentials(reference string) string {
+	return reference[strings.LastIndex(reference, "@")+1:]
 }
 
 // hostOf is the registry that a reference leads to, by the rules of those who fetch from it.

@@ -49,7 +49,7 @@ func TestWhereATemplateMadeByHandMayTakeItsPartsFrom(t *testing.T) {
 		"an earlier repository counts too":      {descriptor: change(ordinary, context("evil.example"), context("registry.example.com")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
 		"a blob that is elsewhere":              {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("evil.example/a/b")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
 		"a blob in a registry that is allowed":  {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("other.example/a/b")), allowed: []string{"other.example", "registry.example.com"}},
-		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "names no registry"},
+		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "has credentials"},
 		"an address without a host":             {descriptor: change(ordinary, context("/registry.example.com")), allowed: []string{"registry.example.com"}, want: "names no registry"},
 		"the public registry by its short name": {descriptor: change(ordinary, context("docker.io/library")), allowed: []string{"docker.io"}},
 		"what is no descriptor":                 {descriptor: &runtime.RawExtension{Raw: []byte(`{"component":{"name":7}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor"},

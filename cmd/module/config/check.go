@@ -38,6 +38,11 @@ func (m Module) Check() []Problem {
 	m.checkRelease(&problems)
 	m.checkLinks(&problems)
 	m.checkState(&problems)
+	if m.modulectl {
+		for i := range problems {
+			problems[i].Field = fieldOfModulectl(problems[i].Field)
+		}
+	}
 	return problems
 }
 

@@ -78,14 +78,24 @@ type Module struct {
 
 	// file is where this was read from.
 	file string
+	// modulectl is true where it is a configuration of modulectl; warnings name what of that has no meaning here.
+	modulectl bool
+	warnings  []Problem
 }
+
+// IsModulectl tells whether this was read from a configuration file of modulectl. Such a file does not say whether the
+// default custom resource has a namespace: its definition does.
+func (m Module) IsModulectl() bool { return m.modulectl }
+
+// Warnings name fields that were read and have no effect.
+func (m Module) Warnings() []Problem { return m.warnings }
 
 // File is the path of the file that the configuration was read from.
 func (m Module) File() string { return m.file }
 
-// Path resolves a path in the configuration against the folder of its file.
+// Path resolves a path in the configuration against the folder of its file. An address stays one.
 func (m Module) Path(path string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || IsURL(path) {
 		return path
 	}
 	return filepath.Join(filepath.Dir(m.file), path)

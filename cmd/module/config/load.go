@@ -1,6 +1,7 @@
 package config
 
 import (
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -43,13 +44,19 @@ func Load(path string) (Module, error) {
 	return module, nil
 }
 
-// parse reads a configuration. Fields that there are not are refused, upper and lower case counting: what is not read
-// is no silent default.
+// parse reads a configuration, ours or modulectl's. Fields that there are not are refused, upper and lower case counting:
+// what is not read is no silent default.
 func parse(data []byte) (Module, error) {
 	var module Module
 	raw, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
 		return module, err
+	}
+	var fields map[string]stdjson.RawMessage
+	if err := stdjson.Unmarshal(raw, &fields); err == nil && isModulectl(fields) {
+		var theirs modulectl
+		unknown, err := json.UnmarshalStrict(raw, &theirs)
+		return theirs.module(), errors.Join(append(unknown, err)...)
 	}
 	unknown, err := json.UnmarshalStrict(raw, &module)
 	return module, errors.Join(append(unknown, err)...)

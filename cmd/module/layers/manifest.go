@@ -16,12 +16,14 @@ import (
 func (c *Content) readManifest(module config.Module) error {
 	if len(module.Manifest) == 1 {
 		path := module.Path(module.Manifest[0])
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("%w: manifest: %w", ErrInput, err)
-		}
-		if info.IsDir() {
-			return c.readManifestDirectory(path)
+		if !config.IsURL(path) {
+			info, err := os.Stat(path)
+			if err != nil {
+				return fmt.Errorf("%w: manifest: %w", ErrInput, err)
+			}
+			if info.IsDir() {
+				return c.readManifestDirectory(path)
+			}
 		}
 		if isKustomization(path) {
 			return fmt.Errorf("manifest %s: %w", path, ErrKustomize)

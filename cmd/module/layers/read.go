@@ -56,7 +56,11 @@ func (c *Content) readValues(path string) error {
 }
 
 func readFile(path string) (File, error) {
-	data, err := os.ReadFile(path)
+	read := os.ReadFile
+	if config.IsURL(path) {
+		read = fetch
+	}
+	data, err := read(path)
 	if err != nil {
 		return File{}, fmt.Errorf("%w: %w", ErrInput, err)
 	}

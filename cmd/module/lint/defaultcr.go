@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
+	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 )
 
 // checkDefaultCR returns the default custom resource as JSON, without a status.
@@ -57,4 +58,16 @@ func checkDefinition(known kinds, resource object, module config.Module, report 
 	default:
 		known.custom.check(resource, report)
 	}
+}
+
+// saysClusterScoped tells whether the definition of the default custom resource's kind says that it has no namespace.
+func (k kinds) saysClusterScoped(resource *layers.File) bool {
+	if resource == nil {
+		return false
+	}
+	for _, item := range parseDocuments(resource.Path, resource.Data, &Report{}) {
+		found, ok := k.defined[item.GroupVersionKind().GroupKind()]
+		return ok && !found.namespaced
+	}
+	return false
 }

@@ -100,6 +100,9 @@ func Check(path string, options Options) (Module, Report) {
 	for _, problem := range loaded.Check() {
 		report.fail(loaded.File(), problem.Field, "%s", problem.Message)
 	}
+	for _, problem := range loaded.Warnings() {
+		report.warn(loaded.File(), problem.Field, "%s", problem.Message)
+	}
 	module.Content, err = layers.Read(loaded)
 	if err != nil {
 		report.fail(loaded.File(), "", "%v", err)
@@ -117,6 +120,9 @@ func Check(path string, options Options) (Module, Report) {
 	}
 	checkObjects(objects, loaded, known, &report)
 	checkManager(objects, loaded, &report)
+	if loaded.IsModulectl() {
+		module.Config.ClusterScoped = known.saysClusterScoped(module.Content.DefaultCR)
+	}
 	module.DefaultCR = checkDefaultCR(known, module, &report)
 	return module, report
 }

@@ -26,15 +26,17 @@ func TestAnObjectThatDoesNotFitIsToldWithoutItsValues(t *testing.T) {
 	t.Parallel()
 	const object = "failed to create typed patch object (a/b; v1, Kind=Secret): "
 	cases := map[string]struct{ said, want string }{
-		"one field":                    {object + ".stringData.password: expected string, got &value.valueUnstructured{Value:48151623}", "invalid: stringData.password: expected string"},
-		"more than one field":          {object + "errors:\n  .data.a: expected string, got 48151623\n  .data.b: expected string, got 48151623", "invalid: data.a: expected string"},
-		"a number":                     {object + ".spec.replicas: expected numeric (int or float), got string", "invalid: spec.replicas: expected numeric (int or float)"},
-		"an element with a name":       {object + `.spec.env[name="A"].value: expected string, got 48151623`, `invalid: spec.env[name="A"].value: expected string`},
-		"an element with another key":  {object + `.spec.all[key="48151623"].value: expected string, got 1`, "invalid: spec.all[…].value: expected string"},
-		"an element of a set":          {object + `.spec.all[="48151623]: a"]: expected string, got 1`, "invalid: spec.all[…] does not fit its kind"},
-		"a field that is not declared": {object + ".spec.foo: field not declared in schema", "invalid: spec.foo does not fit its kind"},
-		"no field":                     {object + "expected map, got 48151623): .a: expected string, got 1", "the API server cannot make sense of it: a field may be of a wrong type"},
-		"other words":                  {"unable to convert 48151623: it is odd", "the API server cannot make sense of it: a field may be of a wrong type"},
+		"one field":                     {object + ".stringData.password: expected string, got &value.valueUnstructured{Value:48151623}", "invalid: stringData.password: expected string"},
+		"more than one field":           {object + "errors:\n  .data.a: expected string, got 48151623\n  .data.b: expected string, got 48151623", "invalid: data.a: expected string"},
+		"a number":                      {object + ".spec.replicas: expected numeric (int or float), got string", "invalid: spec.replicas: expected numeric (int or float)"},
+		"an element with a name":        {object + `.spec.env[name="A"].value: expected string, got 48151623`, `invalid: spec.env[name="A"].value: expected string`},
+		"an element with another key":   {object + `.spec.all[key="48151623"].value: expected string, got 1`, "invalid: spec.all[…].value: expected string"},
+		"an element of a set":           {object + `.spec.all[="48151623]: a"]: expected string, got 1`, "invalid: spec.all[…] does not fit its kind"},
+		"a field that is not declared":  {object + ".spec.foo: field not declared in schema", "invalid: spec.foo does not fit its kind"},
+		"two elements with one name":    {object + `.spec.containers[name="a"].env: duplicate entries for key [name="A"]`, `invalid: spec.containers[name="a"].env: duplicate entries for key [name="A"]`},
+		"two elements with another key": {object + "errors:\n  .spec.ports: duplicate entries for key [containerPort=48151623,protocol=\"TCP\"]\n  .a: expected string, got 1", "invalid: spec.ports: duplicate entries for key […]"},
+		"no field":                      {object + "expected map, got 48151623): .a: expected string, got 1", "the API server cannot make sense of it: a field may be of a wrong type"},
+		"other words":                   {"unable to convert 48151623: it is odd", "the API server cannot make sense of it: a field may be of a wrong type"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,4 +128,21 @@ func TestWhatCannotBeAppliedForTheMomentIsAnErrorAfterAWhile(t *testing.T) {
 	require.Equal(t, ReasonApplyRetried, result.Observed.Reason)
 	s.requests.cut(nil)
 	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+}
+
+func TestAnItemThatIsThereTwiceIsCalledThat(t *testing.T) {
+	s := newStand(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: twice}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: a, image: a, env: [{name: A, value: s3cret}, {name: A, value: other}]}]}
+`, nil)
+	result := s.apply()
+	require.Equal(t, shared.StateError, result.Observed.State)
+	require.Contains(t, result.Observed.Message, `env: duplicate entries for key [name="A"]`)
+	require.NotContains(t, result.Observed.Message, "s3cret")
 }

@@ -1,0 +1,67 @@
+// Package reserved knows what is Lifecycle Manager's own in a cluster. No module may bring it: what a module brings is
+// applied over what is there, and goes with the module.
+package reserved
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Object says why no module may bring an object; empty where it may. The group of our definitions is also that of the
+// modules' own, so that only our kinds count. Of an object without a namespace, that where the agent is is meant.
+func Object(kind schema.GroupKind, name types.NamespacedName) string {
+	switch {
+	case kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+		plural, group, _ := strings.Cut(name.Name, ".")
+		if group == shared.OperatorGroup && slices.ContainsFunc(kinds(), func(k string) bool { return strings.ToLower(k)+"s" == plural }) {
+			return "this definition is Lifecycle Manager's own"
+		}
+	case kind.Group == shared.OperatorGroup && kind.Kind != shared.KindWatcher && slices.Contains(kinds(), kind.Kind):
+		return "objects of this kind are Lifecycle Manager's own"
+	case slices.Contains(agent(), part{kind, name.Name}) && slices.Contains([]string{"", shared.NamespaceRemote}, name.Namespace):
+		return "it is part of Lifecycle Manager's agent"
+	}
+	return ""
+}
+
+// Marks says why no module may bring a namespace with these labels; empty where it may. That a module brings the
+// namespaces where Lifecycle Manager works is usual; it does not change what is done to all who work there.
+func Marks(kind schema.GroupKind, name string, labels map[string]string) string {
+	if kind != (schema.GroupKind{Kind: "Namespace"}) || !slices.Contains([]string{shared.NamespaceRemote, shared.NamespaceControlPlane, shared.NamespaceIstio}, name) {
+		return ""
+	}
+	for _, label := range []string{shared.LabelIstioInjection, shared.LabelWardenValidate} {
+		if value, set := labels[label]; set && value != shared.ValueEnabled {
+			return fmt.Sprintf("label %s of this namespace is for Lifecycle Manager to set", label)
+		}
+	}
+	return ""
+}
+
+// kinds are those that we define. A Watcher may come with a module for the control plane.
+func kinds() []string {
+	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher}
+}
+
+// part is one of the objects that the agent in a remote cluster consists of (contract, section 10).
+type part struct {
+	schema.GroupKind
+	name string
+}
+
+func agent() []part {
+	return []part{
+		{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "skr-webhook"},
+		{schema.GroupKind{Kind: "Service"}, "skr-webhook"},
+		{schema.GroupKind{Kind: "Service"}, "skr-webhook-metrics"},
+		{schema.GroupKind{Kind: "Secret"}, "skr-webhook-tls"},
+		{schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, "skr-webhook-priority"},
+		{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, "skr-webhook"},
+	}
+}

@@ -2,6 +2,8 @@ package install
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -266,4 +268,26 @@ func TestTheStrategyLocalClientReachesTheControlPlaneOnlyWhereItIsAllowed(t *tes
 	_, err := a.target(context.Background(), m)
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 	require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
+}
+
+func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
+	t.Parallel()
+	const etcd = 1_572_864
+	var inventory []v1beta2.InventoryEntry
+	for i := 0; inventoryBytes(inventory) <= maxInventoryBytes; i++ {
+		inventory = append(inventory, v1beta2.InventoryEntry{ID: fmt.Sprintf("rbac.authorization.k8s.io_RoleBinding_namespace-of-objects_object-%06d", i), Version: "v1"})
+	}
+	inventory = inventory[1:]
+	require.Greater(t, len(inventory), 5000)
+	for i := range inventory {
+		inventory[i].UID, inventory[i].Hash = "01234567-0123-0123-0123-0123456789ab", "0123456789abcdef"
+	}
+	require.LessOrEqual(t, inventoryBytes(inventory), maxInventoryBytes, "what is added by applying is counted before")
+	m := &v1beta2.Manifest{}
+	setInventory(&m.Status, inventory)
+	encoded, err := json.Marshal(m)
+	require.NoError(t, err)
+	require.Less(t, len(encoded), etcd-128<<10, "there is room for the rest")
+	require.NotEmpty(t, m.Status.Synced)
+	require.Len(t, m.Status.Inventory, len(inventory))
 }

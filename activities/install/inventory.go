@@ -9,8 +9,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// maxInventoryBytes caps the inventory, so that a Manifest always fits into etcd (design, section 8).
-const maxInventoryBytes = 1 << 20
+// maxInventoryBytes caps the inventory, and maxSyncedBytes what is repeated of it for people, so that a Manifest always
+// fits into etcd, which takes 1.5 MiB (design, section 8).
+const (
+	maxInventoryBytes = 1 << 20
+	maxSyncedBytes    = 256 << 10
+)
 
 // union is the inventory before objects are applied: what was there and what will be. What is known of an
 // object stays; what the module no longer has is marked as leaving. The result is sorted by id, so that equal
@@ -88,11 +92,17 @@ func staying(inventory []v1beta2.InventoryEntry) int32 {
 	return total
 }
 
-// inventoryBytes is roughly what an inventory takes in etcd.
+// What an entry has once its object was applied, in bytes.
+const (
+	uidBytes  = 36
+	hashBytes = 16
+)
+
+// inventoryBytes is roughly what an inventory takes in etcd, once all of it was applied.
 func inventoryBytes(inventory []v1beta2.InventoryEntry) int {
 	total := 0
 	for _, e := range inventory {
-		total += len(e.ID) + len(e.Version) + len(e.UID) + len(e.Hash) + len(`{"id":"","v":"","u":"","h":"","l":true},`)
+		total += len(e.ID) + len(e.Version) + max(len(e.UID), uidBytes) + max(len(e.Hash), hashBytes) + len(e.Ran) + len(`{"id":"","v":"","u":"","h":"","l":true,"r":""},`)
 	}
 	return total
 }
@@ -125,14 +135,18 @@ func kindText(gvk schema.GroupVersionKind) string {
 // kindSeparator is what stands between group, version and kind in `status.kinds`.
 const kindSeparator = "/"
 
-// syncedOf lists the objects of an inventory that were applied, as `status.synced` does. Entries that cannot be
-// read are left out.
+// syncedOf lists the objects of an inventory that were applied, as `status.synced` does: all of an ordinary module, and
+// the first that fit of one with thousands. Entries that cannot be read are left out.
 func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 	var all []v1beta2.SyncedObject
+	left := maxSyncedBytes
 	for _, e := range inventory {
 		gvk, name, err := e.Object()
 		if err != nil || e.UID == "" {
 			continue
+		}
+		if left -= len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`); left < 0 {
+			return all
 		}
 		all = append(all, v1beta2.SyncedObject{
 			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: name.Namespace, Name: name.Name,

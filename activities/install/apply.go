@@ -145,6 +145,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 	if job.plan, err = planOf(ctx, m, b, job.kinds, job.remoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
 	}
+	job.refused = job.plan.refused
 	return job, nil
 }
 

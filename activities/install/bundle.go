@@ -13,8 +13,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -47,6 +49,8 @@ type object struct {
 	body template
 	// unowned is the body without what marks the object as this module's; only namespaces have it.
 	unowned template
+	// refused says why no module may bring an object with these labels.
+	refused string
 }
 
 // build turns rendered objects into a bundle. They are changed.
@@ -64,7 +68,7 @@ func build(rendered *artifacts.Rendered, images []string) (*bundle, int64, error
 	}
 	for _, u := range rendered.Objects {
 		if u.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: groupExtensions, Kind: kindDefinition}) {
-			if kind, d, ok := definitionOf(u); ok {
+			if kind, d, ok := definitionOf(u); ok && reserved.Object(definitionKind(), types.NamespacedName{Name: u.GetName()}) == "" {
 				b.definitions[kind] = d
 			}
 		}
@@ -85,6 +89,7 @@ func encode(u *unstructured.Unstructured) (object, error) {
 	o := object{gvk: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.stage = stageOf(o.gvk.GroupKind())
 	o.optional = u.GetAnnotations()[shared.AnnotationOptional] == annotationMarked
+	o.refused = reserved.Marks(o.gvk.GroupKind(), o.name, u.GetLabels())
 	clean(u)
 
 	canonical, err := json.Marshal(u.Object)

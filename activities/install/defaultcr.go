@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -175,6 +176,9 @@ func defaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	}
 	if cr.GetName() == "" {
 		cr.SetName(m.Name)
+	}
+	if why := reserved.Object(cr.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: cr.GetNamespace(), Name: cr.GetName()}); why != "" {
+		return nil, fault.New(fault.Rejected, ReasonDefaultCRInvalid, "%s %s cannot be the default custom resource: %s", cr.GetKind(), cr.GetName(), why)
 	}
 	namespace := cr.GetNamespace()
 	clean(cr)

@@ -82,6 +82,9 @@ func (p *plan) planHooks(ctx context.Context, m *v1beta2.Manifest, b *bundle, k 
 	for i := range b.hooks {
 		h := &b.hooks[i]
 		at, err := placeObject(ctx, &h.object, k, remoteNamespace)
+		if p.refuses(at) {
+			continue
+		}
 		runs := h.install && installs || h.upgrade && upgrades
 		if meta.IsNoMatchError(err) {
 			if runs && !h.optional {

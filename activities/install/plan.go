@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -22,6 +23,8 @@ type plan struct {
 	entries []v1beta2.InventoryEntry
 	// before and after are the hooks that are to run before and after the objects are applied.
 	before, after []placed
+	// refused are objects that no module may bring.
+	refused []failure
 	// unknown are objects whose kind the cluster does not know, optional ones left out.
 	unknown []placed
 	// skipped are the kinds of optional objects that the cluster does not know, as in status.kinds, sorted.
@@ -56,6 +59,9 @@ func planOf(ctx context.Context, m *v1beta2.Manifest, b *bundle, k kinds, remote
 	for i := range b.objects {
 		o := &b.objects[i]
 		at, err := placeObject(ctx, o, k, remoteNamespace)
+		if p.refuses(at) {
+			continue
+		}
 		if meta.IsNoMatchError(err) {
 			if !o.optional {
 				p.unknown = append(p.unknown, at)
@@ -76,6 +82,18 @@ func planOf(ctx context.Context, m *v1beta2.Manifest, b *bundle, k kinds, remote
 	}
 	err := p.planHooks(ctx, m, b, k, remoteNamespace, seen)
 	return p, err
+}
+
+// refuses tells whether no module may bring an object, and notes why.
+func (p *plan) refuses(at placed) bool {
+	why := at.object.refused
+	if why == "" {
+		why = reserved.Object(at.object.gvk.GroupKind(), at.name)
+	}
+	if why != "" {
+		p.refused = append(p.refused, failure{object: at.String(), message: why})
+	}
+	return why != ""
 }
 
 // skip notes a kind of which optional objects are left out.

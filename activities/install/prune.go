@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -152,9 +153,11 @@ func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 		return false, fmt.Errorf("read %s: %w", described, err)
 	}
 	switch {
-	case live == nil, !r.owner.owns(live), isProtected(gvk, name):
-		// What another owner claims, or what was there before us, is not ours to remove.
+	case live == nil:
 		return false, nil
+	case !r.owner.owns(live), isProtected(gvk, name):
+		// What another owner claims, or what was there before us, is not ours to remove.
+		return false, r.leaveNamespace(ctx, gvk, live, resource)
 	case !live.DeletionTimestamp.IsZero():
 		return true, nil
 	}
@@ -217,9 +220,12 @@ func (r *remover) live(ctx context.Context, gvk schema.GroupVersionKind, name ty
 	return live, resource, err
 }
 
-// isProtected names what no module's removal deletes, whatever marks it carries.
+// isProtected names what no module's removal deletes, and no module makes its own, whatever marks it carries.
 func isProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
-	if gvk.GroupKind() != (schema.GroupKind{Kind: kindNamespace}) {
+	if reserved.Object(gvk.GroupKind(), name) != "" {
+		return true
+	}
+	if !isShared(gvk.GroupKind()) {
 		return false
 	}
 	switch name.Name {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -109,7 +110,7 @@ func (p *purger) cluster(ctx context.Context) error {
 		if err := p.customResources(ctx, r, entries); err != nil && !p.letGo {
 			return clusters.Classify(err)
 		} else if err != nil {
-			p.stay(err.Error())
+			p.stay(fault.Message(err.Error()))
 		}
 	}
 	var failed []error
@@ -179,7 +180,7 @@ func (p *purger) withoutConversion(ctx context.Context, r *remover, entries []v1
 func (r *remover) eachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource clusters.Resource) error) error {
 	for _, e := range ofStage(entries, stageDefinitions) {
 		gvk, name, err := e.Object()
-		if err != nil {
+		if err != nil || isProtected(gvk, name) {
 			continue
 		}
 		live, resource, err := r.live(ctx, gvk, name)

@@ -43,7 +43,7 @@ func (p *purger) defaultCR(ctx context.Context, r *remover, done map[schema.Grou
 		return nil
 	}
 	gvk, name := recordedCR(recorded)
-	if done[gvk.GroupKind()] {
+	if done[gvk.GroupKind()] || isProtected(gvk, name) {
 		return nil
 	}
 	if id, err := v1beta2.InventoryID(gvk.GroupKind(), name); err == nil && r.used.byID[id] != nil {

@@ -74,8 +74,8 @@ func isRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetad
 // else as the Manifest has it.
 func crKind(m *v1beta2.Manifest) (schema.GroupVersionKind, bool) {
 	if recorded := m.Status.DefaultCR; recorded != nil {
-		gvk, _ := recordedCR(recorded)
-		return gvk, true
+		gvk, name := recordedCR(recorded)
+		return gvk, !isProtected(gvk, name)
 	}
 	// What cannot be read cannot have been made, and its kind cannot be told.
 	cr, err := m.Spec.DefaultCR()

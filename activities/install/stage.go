@@ -220,7 +220,7 @@ func applyMarked(ctx context.Context, job *installation, p placed) (applied *met
 			return nil, false, err
 		}
 		if !owned {
-			applied, err = patchAs(ctx, job, p, p.object.unowned.fill(job.owner), shared.FieldManagerModuleResources+"/"+job.owner.name)
+			applied, err = patchAs(ctx, job, p, p.object.unowned.fill(job.owner), job.owner.namespaceManager())
 			return applied, false, err
 		}
 	}
@@ -295,8 +295,11 @@ func replaceJob(ctx context.Context, job *installation, p placed) error {
 }
 
 // createdByUs tells whether a namespace of the module is not there yet, or is there and carries our mark:
-// one that was there before us is not ours to remove.
+// one that was there before us is not ours to remove. Those where Lifecycle Manager works are no module's.
 func createdByUs(ctx context.Context, job *installation, p placed) (bool, error) {
+	if isProtected(p.object.gvk, p.name) {
+		return false, nil
+	}
 	live, err := job.cluster.Metadata.Resource(p.resource.GroupVersionResource).Get(ctx, p.name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return true, nil

@@ -23,6 +23,10 @@ func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 		report.fail(file, resource.where(), "has no apiVersion or no kind")
 		return nil
 	}
+	if why := reservedWhy(resource); why != "" {
+		report.fail(file, resource.where(), "cannot come with a module: %s", why)
+		return nil
+	}
 	if resource.GetName() == "" {
 		report.warn(file, resource.where(), "has no name: it gets the name of the Manifest, which differs from Kyma to Kyma")
 	}

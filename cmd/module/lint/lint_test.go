@@ -124,6 +124,13 @@ func TestAGoodModuleHasNoFindings(t *testing.T) {
 	require.Empty(t, lines)
 }
 
+func TestNullsInMetadataAreNoFindings(t *testing.T) {
+	f := good()
+	lines, err := check(t, f.with("manifest.yaml", f["manifest.yaml"]+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: nulls, namespace: null, labels: null, annotations: null}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: empty, labels: {x: null}}\n"))
+	require.NoError(t, err)
+	require.Empty(t, lines)
+}
+
 func TestFindings(t *testing.T) {
 	for name, test := range map[string]struct {
 		files files
@@ -132,6 +139,22 @@ func TestFindings(t *testing.T) {
 		"no configuration": {
 			good().without("module-config.yaml"),
 			"no such file or directory",
+		},
+		"a definition of Lifecycle Manager's": {
+			good().with("manifest.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: kymas.operator.kyma-project.io}\n"),
+			"error: manifest.yaml: document 1 (CustomResourceDefinition kymas.operator.kyma-project.io): cannot come with a module: this definition is Lifecycle Manager's own",
+		},
+		"a Kyma": {
+			good().with("manifest.yaml", "apiVersion: operator.kyma-project.io/v1beta2\nkind: Kyma\nmetadata: {name: default, namespace: kyma-system}\n"),
+			"objects of this kind are Lifecycle Manager's own",
+		},
+		"a Kyma as default custom resource": {
+			good().with("default-cr.yaml", "apiVersion: operator.kyma-project.io/v1beta2\nkind: Kyma\nmetadata: {name: default}\n"),
+			"error: default-cr.yaml: document 1 (Kyma default): cannot come with a module",
+		},
+		"a namespace with our marks": {
+			good().with("manifest.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: kyma-system, labels: {istio-injection: disabled}}\n"),
+			"label istio-injection of this namespace is for Lifecycle Manager to set",
 		},
 		"an unknown field in the configuration": {
 			good().with("module-config.yaml", goodConfig+"chanels: [fast]\n"),

@@ -5,7 +5,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
@@ -49,6 +51,10 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		if !checkIdentity(item, report) {
 			continue
 		}
+		if why := reservedWhy(item); why != "" {
+			report.fail(item.file, item.where(), "cannot come with a module: %s", why)
+			continue
+		}
 		if item.size > maxObjectSize {
 			report.fail(item.file, item.where(), "has %d bytes; an API server stores at most about %d", item.size, maxObjectSize)
 		}
@@ -72,6 +78,15 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 	if len(objects) == 0 {
 		report.fail(module.File(), "", "the module has no objects")
 	}
+}
+
+// reservedWhy says why no module may bring an object; empty where it may.
+func reservedWhy(item object) string {
+	kind := item.GroupVersionKind().GroupKind()
+	if why := reserved.Object(kind, types.NamespacedName{Namespace: item.GetNamespace(), Name: item.GetName()}); why != "" {
+		return why
+	}
+	return reserved.Marks(kind, item.GetName(), item.GetLabels())
 }
 
 // checkIdentity reports whether the object is one that can be applied.

@@ -70,6 +70,8 @@ type Config struct {
 	Removals resolve.Limits
 	// WrapRemote, where set, wraps the transport to every remote cluster (see clusters.Options).
 	WrapRemote func(cluster string, next http.RoundTripper) http.RoundTripper
+	// PerClusterMetrics exports also metrics with a series per Manifest.
+	PerClusterMetrics bool
 	// PurgeRules say which finalizers a purge may take off.
 	PurgeRules purge.Rules
 }
@@ -80,6 +82,8 @@ type Assembly struct {
 	Clusters   *clusters.Registry
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
+	// Work measures what workers do.
+	Work *Work
 	// PullSecret is nil where none is configured.
 	PullSecret *pullsecret.Source
 }
@@ -105,9 +109,13 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the control plane client: %w", err)
 	}
+	work, err := NewWork(p.Registry, p.Config.PerClusterMetrics)
+	if err != nil {
+		return nil, err
+	}
 	access, err := clusters.New(clusters.Options{
 		ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits, Allow: p.Config.Access,
-		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace, WrapTransport: p.Config.WrapRemote,
+		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace, WrapTransport: measured(work, p.Config.WrapRemote),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("prepare access to clusters: %w", err)
@@ -118,6 +126,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	}
 	a := &Assembly{
 		Clusters: access,
+		Work:     work,
 		Kicks:    kick.NewSender(p.Temporal, counter),
 		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: p.Cache},
 	}
@@ -220,4 +229,14 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		Kicks: a.Kicks, Open: sweep.NewVisibility(p.Temporal, p.Config.ResyncInterval/4),
 	})
 	return err
+}
+
+// measured wraps the transport to a remote cluster by its own wrapper and by what measures it.
+func measured(work *Work, wrap func(string, http.RoundTripper) http.RoundTripper) func(string, http.RoundTripper) http.RoundTripper {
+	return func(cluster string, next http.RoundTripper) http.RoundTripper {
+		if wrap != nil {
+			next = wrap(cluster, next)
+		}
+		return work.Transport(next)
+	}
 }

@@ -44,6 +44,8 @@ type Slots struct {
 type Options struct {
 	Activities Activities
 	Slots      Slots
+	// Work measures what is done; nil measures nothing.
+	Work *Work
 	// StopTimeout is how long running activities may go on after a stop; keep it below the pod's own.
 	StopTimeout time.Duration
 }
@@ -83,19 +85,27 @@ func (w *Workers) queues(o Options) []taskQueue {
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge,
 	}}
-	controlPlane.options.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
+	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
 		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
 		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true
-	remote.options.Interceptors = []interceptor.WorkerInterceptor{&heartbeats{}}
+	remote.options.Interceptors = o.interceptors()
 
 	// The sweeps' own workflow tasks, a few for each shard and pass, must not stand in the way of anybody's. A walk
 	// heartbeats where it stands by itself.
 	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
 	return []taskQueue{controlPlane, remote, sweeps}
+}
+
+// interceptors are around every activity but a walk, the first outermost.
+func (o Options) interceptors() []interceptor.WorkerInterceptor {
+	if o.Work == nil {
+		return []interceptor.WorkerInterceptor{&heartbeats{}}
+	}
+	return []interceptor.WorkerInterceptor{o.Work.interceptor(), &heartbeats{}}
 }
 
 // runnable is what a worker is once it is assembled.

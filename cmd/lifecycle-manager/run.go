@@ -93,7 +93,7 @@ func run(ctx context.Context, f *flags) error {
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
-			Artifacts: artifactOptions,
+			Artifacts: artifactOptions, PerClusterMetrics: f.perClusterMetrics,
 		},
 	})
 	if err != nil {
@@ -139,6 +139,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 	if f.role != roleWatchers {
 		return mgr.Add(worker.New(temporalClient, worker.Options{
 			Activities:  a.Activities,
+			Work:        a.Work,
 			Slots:       worker.Slots{ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
 		}))

@@ -280,7 +280,7 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	if inventoryBytes(inventory) > maxInventoryBytes {
 		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(inventory), maxInventoryBytes)
 	}
-	before := m.Status.State
+	before := m.Status.DeepCopy()
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
 	job.repair.only = !begins
 	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
@@ -294,7 +294,7 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	if err != nil {
 		return err
 	}
-	if changed && before != shared.StateUnknown && before != m.Status.State {
+	if changed && before.State != shared.StateUnknown && tells(before, &m.Status) {
 		return a.kickKyma(ctx, m)
 	}
 	return nil

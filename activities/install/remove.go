@@ -271,6 +271,10 @@ func (a *Activities) release(ctx context.Context, m *v1beta2.Manifest) error {
 			}); err != nil && fault.Of(err).Reason != clusters.ReasonConflict {
 				return err
 			}
+			// Nobody of ours looks at the Manifest again, so its Kyma hears of it before.
+			if err := a.kickKyma(ctx, m); err != nil {
+				return err
+			}
 		}
 		before := m.DeepCopy()
 		m.Finalizers = others

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 const (
@@ -37,38 +38,59 @@ func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (Observed, 
 	w := waitOf(ctx, a.options.Clock())
 	look, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
-	observed, err := a.look(look, in.Ref)
+	observed, m, err := a.lookAt(look, in.Ref)
 	if err != nil {
 		return Observed{}, fault.ToTemporal(w.failed(ctx, err))
 	}
 	if w.worthTelling(observed, in.Reported) {
 		return observed, nil
 	}
+	if m != nil && w.lasts() {
+		// What the Manifest says changes with each step, and most steps take a moment, so that its Kyma is told of its
+		// state alone. What lasts is worth to be shown there too.
+		w.told = a.kickKyma(ctx, m) == nil
+	}
 	return Observed{}, fault.ToTemporal(w.pending(ctx, "the module"))
 }
 
 // look reads the Manifest and how its module is.
 func (a *Activities) look(ctx context.Context, ref kick.Ref) (Observed, error) {
+	observed, _, err := a.lookAt(ctx, ref)
+	return observed, err
+}
+
+// lookAt also returns the Manifest, where it is to be installed still.
+func (a *Activities) lookAt(ctx context.Context, ref kick.Ref) (Observed, *v1beta2.Manifest, error) {
 	m, err := a.read(ctx, ref)
 	if err != nil {
-		return Observed{}, err
+		return Observed{}, nil, err
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() {
-		return leaving(), nil
+		return leaving(), nil, nil
 	}
 	cluster, err := a.target(ctx, m)
 	if err != nil {
-		return Observed{}, err
+		return Observed{}, nil, err
 	}
-	return a.observe(ctx, cluster, m)
+	observed, err := a.observe(ctx, cluster, m)
+	return observed, m, err
 }
 
 // wait is where one wait stands.
 type wait struct {
 	// elapsed since the wait began, over all its attempts.
 	elapsed time.Duration
-	// reads is how many reads failed in a row before this attempt.
-	reads int
+	// remembered is what earlier attempts left; told is true once the Kyma was told of what is waited for.
+	remembered waitDetails
+	told       bool
+}
+
+// waitDetails are what one attempt of a wait leaves to the next.
+type waitDetails struct {
+	// Reads is how many reads failed in a row.
+	Reads int `json:"reads"`
+	// Told is true once the Kyma was told of what is waited for.
+	Told bool `json:"told"`
 }
 
 func waitOf(ctx context.Context, now time.Time) wait {
@@ -77,10 +99,11 @@ func waitOf(ctx context.Context, now time.Time) wait {
 	}
 	w := wait{elapsed: now.Sub(activity.GetInfo(ctx).ScheduledTime)}
 	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &w.reads); err != nil {
-			w.reads = 0
+		if err := activity.GetHeartbeatDetails(ctx, &w.remembered); err != nil {
+			w.remembered = waitDetails{} // an attempt of an earlier release left something else
 		}
 	}
+	w.told = w.remembered.Told
 	return w
 }
 
@@ -100,6 +123,9 @@ func (w wait) worthTelling(seen, reported Observed) bool {
 	}
 	return seen.Message != reported.Message && w.elapsed >= quick
 }
+
+// lasts tells whether the wait has become one that people look at, and nobody told the Kyma what for.
+func (w wait) lasts() bool { return !w.told && w.elapsed >= quick }
 
 // pending is the error of a look that saw nothing new.
 func (w wait) pending(ctx context.Context, what string) error {
@@ -122,19 +148,20 @@ func (w wait) failed(ctx context.Context, err error) error {
 		return err
 	}
 	f := fault.Of(err)
-	if f.Kind == fault.Rejected || w.reads+1 >= failedReads {
+	if f.Kind == fault.Rejected || w.remembered.Reads+1 >= failedReads {
 		return err
 	}
-	w.remember(ctx, w.reads+1)
+	w.remember(ctx, w.remembered.Reads+1)
 	return &fault.Error{
 		Kind: fault.Pending, Reason: reasonWaiting, RetryAfter: max(w.pause(), 2*time.Second),
-		Message: fmt.Sprintf("could not look (%d of %d): %s", w.reads+1, failedReads, f.Message),
+		Message: fmt.Sprintf("could not look (%d of %d): %s", w.remembered.Reads+1, failedReads, f.Message),
 	}
 }
 
-// remember keeps the number of failed reads for the next attempt, in the server and not in the history.
+// remember keeps the number of failed reads, and whether the Kyma was told, for the next attempt, in the server and not
+// in the history.
 func (w wait) remember(ctx context.Context, reads int) {
-	if reads != w.reads && activity.IsActivity(ctx) {
-		activity.RecordHeartbeat(ctx, reads)
+	if now := (waitDetails{Reads: reads, Told: w.told}); now != w.remembered && activity.IsActivity(ctx) {
+		activity.RecordHeartbeat(ctx, now)
 	}
 }

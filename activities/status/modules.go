@@ -150,7 +150,13 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	case stale && row.State == shared.StateReady:
 		row.State = shared.StateProcessing
 	}
-	if operation := manifest.Status.LastOperation; operation != nil && row.State != shared.StateReady && row.State != shared.StateUnmanaged {
+	switch operation := manifest.Status.LastOperation; {
+	case row.State == shared.StateReady || row.State == shared.StateUnmanaged:
+	case !manifest.DeletionTimestamp.IsZero() && !waits(manifest):
+		// What it said before its removal began is not what the removal waits for.
+	case manifest.DeletionTimestamp.IsZero() && stale && manifest.Status.State != shared.StateError && manifest.Status.State != shared.StateWarning:
+		// Nor is what it said of its former spec what goes on now.
+	case operation != nil:
 		row.Message, row.Hint = operation.Operation, operation.Hint
 	}
 	if manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero() {

@@ -262,6 +262,28 @@ func TestHowAModuleIsShown(t *testing.T) {
 			state: "Processing", version: "1.0.0", kyma: "Processing",
 		},
 		{
+			name: "what was said of an earlier generation is not what goes on now",
+			change: func(t *testing.T, b *bench) {
+				b.says(t, "keda", shared.StateProcessing, "waiting for Deployment a/b to become ready")
+				manifest := b.manifest(t, "keda")
+				manifest.Spec.LocalizedImages = []string{"registry.example.com/keda:1.0.0"}
+				require.NoError(t, b.control.Update(context.Background(), manifest))
+			},
+			state: "Processing", version: "1.0.0", kyma: "Processing",
+		},
+		{
+			name: "nor is what was said before a removal began what the removal waits for",
+			change: func(t *testing.T, b *bench) {
+				manifest := b.manifest(t, "keda")
+				manifest.Finalizers = []string{shared.FinalizerManifest}
+				require.NoError(t, b.control.Update(context.Background(), manifest))
+				b.says(t, "keda", shared.StateReady, "module is ready")
+				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+				b.look(t)
+			},
+			state: "Deleting", version: "1.0.0", kyma: "Processing",
+		},
+		{
 			name:   "a state that nobody knows is Processing",
 			change: func(t *testing.T, b *bench) { b.says(t, "keda", "Invented", "") },
 			state:  "Processing", version: "1.0.0", kyma: "Processing",

@@ -29,6 +29,9 @@ type Contents struct {
 	Install Part
 	// Config are the values of a chart, DefaultCR is the default custom resource; nil where there is none.
 	Config, DefaultCR *Part
+	// Images are the references of the module's images, where this component version has them: a transfer of the
+	// component into another registry rewrites them. They carry the digests that the component has of them.
+	Images []string
 }
 
 // Contents picks out what is to be installed. The problems say why it cannot be; their paths are in the
@@ -42,6 +45,9 @@ func (d *Descriptor) Contents() (Contents, field.ErrorList) {
 		at := d.schema.resource(i)
 		use := resource.Use()
 		if use == UseNone {
+			if problem := found.addImage(at, resource); problem != nil {
+				problems = append(problems, problem)
+			}
 			continue
 		}
 		if use == UseKustomize {

@@ -32,6 +32,9 @@ type Descriptor struct {
 type Resource struct {
 	Name, Type string
 	Access     Access
+	// Artifact is the digest, with algorithm, of the OCI artifact that the resource is, as the component says and its
+	// signatures cover; empty where it says none with SHA-256. The access, where the artifact is, is not signed.
+	Artifact string
 }
 
 // Access is the union of the fields of the access types that modules use.
@@ -84,7 +87,9 @@ func Parse(raw []byte) (*Descriptor, error) {
 		if problem := access.credentials(schema.resource(i).Child("access")); problem != nil {
 			return nil, invalid(problem)
 		}
-		d.Resources = append(d.Resources, Resource{Name: resource.Name, Type: resource.Type, Access: access})
+		d.Resources = append(d.Resources, Resource{
+			Name: resource.Name, Type: resource.Type, Access: access, Artifact: artifactDigest(resource.Digest),
+		})
 	}
 	return d, nil
 }

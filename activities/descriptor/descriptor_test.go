@@ -2,8 +2,10 @@ package descriptor
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,6 +185,68 @@ func TestLongValuesAndManyProblemsAreCutInMessages(t *testing.T) {
 	}
 	_, err = Parse(with(t, fileV2, "component.resources", many))
 	require.Less(t, len(err.Error()), 1000)
+}
+
+func TestTheImagesOfAComponentAreWhereItsAccessesSay(t *testing.T) {
+	image := func(reference string, digest map[string]any) map[string]any {
+		resource := map[string]any{
+			"name": "image", "type": "ociImage", "relation": "external", "version": "1.2.3",
+			"access": map[string]any{"type": "ociArtifact/v1", "imageReference": reference},
+		}
+		if digest != nil {
+			resource["digest"] = digest
+		}
+		return resource
+	}
+	raw := testdata(t, fileV2)
+	var content map[string]any
+	require.NoError(t, json.Unmarshal(raw, &content))
+	component, ok := content["component"].(map[string]any)
+	require.True(t, ok)
+	before, ok := component["resources"].([]any)
+	require.True(t, ok)
+	hex := strings.Repeat("d", 64)
+	described := func(images ...map[string]any) (Contents, field.ErrorList) {
+		all := slices.Clone(before)
+		for i, one := range images {
+			one["name"] = fmt.Sprintf("image-%d", i)
+			all = append(all, one)
+		}
+		d, err := Parse(with(t, fileV2, "component.resources", all))
+		require.NoError(t, err)
+		return d.Contents()
+	}
+	artifact := map[string]any{"hashAlgorithm": "SHA-256", "normalisationAlgorithm": "ociArtifactDigest/v1", "value": hex}
+	blob := map[string]any{"hashAlgorithm": "SHA-256", "normalisationAlgorithm": "genericBlobDigest/v1", "value": hex}
+	contents, problems := described(
+		image("local.example.com:5000/x/operator:1.2.3", nil), image("local.example.com/x/proxy:2", artifact), image("local.example.com/x/agent:2", blob),
+		image("local.example.com/x/tool@sha256:"+hex, artifact), image("local.example.com:5000/x/operator:1.2.3", nil),
+	)
+	require.Empty(t, problems)
+	require.Equal(t, []string{
+		"local.example.com:5000/x/operator:1.2.3", "local.example.com/x/proxy:2@sha256:" + hex, "local.example.com/x/agent:2",
+		"local.example.com/x/tool@sha256:" + hex,
+	}, contents.Images, "each once, with the digest that the component has of it")
+
+	for name, one := range map[string]map[string]any{
+		"a name only":      image("operator:1.2.3", nil),
+		"no tag":           image("local.example.com:5000/x/operator", nil),
+		"no image at all":  image("Local Example/x:1", nil),
+		"two in one":       image("local.example.com/x:1,local.example.com/y:1", nil),
+		"too long":         image("local.example.com/"+strings.Repeat("a/", 600)+"a:1", nil),
+		"another artifact": image("local.example.com/x:1@sha256:"+strings.Repeat("e", 64), artifact),
+	} {
+		contents, problems := described(one)
+		require.Len(t, problems, 1, name)
+		require.Equal(t, "component.resources[3].access.imageReference", problems[0].Field, name)
+		require.Empty(t, contents.Images, name)
+	}
+	many := make([]map[string]any, 513)
+	for i := range many {
+		many[i] = image(fmt.Sprintf("local.example.com/x/image-%d:1", i), nil)
+	}
+	_, problems = described(many...)
+	require.ErrorContains(t, problems.ToAggregate(), "at most 512 images")
 }
 
 func TestWhatCannotBeInstalledIsNamedWithItsPath(t *testing.T) {

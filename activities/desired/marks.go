@@ -39,6 +39,9 @@ const (
 	// AnnotationRemoteStrategy on a Manifest for a remote cluster is `.spec.sync.strategy` of its Kyma, where that
 	// is not the default one.
 	AnnotationRemoteStrategy = shared.OperatorGroup + "/remote-strategy"
+	// AnnotationImagePullSecret on a Manifest for a remote cluster is the name of the Secret that its workloads pull
+	// their images with, where the instance has one (`--skr-image-pull-secret`).
+	AnnotationImagePullSecret = shared.OperatorGroup + "/image-pull-secret"
 )
 
 // ByLocalClient tells whether a Manifest reaches its cluster by strategy `local-client`, for which no access Secret is

@@ -133,7 +133,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 	if err != nil {
 		return nil, clusters.Classify(err)
 	}
-	b, err := a.bundleOf(ctx, recipe, m.Spec.LocalizedImages)
+	b, err := a.bundleOf(ctx, recipe, a.adaptationOf(m))
 	if err != nil {
 		return nil, err
 	}

@@ -55,13 +55,13 @@ func BenchmarkEncode(b *testing.B) {
 				copies[i] = u.DeepCopy()
 			}
 			b.StartTimer()
-			if made, _, err := build(&artifacts.Rendered{Objects: copies}, nil); err != nil || len(made.objects) != objects {
+			if made, _, err := build(&artifacts.Rendered{Objects: copies}, adaptation{}); err != nil || len(made.objects) != objects {
 				b.Fatal("not all were encoded", err)
 			}
 		}
 	})
 	b.Run("cached", func(b *testing.B) {
-		made, _, err := build(&artifacts.Rendered{Objects: rendered}, nil)
+		made, _, err := build(&artifacts.Rendered{Objects: rendered}, adaptation{})
 		if err != nil {
 			b.Fatal(err)
 		}

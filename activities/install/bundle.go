@@ -53,13 +53,17 @@ type object struct {
 	refused string
 }
 
-// build turns rendered objects into a bundle. They are changed.
-func build(rendered *artifacts.Rendered, images []string) (*bundle, int64, error) {
+// build turns rendered objects into a bundle, adapted to what is the same for many Manifests. They are changed.
+func build(rendered *artifacts.Rendered, by adaptation) (*bundle, int64, error) {
 	b := &bundle{definitions: map[schema.GroupKind]definition{}, leftOut: rendered.LeftOut}
 	giveUp(rendered.Objects)
-	replaceImages(rendered.Objects, images)
+	if err := by.adapt(rendered.Objects); err != nil {
+		return nil, 0, err
+	}
 	for _, h := range rendered.Hooks {
-		replaceImages([]*unstructured.Unstructured{h.Object}, images)
+		if err := by.adapt([]*unstructured.Unstructured{h.Object}); err != nil {
+			return nil, 0, err
+		}
 	}
 	var size int64
 	var err error
@@ -217,13 +221,12 @@ func (t template) size() int64 {
 }
 
 // bundleOf returns the bundle of a recipe, made once and kept.
-func (a *Activities) bundleOf(ctx context.Context, recipe *artifacts.Recipe, images []string) (*bundle, error) {
-	key := recipe.Key + imagesKey(images)
-	return a.bundles.Get(ctx, key, func(ctx context.Context) (*bundle, int64, error) {
+func (a *Activities) bundleOf(ctx context.Context, recipe *artifacts.Recipe, by adaptation) (*bundle, error) {
+	return a.bundles.Get(ctx, recipe.Key+by.key(), func(ctx context.Context) (*bundle, int64, error) {
 		rendered, err := recipe.Render(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		return build(rendered, images)
+		return build(rendered, by)
 	})
 }

@@ -30,7 +30,7 @@ func parsed(t *testing.T, documents ...string) []*unstructured.Unstructured {
 
 func bundled(t *testing.T, documents ...string) *bundle {
 	t.Helper()
-	b, size, err := build(&artifacts.Rendered{Objects: parsed(t, documents...)}, nil)
+	b, size, err := build(&artifacts.Rendered{Objects: parsed(t, documents...)}, adaptation{})
 	require.NoError(t, err)
 	require.Positive(t, size)
 	return b

@@ -98,7 +98,7 @@ type subject struct {
 // subject prepares an object as a module's are: what others own by design is given up, it is marked and encoded.
 func (p *proof) subject(content string) *subject {
 	p.Helper()
-	b, _, err := build(&artifacts.Rendered{Objects: []*unstructured.Unstructured{p.object(content)}}, nil)
+	b, _, err := build(&artifacts.Rendered{Objects: []*unstructured.Unstructured{p.object(content)}}, adaptation{})
 	require.NoError(p, err)
 	p.resource(b.objects[0].gvk)
 	k := kinds{mapper: p.cluster.Mapper}

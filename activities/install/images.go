@@ -105,11 +105,3 @@ func podSpecPath(kind schema.GroupKind) ([]string, bool) {
 	}
 	return nil, false
 }
-
-// imagesKey is the part of a bundle's key that stands for the localized images.
-func imagesKey(localized []string) string {
-	if len(localized) == 0 {
-		return ""
-	}
-	return "|" + strings.Join(localized, ",")
-}

@@ -28,6 +28,9 @@ func InputsDigest(m *v1beta2.Manifest) string {
 	if strategy := m.Annotations[desired.AnnotationRemoteStrategy]; strategy != "" {
 		inputs = append(inputs, strategy)
 	}
+	if secret := m.Annotations[desired.AnnotationImagePullSecret]; secret != "" {
+		inputs = append(inputs, "image pull secret "+secret)
+	}
 	encoded, err := json.Marshal(inputs)
 	if err != nil {
 		// A slice of strings can always be encoded.

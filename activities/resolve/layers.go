@@ -17,6 +17,8 @@ type layers struct {
 	install   v1beta2.InstallInfo
 	config    *v1beta2.ImageSpec
 	defaultCR *v1beta2.ImageSpec
+	// images are where this component version has the module's images.
+	images []string
 }
 
 // layersOf picks the one installable layer, the configuration and the default custom resource. The
@@ -35,6 +37,7 @@ func layersOf(described *Descriptor, repository string) (layers, *Refusal) {
 	found.install.Source.Type = sourceType(contents.Install)
 	found.config = referenceTo(described, contents.Config, repository)
 	found.defaultCR = referenceTo(described, contents.DefaultCR, repository)
+	found.images = contents.Images
 	return found, nil
 }
 

@@ -60,6 +60,7 @@ func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
 			Install:              parts.install,
 			Resource:             resource,
 			Manager:              b.choice.template.Spec.Manager,
+			LocalizedImages:      parts.images,
 		},
 	}
 	annotations, refusal := b.annotations(manifest.Labels)
@@ -119,6 +120,9 @@ func (b blueprint) annotations(labels map[string]string) (map[string]string, *Re
 	}
 	if b.remote && b.sync.Strategy != v1beta2.SyncStrategyLocalSecret {
 		annotations[desired.AnnotationRemoteStrategy] = string(b.sync.Strategy)
+	}
+	if b.remote && b.settings.ImagePullSecret != "" {
+		annotations[desired.AnnotationImagePullSecret] = b.settings.ImagePullSecret
 	}
 	if b.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
 		annotations[shared.AnnotationRecreateDefaultCR] = shared.ValueTrue
@@ -225,6 +229,7 @@ func ourAnnotations() []string {
 		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
 		shared.AnnotationRecreateDefaultCR,
 		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace, desired.AnnotationRemoteStrategy,
+		desired.AnnotationImagePullSecret,
 	}
 }
 

@@ -68,6 +68,35 @@ func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
 	require.Equal(t, template.Spec.Manager, manifest.Spec.Manager)
 }
 
+func TestTheImagesOfAComponentReachTheManifest(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	image := func(reference string) map[string]any {
+		return resource("operator", "ociArtifact", map[string]any{"type": "ociArtifact", "imageReference": reference})
+	}
+	layer := resource("raw-manifest", "raw-manifest", map[string]any{"type": "localBlob", "localReference": desiredtest.Digest("a"), "mediaType": "application/x-yaml"})
+	describe := func(resources ...map[string]any) *v1beta2.Manifest {
+		template.Spec.Descriptor = desiredtest.RawDescriptor("a.example/keda", "1.0.0", resources...)
+		return manifestOf(t, desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeSingleCluster}, template)
+	}
+	copied := describe(layer, image("local.example.com/x/operator:1.0.0"))
+	require.Equal(t, []string{"local.example.com/x/operator:1.0.0"}, copied.Spec.LocalizedImages)
+	require.True(t, differs(describe(layer), copied), "a Manifest from before gets them")
+	require.False(t, differs(copied.DeepCopy(), copied))
+}
+
+func TestAManifestForARemoteClusterSaysWhichSecretItsImagesArePulledWith(t *testing.T) {
+	const annotation = "operator.kyma-project.io/image-pull-secret"
+	template := desiredtest.ChannelTemplate("btp-operator", "regular", "1.0.0")
+	with := manifestOf(t, synced(), desired.Settings{Mode: desired.ModeControlPlane, ImagePullSecret: "regcred"}, template)
+	require.Equal(t, "regcred", with.Annotations[annotation])
+	without := manifestOf(t, synced(), desired.Settings{Mode: desired.ModeControlPlane}, template)
+	require.NotContains(t, without.Annotations, annotation)
+	require.True(t, differs(with, without), "it is taken back")
+	here := manifestOf(t, desiredtest.Kyma("btp-operator"), desired.Settings{Mode: desired.ModeSingleCluster, ImagePullSecret: "regcred"}, template)
+	require.False(t, here.Spec.Remote)
+	require.NotContains(t, here.Annotations, annotation, "what is no remote cluster does not get the Secret")
+}
+
 func TestWhereADefaultCRGoes(t *testing.T) {
 	bare := `{"apiVersion":"v1","kind":"Thing"}`
 	explicit := func(namespace string) *v1beta2.Sync {

@@ -15,9 +15,13 @@ import (
 // (OCM specification, artifact normalisation types).
 const blobDigest = "genericBlobDigest/v1"
 
+// imageDigest is the one that is the digest of an OCI artifact's manifest.
+const imageDigest = "ociArtifactDigest/v1"
+
 // verifyLayers checks that what would be fetched is what was signed. Of a resource, name, type and digest are
 // signed, and the access, with which it is fetched, is not. Media type and place of a layer stay unsigned: they
-// decide how and from where the signed bytes are read, not which.
+// decide how and from where the signed bytes are read, not which. So does the name of an image, by which the one is
+// found that it is a copy of: among the signed images of a component.
 func verifyLayers(raw []byte, decoded *compdesc.ComponentDescriptor) error {
 	parsed, err := descriptor.Parse(raw)
 	if err != nil {
@@ -27,8 +31,12 @@ func verifyLayers(raw []byte, decoded *compdesc.ComponentDescriptor) error {
 		return refuse("the component descriptor cannot be verified: its resources are read in two ways")
 	}
 	for i, resource := range parsed.Resources {
+		if resource.IsImage() && resource.Artifact == "" {
+			return refuse("resource %s has no digest of the image, so what would be run is not covered by the signature: "+
+				"sign again with digests of all resources, of images of %s with %s", short(resource.Name), imageDigest, sha256.Algorithm)
+		}
 		if resource.Use() == descriptor.UseNone {
-			continue // never fetched
+			continue // never fetched, or by that digest only
 		}
 		if err := verifyLayer(resource, decoded.Resources[i].Digest); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package signature_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,10 +77,39 @@ func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 					continue
 				}
 				require.Equal(t, original, installed(t, string(changed)), "byte %d of %s", i, changed)
+				for _, image := range images(t, string(changed)) {
+					require.True(t, strings.HasSuffix(image, "@sha256:"+configHex), "byte %d: image %s is not the one that was signed", i, image)
+				}
 			}
 			require.Greater(t, refused, tried/2)
 		})
 	}
+}
+
+// An image is pulled by the digest that was signed, from wherever the component was transferred to.
+func TestAnImageThatASignatureDoesNotCoverIsRefused(t *testing.T) {
+	digest := "\n    digest: {hashAlgorithm: SHA-256, normalisationAlgorithm: ociArtifactDigest/v1, value: " + configHex + "}"
+	verify := func(raw string) error {
+		return newWorld(t, signature.Require, secret("keys", "kyma", pkcs1(ours()))).verify(t, raw)
+	}
+	signed := signer{}.sign(t, descriptV2)
+	moved := replace(t, signed, "registry.example.com/keda:1.2.3", "elsewhere.example.com/copies/keda:1.2.3")
+	require.NoError(t, verify(moved))
+	require.Equal(t, []string{"elsewhere.example.com/copies/keda:1.2.3@sha256:" + configHex}, images(t, moved))
+	require.Empty(t, images(t, replace(t, signed, "keda:1.2.3", "keda:1.2.3@sha256:"+layerHex)), "another one is none of the component's")
+	for _, excluded := range []string{"", "\n    digest: {hashAlgorithm: NO-DIGEST, normalisationAlgorithm: EXCLUDE-FROM-SIGNATURE, value: NO-DIGEST}"} {
+		err := verify(signer{}.sign(t, replace(t, descriptV2, digest, excluded)))
+		require.ErrorIs(t, err, signature.ErrSignature)
+		require.ErrorContains(t, err, `resource "operator" has no digest of the image`)
+	}
+}
+
+func images(t *testing.T, raw string) []string {
+	t.Helper()
+	parsed, err := descriptor.Parse([]byte(raw))
+	require.NoError(t, err)
+	contents, _ := parsed.Contents()
+	return contents.Images
 }
 
 // installed is the identity and content that a descriptor stands for.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -118,7 +119,7 @@ func (a *Activities) takeInTemplate(ctx context.Context, kyma *v1beta2.Kyma, s d
 	if err != nil {
 		return "", err
 	}
-	if existing != nil && a.takenInAs(kyma, existing, found) {
+	if existing != nil && a.takenInAs(kyma, existing, found) && !descriptor.IsEmpty(existing.Spec.Descriptor) {
 		if *size += sizeOf(existing); *size <= maxRemoteTemplatesBytes {
 			return "", nil
 		}
@@ -144,6 +145,9 @@ func (a *Activities) takeInTemplate(ctx context.Context, kyma *v1beta2.Kyma, s d
 	if *size > maxRemoteTemplatesBytes {
 		return tooMuch(), nil
 	}
+	if why := unusable(template); why != "" {
+		return why, nil
+	}
 	if why := a.registries.refuse(template); why != "" {
 		return why, nil
 	}
@@ -157,6 +161,26 @@ func (a *Activities) takeInTemplate(ctx context.Context, kyma *v1beta2.Kyma, s d
 	}
 	result.versions = append(result.versions, version)
 	return "", nil
+}
+
+// unusable says why a template made by hand can never be installed from, so that it is not worth a copy; empty where it
+// may be. What it lacks nobody else can give it: a release meta and a registry of the control plane are not for it.
+func unusable(template *v1beta2.ModuleTemplate) string {
+	if descriptor.IsEmpty(template.Spec.Descriptor) {
+		return "it has no descriptor: one made by hand needs it embedded, in spec.descriptor"
+	}
+	parsed, err := descriptor.Parse(template.Spec.Descriptor.Raw)
+	if err != nil {
+		return err.Error()
+	}
+	problems := descriptor.Validate(parsed, descriptor.Expectations{Version: template.Spec.Version, Module: template.Spec.ModuleName})
+	if len(problems) > 0 {
+		return "spec.descriptor: " + problems.ToAggregate().Error()
+	}
+	if _, err := template.Spec.DefaultCR(); err != nil {
+		return fmt.Sprintf("spec.data: %v", err)
+	}
+	return ""
 }
 
 func tooMuch() string {

@@ -141,7 +141,7 @@ func TestATakenInTemplateFollowsTheOneMadeByHand(t *testing.T) {
 	b := handBench(t)
 	b.sync(t)
 	b.editMade(t, func(m *v1beta2.ModuleTemplate) {
-		m.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("mine"), "2.0.0")
+		m.Spec.Version, m.Spec.Descriptor = "2.0.0", desiredtest.Descriptor(desiredtest.Component("mine"), "2.0.0")
 	})
 	require.Len(t, b.sync(t).TakenIn, 1)
 	require.Contains(t, string(ptrTo(b.copies(t)["default/mine"]).Spec.Descriptor.Raw), "2.0.0")
@@ -217,7 +217,7 @@ func TestWhatCannotBeReadTakesNothingAway(t *testing.T) {
 func TestWhichTemplatesMadeByHandAreRefused(t *testing.T) {
 	large := func(size int) func(*v1beta2.ModuleTemplate) {
 		return func(m *v1beta2.ModuleTemplate) {
-			m.Spec.Data = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("a", size))}
+			m.Spec.Data = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Large","x":%q}`, strings.Repeat("a", size))}
 		}
 	}
 	for name, test := range map[string]struct {
@@ -231,7 +231,22 @@ func TestWhichTemplatesMadeByHandAreRefused(t *testing.T) {
 		"one with another registry": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor.Raw = []byte(strings.ReplaceAll(string(m.Spec.Descriptor.Raw), allowedRegistry, "evil.example"))
 		}, want: "registry evil.example is not one"},
-		"one without any descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil }},
+		"one without any descriptor": {
+			module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil },
+			want: "it has no descriptor: one made by hand needs it embedded, in spec.descriptor",
+		},
+		"one with an empty descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
+			m.Spec.Descriptor = &runtime.RawExtension{Raw: []byte(`{}`)}
+		}, want: "it has no descriptor"},
+		"one with nothing to install": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
+			m.Spec.Descriptor = desiredtest.RawDescriptor("example.com/mine", "1.0.0")
+		}, want: "spec.descriptor: component.resources: Required value: component example.com/mine has nothing to install"},
+		"one of another version than its descriptor": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
+			m.Spec.Version = "9.9.9"
+		}, want: "the ModuleTemplate is of version 9.9.9"},
+		"one whose default custom resource is none": {module: v1beta2.Module{RemoteModuleTemplateRef: "default/mine"}, change: func(m *v1beta2.ModuleTemplate) {
+			m.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"spec":{}}`)}
+		}, want: "spec.data: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := handBench(t)
@@ -242,16 +257,22 @@ func TestWhichTemplatesMadeByHandAreRefused(t *testing.T) {
 			test.module.Name = "own"
 			b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{test.module} })
 			result := b.sync(t)
-			if test.want == "" {
-				require.Empty(t, result.Refused)
-				require.Len(t, b.copies(t), 1)
-				return
-			}
 			require.Contains(t, result.Refused["own"], test.want)
 			require.True(t, result.Templates.IsZero())
 			require.Empty(t, b.copies(t))
 		})
 	}
+}
+
+func TestACopyOfATemplateThatCanNeverBeUsedGoes(t *testing.T) {
+	b := handBench(t)
+	b.sync(t)
+	taken := b.copies(t)["default/mine"]
+	taken.Spec.Descriptor = nil // as it was copied once
+	require.NoError(t, b.control.Update(context.Background(), &taken))
+	b.editMade(t, func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = nil })
+	require.Contains(t, b.sync(t).Refused["own"], "it has no descriptor")
+	require.Empty(t, b.copies(t))
 }
 
 func TestWhatTheControlPlaneDoesNotAcceptIsRefused(t *testing.T) {
@@ -286,7 +307,7 @@ func TestSoManyAndSoLargeTemplatesAreTakenInAndNoMore(t *testing.T) {
 	modules = modules[:6]
 	for i := range modules {
 		big := remoteTemplate(t, b, modules[i].Name)
-		big.Spec.Data = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"x":%q}`, strings.Repeat("a", 900_000))}
+		big.Spec.Data = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Large","x":%q}`, strings.Repeat("a", 900_000))}
 		require.NoError(t, b.remote.Update(ctx, big))
 	}
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = modules })

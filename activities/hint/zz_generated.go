@@ -59,7 +59,7 @@ func ofReason(reason string) string {
 	case "ModuleMandatory":
 		return "take the entry out"
 	case "ModuleNotAllowed":
-		return "label the Kyma, or take the entry out"
+		return "label the Kyma, or take the entry out; name the module in the flag, or take the selector away"
 	case "DowngradeRefused":
 		return "publish a newer version, or remove and add the module"
 	case "DuplicateComponent":
@@ -176,6 +176,8 @@ func ofReason(reason string) string {
 		return "make the two agree"
 	case "NotPruned":
 		return "repair the API that the message names, or delete its APIService"
+	case "ReleasedWithoutCluster":
+		return "look what the module left there, if the cluster comes back"
 	case "UnknownObject":
 		return "delete it, if nobody needs it"
 	case "PurgeGracePeriodInvalid":

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -27,6 +28,9 @@ const (
 	// EventLeftToOthers: objects that a module no longer needs stay, as other Kymas in the same cluster use them, or a
 	// namespace, as somebody works in it. It is on the Kyma, which outlives the module.
 	EventLeftToOthers = "LeftToOtherKymas"
+	// EventReleasedUnseen: a Manifest of which nothing is known was let go without a look at its cluster, where the
+	// module's objects may still be. It is on the Kyma, which outlives the module.
+	EventReleasedUnseen = "ReleasedWithoutCluster"
 )
 
 // EventRecorder tells people; a client-go record.EventRecorder is one.
@@ -112,11 +116,26 @@ func (t *teller) left(m *v1beta2.Manifest, objects []string) {
 	if t.toldLately(string(m.UID) + message) {
 		return
 	}
+	t.tell(kymaOf(m), corev1.EventTypeNormal, EventLeftToOthers, message)
+}
+
+// unseen tells that nobody looked what of a module is in its cluster before its Manifest went, and why.
+func (t *teller) unseen(m *v1beta2.Manifest, why fault.Fault) {
+	message := fmt.Sprintf("Manifest %s of module %s is let go without a look at its cluster, where objects of the module may still be: %s",
+		m.Name, m.ModuleName(), why.Message)
+	if t.toldLately(string(m.UID) + EventReleasedUnseen) {
+		return
+	}
+	t.tell(kymaOf(m), corev1.EventTypeWarning, EventReleasedUnseen, message)
+}
+
+// kymaOf is what an Event needs to be about a Manifest's Kyma.
+func kymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
 	kyma := kymaRefOf(m)
-	t.tell(&v1beta2.Kyma{
+	return &v1beta2.Kyma{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma},
 		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID},
-	}, corev1.EventTypeNormal, EventLeftToOthers, message)
+	}
 }
 
 // toldLately tells whether something was told not long ago, and remembers that it is now.

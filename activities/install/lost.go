@@ -33,6 +33,7 @@ func (a *Activities) recoverRemoval(ctx context.Context, m *v1beta2.Manifest) er
 	}
 	f := fault.Of(clusters.Classify(err))
 	if f.Kind == fault.Unreachable || f.Kind == fault.Rejected && f.Reason != clusters.ReasonClusterChanged {
+		a.teller.unseen(m, f)
 		return nil
 	}
 	return clusters.Classify(err)

@@ -59,6 +59,9 @@ func TestAManifestWithoutAnInventoryGoesWhenItsClusterCannotBeReached(t *testing
 	s.delete()
 	s.requests.cut(func(*http.Request) error { return errors.New("cut") })
 	require.Equal(t, OutcomeRemoved, s.remove(Observed{}).Outcome)
+	events, _ := s.told.take()
+	require.Len(t, events, 1, "somebody has to look what it left there")
+	require.Contains(t, events[0], "Warning *v1beta2.Kyma ReleasedWithoutCluster: Manifest "+s.id+"-sample of module sample is let go without a look at its cluster")
 }
 
 func TestAnInstallationThatWasNeverCompleteCanLoseAStoredVersionToo(t *testing.T) {

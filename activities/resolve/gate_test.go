@@ -152,16 +152,44 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 	})
 	t.Run("a release meta that is gone, of a module that only a flag restricts", func(t *testing.T) {
 		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
-		selector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "plan", Operator: "DoesNotExist"}}}
 		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
+		f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
 		f.planner.settings.RestrictedModules = []string{"keda"}
-		f.change(t, meta, func() { meta.Spec.KymaSelector = selector })
 		require.Zero(t, f.lookAtAll(t)[0].Refused)
 		require.NoError(t, f.cluster.Delete(context.Background(), meta))
 		results := f.lookAtAll(t)
 		require.Equal(t, 1, results[0].Refused)
 		require.Zero(t, deleted(results))
 	})
+}
+
+// everybody selects every Kyma, which an empty selector does not.
+func everybody() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "nowhere", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+}
+
+// An empty selector could be meant as all or as none: it is taken as what does less harm for what is to be installed,
+// and what it takes away passes the gate.
+func TestAnEmptySelectorSelectsNobody(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
+	f.planner.settings.RestrictedModules = []string{"keda"}
+	require.Zero(t, f.lookAtAll(t)[0].Refused)
+	f.change(t, meta, func() { meta.Spec.KymaSelector = &metav1.LabelSelector{} })
+	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Len(t, f.told, 1)
+	require.Contains(t, f.told[0], "12 Kymas")
+}
+
+func TestASelectorThatTheInstanceDoesNotListRemovesNothing(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
+	results := f.lookAtAll(t)
+	require.Zero(t, deleted(results))
+	require.Equal(t, 1, results[0].Refused)
+	require.Empty(t, f.told)
 }
 
 func TestAChangeThatConcernsFewKymasPasses(t *testing.T) {

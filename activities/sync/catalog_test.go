@@ -94,6 +94,8 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 	require.ElementsMatch(t, append([]string{
 		"ModuleReleaseMeta kcp-system/premium", "ModuleTemplate kcp-system/premium-1.0.0",
 	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{RestrictedModules: []string{"premium"}}))
+	require.Equal(t, ordinary, seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{}),
+		"a selector on a module that is not listed as restricted selects nobody")
 	require.Equal(t, []string{
 		"ModuleReleaseMeta kcp-system/keda", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
 	}, seen(nil, desired.Settings{RestrictedModules: []string{"btp"}}))

@@ -42,7 +42,9 @@ type ModuleReleaseMetaSpec struct {
 	// +optional
 	Internal bool `json:"internal,omitempty"`
 
-	// KymaSelector restricts the module to Kymas with matching labels.
+	// KymaSelector restricts the module to Kymas with matching labels; an empty
+	// one matches none. The module must be among those that Lifecycle Manager
+	// is told to restrict, else no Kyma may have it.
 	// +optional
 	KymaSelector *metav1.LabelSelector `json:"kymaSelector,omitempty"`
 }

@@ -102,6 +102,21 @@ func classifyStatus(err error) error {
 	return err
 }
 
+// otherAnswer is the fault of an answer that came, and is not what was asked for, as of a server that is no API server:
+// that of one that fails. What is more than that it is not said in words of the server's. Other errors are returned
+// unchanged.
+func otherAnswer(err error) error {
+	var status apierrors.APIStatus
+	var known *fault.Error
+	if errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.As(Classify(err), &known) {
+		return err
+	}
+	return &fault.Error{
+		Kind: fault.Transient, Reason: ReasonServerFailed, Message: "the cluster answers with something else than it is asked for", Cause: err,
+		Lasting: fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed},
+	}
+}
+
 func classifyTransport(err error) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

@@ -21,7 +21,7 @@ const ReasonClusterChanged = "ClusterChanged"
 func (c *Cluster) Identify(ctx context.Context) (types.UID, error) {
 	uid, err := UIDOf(ctx, c.Client)
 	if err != nil {
-		return "", err
+		return "", otherAnswer(err)
 	}
 	c.uid.Store(&uid)
 	return uid, nil

@@ -111,7 +111,13 @@ func OfLasting(err error) Fault {
 // ToTemporal converts an error for return from an activity: what cannot succeed, or not soon, becomes non-retryable,
 // a wait becomes benign (no error metrics, no warnings) with its own delay. What is Temporal's already is
 // returned as it is: a cancellation must reach the workflow as one, not as a failure of the step.
-func ToTemporal(err error) error {
+func ToTemporal(err error) error { return toTemporal(err, false) }
+
+// ToTemporalAtOnce is ToTemporal for an error that the workflow is to hear of now, also where another try of the
+// activity could help: the workflow tries again at its own pace.
+func ToTemporalAtOnce(err error) error { return toTemporal(err, true) }
+
+func toTemporal(err error, atOnce bool) error {
 	var converted *temporal.ApplicationError
 	if err == nil || temporal.IsCanceledError(err) || errors.As(err, &converted) {
 		return err
@@ -129,7 +135,7 @@ func ToTemporal(err error) error {
 	case Pending:
 		options.Category = temporal.ApplicationErrorCategoryBenign
 	case Transient:
-		options.NonRetryable = f.Seldom
+		options.NonRetryable = f.Seldom || atOnce
 	}
 	return temporal.NewApplicationErrorWithOptions(f.Message, f.Reason, options)
 }

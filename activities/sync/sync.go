@@ -3,19 +3,49 @@ package sync
 import (
 	"context"
 	"errors"
+	"time"
+
+	"go.temporal.io/sdk/activity"
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // SyncRemote makes the remote cluster of a Kyma as wanted, and takes in what its owner asks for: namespace,
 // definitions, the remote Kyma, the module catalog, templates made by hand. A steady synchronization writes nothing.
 func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
+	began := time.Now()
 	result, err := a.syncRemote(ctx, in)
+	if first := (firstFailure{}); errors.As(err, &first) && ctx.Err() == nil && isSaid(err, triesOf(ctx), time.Since(began)) {
+		return result, fault.ToTemporalAtOnce(err)
+	}
 	return result, fault.ToTemporal(err)
+}
+
+// firstFailure is the failure of a synchronization of a Kyma that has no status yet.
+type firstFailure struct{ error }
+
+func (f firstFailure) Unwrap() error { return f.error }
+
+// impatience is how long the owner of a new Kyma is left without a word on what keeps it.
+const impatience = 3 * time.Second
+
+// isSaid tells whether a failure of the first synchronization is said to the owner before it is tried again: a Kyma has
+// no status before, and a cluster may ask for minutes.
+func isSaid(err error, tries int32, took time.Duration) bool {
+	var known *fault.Error
+	return tries > 1 || took > impatience || errors.As(err, &known) && known.RetryAfter > impatience
+}
+
+func triesOf(ctx context.Context) int32 {
+	if !activity.IsActivity(ctx) {
+		return 1
+	}
+	return activity.GetInfo(ctx).Attempt
 }
 
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
@@ -23,6 +53,14 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	result, err := a.syncKyma(ctx, kyma, standing)
+	if err != nil && kyma.Status.State == shared.StateUnknown {
+		err = firstFailure{err}
+	}
+	return result, err
+}
+
+func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing claim.Standing) (Result, error) {
 	switch standing {
 	case claim.Gone:
 		return Result{Outcome: OutcomeGone}, nil

@@ -63,6 +63,10 @@ build: ## Build all programs into bin/
 test: build $(GOTESTSUM) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
 	@GOTESTSUM=$(GOTESTSUM) test/run
 
+.PHONY: unit
+unit: ## Run the tests that need no fleet, and count those that do; ARGS=./activities/resolve for some of them
+	@test/unit $(ARGS)
+
 .PHONY: crashpoints
 crashpoints: build ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
 	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m

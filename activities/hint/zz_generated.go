@@ -59,7 +59,7 @@ func ofReason(reason string) string {
 	case "ModuleMandatory":
 		return "take the entry out"
 	case "ModuleNotAllowed":
-		return "label the Kyma, or take the entry out; name the module in the flag, or take the selector away"
+		return "label the Kyma, or take the entry out"
 	case "DowngradeRefused":
 		return "publish a newer version, or remove and add the module"
 	case "DuplicateComponent":

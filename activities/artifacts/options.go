@@ -62,7 +62,7 @@ type Limits struct {
 	// 1.5 MiB, of which managed fields and the status need their share.
 	ObjectBytes int
 	// RenderTime is what the rendering of a chart may take of processors; 20 s. More is the chart's fault. RenderWait is
-	// how long it is waited for; 60 s. More is the fault of a node that is busy, and tried again.
+	// how long it is waited for; 90 s. More is the fault of a node that is busy, and tried again.
 	RenderTime time.Duration
 	RenderWait time.Duration
 	// RenderBytes is the memory that a rendering may take, the renderer's own included; 512 MiB.
@@ -95,7 +95,7 @@ func (l Limits) withDefaults() Limits {
 	setDefault(&l.Objects, 5_000)
 	setDefault(&l.ObjectBytes, 1<<20)
 	setDefault(&l.RenderTime, 20*time.Second)
-	setDefault(&l.RenderWait, time.Minute)
+	setDefault(&l.RenderWait, 90*time.Second)
 	setDefault(&l.RenderBytes, 512<<20)
 	return l
 }

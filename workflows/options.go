@@ -35,16 +35,16 @@ func retryShortly() *temporal.RetryPolicy {
 }
 
 // writing are the options of an activity that changes something: cancelled only together with a wait for
-// its end, so that no zombie writes while the next step is on its way.
+// its end, so that no zombie writes while the next step is on its way. Time in the queue does not count: a step that
+// waits for its turn behind others has not failed, and trying it again would only lengthen the queue.
 func writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              queue,
-		StartToCloseTimeout:    stepTimeout,
-		ScheduleToCloseTimeout: 5 * time.Minute,
-		HeartbeatTimeout:       heartbeatTimeout,
-		WaitForCancellation:    true,
-		RetryPolicy:            retryShortly(),
-		Summary:                summary,
+		TaskQueue:           queue,
+		StartToCloseTimeout: stepTimeout,
+		HeartbeatTimeout:    heartbeatTimeout,
+		WaitForCancellation: true,
+		RetryPolicy:         retryShortly(),
+		Summary:             summary,
 	})
 }
 

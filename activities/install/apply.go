@@ -273,7 +273,7 @@ func (a *Activities) claim(ctx context.Context, m *v1beta2.Manifest) error {
 
 // announce writes the union of what is and what will be in the cluster, with the resourceVersion that the
 // decision was made on, before any of it is applied. For new inputs the module is at work from now on; a
-// pass that only repairs leaves the state as it is.
+// pass that only repairs leaves the state as it is, and one that tries again what was refused that of the refusal.
 func (a *Activities) announce(ctx context.Context, job *installation, digest string) error {
 	m := job.manifest
 	inventory := union(m.Status.Inventory, job.plan.entries)
@@ -288,8 +288,11 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 		if !begins {
 			return
 		}
+		refused := s.InputsDigest == digest && s.State == shared.StateError
 		s.InputsDigest, s.ObservedGeneration, s.Settled = digest, m.Generation, false
-		setObserved(m, s, job.begins, a.now())
+		if !refused {
+			setObserved(m, s, job.begins, a.now())
+		}
 	})
 	if err != nil {
 		return err
@@ -318,6 +321,8 @@ func installing(m *v1beta2.Manifest, leftOut []string) Observed {
 func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool, result ApplyResult) error {
 	m := job.manifest
 	before := m.Status.DeepCopy()
+	// What was refused before came through now.
+	through := result.Outcome == OutcomeApplied && !job.repair.only && before.State == shared.StateError
 	err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		job.repair.remember(s, a.now())
 		setInventory(s, record(s.Inventory, applied.entries, gone))
@@ -331,11 +336,11 @@ func (a *Activities) recordApplied(ctx context.Context, job *installation, appli
 		if s.Counts == nil || s.Counts.Total != total || s.Counts.Failed != failed {
 			s.Counts = &v1beta2.ObjectCounts{Total: total, Failed: failed, Ready: readyBefore(s, total-failed)}
 		}
-		if result.Judged {
+		if result.Judged || through {
 			setObserved(m, s, result.Observed, a.now())
 		}
 	})
-	if err == nil && result.Judged && tells(before, &m.Status) {
+	if err == nil && (result.Judged || through) && tells(before, &m.Status) {
 		err = a.kickKyma(ctx, m)
 	}
 	return err

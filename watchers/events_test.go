@@ -245,6 +245,7 @@ func (deaf) OpenKyma(context.Context, kick.Ref, kick.Kick) error   { return errB
 func (deaf) SignalOpen(context.Context, string, kick.Kick) error   { return errBusy }
 func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error) { return "", errBusy }
 func (deaf) EnsureSweeps(context.Context) error                    { return errBusy }
+func (deaf) Unknown(context.Context) (bool, error)                 { return false, errBusy }
 
 // What could not be delivered, or not even worked out, is an error of the request, which the queue repeats.
 func TestNoKickIsDropped(t *testing.T) {
@@ -340,11 +341,13 @@ func (f *failing) EnsureSweeps(context.Context) error {
 	return nil
 }
 
+func (f *failing) Unknown(context.Context) (bool, error) { return false, nil }
+
 func TestTheLeaderMakesSureThatAllSweepsRunEveryFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newWatcher(t)
 		starter, mgr := &failing{}, &added{}
-		w.Sweeps = starter
+		w.Sweeps, w.Now = starter, time.Now
 		require.NoError(t, w.addSweeps(mgr))
 		require.Len(t, mgr.runnables, 1)
 		elected, ok := mgr.runnables[0].(manager.LeaderElectionRunnable)

@@ -2,10 +2,12 @@ package watchers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	temporal "go.temporal.io/sdk/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -37,4 +39,17 @@ func (t TemporalSweeps) EnsureSweeps(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Unknown tells whether Temporal knows nothing of the first shard's sweep, open or closed.
+func (t TemporalSweeps) Unknown(ctx context.Context) (bool, error) {
+	_, err := t.Temporal.DescribeWorkflowExecution(ctx, kick.SweepWorkflowID(0), "")
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe the sweep of shard 0: %w", err)
+	}
+	return false, nil
 }

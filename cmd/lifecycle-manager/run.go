@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	temporallog "go.temporal.io/sdk/log"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -62,7 +63,8 @@ func run(ctx context.Context, f *flags) error {
 		return err
 	}
 	defer temporalClient.Close()
-	if err := worker.EnsureSearchAttributes(ctx, temporalClient, namespace); err != nil {
+	// A workflow that upserts an unregistered one would be stuck, so nothing starts before.
+	if _, err := worker.EnsureSearchAttributes(ctx, temporalClient, namespace); err != nil {
 		return err
 	}
 
@@ -105,7 +107,11 @@ func run(ctx context.Context, f *flags) error {
 	if err := addRoles(ctx, mgr, f, temporalClient, assembly, policies); err != nil {
 		return err
 	}
-	if err := addProbes(mgr, temporalClient); err != nil {
+	link, err := worker.NewLink(temporalClient, namespace, f.role != roleWatchers, metrics.Registry, log.WithName("temporal"))
+	if err != nil {
+		return err
+	}
+	if err := addProbes(mgr, link); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
@@ -147,8 +153,12 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 	return nil
 }
 
-// addProbes makes the process healthy while it runs, and ready while its caches are filled and Temporal answers.
-func addProbes(mgr manager.Manager, temporalClient temporal.Client) error {
+// addProbes makes the process healthy while it runs, and ready while its caches are filled and its link to Temporal
+// works.
+func addProbes(mgr manager.Manager, link *worker.Link) error {
+	if err := mgr.Add(link); err != nil {
+		return err
+	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
@@ -162,12 +172,7 @@ func addProbes(mgr manager.Manager, temporalClient temporal.Client) error {
 	}); err != nil {
 		return err
 	}
-	return mgr.AddReadyzCheck("temporal", func(req *http.Request) error {
-		ctx, cancel := context.WithTimeout(req.Context(), 2*time.Second)
-		defer cancel()
-		_, err := temporalClient.CheckHealth(ctx, &temporal.CheckHealthRequest{})
-		return err
-	})
+	return mgr.AddReadyzCheck("temporal", link.Check)
 }
 
 // connectTemporal connects as the environment says and returns the client and its namespace.
@@ -183,6 +188,11 @@ func connectTemporal(ctx context.Context, log logr.Logger) (temporal.Client, str
 	if options.MetricsHandler, err = worker.MetricsHandler(metrics.Registry); err != nil {
 		return nil, "", err
 	}
+	failures, err := worker.NewTaskFailures(metrics.Registry, log.WithName("temporal"))
+	if err != nil {
+		return nil, "", err
+	}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(failures.Intercept))
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	connected, err := temporal.DialContext(ctx, options)

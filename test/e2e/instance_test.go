@@ -34,6 +34,15 @@ func (i *instance) start() {
 	}
 }
 
+// says waits until the log of the process has a text.
+func (i *instance) says(text string, within time.Duration) {
+	i.t.Helper()
+	require.Eventually(i.t, func() bool {
+		content, err := os.ReadFile(i.log)
+		return err == nil && strings.Contains(string(content), text)
+	}, within, 100*time.Millisecond, "the log says %q", text)
+}
+
 // launch starts the process and does not wait.
 func (i *instance) launch() {
 	i.t.Helper()

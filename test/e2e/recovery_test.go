@@ -141,4 +141,19 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	s.sweeps(t, 2)
 	require.Empty(t, differences(before, s.versions(t, s.remote)))
 	require.Equal(t, shared.StateReady, s.kyma("settled").Status.State)
+
+	t.Run("and loses it again while everything runs", func(t *testing.T) {
+		s.pushTiny("later")
+		before := s.atRest(t, s.remote)
+		s.fleet("reset", "temporal")
+		lost := time.Now()
+		s.create(newSynced("after-the-loss", "later"))
+		s.becomesReady("after-the-loss", "later@1.0.0")
+		require.Less(t, time.Since(lost), time.Minute, "it heals by itself")
+		s.eventually("the process is ready", time.Minute, func(c *assert.CollectT) { assert.True(c, isReady(s.instance.probe)) })
+		s.removeKyma("after-the-loss")
+		s.sweeps(t, 2)
+		require.Empty(t, differences(before, s.versions(t, s.remote)))
+		require.Equal(t, shared.StateReady, s.kyma("settled").Status.State)
+	})
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -11,14 +12,17 @@ import (
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s := newStage(t, "--role", "watchers")
 	s.push("test/modules/sample/1.0.0")
-	s.instance.start()
+	s.instance.launch()
 	s.create(newKyma("split", "sample"))
+	s.instance.says("no worker", time.Minute)
+	require.False(t, isReady(s.instance.probe))
 	require.Empty(t, s.kyma("split").Status.State, "who only watches changes nothing")
 
 	first := &instance{t: t, stage: s, flags: []string{"--role", "workers"}}
 	t.Cleanup(first.stop)
 	first.start()
 	s.becomesReady("split", "sample@1.0.0")
+	require.Eventually(t, func() bool { return isReady(s.instance.probe) }, time.Minute, 100*time.Millisecond)
 
 	second := &instance{t: t, stage: s, flags: []string{"--role", "workers"}}
 	t.Cleanup(second.stop)

@@ -89,7 +89,7 @@ func NewTemporalNamespace(ctx context.Context, address, name string) (string, cl
 	// The server's frontend sees a new namespace only after a refresh of its cache.
 	last := errors.New("nothing was tried")
 	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		if last = worker.EnsureSearchAttributes(ctx, temporal, namespace); last == nil {
+		if _, last = worker.EnsureSearchAttributes(ctx, temporal, namespace); last == nil {
 			last = TemporalNamespaceWorks(ctx, temporal, namespace)
 		}
 		return last == nil, nil

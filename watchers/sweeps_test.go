@@ -1,0 +1,79 @@
+package watchers
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// forgetful is a Temporal that may have lost its database.
+type forgetful struct {
+	lost   bool
+	down   bool
+	starts int
+}
+
+func (f *forgetful) EnsureSweeps(context.Context) error {
+	if f.down {
+		return errBusy
+	}
+	f.starts, f.lost = f.starts+1, false
+	return nil
+}
+
+func (f *forgetful) Unknown(context.Context) (bool, error) {
+	if f.down {
+		return false, errBusy
+	}
+	return f.lost, nil
+}
+
+func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
+	settled := named("settled", func(k *v1beta2.Kyma) { k.Status.InputsDigest = "now" })
+	changed := named("changed", func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" })
+	deleting := named("deleting", func(k *v1beta2.Kyma) {
+		k.DeletionTimestamp, k.Finalizers, k.Status.InputsDigest = &metav1.Time{Time: now}, []string{shared.FinalizerKyma}, "now"
+	})
+	working := manifestWith(func(m *v1beta2.Manifest) { m.Name, m.UID = "working", "working"; m.Status.Settled = false })
+	done := manifestWith(func(m *v1beta2.Manifest) {
+		m.Name, m.UID = "done", "done"
+		m.Status.Settled, m.Status.InputsDigest = true, install.InputsDigest(m)
+	})
+	w, kicks, _ := newWatcher(t, settled, changed, deleting, working, done)
+	at := now
+	w.Now = func() time.Time { return at }
+	server := &forgetful{}
+	w.Sweeps = server
+	watch := sweepWatch{watcher: w}
+	look := func() error { at = at.Add(lookForLossEvery); return watch.look(t.Context()) }
+
+	require.NoError(t, look())
+	require.NoError(t, look())
+	require.Equal(t, 1, server.starts, "all sweeps are known")
+	require.Empty(t, kicks.sent)
+
+	server.down = true
+	require.Error(t, look())
+	require.Empty(t, kicks.sent, "a server that does not answer has lost nothing")
+
+	server.down, server.lost = false, true
+	require.NoError(t, look())
+	require.Equal(t, 2, server.starts, "at once, and not after minutes")
+	var to []string
+	for _, each := range kicks.sent {
+		to = append(to, each.to)
+	}
+	require.ElementsMatch(t, []string{
+		"kyma/kcp-system/changed/changed", "kyma/kcp-system/deleting/deleting", "manifest/kcp-system/working/working",
+	}, to, "what has settled is the sweep's to find")
+
+	require.NoError(t, look())
+	require.Len(t, kicks.sent, 3, "once")
+}

@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// linkBench is a link to a Temporal whose answers can be changed.
+type linkBench struct {
+	*Link
+	ns *namespace
+	// idle is for how long nobody has polled a task queue.
+	idle   map[string]time.Duration
+	silent error
+	lines  []string
+	clock  time.Time
+}
+
+func (b *linkBench) OperatorService() operatorservice.OperatorServiceClient { return b.ns }
+
+func (b *linkBench) DescribeTaskQueue(_ context.Context, queue string, kind enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	at := b.clock.Add(-b.idle[queue+" "+kind.String()])
+	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{{LastAccessTime: timestamppb.New(at)}}}, nil
+}
+
+func (b *linkBench) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, b.silent
+}
+
+func newLinkBench(t *testing.T, works bool) *linkBench {
+	t.Helper()
+	b := &linkBench{ns: &namespace{}, idle: map[string]time.Duration{}, clock: time.Now()}
+	log := funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{})
+	var err error
+	b.Link, err = NewLink(b, "ns", works, prometheus.NewRegistry(), log)
+	require.NoError(t, err)
+	b.Link.now = func() time.Time { return b.clock }
+	return b
+}
+
+// looks looks once; afterwards probe, metric and log agree.
+func (b *linkBench) looks(t *testing.T) error {
+	t.Helper()
+	found := b.look(t.Context())
+	require.Equal(t, found, b.Check(nil))
+	up := 1.0
+	if found != nil {
+		up = 0
+		require.Contains(t, b.lines[len(b.lines)-1], found.Error())
+	}
+	require.InDelta(t, up, testutil.ToFloat64(b.up), 0)
+	return found
+}
+
+func TestAProcessIsReadyWhileWorkCanBeDone(t *testing.T) {
+	b := newLinkBench(t, true)
+	require.Error(t, b.Check(nil), "nobody knows yet")
+	require.NoError(t, b.looks(t))
+	require.NoError(t, b.looks(t))
+	require.Len(t, b.lines, 1, "one line for each change")
+
+	b.ns.err = errors.New("connection refused")
+	require.ErrorContains(t, b.looks(t), "connection refused")
+	require.ErrorContains(t, b.looks(t), "connection refused")
+	require.Len(t, b.lines, 2)
+	b.ns.err = nil
+	require.NoError(t, b.looks(t))
+	require.Len(t, b.lines, 3)
+}
+
+func TestATaskQueueThatNobodyPollsIsSaidToBe(t *testing.T) {
+	for queue, says := range map[string]string{
+		"lifecycle-manager-control-plane Workflow": "no worker polls the task queue lifecycle-manager-control-plane for workflow tasks",
+		"lifecycle-manager-remote Activity":        "no worker polls the task queue lifecycle-manager-remote for activity tasks",
+		"lifecycle-manager-sweep Activity":         "no worker polls the task queue lifecycle-manager-sweep for activity tasks",
+	} {
+		t.Run(queue, func(t *testing.T) {
+			b := newLinkBench(t, true)
+			b.idle[queue] = time.Minute
+			require.NoError(t, b.looks(t), "an idle poll lasts a minute")
+			b.idle[queue] = 2 * time.Minute
+			require.EqualError(t, b.looks(t), says)
+			b.idle[queue] = 0
+			require.NoError(t, b.looks(t))
+		})
+	}
+}
+
+// The server remembers pollers for minutes: only an answer shows that somebody is there.
+func TestAProcessWithoutWorkersNoticesWithinHalfAMinuteThatNobodyWorks(t *testing.T) {
+	for name, silent := range map[string]error{
+		"nobody answered in time":  serviceerror.NewDeadlineExceeded("context deadline exceeded"),
+		"nobody was there of late": serviceerror.NewFailedPrecondition("no poller seen for task queue recently"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newLinkBench(t, false)
+			require.NoError(t, b.looks(t))
+			b.silent = silent
+			require.NoError(t, b.looks(t), "once may be chance")
+			require.EqualError(t, b.looks(t), "no worker answers on the task queue lifecycle-manager-sweep")
+			require.Less(t, 2*(lookEvery+lookTimeout), 31*time.Second)
+			b.silent = serviceerror.NewNotFound("the sweeps were not started yet")
+			require.NoError(t, b.looks(t))
+		})
+	}
+	working := newLinkBench(t, true)
+	working.silent = serviceerror.NewDeadlineExceeded("busy")
+	for range 3 {
+		require.NoError(t, working.looks(t), "whoever has workers need not ask")
+	}
+}
+
+func TestSearchAttributesThatTemporalLostAreRegisteredAgain(t *testing.T) {
+	b := newLinkBench(t, true)
+	require.NoError(t, b.looks(t))
+	require.NoError(t, b.looks(t))
+	require.Len(t, b.lines, 1, "the first time is none worth an error, nor is a server that does not list them yet")
+	b.ns.known = b.ns.added[0]
+	require.NoError(t, b.looks(t))
+	require.Len(t, b.ns.added, 2)
+
+	b.ns.known = nil // another database
+	require.NoError(t, b.looks(t))
+	require.Len(t, b.ns.added, 3)
+	require.Contains(t, b.lines[1], "its database was lost or replaced")
+}

@@ -1,0 +1,74 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+)
+
+// TaskFailures counts and logs the workflow tasks of this process that failed: those that it gave up itself, such as
+// one whose history does not replay, and those whose outcome the server refused, such as an unknown search attribute.
+// The server gives such a task out again and again, so that a workflow stands still until the cause is mended.
+type TaskFailures struct {
+	failed *prometheus.CounterVec
+	log    logr.Logger
+	now    func() time.Time
+
+	mu sync.Mutex
+	// said is when the last failure was logged, unsaid how many were not since.
+	said   time.Time
+	unsaid int
+}
+
+// sayFailuresEvery bounds the lines in the log when all workflows of a fleet fail.
+const sayFailuresEvery = 10 * time.Second
+
+// causeRefused is the cause of a failure that the server found.
+const causeRefused = "Refused"
+
+// NewTaskFailures registers lifecycle_mgr_workflow_task_failures_total.
+func NewTaskFailures(registry prometheus.Registerer, log logr.Logger) (*TaskFailures, error) {
+	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "lifecycle_mgr_workflow_task_failures_total",
+		Help: "Workflow tasks that failed in this process, or whose outcome Temporal refused, by cause. While this grows, workflows stand still.",
+	}, []string{"cause"})
+	if err := registry.Register(failed); err != nil {
+		return nil, fmt.Errorf("register lifecycle_mgr_workflow_task_failures_total: %w", err)
+	}
+	return &TaskFailures{failed: failed, log: log, now: time.Now}, nil
+}
+
+// Intercept is a grpc.UnaryClientInterceptor for the connection to Temporal.
+func (f *TaskFailures) Intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	err := invoke(ctx, method, req, reply, conn, opts...)
+	switch request := req.(type) {
+	case *workflowservice.RespondWorkflowTaskFailedRequest:
+		f.note(request.GetCause().String(), request.GetFailure().GetMessage())
+	case *workflowservice.RespondWorkflowTaskCompletedRequest:
+		if err != nil && serviceerror.ToStatus(err).Code() == codes.InvalidArgument {
+			f.note(causeRefused, err.Error())
+		}
+	}
+	return err
+}
+
+func (f *TaskFailures) note(cause, message string) {
+	f.failed.WithLabelValues(cause).Inc()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if now.Sub(f.said) < sayFailuresEvery {
+		f.unsaid++
+		return
+	}
+	f.log.Error(nil, "a workflow task failed, it will be tried again", "cause", cause, "message", message, "othersSince", f.unsaid)
+	f.said, f.unsaid = now, 0
+}

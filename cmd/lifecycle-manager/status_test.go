@@ -160,8 +160,8 @@ func TestAContextChoosesTheControlPlane(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(twoContexts), 0o600))
 	for _, given := range []string{path, ""} {
 		t.Setenv("KUBECONFIG", path)
-		for context, host := range map[string]string{"": "https://first.example.com", "second": "https://second.example.com"} {
-			config, err := restConfig(given, context)
+		for name, host := range map[string]string{"": "https://first.example.com", "second": "https://second.example.com"} {
+			config, err := restConfig(given, name)
 			require.NoError(t, err)
 			require.Equal(t, host, config.Host)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"time"
 
@@ -73,14 +72,9 @@ func newManager(f *flags) (manager.Manager, error) {
 }
 
 // leaseName is the lease of this instance's processes. Instances that share a control plane lead each for itself: with
-// one lease, all but one would wait for ever. What managed-by says may be no name of an object, so it is hashed.
+// one lease, all but one would wait for ever.
 func leaseName(settings desired.Settings) string {
-	managedBy := settings.WithDefaults().ManagedBy
-	if managedBy == shared.ManagedByLifecycleManager {
-		return "lifecycle-manager." + shared.OperatorGroup
-	}
-	sum := sha256.Sum256([]byte(managedBy))
-	return fmt.Sprintf("lifecycle-manager-%x.%s", sum[:4], shared.OperatorGroup)
+	return "lifecycle-manager" + instanceSuffix(settings) + "." + shared.OperatorGroup
 }
 
 // cacheOptions keep the caches small: of Secrets only the metadata of those that give access to clusters,

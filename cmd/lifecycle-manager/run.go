@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -42,7 +44,7 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 			if err := f.check(); err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			return run(cmd.Context(), f)
+			return run(cmd.Context(), f, instanceSettings(cmd.Flags()))
 		},
 	}
 	f.groups().addTo(cmd)
@@ -52,7 +54,8 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 // connectTimeout bounds the first connection to Temporal.
 const connectTimeout = 30 * time.Second
 
-func run(ctx context.Context, f *flags) error {
+// run runs until ctx is done. Settings are those of the instance as the flags have them.
+func run(ctx context.Context, f *flags, settings map[string]string) error {
 	log, err := newLogger(f.logLevel)
 	if err != nil {
 		return err
@@ -104,7 +107,15 @@ func run(ctx context.Context, f *flags) error {
 	if err := assembly.Clusters.Follow(ctx, mgr.GetCache(), watchers.SecretMetadata()); err != nil {
 		return err
 	}
-	if err := addRoles(ctx, mgr, f, temporalClient, assembly, policies); err != nil {
+	agreement, err := addAgreement(mgr, f, log, func() map[string]string {
+		own := maps.Clone(settings)
+		own[settingPolicy] = policies.Digest()
+		return own
+	})
+	if err != nil {
+		return err
+	}
+	if err := addRoles(ctx, mgr, f, temporalClient, assembly, policies, agreement); err != nil {
 		return err
 	}
 	link, err := worker.NewLink(temporalClient, namespace, f.role != roleWatchers, metrics.Registry, log.WithName("temporal"))
@@ -119,7 +130,7 @@ func run(ctx context.Context, f *flags) error {
 }
 
 // addRoles adds what this process is to do.
-func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly, policies *windows.Source) error {
+func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly, policies *windows.Source, settings *agreement) error {
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
@@ -143,14 +154,36 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 		}
 	}
 	if f.role != roleWatchers {
-		return mgr.Add(worker.New(temporalClient, worker.Options{
+		workers := worker.New(temporalClient, worker.Options{
 			Activities:  a.Activities,
 			Work:        a.Work,
 			Slots:       worker.Slots{ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
-		}))
+		})
+		return mgr.Add(onAgreement{Runnable: workers, reached: settings.reached})
 	}
 	return nil
+}
+
+// addAgreement lets this process work only with the settings of its instance.
+func addAgreement(mgr manager.Manager, f *flags, log logr.Logger, own func() map[string]string) (*agreement, error) {
+	// Uncached: the record is one object, and a cache would follow all ConfigMaps.
+	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme()})
+	if err != nil {
+		return nil, fmt.Errorf("make the client for the instance's settings: %w", err)
+	}
+	elected := mgr.Elected()
+	if f.role == roleWorkers {
+		elected = nil
+	}
+	a, err := newAgreement(live, recordOf(f), own, elected, metrics.Registry, log.WithName("settings"))
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(a); err != nil {
+		return nil, err
+	}
+	return a, mgr.AddReadyzCheck("settings", a.Check)
 }
 
 // addProbes makes the process healthy while it runs, and ready while its caches are filled and its link to Temporal

@@ -1,0 +1,298 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+const (
+	// agreeEvery is how often a process compares its settings with the instance's.
+	agreeEvery = 5 * time.Second
+	// policyReachesAll is how long the maintenance policy of a process at work may differ: each node renews its mounted
+	// file in its own time.
+	policyReachesAll = 2 * time.Minute
+)
+
+// agreement keeps the processes of one instance to the same settings. What is done is the instance's to decide and no
+// process's: the leader writes its settings into a record in the control plane, and whoever has others does no work
+// and says so. When settings are changed on purpose, the next leader writes the new ones: processes with the old ones
+// end then, and wait when they are started again, until they are replaced.
+type agreement struct {
+	client client.Client
+	key    types.NamespacedName
+	// own are the settings of this process.
+	own func() map[string]string
+	// elected is closed once this process leads; nil where it never does.
+	elected <-chan struct{}
+	log     logr.Logger
+	now     func() time.Time
+	agrees  prometheus.Gauge
+
+	// reached is closed once the settings were the same.
+	reached chan struct{}
+	// written is the record as this process wrote it last, stale since when only the policy differs.
+	written map[string]string
+	stale   time.Time
+
+	mu      sync.Mutex
+	problem error
+}
+
+var (
+	errNotCompared = errors.New("the settings of this process were not compared with the instance's yet")
+	errNoRecord    = errors.New("nobody has led this instance yet: its settings are not recorded")
+)
+
+func newAgreement(c client.Client, key types.NamespacedName, own func() map[string]string, elected <-chan struct{}, registry prometheus.Registerer, log logr.Logger) (*agreement, error) {
+	a := &agreement{
+		client: c, key: key, own: own, elected: elected, log: log, now: time.Now, reached: make(chan struct{}), problem: errNotCompared,
+		agrees: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lifecycle_mgr_settings_agree",
+			Help: "1 while the settings of this process are those of the instance; otherwise it does no work.",
+		}),
+	}
+	if err := registry.Register(a.agrees); err != nil {
+		return nil, fmt.Errorf("register lifecycle_mgr_settings_agree: %w", err)
+	}
+	return a, nil
+}
+
+// Start compares until ctx is done. It ends with an error when the settings of a process at work are no longer the
+// instance's. It implements manager.Runnable.
+func (a *agreement) Start(ctx context.Context) error {
+	elected := a.elected
+	for {
+		if err := a.look(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-elected:
+			elected = nil
+		case <-time.After(agreeEvery):
+		}
+	}
+}
+
+// NeedLeaderElection is false: every process compares.
+func (a *agreement) NeedLeaderElection() bool { return false }
+
+// Check implements healthz.Checker. A process that may lead is ready also while it waits: with other settings than the
+// present leader's it may be the one that is to replace it, which it can only after that has gone.
+func (a *agreement) Check(*http.Request) error {
+	if a.elected != nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.problem
+}
+
+func (a *agreement) leads() bool {
+	select {
+	case <-a.elected:
+		return true
+	default:
+		return false
+	}
+}
+
+// look compares once. An error means that this process must end.
+func (a *agreement) look(ctx context.Context) error {
+	own := a.own()
+	record := &corev1.ConfigMap{}
+	err := a.client.Get(ctx, a.key, record)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		if a.leads() {
+			a.agree() // the leader's settings are the instance's, recorded or not
+		}
+		a.say(fmt.Errorf("read the settings of this instance in ConfigMap %s: %w", a.key, err))
+		return nil
+	}
+	if a.leads() {
+		return a.lead(ctx, record, missing, own)
+	}
+	if missing {
+		a.say(errNoRecord)
+		return nil
+	}
+	return a.follow(record.Data, own)
+}
+
+// lead keeps the record to the settings of this process.
+func (a *agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
+	if a.written != nil && !missing && !maps.Equal(record.Data, a.written) {
+		return fmt.Errorf("another process has taken over this instance: %w", disagreement(record.Data, own))
+	}
+	var failed error
+	if missing || a.written == nil || !maps.Equal(a.written, own) {
+		failed = a.write(ctx, record, missing, own)
+	}
+	a.agree()
+	a.say(failed)
+	return nil
+}
+
+func (a *agreement) write(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
+	if !missing && maps.Equal(record.Data, own) {
+		a.written = own
+		return nil
+	}
+	before := record.Data
+	record.Data = own
+	var err error
+	if missing {
+		record.ObjectMeta = metav1.ObjectMeta{
+			Namespace: a.key.Namespace, Name: a.key.Name,
+			Labels: map[string]string{shared.LabelPurpose: purposeInstance},
+		}
+		err = a.client.Create(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	} else {
+		err = a.client.Update(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	}
+	if err != nil {
+		return fmt.Errorf("record the settings of this instance in ConfigMap %s: %w", a.key, err)
+	}
+	if !missing {
+		a.log.Info("the settings of this instance changed", "changes", disagreement(before, own).Error())
+	}
+	a.written = own
+	return nil
+}
+
+// follow compares the settings of a process that does not lead.
+func (a *agreement) follow(record, own map[string]string) error {
+	different := differing(record, own)
+	if len(different) == 0 {
+		a.stale = time.Time{}
+		a.agree()
+		a.say(nil)
+		return nil
+	}
+	disagrees := disagreement(record, own)
+	if !a.atWork() {
+		a.say(disagrees)
+		return nil
+	}
+	if slices.Equal(different, []string{settingPolicy}) {
+		if a.stale.IsZero() {
+			a.stale = a.now()
+		}
+		if a.now().Sub(a.stale) < policyReachesAll {
+			return nil
+		}
+	}
+	return disagrees
+}
+
+// agree lets this process work.
+func (a *agreement) agree() {
+	if !a.atWork() {
+		close(a.reached)
+	}
+}
+
+func (a *agreement) atWork() bool {
+	select {
+	case <-a.reached:
+		return true
+	default:
+		return false
+	}
+}
+
+// say keeps a problem for the probe, and logs what is new.
+func (a *agreement) say(problem error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.agrees.Set(0)
+	if a.atWork() {
+		a.agrees.Set(1)
+	}
+	if problem != nil && (a.problem == nil || a.problem.Error() != problem.Error()) {
+		a.log.Error(problem, "settings", "atWork", a.atWork())
+	}
+	if problem == nil && a.problem != nil {
+		a.log.Info("the settings of this process are the instance's")
+	}
+	a.problem = problem
+}
+
+// differing are the names of settings that are not the same.
+func differing(record, own map[string]string) []string {
+	var names []string
+	for name, value := range own {
+		if there, known := record[name]; !known || there != value {
+			names = append(names, name)
+		}
+	}
+	for name := range record {
+		if _, known := own[name]; !known {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// disagreement says which settings are not the same.
+func disagreement(record, own map[string]string) error {
+	names := differing(record, own)
+	said := make([]string, 0, len(names))
+	for _, name := range names {
+		said = append(said, fmt.Sprintf("%s is %s here and %s there", name, shown(own, name), shown(record, name)))
+	}
+	return fmt.Errorf("this process has other settings than its instance, and does no work: %s", strings.Join(said, "; "))
+}
+
+// shown is a setting as a message has it.
+func shown(settings map[string]string, name string) string {
+	value, known := settings[name]
+	const most = 80
+	switch {
+	case !known:
+		return "unknown"
+	case len(value) > most:
+		value = strings.ToValidUTF8(value[:most], "") + "…"
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+// onAgreement starts a runnable when the settings agree.
+type onAgreement struct {
+	manager.Runnable
+	reached <-chan struct{}
+}
+
+// Start implements manager.Runnable.
+func (o onAgreement) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-o.reached:
+		return o.Runnable.Start(ctx)
+	}
+}
+
+// NeedLeaderElection is false: workers scale out, whoever leads.
+func (o onAgreement) NeedLeaderElection() bool { return false }

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// party is a process that compares its settings.
+type party struct {
+	*agreement
+	settings map[string]string
+	lead     chan struct{}
+	lines    []string
+	clock    time.Time
+}
+
+var recordKey = types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-manager-settings"}
+
+func newParty(t *testing.T, c client.Client, mayLead bool, settings map[string]string) *party {
+	t.Helper()
+	p := &party{settings: settings, clock: time.Now()}
+	if mayLead {
+		p.lead = make(chan struct{})
+	}
+	log := funcr.New(func(_, args string) { p.lines = append(p.lines, args) }, funcr.Options{})
+	var err error
+	p.agreement, err = newAgreement(c, recordKey, func() map[string]string { return p.settings }, p.lead, prometheus.NewRegistry(), log)
+	require.NoError(t, err)
+	p.now = func() time.Time { return p.clock }
+	return p
+}
+
+func (p *party) looks(t *testing.T) {
+	t.Helper()
+	require.NoError(t, p.look(t.Context()))
+}
+
+func settingsWith(name, value string) map[string]string {
+	settings := map[string]string{"mode": "control-plane", "signature-policy": "require", settingPolicy: "digest"}
+	settings[name] = value
+	return settings
+}
+
+func controlPlane() client.Client { return fake.NewClientBuilder().Build() }
+
+func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
+	c := controlPlane()
+	like, unlike := newParty(t, c, false, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith(settingPolicy, ""))
+	like.looks(t)
+	require.False(t, like.atWork())
+	require.EqualError(t, like.Check(nil), "nobody has led this instance yet: its settings are not recorded")
+
+	leader := newParty(t, c, true, settingsWith("mode", "control-plane"))
+	leader.looks(t)
+	require.False(t, leader.atWork(), "it does not lead yet")
+	close(leader.lead)
+	leader.looks(t)
+	require.True(t, leader.atWork())
+
+	like.looks(t)
+	require.True(t, like.atWork())
+	require.NoError(t, like.Check(nil))
+	require.InDelta(t, 1, testutil.ToFloat64(like.agrees), 0)
+	unlike.looks(t)
+	unlike.looks(t)
+	require.False(t, unlike.atWork())
+	says := `this process has other settings than its instance, and does no work: maintenance-policy is "" here and "digest" there`
+	require.EqualError(t, unlike.Check(nil), says)
+	require.Zero(t, testutil.ToFloat64(unlike.agrees))
+	require.Len(t, unlike.lines, 1)
+	require.Contains(t, unlike.lines[0], "maintenance-policy")
+
+	unlike.settings = settingsWith("mode", "control-plane")
+	unlike.looks(t)
+	require.True(t, unlike.atWork(), "its file has come")
+}
+
+func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
+	c := controlPlane()
+	old, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
+	close(old.lead)
+	old.looks(t)
+	worker.looks(t)
+
+	next := newParty(t, c, true, settingsWith("mode", "single-cluster"))
+	next.looks(t)
+	require.False(t, next.atWork(), "the old leader leads")
+	require.NoError(t, next.Check(nil), "else the roll-out that is to replace the old leader would wait for it")
+	require.Contains(t, next.lines[0], `mode is \"single-cluster\" here`)
+
+	close(next.lead)
+	next.looks(t)
+	require.True(t, next.atWork())
+	require.ErrorContains(t, worker.look(t.Context()), "mode")
+	require.ErrorContains(t, old.look(t.Context()), "another process has taken over this instance")
+
+	again := newParty(t, c, false, settingsWith("mode", "control-plane"))
+	again.looks(t)
+	require.False(t, again.atWork())
+	replaced := newParty(t, c, false, settingsWith("mode", "single-cluster"))
+	replaced.looks(t)
+	require.True(t, replaced.atWork())
+}
+
+// The nodes renew a mounted file one after the other.
+func TestAPolicyThatReachesTheProcessesOneAfterTheOtherEndsNone(t *testing.T) {
+	c := controlPlane()
+	leader, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
+	close(leader.lead)
+	leader.looks(t)
+	worker.looks(t)
+
+	leader.settings = settingsWith(settingPolicy, "new")
+	leader.looks(t)
+	worker.looks(t)
+	worker.clock = worker.clock.Add(time.Minute)
+	worker.looks(t)
+	worker.settings = settingsWith(settingPolicy, "new")
+	worker.looks(t)
+	require.NoError(t, worker.Check(nil))
+
+	worker.settings = settingsWith(settingPolicy, "another")
+	worker.looks(t)
+	worker.clock = worker.clock.Add(policyReachesAll)
+	require.ErrorContains(t, worker.look(t.Context()), "maintenance-policy")
+}
+
+func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
+	down := errors.New("the API server is down")
+	reads := error(nil)
+	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, next client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if reads != nil {
+				return reads
+			}
+			return next.Get(ctx, key, obj, opts...)
+		},
+	}).Build()
+	leader, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
+	close(leader.lead)
+	leader.looks(t)
+	worker.looks(t)
+	reads = down
+	leader.looks(t)
+	worker.looks(t)
+	require.True(t, worker.atWork())
+	late := newParty(t, c, false, settingsWith("mode", "control-plane"))
+	late.looks(t)
+	require.False(t, late.atWork())
+	require.ErrorContains(t, late.Check(nil), "the API server is down")
+}
+
+func TestADeletedRecordIsWrittenAgain(t *testing.T) {
+	c := controlPlane()
+	leader := newParty(t, c, true, settingsWith("mode", "control-plane"))
+	close(leader.lead)
+	leader.looks(t)
+	record := &corev1.ConfigMap{}
+	require.NoError(t, c.Get(t.Context(), recordKey, record))
+	require.NoError(t, c.Delete(t.Context(), record))
+	leader.looks(t)
+	require.NoError(t, c.Get(t.Context(), recordKey, record))
+	require.Equal(t, leader.settings, record.Data)
+}
+
+func TestWorkBeginsWithTheAgreement(t *testing.T) {
+	reached, started := make(chan struct{}), make(chan struct{})
+	gate := onAgreement{Runnable: runnable(func(context.Context) error { close(started); return nil }), reached: reached}
+	require.False(t, gate.NeedLeaderElection())
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, gate.Start(stopped))
+	select {
+	case <-started:
+		t.Fatal("it began without")
+	default:
+	}
+	close(reached)
+	require.NoError(t, gate.Start(t.Context()))
+	<-started
+}
+
+type runnable func(context.Context) error
+
+func (r runnable) Start(ctx context.Context) error { return r(ctx) }

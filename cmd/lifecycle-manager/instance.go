@@ -1,0 +1,74 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// settingPolicy is the setting that tells the content of the maintenance policy.
+const settingPolicy = "maintenance-policy"
+
+// purposeInstance is the value of the label purpose on the record of an instance.
+const purposeInstance = "instance-settings"
+
+// ofProcess are the flags that are a matter of one process: where it listens, how much it does at once, what it logs,
+// where its files are. Every other flag decides what is done, and is a setting of the instance.
+func ofProcess() []string {
+	return []string{
+		"help", "role", "kubeconfig", "log-level", "stop-timeout",
+		"metrics-bind-address", "per-cluster-metrics", "health-probe-bind-address", "pprof", "pprof-bind-address",
+		"leader-elect", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline",
+		"leader-election-retry-period",
+		"k8s-client-qps", "k8s-client-burst", "k8s-skr-client-qps", "k8s-skr-client-burst", "k8s-skr-client-concurrency",
+		"control-plane-slots", "remote-slots", "sweep-concurrency",
+		"enable-webhooks", "webhook-bind-address", "webhook-service-name", "webhook-url", "webhook-secret-name", "webhook-cert-dir",
+		"oci-registry-pulls", "oci-registry-timeout", "oci-registry-ca-file", "artifact-cache-dir",
+		"maintenance-policy-path", // its content counts
+	}
+}
+
+// instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets.
+func instanceSettings(set *pflag.FlagSet) map[string]string {
+	process, settings := ofProcess(), map[string]string{}
+	set.VisitAll(func(flag *pflag.Flag) {
+		if slices.Contains(process, flag.Name) {
+			return
+		}
+		value := flag.Value.String()
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			value = strings.Join(slices.Sorted(slices.Values(list.GetSlice())), ",")
+		}
+		settings[flag.Name] = value
+	})
+	return settings
+}
+
+// recordOf is where the settings of an instance are recorded: beside its lease, or in kcp-system.
+func recordOf(f *flags) types.NamespacedName {
+	mounted, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	return types.NamespacedName{
+		Namespace: cmp.Or(f.leaderElectionNamespace, strings.TrimSpace(string(mounted)), shared.NamespaceControlPlane),
+		Name:      "lifecycle-manager-settings" + instanceSuffix(f.settings),
+	}
+}
+
+// instanceSuffix tells the instances apart that share a control plane; the default instance has none. What managed-by
+// says may be no name of an object, so it is hashed.
+func instanceSuffix(settings desired.Settings) string {
+	managedBy := settings.WithDefaults().ManagedBy
+	if managedBy == shared.ManagedByLifecycleManager {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(managedBy))
+	return fmt.Sprintf("-%x", sum[:4])
+}

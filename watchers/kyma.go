@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,13 +128,22 @@ func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Resu
 		if digest, err = w.Inputs.Digest(ctx, &kyma); err != nil {
 			return reconcile.Result{}, fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
 		}
-		if digest == kyma.Status.InputsDigest {
+		if digest == kyma.Status.InputsDigest && !mayMend(&kyma, req.Cause) {
 			return reconcile.Result{}, nil
 		}
 	}
 	k := w.kymaKick(&kyma, req, digest)
 	log.FromContext(ctx).V(1).Info("kick", "kyma", req.String(), "reason", k.Reason)
 	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
+}
+
+// mayMend tells whether a change of the catalog may bring a newer version of a module that is being removed, which is no
+// input of its Kyma any more.
+func mayMend(kyma *v1beta2.Kyma, c cause) bool {
+	return (c.Kind == shared.KindModuleTemplate || c.Kind == shared.KindModuleReleaseMeta) &&
+		slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool {
+			return m.State == shared.StateDeleting || m.State == shared.StateWarning
+		})
 }
 
 // kymaKick says what changed and when it may be acted on. A change of the Kyma itself is urgent; one that

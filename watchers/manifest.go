@@ -3,6 +3,7 @@ package watchers
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -45,7 +46,7 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(gone(e.ObjectOld))
 			}
-			if w.changed(e.ObjectOld, e.ObjectNew) {
+			if w.changed(e.ObjectOld, e.ObjectNew) || isDecidedAnew(e.ObjectOld, e.ObjectNew) {
 				q.Add(manifestRequest{Ref: kick.RefOf(e.ObjectNew)})
 			}
 		},
@@ -55,10 +56,20 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 	}
 }
 
+// isDecidedAnew tells whether it was decided otherwise where a Manifest goes, or who owns it.
+func isDecidedAnew(before, after *v1beta2.Manifest) bool {
+	return !equality.Semantic.DeepEqual(before.Status.Target, after.Status.Target) ||
+		!equality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after))
+}
+
 func gone(m *v1beta2.Manifest) manifestRequest {
 	req := manifestRequest{Ref: kick.RefOf(m), Gone: true}
-	if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == "Kyma" {
+	switch owner := metav1.GetControllerOf(m); {
+	case owner != nil && owner.Kind == "Kyma":
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
+	case owner == nil && m.KymaName() != "":
+		// Its Kyma left it. The one that has the name now may have waited for it to go.
+		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: m.KymaName()}
 	}
 	return req
 }
@@ -102,6 +113,12 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		k.Reason, k.Deleting = "Manifest is being deleted", true
 	case m.Status.InputsDigest != install.InputsDigest(&m):
 		k.Reason = "Manifest changed"
+	case install.IsRefused(&m):
+		// Who owns it is none of its inputs.
+		k.Reason = "Manifest was refused"
+	case m.IsUnmanaged():
+		// Earlier releases left the Manifest of a module that is not managed.
+		k.Reason = "Manifest is unmanaged"
 	case !m.Status.Settled:
 		k.Reason, k.Urgent = "Manifest is not settled", false
 	default:

@@ -26,7 +26,7 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 				OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "of-" + name, UID: types.UID("kyma-" + name), Controller: &controller}},
 			},
 			Spec:   v1beta2.ManifestSpec{Version: "1.0.0"},
-			Status: v1beta2.ManifestStatus{State: shared.StateReady, Settled: true},
+			Status: v1beta2.ManifestStatus{State: shared.StateReady, Settled: true, Target: &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}},
 		}
 		if change != nil {
 			change(m)

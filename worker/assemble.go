@@ -217,7 +217,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		ControlPlane: controlPlane, Clusters: a.Clusters, Artifacts: store, Kymas: a.Kicks,
 		RemoteNamespace:   p.Config.Settings.SyncNamespace,
 		MissingAPITimeout: p.Config.MissingAPITimeout, StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout,
-		Events: p.Events, Drift: drift, RefuseLocalClient: !p.Config.Settings.LocalClientAllowed(),
+		Events: p.Events, Drift: drift, Settings: p.Config.Settings,
 		Fleet: p.Cache, Purges: purges, PurgeRules: p.Config.PurgeRules,
 	})
 	if err != nil {

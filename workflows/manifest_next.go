@@ -97,7 +97,7 @@ func nextForManifest(s manifestSituation) manifestStep {
 // access to the cluster is none, nor is one that leads elsewhere: the Secret is an input of the Kyma.
 func rejectedForGood(f fault.Fault) bool {
 	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous &&
-		f.Reason != clusters.ReasonClusterChanged
+		f.Reason != clusters.ReasonClusterChanged && f.Reason != clusters.ReasonControlPlaneAccess
 }
 
 // settles tells whether a module in this state needs no more work until something changes.

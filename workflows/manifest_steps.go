@@ -46,11 +46,11 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		return err
 	}
 	switch res.Outcome {
-	case install.OutcomeGone:
+	case install.OutcomeGone, install.OutcomeNotOurs:
 		r.state.Phase = phaseEnded
 	case install.OutcomeDeleting:
 		r.state.Phase, r.state.Deleting = phaseRemove, true
-	case install.OutcomeSkipped, install.OutcomeUnmanaged, install.OutcomeShared:
+	case install.OutcomeSkipped, install.OutcomeUnmanaged, install.OutcomeShared, install.OutcomeRefused:
 		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
 	case install.OutcomeIncomplete:
 		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
@@ -248,6 +248,8 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 				return nil
 			}
 		}
+	case install.OutcomeRefused:
+		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
 	case install.OutcomeApplied:
 		// Somebody saw a deletion timestamp, but this Manifest has none.
 		r.state.Phase, r.state.Deleting = phaseLook, false

@@ -4,7 +4,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Annotations of ours beside those of the contract.
@@ -42,13 +41,10 @@ const (
 	// AnnotationImagePullSecret on a Manifest for a remote cluster is the name of the Secret that its workloads pull
 	// their images with, where the instance has one (`--skr-image-pull-secret`).
 	AnnotationImagePullSecret = shared.OperatorGroup + "/image-pull-secret"
+	// AnnotationSpecDigest on a Manifest is the SpecDigest of its spec as it was written last by us: a spec with another
+	// one was edited by somebody else. A Manifest without it may be from before it was written.
+	AnnotationSpecDigest = shared.OperatorGroup + "/spec-digest"
 )
-
-// ByLocalClient tells whether a Manifest reaches its cluster by strategy `local-client`, for which no access Secret is
-// needed.
-func ByLocalClient(m *v1beta2.Manifest) bool {
-	return m.Spec.Remote && m.Annotations[AnnotationRemoteStrategy] == string(v1beta2.SyncStrategyLocalClient)
-}
 
 // ManifestFinalizers are those that a Manifest has from its creation until its module is removed (contract,
 // section 4).

@@ -20,7 +20,7 @@ func SharedModule(component string) string { return DigestOf(component)[:16] }
 
 // IsShared tells whether a Manifest is one of the owners of an installation in the control plane's own cluster.
 func IsShared(m *v1beta2.Manifest) bool {
-	return !m.Spec.Remote && m.Labels[LabelSharedModule] != "" && !m.IsUnmanaged() && m.DeletionTimestamp.IsZero()
+	return InControlPlane(m) && m.Labels[LabelSharedModule] != "" && !m.IsUnmanaged() && m.DeletionTimestamp.IsZero()
 }
 
 // Holder is the one of the owners of an installation in the control plane that installs it: one that did so already,

@@ -60,9 +60,19 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		return ApplyResult{Outcome: OutcomeGone}, nil
 	}
 	result := ApplyResult{InputsDigest: InputsDigest(m), Module: m.ModuleName(), Version: m.Spec.Version, Kyma: m.KymaName()}
-	switch {
-	case !m.DeletionTimestamp.IsZero():
+	if !m.DeletionTimestamp.IsZero() {
 		result.Outcome = OutcomeDeleting
+		return result, nil
+	}
+	stands, err := a.stands(ctx, m)
+	switch {
+	case err != nil:
+		return ApplyResult{}, err
+	case stands.refusal != nil:
+		result.Outcome, result.Observed = OutcomeRefused, *stands.refusal
+		return result, nil
+	case stands.others:
+		result.Outcome = OutcomeNotOurs
 		return result, nil
 	case m.IsSkipReconciliation():
 		result.Outcome = OutcomeSkipped
@@ -71,7 +81,16 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 	case m.IsUnmanaged():
 		result.Outcome = OutcomeUnmanaged
 		result.Observed = Observed{State: shared.StateUnmanaged, Reason: ReasonUnmanaged, Message: "the module is not managed"}
-		return result, a.unmanage(ctx, m)
+		return result, a.letGo(ctx, m)
+	}
+	m, undecided, err := a.undecided(ctx, m, stands.kyma)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	result.InputsDigest = InputsDigest(m)
+	if undecided != nil {
+		result.Outcome, result.Observed = OutcomeRefused, *undecided
+		return result, nil
 	}
 	if other, err := a.heldByAnother(ctx, m); err != nil || other != nil {
 		return result.shared(other), err
@@ -201,8 +220,10 @@ func (a *Activities) noteRejected(ctx context.Context, m *v1beta2.Manifest, fail
 // carryOut writes first what must be known if we die, applies, and records what came of it.
 func (a *Activities) carryOut(ctx context.Context, job *installation, result ApplyResult) (ApplyResult, error) {
 	m := job.manifest
-	if err := a.claim(ctx, m); err != nil {
-		return ApplyResult{}, err
+	if m.DeletionTimestamp.IsZero() {
+		if err := a.claim(ctx, m); err != nil {
+			return ApplyResult{}, err
+		}
 	}
 	if err := a.announce(ctx, job, result.InputsDigest); err != nil {
 		return ApplyResult{}, err

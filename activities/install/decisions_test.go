@@ -1,7 +1,6 @@
 package install
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -259,17 +258,6 @@ func TestTheRemovalNamesTheFirstTenThatBlockIt(t *testing.T) {
 	require.Contains(t, o.Message, "waiting for module crs deletion: Sample ns/x, ns/x")
 	require.Contains(t, o.Message, "and 2 more")
 }
-
-func TestTheStrategyLocalClientReachesTheControlPlaneOnlyWhereItIsAllowed(t *testing.T) {
-	m := &v1beta2.Manifest{}
-	m.Spec.Remote = true
-	m.Annotations = map[string]string{desired.AnnotationRemoteStrategy: "local-client"}
-	a := &Activities{options: Options{RefuseLocalClient: true}}
-	_, err := a.target(context.Background(), m)
-	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
-	require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
-}
-
 func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	t.Parallel()
 	const etcd = 1_572_864

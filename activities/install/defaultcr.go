@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -42,6 +43,9 @@ func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (Observe
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() || m.IsUnmanaged() || m.IsSkipReconciliation() {
 		return leaving(), nil
+	}
+	if !desired.IsDecided(m) {
+		return Observed{}, fault.New(fault.Transient, ReasonNotDecided, "Manifest %s changed while its default custom resource was made", markOf(m))
 	}
 	wanted, err := defaultCROf(m)
 	if err != nil {

@@ -25,6 +25,8 @@ const (
 	EventUnknownObject = "UnknownObject"
 	// EventNotPruned: objects that a chart no longer has were not removed, as the cluster did not say which APIs it has.
 	EventNotPruned = "NotPruned"
+	// EventOrphaned: a Manifest that its Kyma left was deleted, and what it installed stays.
+	EventOrphaned = "OrphanDeleted"
 	// EventLeftToOthers: objects that a module no longer needs stay, as other Kymas in the same cluster use them, or a
 	// namespace, as somebody works in it. It is on the Kyma, which outlives the module.
 	EventLeftToOthers = "LeftToOtherKymas"
@@ -136,6 +138,13 @@ func kymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma},
 		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID},
 	}
+}
+
+// orphaned tells that what a Manifest installed, which its Kyma left, stays when it is deleted.
+func (t *teller) orphaned(m *v1beta2.Manifest) {
+	t.tell(m, corev1.EventTypeWarning, EventOrphaned, fmt.Sprintf(
+		"the Kyma of this Manifest was deleted so that what it installed stays: the Manifest is released, and %d objects of module %s are left where they are",
+		staying(m.Status.Inventory), m.ModuleName()))
 }
 
 // toldLately tells whether something was told not long ago, and remembers that it is now.

@@ -12,7 +12,7 @@ import (
 )
 
 // InputsDigest is the digest of all of a Manifest that decides what is to be done: its identity and
-// generation, whether it is being deleted, and the labels and annotations that matter. Watchers and the
+// generation, whether it is being deleted, the labels and annotations that matter, and where it is to go. Watchers and the
 // sweep compute it from their caches and kick where it differs from the one in the status.
 func InputsDigest(m *v1beta2.Manifest) string {
 	inputs := []string{
@@ -30,6 +30,9 @@ func InputsDigest(m *v1beta2.Manifest) string {
 	}
 	if secret := m.Annotations[desired.AnnotationImagePullSecret]; secret != "" {
 		inputs = append(inputs, "image pull secret "+secret)
+	}
+	if target := m.Status.Target; target != nil {
+		inputs = append(inputs, "target", string(target.Cluster), target.SpecDigest)
 	}
 	encoded, err := json.Marshal(inputs)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -24,6 +23,12 @@ import (
 const (
 	// ReasonInvalidSpec: the Manifest itself cannot be worked with.
 	ReasonInvalidSpec = "InvalidManifestSpec"
+	// ReasonNotOwned: no Kyma owns the Manifest, so that nobody asked for the module.
+	ReasonNotOwned = "NotOwnedByKyma"
+	// ReasonNotDecided: nobody decided that the Manifest's module goes into the control plane's own cluster.
+	ReasonNotDecided = "TargetNotDecided"
+	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be put back.
+	ReasonEdited = "SpecEdited"
 	// ReasonInvalidStateCheck: where the module says that its state is cannot be read (fault.Rejected).
 	ReasonInvalidStateCheck = "InvalidStateCheck"
 	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
@@ -74,29 +79,6 @@ func (a *Activities) unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 		return errChanged
 	}
 	return nil
-}
-
-// target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
-func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
-	local := desired.ByLocalClient(m)
-	if local && a.options.RefuseLocalClient && m.DeletionTimestamp.IsZero() {
-		// What is there from when it was allowed can still be removed.
-		return nil, fault.New(fault.Rejected, resolve.ReasonControlPlaneTarget,
-			"Manifest %s/%s is for the control plane itself by the strategy local-client, which is not allowed here", m.Namespace, m.Name)
-	}
-	if local || !m.Spec.Remote {
-		return a.options.Clusters.ControlPlane(), nil
-	}
-	kyma := m.KymaName()
-	if kyma == "" {
-		return nil, fault.New(fault.Rejected, ReasonInvalidSpec, "Manifest %s/%s is for a remote cluster, but has no label %s",
-			m.Namespace, m.Name, shared.LabelKymaName)
-	}
-	cluster, err := a.options.Clusters.ForKyma(ctx, m.Namespace, kyma)
-	if err != nil {
-		return nil, err
-	}
-	return cluster, a.bound(ctx, m, cluster)
 }
 
 // remoteNamespace is the namespace of objects that name none (contract, section 5).

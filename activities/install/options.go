@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -46,9 +47,8 @@ type Options struct {
 	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
 	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
 	RemoteNamespace string
-	// RefuseLocalClient refuses Manifests that reach the control plane's own cluster by strategy `local-client`, where
-	// that is not allowed (desired.Settings.LocalClientAllowed).
-	RefuseLocalClient bool
+	// Settings say whose Kymas this instance works for, and whether modules may go into the control plane's own cluster.
+	Settings desired.Settings
 	// Fleet lists Kymas and Manifests, from a cache; ControlPlane by default.
 	Fleet client.Reader
 	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -46,14 +47,14 @@ func (a *Activities) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]D
 		if !m.DeletionTimestamp.IsZero() || m.IsSkipReconciliation() || m.IsUnmanaged() {
 			continue
 		}
-		at := places[m.Spec.Remote]
+		at := places[desired.InControlPlane(m)]
 		if at == nil {
 			cluster, err := a.target(ctx, m)
 			if err != nil {
 				return nil, err
 			}
 			at = &site{cluster: cluster}
-			places[m.Spec.Remote] = at
+			places[desired.InControlPlane(m)] = at
 		}
 		at.modules = append(at.modules, m)
 	}

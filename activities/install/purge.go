@@ -76,6 +76,13 @@ func (a *Activities) purge(ctx context.Context, in PurgeInput) (PurgeResult, err
 	if m == nil {
 		return PurgeResult{Outcome: OutcomeGone}, nil
 	}
+	stands, err := a.stands(ctx, m)
+	if err != nil {
+		return PurgeResult{}, err
+	}
+	if stands.refusal != nil || stands.orphaned {
+		return PurgeResult{Outcome: OutcomeRefused}, nil
+	}
 	goes, err := a.kymaGoes(ctx, m)
 	if err != nil {
 		return PurgeResult{}, err

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
@@ -61,7 +62,7 @@ func (p *purger) stay(what string) {
 
 // place names the cluster for people.
 func (p *purger) place() string {
-	if p.manifest.Spec.Remote {
+	if !desired.InControlPlane(p.manifest) {
 		return "the remote cluster"
 	}
 	return "the control plane's cluster"

@@ -29,10 +29,21 @@ func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (Remove
 	defer stop()
 	result, err := a.remove(ctx, in.Ref)
 	if errors.Is(err, errChanged) {
-		// Only its end can change a Manifest that is being deleted.
-		result, err = RemoveResult{Outcome: OutcomeGone}, nil
+		result, err = a.afterChange(ctx, in.Ref)
 	}
 	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+}
+
+// afterChange is the result of a pass that was cut off as the Manifest changed: it is gone, or was given a newer version.
+func (a *Activities) afterChange(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
+	now, err := a.read(ctx, ref)
+	if err != nil || now == nil {
+		return RemoveResult{Outcome: OutcomeGone}, err
+	}
+	return RemoveResult{}, &fault.Error{
+		Kind: fault.Transient, Reason: ReasonManifestChanged, RetryAfter: time.Second,
+		Message: fmt.Sprintf("Manifest %s changed while it was removed", ref),
+	}
 }
 
 const (
@@ -54,6 +65,17 @@ func (a *Activities) remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 		return RemoveResult{Outcome: OutcomeApplied}, nil
 	case !hasOwnFinalizer(m):
 		return RemoveResult{Outcome: OutcomeRemoved}, nil
+	}
+	stands, err := a.stands(ctx, m)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	if stands.refusal != nil {
+		return RemoveResult{Outcome: OutcomeRefused, Observed: *stands.refusal}, nil
+	}
+	if stands.orphaned {
+		a.teller.orphaned(m)
+		return RemoveResult{Outcome: OutcomeRemoved}, a.release(ctx, m)
 	}
 	if m.IsSkipReconciliation() {
 		if goes, err := a.kymaGoes(ctx, m); err != nil || !goes {
@@ -101,6 +123,9 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 	}
 	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m), gone: map[string]bool{}}
 	waiting, err := a.removeModuleCR(ctx, r, m)
+	if err == nil && waiting != nil && waiting.Reason == ReasonWaitingForModuleCR {
+		err = a.mend(ctx, m, *waiting)
+	}
 	if err != nil || waiting != nil {
 		return waiting, err
 	}

@@ -99,8 +99,27 @@ func setObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o Observed, now
 	setConditions(m, s, o, now)
 }
 
+// isRefused tells whether nothing is done for a Manifest, for one of the reasons of stands and undecided.
+func isRefused(reason string) bool {
+	return reason == ReasonNotOwned || reason == ReasonNotDecided || reason == ReasonEdited
+}
+
+// IsRefused tells whether the last look at a Manifest came to nothing, as nothing may be done for it. It may come from a
+// cache that leaves out what is large.
+func IsRefused(m *v1beta2.Manifest) bool {
+	installation := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionInstallation))
+	return installation != nil && isRefused(installation.Reason)
+}
+
 // setConditions keeps the three conditions of a Manifest (contract, section 3).
 func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o Observed, now metav1.Time) {
+	if isRefused(o.Reason) {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
+			Type: string(shared.ConditionInstallation), Status: metav1.ConditionFalse, Reason: o.Reason, Message: o.Message,
+			ObservedGeneration: m.Generation, LastTransitionTime: now,
+		})
+		return
+	}
 	ready := resourcesReady(o.Reason)
 	works := o.State == shared.StateReady || o.State == shared.StateWarning
 	if works && !ready || o.State == shared.StateUnmanaged || o.State == shared.StateUnknown {

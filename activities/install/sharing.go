@@ -93,7 +93,7 @@ func tookOverNewer(m *v1beta2.Manifest) *Observed {
 // handOver gives what a Manifest under deletion brought into the control plane's own cluster to another owner. It tells
 // whether there is one: then nothing is to be removed. It can be repeated.
 func (a *Activities) handOver(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
-	if m.Spec.Remote || m.Labels[desired.LabelSharedModule] == "" {
+	if !desired.InControlPlane(m) || m.Labels[desired.LabelSharedModule] == "" {
 		return false, nil
 	}
 	owners, err := a.owners(ctx, m)

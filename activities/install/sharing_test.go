@@ -25,13 +25,19 @@ func sharedManifest(kyma string, age int, change func(*v1beta2.Manifest)) *v1bet
 			Name: kyma + "-keda", Namespace: "kcp-system", UID: types.UID("uid-of-" + kyma), Generation: 1, Finalizers: desired.ManifestFinalizers(),
 			CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Duration(age) * time.Minute)),
 			Labels:            map[string]string{desired.LabelSharedModule: "keda", shared.LabelKymaName: kyma},
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(kymaNamed(kyma), v1beta2.GroupVersion.WithKind(shared.KindKyma))},
 		},
 		Spec: v1beta2.ManifestSpec{Version: "1.0.0"},
 	}
 	if change != nil {
 		change(m)
 	}
+	m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane, SpecDigest: desired.SpecDigest(m.Spec)}
 	return m
+}
+
+func kymaNamed(name string) *v1beta2.Kyma {
+	return &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kcp-system", UID: types.UID("uid-of-kyma-" + name)}}
 }
 
 // sharing has no clusters at all: whoever shares a module touches none.
@@ -41,10 +47,10 @@ func sharing(t *testing.T, manifests ...*v1beta2.Manifest) (*Activities, client.
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{})
 	for _, m := range manifests {
-		builder = builder.WithObjects(m)
+		builder = builder.WithObjects(m, kymaNamed(m.KymaName()))
 	}
 	c := builder.Build()
-	return &Activities{options: Options{ControlPlane: c, Clock: time.Now}}, c
+	return &Activities{options: Options{ControlPlane: c, Fleet: c, Clock: time.Now, Settings: desired.Settings{AllowControlPlaneModules: true}}}, c
 }
 
 func holding(m *v1beta2.Manifest) {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -27,7 +28,7 @@ func (a *Activities) siblings(ctx context.Context, m *v1beta2.Manifest) ([]*v1be
 	for i := range list.Items {
 		other := &list.Items[i]
 		owner := metav1.GetControllerOf(other)
-		if other.UID != m.UID && owner != nil && owner.UID == kyma.UID && other.Spec.Remote == m.Spec.Remote {
+		if other.UID != m.UID && owner != nil && owner.UID == kyma.UID && desired.InControlPlane(other) == desired.InControlPlane(m) {
 			others = append(others, other)
 		}
 	}

@@ -16,8 +16,12 @@ const (
 	OutcomeDeleting Outcome = "Deleting"
 	// OutcomeSkipped means that the Manifest carries the skip-reconciliation label.
 	OutcomeSkipped Outcome = "Skipped"
-	// OutcomeUnmanaged means that the module is unmanaged: labels and finalizers were taken off, nothing else.
+	// OutcomeUnmanaged means that the module is unmanaged: labels and finalizers were taken off, and the Manifest was deleted.
 	OutcomeUnmanaged Outcome = "Unmanaged"
+	// OutcomeRefused means that nothing may be done for the Manifest, or not for its spec as it is; Observed says why.
+	OutcomeRefused Outcome = "Refused"
+	// OutcomeNotOurs means that the Kyma of the Manifest belongs to another instance: nothing was touched or said.
+	OutcomeNotOurs Outcome = "NotOurs"
 	// OutcomeShared means that another Manifest installs the module in the control plane: nothing was touched.
 	OutcomeShared Outcome = "Shared"
 	// OutcomeApplied means that every object was applied and what is no longer wanted was pruned.

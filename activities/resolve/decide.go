@@ -22,6 +22,7 @@ func (p *planning) decide() {
 func (p *planning) decideOne(e *entry) {
 	if e.manifest != nil && !e.manifest.DeletionTimestamp.IsZero() {
 		e.plan.Action = ActionWait
+		e.plan.Manifest, e.plan.target = p.mended(e)
 		return
 	}
 	if !e.module.IsManaged() {
@@ -41,10 +42,15 @@ func (p *planning) decideOne(e *entry) {
 	if e.refusal == nil && !remote {
 		e.refusal = p.checkShared(e)
 	}
-	if e.refusal == nil && e.manifest == nil && p.takenByForeign(e) {
-		// The Manifest of an earlier Kyma of this name is still going away; it makes room.
-		e.plan.Action = ActionWait
-		return
+	if e.refusal == nil && e.manifest == nil {
+		before := p.foreignFor(e)
+		if before != nil && desired.IsOrphan(before) && before.DeletionTimestamp.IsZero() {
+			e.plan.orphan = before
+		} else if before != nil {
+			// The Manifest of an earlier Kyma of this name is still going away; it makes room.
+			e.plan.Action = ActionWait
+			return
+		}
 	}
 	var manifest *v1beta2.Manifest
 	if e.refusal == nil {
@@ -57,13 +63,15 @@ func (p *planning) decideOne(e *entry) {
 	case e.refusal != nil:
 		p.decideRefused(e)
 	case e.manifest == nil:
-		e.plan.Action, e.plan.Manifest = ActionCreate, manifest
-	case e.manifest.IsSkipReconciliation() || !differs(e.manifest, manifest):
+		e.plan.Action, e.plan.Manifest, e.plan.target = ActionCreate, manifest, targetOf(manifest)
+	case e.manifest.IsSkipReconciliation():
 		e.plan.Action = ActionKeep
+	case !differs(e.manifest, manifest):
+		e.plan.Action, e.plan.target = ActionKeep, targetOf(manifest)
 	case p.waitsForWindow(e):
 		e.plan.Action = ActionKeep
 	default:
-		e.plan.Action, e.plan.Manifest = ActionUpdate, manifest
+		e.plan.Action, e.plan.Manifest, e.plan.target = ActionUpdate, manifest, targetOf(manifest)
 	}
 }
 
@@ -141,11 +149,15 @@ func (p *planning) checkInstalled(e *entry, remote bool) *Refusal {
 			"the component of module %s changed from %s to %s: remove the module before installing the other component",
 			e.module.Name, component, e.component)
 	}
-	if e.manifest.Spec.Remote != remote {
+	if desired.IsPlaced(e.manifest) && desired.InControlPlane(e.manifest) == remote {
 		return refuse(ReasonTargetChanged,
 			"module %s is installed in another cluster than the one it is for now: remove it there before", e.module.Name)
 	}
 	installed := e.manifest.Spec.Version
+	if desired.IsEdited(e.manifest) {
+		// Somebody's edit is no version that was installed.
+		installed = e.manifest.Status.InstalledVersion
+	}
 	if p.Kyma.Annotations[desired.AnnotationAllowDowngrade] != shared.ValueTrue && isDowngrade(installed, e.version) {
 		return warn(ReasonDowngrade, "%s", shared.IgnoredChannelSkew(
 			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.channel, e.version), installed)).
@@ -214,12 +226,13 @@ func (p *planning) namespaceFor(e *entry) string {
 	return cmp.Or(e.manifest.Annotations[desired.AnnotationRemoteNamespace], p.Settings.SyncNamespace)
 }
 
-func (p *planning) takenByForeign(e *entry) bool {
+// foreignFor is the Manifest of an earlier Kyma of this name that has the name of an entry's; nil where there is none.
+func (p *planning) foreignFor(e *entry) *v1beta2.Manifest {
 	name := p.manifestName(e)
 	for i := range p.Foreign {
 		if p.Foreign[i].Name == name {
-			return true
+			return &p.Foreign[i]
 		}
 	}
-	return false
+	return nil
 }

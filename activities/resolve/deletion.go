@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -30,6 +31,14 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 	}
 	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.settings.Purge.Orderly}
 	result.PurgeAt, _ = desired.PurgeTime(kyma, a.settings.Purge)
+	if desired.IsOrphaning(kyma) {
+		// They are the Kyma's only until the garbage collector has seen to them. Nothing of them is deleted or forced.
+		for i := range own {
+			result.Left = append(result.Left, own[i].Name)
+		}
+		result.PurgeAt = time.Time{}
+		return result, nil
+	}
 	result.PurgeDue = !result.PurgeAt.IsZero() && !a.now().Before(result.PurgeAt)
 	var failed []error
 	for i := range own {
@@ -43,7 +52,7 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 		if refused != nil || len(manifest.Finalizers) > 0 {
 			result.Left = append(result.Left, manifest.Name)
 			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
-			if manifest.Spec.Remote && !desired.ByLocalClient(manifest) {
+			if !desired.InControlPlane(manifest) && !desired.ByLocalClient(manifest) {
 				result.WithoutAccess = append(result.WithoutAccess, kick.RefOf(manifest))
 			}
 		}

@@ -155,9 +155,11 @@ func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *te
 		"one is there":       {asked: true},
 		"two are there":      {err: fault.New(fault.Rejected, clusters.ReasonAccessSecretAmbiguous, "two"), asked: true},
 		"the control plane could not be read completely": {err: errors.New("list the access Secrets: timed out"), asked: true},
-		"the module is in the control plane":             {err: notFound, change: func(m *v1beta2.Manifest) { m.Spec.Remote = false }},
+		"the module is in the control plane": {err: notFound, change: func(m *v1beta2.Manifest) {
+			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
+		}},
 		"the module needs no Secret": {err: notFound, change: func(m *v1beta2.Manifest) {
-			m.Annotations[desired.AnnotationRemoteStrategy] = "local-client"
+			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterLocalClient}
 		}},
 		"nothing is left": {err: notFound, change: func(m *v1beta2.Manifest) { m.Finalizers = nil }},
 	} {
@@ -168,6 +170,7 @@ func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *te
 			remote, here := installed("keda", "1.0.0"), installed("btp", "1.0.0")
 			remote.Finalizers, here.Finalizers = []string{shared.FinalizerManifest}, []string{shared.FinalizerManifest}
 			remote.Spec.Remote = true
+			here.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
 			if c.change != nil {
 				c.change(remote)
 			}

@@ -68,6 +68,7 @@ func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
 		return nil, refusal
 	}
 	manifest.Annotations = annotations
+	manifest.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(manifest.Spec)
 	return manifest, nil
 }
 

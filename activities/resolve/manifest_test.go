@@ -52,6 +52,7 @@ func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
 		"operator.kyma-project.io/ocm-component-name": "kyma.project.io/module/btp-operator",
 		"operator.kyma-project.io/remote-namespace":   "kyma-system",
 		"operator.kyma-project.io/custom-state-check": `[{"jsonPath":"status.health","value":"green","mappedState":"Ready"}]`,
+		"operator.kyma-project.io/spec-digest":        desired.SpecDigest(manifest.Spec),
 	}, manifest.Annotations)
 	require.True(t, metav1.IsControlledBy(manifest, kyma))
 	require.Equal(t, "operator.kyma-project.io/v1beta2", manifest.OwnerReferences[0].APIVersion)

@@ -57,6 +57,10 @@ type ModulePlan struct {
 	meta     *v1beta2.ModuleReleaseMeta
 	// atOnce is how many Kymas lose the module by the same change.
 	atOnce int
+	// orphan is the Manifest that an earlier Kyma of this name left, which makes room for the new one.
+	orphan *v1beta2.Manifest
+	// target is where the Manifest goes as it is planned; nil where that stays open.
+	target *target
 }
 
 // Request is all that a plan is made from. Plan reads it and changes nothing of it.
@@ -70,6 +74,8 @@ type Request struct {
 	// Foreign are Manifests with the Kyma's name in their label that are not this Kyma's: those of an
 	// earlier Kyma of the same name.
 	Foreign []v1beta2.Manifest
+	// Delisted are the candidates of modules that nobody lists any more and that are being removed.
+	Delisted desired.Catalog
 	// Describe returns the descriptor of what was chosen. An error that wraps ErrDescriptor, or is a
 	// rejected fault, needs a change; any other may go away.
 	Describe func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error)
@@ -93,6 +99,8 @@ type Plans struct {
 	Left []*v1beta2.Manifest
 	// Uncertain are those that no entry names any more, but that an entry which nothing is known about might mean.
 	Uncertain []*v1beta2.Manifest
+	// Mended are plans of modules that nobody lists any more and whose removal a newer version may bring to an end.
+	Mended []ModulePlan
 	// NotMandatory are the Manifests of modules that were mandatory and of which nothing in the catalog says so now.
 	NotMandatory []*v1beta2.Manifest
 }
@@ -143,17 +151,7 @@ func (p *planning) choose() {
 		if e.refusal != nil && e.refusal.Reason == ReasonNotFound && p.Known != nil {
 			e.refusal.Hint = didYouMean(e.module.Name, p.Known()) + e.refusal.Hint
 		}
-		if e.template != nil {
-			e.component = desired.EmbeddedComponent(e.template)
-			if e.component == "" && e.meta != nil {
-				e.component = e.meta.Spec.OCMComponentName
-			}
-			if e.component == "" && e.refusal == nil {
-				e.refusal = refuse(ReasonInvalidDescriptor,
-					"ModuleTemplate %s has no component descriptor, and no ModuleReleaseMeta says which component it is",
-					nameOf(e.template))
-			}
-		}
+		p.identify(e)
 		if len(p.Kyma.Name) > validation.LabelValueMaxLength {
 			e.refusal = refuse(ReasonKymaName, "the name of the Kyma has more than %d characters", validation.LabelValueMaxLength)
 		}
@@ -162,6 +160,21 @@ func (p *planning) choose() {
 	slices.SortFunc(p.entries, func(a, b *entry) int {
 		return cmp.Or(first(b.mandatory)-first(a.mandatory), cmp.Compare(a.module.Name, b.module.Name))
 	})
+}
+
+// identify finds out which component an entry is.
+func (*planning) identify(e *entry) {
+	if e.template == nil {
+		return
+	}
+	e.component = desired.EmbeddedComponent(e.template)
+	if e.component == "" && e.meta != nil {
+		e.component = e.meta.Spec.OCMComponentName
+	}
+	if e.component == "" && e.refusal == nil {
+		e.refusal = refuse(ReasonInvalidDescriptor,
+			"ModuleTemplate %s has no component descriptor, and no ModuleReleaseMeta says which component it is", nameOf(e.template))
+	}
 }
 
 func first(yes bool) int {
@@ -195,6 +208,7 @@ func (p *planning) plans() Plans {
 		}
 	}
 	p.unclaimed(&all)
+	all.Mended = p.mend()
 	return all
 }
 

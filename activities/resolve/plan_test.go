@@ -97,7 +97,7 @@ func installed(module, version string) *v1beta2.Manifest {
 				shared.LabelKymaName: "kyma-sample", shared.LabelModuleName: module, shared.LabelChannel: "regular",
 			},
 			Annotations:     map[string]string{shared.AnnotationOCMComponentName: desiredtest.Component(module)},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid"}},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid", Controller: new(true)}},
 		},
 		Spec: v1beta2.ManifestSpec{Version: version},
 	}
@@ -433,7 +433,7 @@ func TestPlan(t *testing.T) {
 		{
 			name: "a module does not wander to another cluster",
 			setup: setup{kyma: keda(nil), templates: templates(ct("keda", "regular", "1.0.0")), manifests: []*v1beta2.Manifest{modified(installed("keda", "1.0.0"),
-				func(m *v1beta2.Manifest) { m.Spec.Remote = true })}},
+				func(m *v1beta2.Manifest) { m.Spec.Remote, m.Status.InstalledRef = true, "sha256:1" })}},
 			action: ActionKeep, channel: "regular", version: "1.0.0", template: "keda-regular", reason: ReasonTargetChanged, message: "another cluster",
 		},
 		{

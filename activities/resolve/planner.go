@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
@@ -105,8 +106,12 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		return View{}, err
 	}
 	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets, trusted)
+	going, err := p.gatherDelisted(ctx, index, view.Wanted, manifests)
+	if err != nil {
+		return View{}, err
+	}
 	view.Plans = Plan(Request{
-		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog,
+		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog, Delisted: going,
 		Manifests: manifests, Foreign: foreign, Window: p.window(kyma), Owners: p.owners(ctx),
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 			return p.describe(ctx, template, component, version)
@@ -243,12 +248,8 @@ func ManifestsOf(ctx context.Context, live client.Reader, kyma *v1beta2.Kyma) (o
 	return own, foreign, nil
 }
 
-// ownedBy tells whether one of the owner references is to this very Kyma.
+// ownedBy tells whether the controller of a Manifest is this very Kyma.
 func ownedBy(manifest *v1beta2.Manifest, kyma *v1beta2.Kyma) bool {
-	for _, owner := range manifest.OwnerReferences {
-		if owner.UID == kyma.UID {
-			return true
-		}
-	}
-	return false
+	owner := metav1.GetControllerOf(manifest)
+	return owner != nil && owner.UID == kyma.UID
 }

@@ -91,6 +91,9 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 			}
 		}
 	}
+	for i := range view.Mended {
+		failed = append(failed, a.carryOut(ctx, kyma, &view.Mended[i], result)...)
+	}
 	for _, leaving := range view.Leaving {
 		switch {
 		case leaving.Held != nil:
@@ -130,12 +133,23 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *Mod
 		failed = append(failed, a.create(ctx, kyma, plan, result))
 	case ActionUpdate:
 		failed = append(failed, a.update(ctx, plan, result))
-	case ActionKeep, ActionWait, ActionNone, ActionRemove:
+	case ActionKeep:
+		failed = append(failed, plan.target.write(ctx, a.controlPlane, plan.Existing))
+	case ActionWait:
+		if plan.Manifest != nil {
+			failed = append(failed, a.update(ctx, plan, result))
+		}
+	case ActionNone, ActionRemove:
 	}
 	return append(failed, a.label(ctx, plan.template))
 }
 
 func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) error {
+	if plan.orphan != nil {
+		if err := a.releaseOrphan(ctx, kyma, plan.orphan); err != nil {
+			return err
+		}
+	}
 	// An apply would also take over a Manifest of that name that is not this Kyma's, and is in no list that
 	// was made by label: one with a name that collides after cutting.
 	there := &v1beta2.Manifest{}
@@ -155,11 +169,12 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 	}
 	// With them from the start, it never goes without what it brings being removed.
 	plan.Manifest.Finalizers = desired.ManifestFinalizers()
-	if _, err := a.apply(ctx, plan.Manifest); err != nil {
+	now, err := a.apply(ctx, plan.Manifest)
+	if err != nil {
 		return err
 	}
 	result.Created = append(result.Created, plan.Manifest.Name)
-	return nil
+	return plan.target.write(ctx, a.controlPlane, now)
 }
 
 // update applies what differs. An apply takes back what an earlier one set and this one does not, so it names
@@ -181,7 +196,8 @@ func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Resul
 		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
-	return nil
+	a.tellRestored(existing)
+	return plan.target.write(ctx, a.controlPlane, now)
 }
 
 // apply applies the Manifest and returns it as it is then.

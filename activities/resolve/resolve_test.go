@@ -90,7 +90,7 @@ func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 		Outcome: OutcomeDone, Channel: "regular", Created: []string{name}, Refused: 1, InputsDigest: result.InputsDigest,
 	}, result)
 	require.NotEmpty(t, result.InputsDigest)
-	require.Equal(t, []string{"patch Kyma kyma-sample", "apply Manifest " + name, "patch ModuleTemplate keda-regular"}, b.cluster.Writes())
+	require.Equal(t, []string{"patch Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name, "patch ModuleTemplate keda-regular"}, b.cluster.Writes())
 
 	kyma := b.read(t)
 	require.Equal(t, []string{"operator.kyma-project.io/Kyma"}, kyma.Finalizers)
@@ -133,7 +133,7 @@ func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
 	result := b.look(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, []string{name}, result.Updated)
-	require.Equal(t, []string{"apply Manifest " + name}, b.cluster.Writes())
+	require.Equal(t, []string{"apply Manifest " + name, "patch status Manifest " + name}, b.cluster.Writes())
 }
 
 func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {

@@ -21,9 +21,10 @@ func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
 				Name: "other-keda", Namespace: "kcp-system",
 				Labels:          map[string]string{shared.LabelKymaName: "other", desired.LabelSharedModule: desired.SharedModule(component)},
 				Annotations:     map[string]string{desired.AnnotationRemoteNamespace: "of-other"},
-				OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "other", UID: "other-uid"}},
+				OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "other", UID: "other-uid", Controller: new(true)}},
 			},
-			Spec: v1beta2.ManifestSpec{Version: version},
+			Spec:   v1beta2.ManifestSpec{Version: version},
+			Status: v1beta2.ManifestStatus{Target: &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}},
 		}
 	}
 	for name, test := range map[string]struct {
@@ -73,7 +74,7 @@ func TestTheOneThatInstallsASharedModuleMayChangeItsVersion(t *testing.T) {
 	plans, _ := s.plan(t)
 	mine := plans["keda"].Manifest
 	follower := *mine.DeepCopy()
-	follower.Name, follower.OwnerReferences = "follower", []metav1.OwnerReference{{Kind: "Kyma", Name: "follower", UID: "follower-uid"}}
+	follower.Name, follower.OwnerReferences = "follower", []metav1.OwnerReference{{Kind: "Kyma", Name: "follower", UID: "follower-uid", Controller: new(true)}}
 	mine.Status.InstalledRef = "sha256:1"
 	s.manifests = []*v1beta2.Manifest{mine}
 	s.owners = func(string) ([]v1beta2.Manifest, error) { return []v1beta2.Manifest{follower, *mine}, nil }

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -40,7 +41,8 @@ func setReachable(status *v1beta2.KymaStatus, o observation) {
 // access to it cannot be used.
 func withoutAccess(f fault.Fault) bool {
 	return f.Kind == fault.Unreachable ||
-		f.Reason == clusters.ReasonAccessSecretAmbiguous || f.Reason == clusters.ReasonKubeconfigRejected
+		f.Reason == clusters.ReasonAccessSecretAmbiguous || f.Reason == clusters.ReasonKubeconfigRejected ||
+		f.Reason == clusters.ReasonControlPlaneAccess
 }
 
 // outOfReach tells since when nothing is known of the remote cluster.
@@ -55,7 +57,7 @@ func outOfReach(remote *v1beta2.RemoteStatus, o observation) (metav1.Time, bool)
 func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, since metav1.Time) {
 	remote := map[string]bool{}
 	for i := range manifests {
-		remote[manifests[i].Name] = manifests[i].Spec.Remote
+		remote[manifests[i].Name] = !desired.InControlPlane(&manifests[i])
 	}
 	for i := range modules {
 		module := &modules[i]

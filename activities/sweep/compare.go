@@ -221,7 +221,10 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 	id, settled := kick.ManifestWorkflowID(kick.RefOf(m)), isSettled(m)
 	_, isOpen := open[id]
 	switch {
-	case m.Spec.Remote && !remote.answers:
+	case install.IsRefused(m) && !m.DeletionTimestamp.IsZero():
+		// It is looked at again when somebody changes it.
+		return false
+	case !desired.InControlPlane(m) && !remote.answers:
 		return false
 	case !settled && !w.isOpen(ctx, open, id):
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")

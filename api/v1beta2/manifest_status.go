@@ -96,6 +96,34 @@ type ManifestStatus struct {
 	// and after its creation.
 	// +optional
 	DefaultCR *DefaultCRRecord `json:"defaultCR,omitempty"`
+
+	// Target says that the module is for the control plane's own cluster, as it
+	// was decided from the Kyma and the ModuleTemplate. Without it, whatever the
+	// spec says, the module is for the remote cluster of the Kyma.
+	// +optional
+	Target *TargetRecord `json:"target,omitempty"`
+}
+
+// TargetCluster is how a module gets into the control plane's own cluster.
+// +kubebuilder:validation:Enum=control-plane;local-client
+type TargetCluster string
+
+// Target clusters.
+const (
+	// TargetClusterControlPlane is the control plane, as the target of the module.
+	TargetClusterControlPlane TargetCluster = "control-plane"
+	// TargetClusterLocalClient is the control plane, as the remote cluster of a
+	// Kyma with the strategy local-client.
+	TargetClusterLocalClient TargetCluster = "local-client"
+)
+
+// TargetRecord is a decision about where a module goes.
+type TargetRecord struct {
+	// Cluster that was decided on.
+	Cluster TargetCluster `json:"cluster"`
+	// SpecDigest is the digest of the spec that the decision is about: another
+	// one is not installed.
+	SpecDigest string `json:"specDigest"`
 }
 
 // SyncedObject names an object that was applied.

@@ -58,7 +58,7 @@ func code(t *testing.T, folders ...string) string {
 func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 	known := map[string]bool{
 		"help": true, "version": true, // every command has them
-		"server-side": true, "from-file": true, "type": true, // kubectl
+		"server-side": true, "from-file": true, "type": true, "cascade": true, // kubectl
 		"workflow-id": true, "name": true, "query": true, // temporal
 	}
 	defined := regexp.MustCompile(`(?:Var|VarP|String|Bool|Int|Duration|StringP|BoolP)\((?:&[^,]+, )?"([a-z][a-z0-9-]+)"|FlagS?\s*=\s*"([a-z][a-z0-9-]+)"`)

@@ -16,6 +16,9 @@ import (
 // ReasonClusterChanged: the access leads to another cluster than the one that the work was decided for (kind Rejected).
 const ReasonClusterChanged = "ClusterChanged"
 
+// ReasonControlPlaneAccess: the access leads to the control plane's own cluster, which is not allowed (kind Rejected).
+const ReasonControlPlaneAccess = "ControlPlaneAccess"
+
 // Identify asks the cluster which one it is, and remembers the answer for UID. A cluster is identified by the uid of
 // its namespace kube-system.
 func (c *Cluster) Identify(ctx context.Context) (types.UID, error) {
@@ -47,6 +50,13 @@ func UIDOf(ctx context.Context, reader client.Reader) (types.UID, error) {
 		return "", fmt.Errorf("namespace %s has no uid", shared.NamespaceKubeSystem)
 	}
 	return namespace.UID, nil
+}
+
+// IsControlPlane is the fault of work for a Kyma, named for people, whose access Secret leads to the control plane's own
+// cluster where that is not allowed: modules would be installed there, and a second Kyma made.
+func IsControlPlane(kyma string) error {
+	return fault.New(fault.Rejected, ReasonControlPlaneAccess,
+		"the access Secret of Kyma %s leads to the control plane itself, which is not allowed here: give it the kubeconfig of the remote cluster", kyma)
 }
 
 // Changed is the fault of work for a Kyma, named for people, whose access leads to the cluster at, where what it has

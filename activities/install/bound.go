@@ -14,11 +14,23 @@ import (
 
 // bound makes sure that a cluster is the one that the Manifest was decided for: the one that its Kyma is recorded to
 // be synchronized to. A Secret may by mistake lead to the cluster of another Kyma, where the same module's objects have
-// the same names; or, during a removal, to one where nothing is found, as if everything were removed.
+// the same names; or, during a removal, to one where nothing is found, as if everything were removed. Nor may it lead to
+// the control plane itself, where that is not allowed.
 //
-// Without a record there is nothing to compare with. What differs is read live once more, for a cache may be behind,
-// and another worker may have seen that the cluster was replaced.
+// Without a record there is nothing else to compare with. What differs is read live once more, for a cache may be
+// behind, and another worker may have seen that the cluster was replaced.
 func (a *Activities) bound(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) error {
+	if err := a.asRecorded(ctx, m, cluster); err != nil {
+		return err
+	}
+	if !m.DeletionTimestamp.IsZero() || a.options.Settings.LocalClientAllowed() {
+		// What is there from when it was allowed can still be removed.
+		return nil
+	}
+	return a.notControlPlane(ctx, m, cluster)
+}
+
+func (a *Activities) asRecorded(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) error {
 	deleting := !m.DeletionTimestamp.IsZero()
 	name := m.Namespace + "/" + m.KymaName()
 	recorded, err := recordedCluster(ctx, a.options.Fleet, m)
@@ -42,6 +54,22 @@ func (a *Activities) bound(ctx context.Context, m *v1beta2.Manifest, cluster *cl
 		return unidentified(m, err)
 	}
 	return clusters.Changed(name, recorded, at, deleting)
+}
+
+// notControlPlane makes sure that an access Secret does not lead to the control plane's own cluster.
+func (a *Activities) notControlPlane(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) error {
+	own, err := a.options.Clusters.ControlPlane().UID(ctx)
+	if err != nil {
+		return fmt.Errorf("identify the control plane: %w", err)
+	}
+	at, err := cluster.UID(ctx)
+	if err != nil {
+		return unidentified(m, err)
+	}
+	if at == own {
+		return clusters.IsControlPlane(m.Namespace + "/" + m.KymaName())
+	}
+	return nil
 }
 
 func unidentified(m *v1beta2.Manifest, err error) error {

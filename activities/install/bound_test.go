@@ -98,6 +98,7 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	// Once the cluster is recorded to have been replaced, the module goes there.
 	require.NoError(t, other.Delete(ctx, settings))
 	s.recordCluster(uidOf(t, other))
+	s.activities.options.Settings.AllowControlPlaneModules = true // of which it is the cluster
 	require.NotEqual(t, OutcomeGone, s.apply().Outcome)
 	require.NotEmpty(t, writes(s.requests.take()))
 	t.Cleanup(func() {
@@ -179,4 +180,34 @@ func (s *stand) holdKyma() {
 			_ = s.control.Update(ctx, kyma)
 		}
 	})
+}
+
+func TestAnAccessSecretThatLeadsToTheControlPlaneInstallsNothingThere(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	s.repoint()
+	_, err := s.activities.ApplyManifest(context.Background(), ApplyInput{Ref: s.ref()})
+	require.Error(t, err)
+	f := fault.FromTemporal(err)
+	require.Equal(t, fault.Rejected, f.Kind)
+	require.Equal(t, "ControlPlaneAccess", f.Reason)
+	require.Contains(t, f.Message, "leads to the control plane itself")
+	require.Empty(t, writes(s.requests.take()))
+
+	s.activities.options.Settings.AllowControlPlaneModules = true
+	require.Equal(t, OutcomeApplied, s.apply().Outcome)
+	t.Cleanup(func() {
+		_ = s.control.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id + "-remote"}})
+	})
+	require.NotEmpty(t, writes(s.requests.take()))
+}
+
+func TestAManifestThatNobodyOwnsIsNotInstalledOnRealClusters(t *testing.T) {
+	s := newStand(t, moduleYAML, func(m *v1beta2.Manifest) { m.OwnerReferences, m.Spec.Remote = nil, false })
+	result := s.apply()
+	require.Equal(t, OutcomeRefused, result.Outcome)
+	s.report(result.Observed, true)
+	require.Equal(t, metav1.ConditionFalse, s.condition(shared.ConditionInstallation))
+	require.True(t, IsRefused(s.read()))
+	require.Empty(t, s.requests.take(), "its cluster is not even asked")
+	require.Empty(t, s.read().Finalizers)
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -152,7 +153,7 @@ func TestCleaningUpInTheControlPlanesOwnClusterHarmsNobodyElse(t *testing.T) {
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: "copies"}
 	other := desiredtest.Kyma()
 	other.Name, other.UID = "other", "other-uid"
-	b := newBench(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), other)
+	b := newBench(t, kyma, desired.Settings{AllowControlPlaneModules: true}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), other)
 	b.remote = b.control
 	definition := b.definitions[0].crd.DeepCopy()
 	require.NoError(t, b.control.Create(ctx, definition))
@@ -168,6 +169,26 @@ func TestCleaningUpInTheControlPlanesOwnClusterHarmsNobodyElse(t *testing.T) {
 	require.Len(t, templates.Items, 1)
 	require.Equal(t, "kcp-system", templates.Items[0].Namespace)
 	require.NoError(t, b.control.Get(ctx, types.NamespacedName{Name: definition.Name}, definition))
+}
+
+func TestAnAccessSecretThatLeadsToTheControlPlaneIsRefusedWhereThatIsNotAllowed(t *testing.T) {
+	ctx := context.Background()
+	on := true
+	kyma := desiredtest.Kyma("keda")
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: "copies"}
+	b := newBench(t, kyma, desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.remote = b.control
+	_, err := b.syncRemote(ctx, b.in)
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Equal(t, clusters.ReasonControlPlaneAccess, fault.Of(err).Reason)
+	var kymas v1beta2.KymaList
+	require.NoError(t, b.control.List(ctx, &kymas))
+	require.Len(t, kymas.Items, 1, "no second Kyma is made")
+
+	b.settings.Mode = desired.ModeSingleCluster
+	b.sync(t)
+	require.NoError(t, b.control.List(ctx, &kymas))
+	require.Len(t, kymas.Items, 2)
 }
 
 func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.T) {

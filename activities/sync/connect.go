@@ -66,6 +66,9 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		return nil, err
 	}
 	r.own = r.uid == control
+	if r.own && s.Strategy != v1beta2.SyncStrategyLocalClient && kyma.DeletionTimestamp.IsZero() && !a.settings.LocalClientAllowed() {
+		return nil, clusters.IsControlPlane(nameOf(kyma))
+	}
 	if !kyma.DeletionTimestamp.IsZero() && desired.Placed(kyma) {
 		// What is to be cleaned up is in the recorded cluster. Another one would look as if it were clean already.
 		if err := clusters.Changed(nameOf(kyma), kyma.Status.Remote.Cluster, r.uid, true); err != nil {

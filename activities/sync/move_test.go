@@ -254,7 +254,7 @@ func TestTheRulesChangeWithoutAnyModuleBeingLost(t *testing.T) {
 }
 
 func TestAMoveOntoTheKymaItselfIsRefused(t *testing.T) {
-	b := newBench(t, explicit("copies", "keda"), desired.Settings{})
+	b := newBench(t, explicit("copies", "keda"), desired.Settings{AllowControlPlaneModules: true})
 	b.remote = b.control
 	b.sync(t)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Sync.Namespace = "kcp-system" })

@@ -349,6 +349,7 @@ func TestNothingIsTakenInWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) {
 	b := newBench(t, kyma, desired.Settings{}, internal)
 	b.remote = b.control
 	b.allow(t, allowedRegistry)
+	b.settings.AllowControlPlaneModules = true
 	b.sync(t)
 	b.sync(t)
 	require.Empty(t, b.copies(t), "else everybody could have what is internal")

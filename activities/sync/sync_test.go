@@ -381,7 +381,7 @@ func TestSynchronizationIntoTheControlPlanesOwnClusterIsSafe(t *testing.T) {
 	build := func(namespace string, objects ...client.Object) *bench {
 		kyma := desiredtest.Kyma("keda")
 		kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: namespace}
-		b := newBench(t, kyma, desired.Settings{}, objects...)
+		b := newBench(t, kyma, desired.Settings{AllowControlPlaneModules: true}, objects...)
 		b.remote = b.control
 		return b
 	}

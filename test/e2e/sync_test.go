@@ -138,10 +138,10 @@ func withoutDefaults(modules []v1beta2.Module) []v1beta2.Module {
 	return bare
 }
 
-// A Kyma whose access leads to the control plane's own cluster is served there, in a namespace of its own, and its
+// A Kyma whose access leads to the control plane's own cluster is served there where that is allowed, in a namespace of its own, and its
 // deletion takes nothing that is not its own.
 func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
-	s := newStage(t)
+	s := newStage(t, "--allow-control-plane-modules")
 	s.pushTiny("steady")
 	s.pushTiny("inner")
 	s.instance.start()

@@ -90,12 +90,13 @@ func (a *Activities) leaveToOthers(ctx context.Context, r *remover, m *v1beta2.M
 	if err := a.unchanged(ctx, m); err != nil {
 		return nil, nil, err
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	heirs := a.heirsOf(ctx, used, left)
+	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(a.options.Parallel)
 	for _, e := range left {
 		group.Go(func() error {
 			by := users[e.ID]
-			was, err := r.leave(ctx, e, by, used.byID[e.ID] == by)
+			was, err := r.leave(groupCtx, e, by, heirs[markOf(by)], used.byID[e.ID] == by)
 			if err != nil {
 				return clusters.Classify(err)
 			}
@@ -113,13 +114,18 @@ func (a *Activities) leaveToOthers(ctx context.Context, r *remover, m *v1beta2.M
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
+	for _, h := range heirs {
+		if err := h.record(ctx, a); err != nil {
+			return nil, nil, err
+		}
+	}
 	slices.Sort(stay)
 	return own, stay, nil
 }
 
-// leave leaves an object to another Manifest, with its mark where that has the object too. It describes the object when
-// that was ours.
-func (r *remover) leave(ctx context.Context, e v1beta2.InventoryEntry, to *v1beta2.Manifest, hasIt bool) (string, error) {
+// leave leaves an object to another Manifest, with its mark where that has the object too: as the heir applies it, where
+// that can be, for then it is as the other one left it. It describes the object when that was ours.
+func (r *remover) leave(ctx context.Context, e v1beta2.InventoryEntry, to *v1beta2.Manifest, h *heir, hasIt bool) (string, error) {
 	gvk, name, err := e.Object()
 	if err != nil || isProtected(gvk, name) {
 		return "", err
@@ -134,6 +140,9 @@ func (r *remover) leave(ctx context.Context, e v1beta2.InventoryEntry, to *v1bet
 			return "", nil
 		}
 		if !hasIt {
+			return described, nil
+		}
+		if h.apply(ctx, e, live) {
 			return described, nil
 		}
 		patch, err := markPatch(live, ownerOf(to))

@@ -114,7 +114,21 @@ metadata: {name: extra, namespace: ID-remote}
 			if change != nil {
 				require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), "the other one has adopted it")
 			}
-			said, _ := s.told.take()
+			s.as(other, func() {
+				require.Empty(t, s.read().Status.Corrections)
+				drifted, _ := s.probe()
+				require.False(t, drifted, "what was handed over is as the one that stays would have left it")
+				hashes := map[string]string{}
+				for _, e := range s.read().Status.Inventory {
+					hashes[e.ID] = e.Hash
+				}
+				s.apply()
+				for _, e := range s.read().Status.Inventory {
+					require.Equal(t, hashes[e.ID], e.Hash, "its next look has nothing to put right: %s", e.ID)
+				}
+			})
+			said, corrected := s.told.take()
+			require.Zero(t, corrected, "nobody disputes with himself: %v", said)
 			require.Contains(t, strings.Join(said, "\n"), "Normal *v1beta2.Kyma LeftToOtherKymas: ")
 			require.Contains(t, strings.Join(said, "\n"), "is used by Kyma "+s.id+"/other")
 
@@ -127,6 +141,27 @@ metadata: {name: extra, namespace: ID-remote}
 			require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 		})
 	}
+}
+
+func TestAClusterThatClaimsToBeAnotherKeepsNothingThere(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	other := s.neighbour(s.manifest.Spec)
+	s.as(other, s.installReady)
+	s.installReady()
+	// The other one's access leads elsewhere, and its remote Kyma is not to be seen in this cluster.
+	access := &corev1.Secret{}
+	require.NoError(t, s.control.Get(context.Background(), client.ObjectKey{Namespace: s.id, Name: "access-of-other"}, access))
+	elsewhere, err := os.ReadFile(environment(t, "LM_TEST_CONTROL_PLANE"))
+	require.NoError(t, err)
+	access.Data[shared.AccessSecretKey] = elsewhere
+	require.NoError(t, s.control.Update(context.Background(), access))
+
+	s.delete()
+	s.removed()
+	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
+	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
+	said, _ := s.told.take()
+	require.NotContains(t, strings.Join(said, "\n"), "LeftToOtherKymas")
 }
 
 func TestAModuleThatNobodyElseHasIsRemovedThoughAnotherKymaIsInTheSameCluster(t *testing.T) {

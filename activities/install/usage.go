@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -37,7 +38,7 @@ func (a *Activities) usedByOthers(ctx context.Context, m *v1beta2.Manifest, clus
 	if err != nil {
 		return nil, fmt.Errorf("identify the control plane: %w", err)
 	}
-	others, err := a.othersIn(ctx, m, target, target == own)
+	others, err := a.othersIn(ctx, m, cluster, target, target == own)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,8 @@ func (r *remover) definedKind(ctx context.Context, definition string) (schema.Gr
 }
 
 // othersIn finds the Manifests of other Kymas that are for a cluster.
-func (a *Activities) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster types.UID, isControlPlane bool) ([]types.NamespacedName, error) {
+func (a *Activities) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster, target types.UID, isControlPlane bool,
+) ([]types.NamespacedName, error) {
 	fleet, own := a.options.Fleet, kymaRefOf(m).UID
 	var kymas v1beta2.KymaList
 	if err := fleet.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
@@ -158,8 +160,21 @@ func (a *Activities) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster 
 	shares := map[types.UID]bool{}
 	for i := range kymas.Items {
 		kyma := &kymas.Items[i]
-		if remote := kyma.Status.Remote; remote != nil && remote.Cluster == string(cluster) && kyma.UID != own {
+		if remote := kyma.Status.Remote; remote == nil || remote.Cluster != string(target) || kyma.UID == own {
+			continue
+		}
+		is, err := a.isIn(ctx, cluster, kyma)
+		if err != nil {
+			return nil, err
+		}
+		if is {
 			shares[kyma.UID] = true
+		}
+	}
+	if isControlPlane {
+		var err error
+		if isControlPlane, err = isOwn(ctx, cluster, m); err != nil {
+			return nil, err
 		}
 	}
 	if len(shares) == 0 && !isControlPlane {
@@ -176,7 +191,7 @@ func (a *Activities) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster 
 		if other.UID == m.UID || owner != nil && owner.UID == own {
 			continue
 		}
-		if other.Spec.Remote && owner != nil && shares[owner.UID] || !other.Spec.Remote && isControlPlane {
+		if local := desired.InControlPlane(other); !local && owner != nil && shares[owner.UID] || local && isControlPlane {
 			keys = append(keys, client.ObjectKeyFromObject(other))
 		}
 	}

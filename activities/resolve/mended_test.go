@@ -1,0 +1,72 @@
+package resolve
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*v1beta2.Manifest)
+		listed  bool
+		version string
+		wanted  string
+	}{
+		"that was taken off the list":       {version: "1.1.0", wanted: "1.1.0"},
+		"that was listed again meanwhile":   {listed: true, version: "1.1.0", wanted: "1.1.0"},
+		"but no older one":                  {version: "0.9.0", wanted: "1.0.0"},
+		"nor an older one for one listed":   {listed: true, version: "0.9.0", wanted: "1.0.0"},
+		"nor where no custom resource does": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) { m.Status.DefaultCR = nil }},
+		"nor where it is its user's": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) {
+			m.Spec.CustomResourcePolicy = v1beta2.CustomResourcePolicyIgnore
+		}},
+		"nor where a version was pinned": {version: "1.1.0", wanted: "1.0.0", change: func(m *v1beta2.Manifest) { delete(m.Labels, shared.LabelChannel) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+			b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+			b.look(t)
+			m := b.only(t)
+			m.Status.InstalledRef, m.Status.DefaultCR = "sha256:1", &v1beta2.DefaultCRRecord{APIVersion: "a/v1", Kind: "Keda", Name: "default", UID: "cr"}
+			if test.change != nil {
+				test.change(m)
+			}
+			status := m.Status
+			require.NoError(t, b.cluster.Update(ctx, m))
+			m.Status = status
+			require.NoError(t, b.cluster.Status().Update(ctx, m))
+			if test.listed {
+				require.NoError(t, b.cluster.Delete(ctx, m))
+			} else {
+				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+				require.Len(t, b.look(t).Deleted, 1)
+			}
+			require.False(t, b.only(t).DeletionTimestamp.IsZero())
+
+			require.NoError(t, b.cluster.Delete(ctx, template))
+			require.NoError(t, b.cluster.Create(ctx, desiredtest.ChannelTemplate("keda", "regular", test.version)))
+			b.look(t)
+			now := b.only(t)
+			require.Equal(t, test.wanted, now.Spec.Version)
+			require.False(t, now.DeletionTimestamp.IsZero())
+			require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
+			require.True(t, metav1.IsControlledBy(now, b.read(t)))
+			if test.wanted != "1.0.0" {
+				require.True(t, desired.IsDecided(now))
+				require.False(t, desired.IsEdited(now))
+			}
+			b.cluster.Forget()
+			b.look(t)
+			require.Empty(t, b.cluster.Writes(), "once is enough")
+		})
+	}
+}

@@ -23,9 +23,21 @@ const (
 	EventModuleWarning = "ModuleWarning"
 	EventModuleError   = "ModuleError"
 	EventModuleRemoved = "ModuleRemoved"
+	// EventModuleLeft: a module stays when its Kyma goes, as that was deleted with `--cascade=orphan`.
+	EventModuleLeft = "ModuleLeft"
 	// EventGracePeriod: the annotation with the grace period of the deletion cannot be read.
 	EventGracePeriod = "PurgeGracePeriodInvalid"
 )
+
+// told is what more is known for those who are told of a transition.
+type told struct {
+	// reasons are those of refused modules, by name.
+	reasons map[string]string
+	// of is the reason of what the whole Kyma suffers from, if anything.
+	of string
+	// orphans are the names of Manifests that stay although their Kyma goes.
+	orphans map[string]bool
+}
 
 // event is something that people would want to be told.
 type event struct {
@@ -33,9 +45,8 @@ type event struct {
 }
 
 // transitions lists what changed from one status to the next in a way that people would want to be told of.
-// What stays as it is was told before. Reasons are those of refused modules, by name; of is the reason of what the
-// whole Kyma suffers from, if anything.
-func transitions(before, after v1beta2.KymaStatus, reasons map[string]string, of string) []event {
+// What stays as it is was told before.
+func transitions(before, after v1beta2.KymaStatus, t told) []event {
 	var events []event
 	was := map[string]v1beta2.ModuleStatus{}
 	for _, module := range before.Modules {
@@ -48,18 +59,24 @@ func transitions(before, after v1beta2.KymaStatus, reasons map[string]string, of
 			continue
 		}
 		if e, worth := moduleEvent(old, module); worth {
-			if reason := reasons[module.Name]; reason != "" {
+			if reason := t.reasons[module.Name]; reason != "" {
 				e.reason = reason
 			}
 			events = append(events, e)
 		}
 	}
 	for _, module := range before.Modules {
-		if _, gone := was[module.Name]; gone && module.Manifest != nil {
+		_, gone := was[module.Name]
+		switch {
+		case !gone || module.Manifest == nil:
+		case t.orphans[module.Manifest.Metadata.Name]:
+			events = append(events, event{corev1.EventTypeNormal, EventModuleLeft,
+				fmt.Sprintf("module %s stays where it is installed: Manifest %s was left by its Kyma", module.Name, module.Manifest.Metadata.Name), ""})
+		default:
 			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name), ""})
 		}
 	}
-	return append(events, kymaEvents(before, after, of)...)
+	return append(events, kymaEvents(before, after, t.of)...)
 }
 
 func moduleEvent(old, module v1beta2.ModuleStatus) (event, bool) {

@@ -27,7 +27,7 @@ func (a *Activities) pushAndNote(ctx context.Context, o observation) (bool, faul
 	before := o.kyma.DeepCopy()
 	o.in.Sync, o.answered = fault.Fault{}, true
 	o.kyma.Status = next(o)
-	if err := a.write(ctx, before, o.kyma, refusals(o.view), o.worst().Reason); err != nil {
+	if err := a.write(ctx, before, o.kyma, told{reasons: refusals(o.view), of: o.worst().Reason}); err != nil {
 		return false, fault.Fault{}, err
 	}
 	pushed, failed = a.push(ctx, o.kyma, o.view.Sync)

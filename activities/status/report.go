@@ -50,7 +50,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	if err := a.write(ctx, before, kyma, refusals(o.view), o.worst().Reason); err != nil {
+	if err := a.write(ctx, before, kyma, told{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)}); err != nil {
 		return ReportResult{}, err
 	}
 	a.tell(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
@@ -76,7 +76,7 @@ func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (Rep
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
 	kyma.Status.InputsDigest = skippedDigest
-	if err := a.write(ctx, before, kyma, nil, ""); err != nil {
+	if err := a.write(ctx, before, kyma, told{}); err != nil {
 		return ReportResult{}, err
 	}
 	return summary(kyma), nil
@@ -96,7 +96,7 @@ func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.
 
 // write writes the status if it is not so already, at the resource version that was read, and then tells
 // people of the transitions.
-func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, refusals map[string]string, reason string) error {
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t told) error {
 	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
 		return nil
 	}
@@ -106,8 +106,19 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, refu
 	if err != nil {
 		return fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}
-	a.tell(kyma, transitions(before.Status, wanted, refusals, reason))
+	a.tell(kyma, transitions(before.Status, wanted, t))
 	return nil
+}
+
+// orphans are the names of Manifests that a Kyma of this name left, being deleted with `--cascade=orphan`.
+func orphans(foreign []v1beta2.Manifest) map[string]bool {
+	names := map[string]bool{}
+	for i := range foreign {
+		if desired.IsOrphan(&foreign[i]) {
+			names[foreign[i].Name] = true
+		}
+	}
+	return names
 }
 
 // refusals are the reasons of refused modules by name.

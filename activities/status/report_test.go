@@ -374,6 +374,17 @@ func TestAModuleThatIsGoneIsShownNoMore(t *testing.T) {
 	require.Equal(t, "Normal ModuleRemoved: module keda is removed", b.told[0])
 }
 
+func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
+	module := v1beta2.ModuleStatus{Name: "keda", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "kyma-keda"}}}
+	before := v1beta2.KymaStatus{Modules: []v1beta2.ModuleStatus{module}}
+	gone := transitions(before, v1beta2.KymaStatus{}, told{})
+	require.Equal(t, EventModuleRemoved, gone[0].reason)
+	left := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "kyma-keda"}, Status: v1beta2.ManifestStatus{InstalledRef: "sha256:1"}}
+	stays := transitions(before, v1beta2.KymaStatus{}, told{orphans: orphans([]v1beta2.Manifest{left})})
+	require.Equal(t, EventModuleLeft, stays[0].reason)
+	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was left by its Kyma", stays[0].message)
+}
+
 func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("nowhere"), desired.ModeSingleCluster)
 	b.look(t)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -35,6 +36,19 @@ func (a *Activities) unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 		return nil
 	}
 	return a.release(ctx, m)
+}
+
+// letGo unmanages a module whose Manifest is not being deleted, and deletes the Manifest then: it has nothing to say any
+// more, and who manages the module again gets a new one.
+func (a *Activities) letGo(ctx context.Context, m *v1beta2.Manifest) error {
+	if err := a.unmanage(ctx, m); err != nil {
+		return err
+	}
+	err := a.options.ControlPlane.Delete(ctx, m, client.Preconditions{UID: &m.UID})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete Manifest %s of a module that is not managed: %w", markOf(m), err)
+	}
+	return nil
 }
 
 // unmark takes our labels and annotations off all objects that carry them.

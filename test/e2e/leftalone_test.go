@@ -110,10 +110,7 @@ func (s *stage) isUnmarked(t *testing.T, operator *appsv1.Deployment, cr *unstru
 	s.eventually("the module is unmanaged", 2*time.Minute, func(c *assert.CollectT) {
 		module := s.module("alone", "sample")
 		assert.Equal(c, shared.StateUnmanaged, module.State, module.Message)
-		manifests := s.manifests(s.kyma("alone"))
-		if assert.Len(c, manifests, 1) {
-			assert.Empty(c, manifests[0].Finalizers)
-		}
+		assert.Empty(c, s.manifests(s.kyma("alone")), "the Manifest goes, and nothing with it")
 	})
 	require.Empty(t, s.marked(t))
 	now, sample := s.sampleObjects(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 )
 
-// heartbeatEvery is well within the heartbeat time-out of the activities that write.
+// heartbeatEvery is well within the heartbeat time-out of the activities that write; one with a shorter time-out
+// heartbeats three times within it.
 const heartbeatEvery = 5 * time.Second
 
 // heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
@@ -35,11 +36,12 @@ type beatingActivity struct {
 
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (b *beatingActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
-	if activity.GetInfo(ctx).HeartbeatTimeout == 0 {
+	timeout := activity.GetInfo(ctx).HeartbeatTimeout
+	if timeout == 0 {
 		result, err := b.Next.ExecuteActivity(ctx, in)
 		return result, fault.ToTemporal(err)
 	}
-	ctx, stop := heartbeat.Every(ctx, heartbeatEvery)
+	ctx, stop := heartbeat.Every(ctx, min(heartbeatEvery, timeout/3))
 	defer stop()
 	result, err := b.Next.ExecuteActivity(ctx, in)
 	return result, fault.ToTemporal(heartbeat.Error(ctx, err))

@@ -23,16 +23,17 @@ import (
 // cancellation reaches it and, as one, its workflow.
 func TestEveryActivityWithAHeartbeatTimeoutIsKeptAlive(t *testing.T) {
 	t.Parallel()
+	const timeout = 3 * time.Second
 	_, client := testfleet.TemporalNamespace(t, "heartbeats")
 	w := sdkworker.New(client, "heartbeats", sdkworker.Options{
 		Interceptors: []interceptor.WorkerInterceptor{worker.Heartbeats()},
 		// As the workers of this package have it, in proportion to the time-out below.
-		DefaultHeartbeatThrottleInterval: time.Second, MaxHeartbeatThrottleInterval: 7 * time.Second / 4,
+		DefaultHeartbeatThrottleInterval: timeout / 4, MaxHeartbeatThrottleInterval: timeout / 4,
 	})
 	attempts := atomic.Int32{}
 	w.RegisterActivityWithOptions(func(context.Context) error {
 		attempts.Add(1)
-		time.Sleep(9 * time.Second)
+		time.Sleep(timeout + time.Second)
 		return nil
 	}, activity.RegisterOptions{Name: "slow"})
 	w.RegisterActivityWithOptions(func(ctx context.Context) error {
@@ -41,7 +42,7 @@ func TestEveryActivityWithAHeartbeatTimeoutIsKeptAlive(t *testing.T) {
 	}, activity.RegisterOptions{Name: "endless"})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) (bool, error) {
 		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			StartToCloseTimeout: time.Minute, HeartbeatTimeout: 7 * time.Second, WaitForCancellation: true,
+			StartToCloseTimeout: time.Minute, HeartbeatTimeout: timeout, WaitForCancellation: true,
 		})
 		if err := workflow.ExecuteActivity(ctx, "slow").Get(ctx, nil); err != nil {
 			return false, err

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
@@ -92,9 +93,13 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 	s.instance.start()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-access", Namespace: controlPlaneNamespace}}
 	kyma := newKyma("lost", "sample")
-	s.create(kyma)
-	s.eventually("the installation begins", 2*time.Minute, func(c *assert.CollectT) { assert.NotEmpty(c, s.manifests(kyma)) })
+	g, through := s.gated(t)
+	s.giveAccess("lost", through)
+	g.hold("/deployments/sample-operator", http.MethodPatch)
+	require.NoError(t, s.controlPlane.Create(t.Context(), kyma))
+	g.await()
 	require.NoError(t, s.controlPlane.Delete(t.Context(), secret))
+	g.let()
 	s.saysError("lost", "access secret not found")
 	require.Equal(t, "AccessSecretNotFound", s.kyma("lost").Status.Remote.Reason)
 	s.give("lost")

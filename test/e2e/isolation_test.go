@@ -24,6 +24,8 @@ const (
 	// isolationResync is closer to what people run than the interval of the other tests, which looks at every cluster
 	// every few seconds.
 	isolationResync = time.Minute
+	// isolationRatio is how many times as long healthy Kymas may take beside black holes.
+	isolationRatio = 1.3
 	// isolationPatience is how long a Kyma may take before the benchmark is given up.
 	isolationPatience = 3 * time.Minute
 )
@@ -43,21 +45,30 @@ type isolation struct {
 // BenchmarkIsolation installs a module in each of the healthy Kymas: once alone, and once with black holes beside
 // them, by turns, each time with a fresh instance and Temporal namespace. It reports medians and maxima of the
 // seconds from the creation of the first Kyma to each healthy one's Ready, over all rounds, and the ratio of the
-// medians. Nothing is asserted of them: machines are busy with other things.
+// medians, and fails where that is above isolationRatio. A single round on a busy machine may be unlucky: then there are two more.
 func BenchmarkIsolation(b *testing.B) {
 	i := newIsolation(b)
 	var alone, beside []time.Duration
-	for b.Loop() {
+	round := func() {
 		alone = append(alone, i.play("alone", 0)...)
 		beside = append(beside, i.play("beside-black-holes", isolationBlackHoles)...)
+		slices.Sort(alone)
+		slices.Sort(beside)
 	}
-	slices.Sort(alone)
-	slices.Sort(beside)
+	for b.Loop() {
+		round()
+	}
+	for extra := 0; extra < 2 && ratio(beside, alone) > isolationRatio; extra++ {
+		round()
+	}
 	b.ReportMetric(median(alone).Seconds(), "healthy-s")
 	b.ReportMetric(slices.Max(alone).Seconds(), "healthy-max-s")
 	b.ReportMetric(median(beside).Seconds(), "beside-black-holes-s")
 	b.ReportMetric(slices.Max(beside).Seconds(), "beside-black-holes-max-s")
-	b.ReportMetric(median(beside).Seconds()/median(alone).Seconds(), "ratio")
+	b.ReportMetric(ratio(beside, alone), "ratio")
+	if ratio(beside, alone) > isolationRatio {
+		b.Errorf("beside clusters that never answer, the others take %.2f times as long; %.1f is the limit", ratio(beside, alone), isolationRatio)
+	}
 }
 
 func newIsolation(b *testing.B) *isolation {
@@ -147,6 +158,8 @@ func (i *isolation) awaitHealthy(begin time.Time) []time.Duration {
 	}
 	return took
 }
+
+func ratio(a, b []time.Duration) float64 { return median(a).Seconds() / median(b).Seconds() }
 
 // median is the middle one of sorted durations.
 func median(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] }

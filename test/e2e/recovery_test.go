@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -15,15 +16,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// A process killed at several moments of an installation, an upgrade and a removal, and started again each time, must
-// come to the same end as one that was left alone, and must not have applied anything that is not wanted. With
-// CRASHPOINTS=all (make crashpoints) it is killed ten times, otherwise four.
+// A process killed in the middle of an installation, an upgrade and a removal, and started again each time, must come to
+// the same end as one that was left alone, and must not have applied anything that is not wanted. A gate holds the write
+// that it is killed at, which never arrives. With CRASHPOINTS=all (make crashpoints) it is killed at more of them.
 func TestAProcessKilledInMidWorkComesToTheSameEnd(t *testing.T) {
 	s := newStage(t)
 	s.push("test/modules/sample/1.0.0")
 	s.push("test/modules/sample/1.1.0")
 	s.instance.start()
-	install := func() { s.create(newKyma("killed", "sample")) }
+	g, through := s.gated(t)
+	s.giveAccess("killed", through)
+	install := func() { require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("killed", "sample"))) }
 	upgrade := func() {
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 	}
@@ -34,38 +37,39 @@ func TestAProcessKilledInMidWorkComesToTheSameEnd(t *testing.T) {
 	s.becomesReady("killed", "sample@1.1.0")
 	upgraded := shapes(s.all(t, s.remote))
 	require.NotEqual(t, installed, upgraded)
-	install = func() { require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("killed", "sample"))) }
-	killedAfter := func(after time.Duration) {
-		time.Sleep(after)
+	killedAt := func(path, method string, begin func()) {
+		g.hold(path, method)
+		begin()
+		g.await()
 		s.instance.kill()
+		g.drop()
 		s.instance.start()
 	}
-	remove := func(t *testing.T, after time.Duration) {
+	remove := func(t *testing.T, path string) {
 		kyma := s.kyma("killed")
-		require.NoError(t, s.controlPlane.Delete(t.Context(), kyma))
-		killedAfter(after)
+		killedAt(path, http.MethodDelete, func() { require.NoError(t, s.controlPlane.Delete(t.Context(), kyma)) })
 		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
 		require.Empty(t, s.ofModule(t, s.remote))
 	}
-	t.Run("killed in mid-removal", func(t *testing.T) { remove(t, 1200*time.Millisecond) })
+	t.Run("killed at the removal of its default custom resource", func(t *testing.T) { remove(t, "/samples/") })
 
-	moments := []time.Duration{600 * time.Millisecond}
+	// What is written at an installation and an upgrade alike, and at a removal.
+	moments := []struct{ applied, removed string }{{applied: "/deployments/", removed: "/deployments/"}}
 	if os.Getenv("CRASHPOINTS") == "all" {
-		moments = append(moments, 150*time.Millisecond, 1500*time.Millisecond)
+		moments = append(moments, struct{ applied, removed string }{applied: "/configmaps/", removed: "/customresourcedefinitions/"})
 	}
-	for _, after := range moments {
-		t.Run("killed "+after.String()+" after each beginning", func(t *testing.T) {
-			install()
-			killedAfter(after)
+	for _, at := range moments {
+		t.Run("killed at "+at.applied+" and "+at.removed, func(t *testing.T) {
+			killedAt(at.applied, http.MethodPatch, install)
 			s.becomesReady("killed", "sample@1.0.0")
 			require.Equal(t, installed, shapes(s.all(t, s.remote)))
-			upgrade()
-			killedAfter(after)
+			killedAt(at.applied, http.MethodPatch, upgrade)
 			s.becomesReady("killed", "sample@1.1.0")
 			require.Equal(t, upgraded, shapes(s.all(t, s.remote)))
-			remove(t, after)
+			remove(t, at.removed)
 		})
 	}
+	s.giveAccess("killed", s.remoteAccess(t)) // the gate ends before the stage is cleared
 }
 
 // shapes are the objects of modules in a cluster without what differs from one installation to the next.

@@ -76,7 +76,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 			assert.Contains(c, s.putRight(&manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
 			assert.Equal(c, "1", s.metric(t, metrics, corrections))
 		})
-		time.Sleep(time.Second) // what the repair led to is written by now
+		s.becomesIdle(s.kyma("drifting")) // what the repair led to is written
 		require.Equal(t, map[string][]string{"Manifest": {"Ready"}, "Kyma": {"Ready"}, "module": {"Ready"}}, states())
 	})
 	t.Run("what is deleted, edited and relabelled at once is put right", func(t *testing.T) {

@@ -93,7 +93,7 @@ func assemble(name string, config *rest.Config, httpClient *http.Client, scheme 
 		return nil, fmt.Errorf("make the discovery client for %s: %w", name, err)
 	}
 	c.Discovery = discoveryClient
-	c.Mapper = newMapper(discoveryClient.RESTClient())
+	c.Mapper = NewMapper(discoveryClient.RESTClient())
 	if c.Metadata, err = metadata.NewForConfigAndClient(config, httpClient); err != nil {
 		return nil, fmt.Errorf("make the metadata client for %s: %w", name, err)
 	}

@@ -25,6 +25,8 @@ type guard struct {
 	lease   context.Context
 	spoiled *atomic.Bool
 	masks   masks
+	// within is for how long a request may take, by the size of what it sends.
+	within func(size int64) time.Duration
 }
 
 // maxWithinRequest is the longest Retry-After that client-go may sleep through within one request: it would hold
@@ -37,19 +39,24 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if g.lease.Err() != nil {
 		cancel(ErrAccessChanged)
 	}
+	within := g.within(req.ContentLength)
+	ctx, stop := context.WithTimeout(ctx, within)
+	end := func() {
+		unlink()
+		stop()
+		cancel(nil)
+	}
 	select {
 	case g.turns <- struct{}{}:
 	case <-ctx.Done():
-		unlink()
-		defer cancel(nil)
+		defer end()
 		return nil, context.Cause(ctx)
 	}
 	done := sync.OnceFunc(func() {
 		<-g.turns
-		unlink()
-		cancel(nil)
+		end()
 	})
-	res, err := g.send(req.WithContext(ctx))
+	res, err := g.send(saying(req.WithContext(ctx), within))
 	if err != nil {
 		err = g.because(err)
 		done()
@@ -65,6 +72,17 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	g.masks.apply(res)
 	return res, nil
+}
+
+// saying tells the API server for how long its answer is waited for, so that it ends its work as well.
+func saying(req *http.Request, within time.Duration) *http.Request {
+	address := *req.URL
+	if address.RawQuery != "" {
+		address.RawQuery += "&"
+	}
+	address.RawQuery += "timeout=" + within.String()
+	req.URL = &address
+	return req
 }
 
 // WrappedRoundTripper lets client-go find the transport that it cancels requests of.

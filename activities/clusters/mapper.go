@@ -2,6 +2,8 @@ package clusters
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,11 +41,14 @@ type Mapper struct {
 type kindInfo struct {
 	plural     string
 	namespaced bool
+	// stored names the version in which the kind is stored, see storedAs; empty where the cluster does not say.
+	stored string
 }
 
 var _ meta.ResettableRESTMapper = (*Mapper)(nil)
 
-func newMapper(client rest.Interface) *Mapper {
+// NewMapper returns a mapper that asks a cluster with this client.
+func NewMapper(client rest.Interface) *Mapper {
 	return &Mapper{client: client, known: map[string]map[string]kindInfo{}}
 }
 
@@ -107,6 +112,52 @@ func (m *Mapper) Kind(ctx context.Context, resource schema.GroupVersionResource)
 	return schema.GroupVersionKind{}, &meta.NoResourceMatchError{PartialResource: resource}
 }
 
+// Served is a kind as a cluster serves it.
+type Served struct {
+	Kind       string
+	Namespaced bool
+	// Versions are those in which it is served: first the one in which it is stored, where the cluster says which one
+	// that is, then the others in the order of preference.
+	Versions []string
+}
+
+// Served returns what a cluster serves of a group, by plural, as it is at this moment; nothing of an unknown group.
+func (m *Mapper) Served(ctx context.Context, group string) (map[string]Served, error) {
+	versions, err := m.versionsOf(ctx, group)
+	if err != nil {
+		return nil, fmt.Errorf("discover the versions of group %q: %w", group, err)
+	}
+	all := map[string]Served{}
+	for _, version := range versions {
+		gv := schema.GroupVersion{Group: group, Version: version}
+		kinds, err := m.resourcesOf(ctx, gv.String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("discover %s: %w", gv, err)
+		}
+		for kind, info := range kinds {
+			served := all[info.plural]
+			served.Kind, served.Namespaced = kind, info.namespaced
+			if info.stored != "" && info.stored == storedAs(gv.WithKind(kind)) {
+				served.Versions = append([]string{version}, served.Versions...)
+			} else {
+				served.Versions = append(served.Versions, version)
+			}
+			all[info.plural] = served
+		}
+	}
+	return all, nil
+}
+
+// storedAs is by what discovery names the version in which a kind is stored (k8s.io/apiserver,
+// discovery.StorageVersionHash). A server that does it otherwise names none that is known here.
+func storedAs(gvk schema.GroupVersionKind) string {
+	sum := sha256.Sum256([]byte(gvk.Group + "/" + gvk.Version + "/" + gvk.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
 // Forget forgets one kind, of which a request was answered as one that the cluster does not serve: its definition may
 // be gone. It is looked for in the cluster when it is asked for again.
 func (m *Mapper) Forget(gvk schema.GroupVersionKind) {
@@ -168,7 +219,7 @@ func (m *Mapper) resourcesOf(ctx context.Context, groupVersion string) (map[stri
 		resources := make(map[string]kindInfo, len(list.APIResources))
 		for _, r := range list.APIResources {
 			if !strings.Contains(r.Name, "/") {
-				resources[r.Kind] = kindInfo{plural: r.Name, namespaced: r.Namespaced}
+				resources[r.Kind] = kindInfo{plural: r.Name, namespaced: r.Namespaced, stored: r.StorageVersionHash}
 			}
 		}
 		return resources, nil

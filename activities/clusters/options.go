@@ -37,8 +37,8 @@ type Limits struct {
 	// Concurrency is how many requests to one cluster are under way at once (flag k8s-skr-client-concurrency); 16.
 	// Others wait for their turn, within their own time.
 	Concurrency int
-	// RequestTimeout bounds one request including its body; 15 s. DialTimeout bounds the connection
-	// including TLS; 5 s.
+	// RequestTimeout bounds one request including its body; 15 s. One that sends much may take longer, see Within.
+	// DialTimeout bounds the connection including TLS; 5 s.
 	RequestTimeout time.Duration
 	DialTimeout    time.Duration
 	// MaxResponseBytes caps every response body; 32 MiB.
@@ -87,4 +87,22 @@ func (l Limits) withDefaults() Limits {
 		l.IdleAfter = 30 * time.Minute
 	}
 	return l
+}
+
+const (
+	// sizeInTime is how much a request may send in each RequestTimeout beyond the first.
+	sizeInTime = 128 << 10
+	// mostTimes is how many RequestTimeouts a request may take at most.
+	mostTimes = 3
+)
+
+// Within is for how long a request may take that sends so much. An API server that is slow takes its time above all for
+// large definitions, which it decodes, checks and merges several times over. It is still given up in time for the
+// activity that waits for it, which heartbeats meanwhile.
+func (l Limits) Within(size int64) time.Duration {
+	within := l.RequestTimeout
+	if size > 0 {
+		within += time.Duration(float64(l.RequestTimeout) * float64(size) / sizeInTime)
+	}
+	return min(within, mostTimes*l.RequestTimeout).Round(time.Millisecond)
 }

@@ -243,7 +243,7 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	}
 	limits := r.options.Limits
 	config.QPS, config.Burst = limits.QPS, limits.Burst
-	config.Timeout = limits.RequestTimeout
+	config.Timeout = 0 // each request has a limit of its own, see guard
 	config.UserAgent = userAgent
 	// What a remote API server warns about is the module's business; it would be a log line per object.
 	config.WarningHandler = rest.NoWarnings{}
@@ -260,13 +260,13 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	lease := newLease()
 	next = &guard{
 		next: next, limit: limits.MaxResponseBytes, turns: make(chan struct{}, limits.Concurrency), lease: lease.ctx,
-		spoiled: spoiled, masks: masksOf(config),
+		spoiled: spoiled, masks: masksOf(config), within: limits.Within,
 	}
 	authenticated, err := rest.HTTPWrappersForConfig(config, next)
 	if err != nil {
 		return nil, rejected("its credentials cannot be used")
 	}
-	httpClient := &http.Client{Transport: authenticated, Timeout: limits.RequestTimeout, CheckRedirect: refuseRedirects}
+	httpClient := &http.Client{Transport: authenticated, CheckRedirect: refuseRedirects}
 	cluster, err := assemble(name, config, httpClient, r.options.Scheme, r.options.Clock, spoiled, base.CloseIdleConnections)
 	if err != nil {
 		return nil, err

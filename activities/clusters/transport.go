@@ -36,15 +36,14 @@ func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 	}
 	dialer := &net.Dialer{Timeout: limits.DialTimeout, KeepAlive: 30 * time.Second}
 	return &http.Transport{
-		Proxy:                 proxy,
-		DialContext:           dialer.DialContext,
-		TLSClientConfig:       tlsConfig,
-		TLSHandshakeTimeout:   limits.DialTimeout,
-		ResponseHeaderTimeout: limits.RequestTimeout,
-		IdleConnTimeout:       idleConnTimeout,
-		MaxIdleConnsPerHost:   maxIdleConns,
-		DisableCompression:    config.DisableCompression,
-		ForceAttemptHTTP2:     true,
+		Proxy:               proxy,
+		DialContext:         dialer.DialContext,
+		TLSClientConfig:     tlsConfig,
+		TLSHandshakeTimeout: limits.DialTimeout,
+		IdleConnTimeout:     idleConnTimeout,
+		MaxIdleConnsPerHost: maxIdleConns,
+		DisableCompression:  config.DisableCompression,
+		ForceAttemptHTTP2:   true,
 		// A connection that went dead without a word is noticed before every request times out on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
 	}, nil

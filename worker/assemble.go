@@ -179,7 +179,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	syncOptions := syncing.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Clusters: a.Clusters,
 		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
-		Purges: purges, PurgeRules: p.Config.PurgeRules,
+		Purges: purges, PurgeRules: p.Config.PurgeRules, Events: p.Events,
 	}
 	if a.PullSecret != nil {
 		syncOptions.PullSecret = a.PullSecret

@@ -302,6 +302,8 @@ func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
 	other := desiredtest.Kyma()
 	other.Name, other.UID = "earlier", "earlier-uid"
 	require.NoError(t, b.control.Create(ctx, other))
+	other.Status = otherKyma("remote-uid").Status
+	require.NoError(t, b.control.Status().Update(ctx, other))
 	earlier("keda-regular")
 	earlier("abandoned")
 	b.forget()

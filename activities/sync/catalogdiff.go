@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -22,6 +23,33 @@ type catalogDiff struct {
 	remove []*metav1.PartialObjectMetadata
 	// blocked are names that are taken by objects of others.
 	blocked []string
+}
+
+// first is the first of the objects that differ, as far as it is there.
+func (d catalogDiff) first(there catalogLists) client.Object {
+	for _, change := range d.apply {
+		for i, found := range there[change.object.kind] {
+			if found.Name == change.object.name {
+				return &there[change.object.kind][i]
+			}
+		}
+	}
+	if len(d.remove) > 0 {
+		return d.remove[0]
+	}
+	return nil
+}
+
+// digest tells which objects differ, and from what.
+func (d catalogDiff) digest() string {
+	var all []any
+	for _, change := range d.apply {
+		all = append(all, change.object.kind, change.object.name, change.object.digest)
+	}
+	for _, object := range d.remove {
+		all = append(all, object.Kind, object.Name)
+	}
+	return desired.DigestOf(all...)
 }
 
 type catalogChange struct {
@@ -106,8 +134,9 @@ func (o owner) another(found *metav1.PartialObjectMetadata) bool {
 // forged.
 const maxForeignMarks = 8
 
-// leftBehind finds out which of the other Kymas that a remote catalog has objects of are gone.
-func (a *Activities) leftBehind(ctx context.Context, there catalogLists, mark string) (map[string]bool, error) {
+// leftBehind finds out which of the other Kymas that a remote catalog has objects of are gone, or have nothing to do with
+// this cluster, whose owner can write any mark.
+func (a *Activities) leftBehind(ctx context.Context, there catalogLists, mark string, cluster types.UID) (map[string]bool, error) {
 	seen := map[string]bool{}
 	left := map[string]bool{}
 	for _, kind := range catalogKinds() {
@@ -119,12 +148,14 @@ func (a *Activities) leftBehind(ctx context.Context, there catalogLists, mark st
 				continue
 			}
 			seen[value] = true
-			err := a.controlPlane.Get(ctx, other, metadataOf(ourKind(shared.KindKyma)))
+			brought := &v1beta2.Kyma{}
+			err := a.controlPlane.Get(ctx, other, brought)
 			if err != nil && !apierrors.IsNotFound(err) {
-				return nil, fault.New(fault.Transient, ReasonCatalog, "read Kyma %s, for which %s %s was brought: %w",
-					other, kind, nameOf(found), err)
+				return nil, fault.New(fault.Transient, ReasonCatalog, "read the Kyma for which %s %s was brought by its mark: %w",
+					kind, nameOf(found), err)
 			}
-			left[value] = err != nil
+			recorded := brought.Status.Remote
+			left[value] = err != nil || recorded == nil || recorded.Cluster != string(cluster)
 		}
 	}
 	return left, nil
@@ -188,7 +219,7 @@ func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s de
 		return err
 	}
 	whose := owner{mark: desired.SyncedFrom(kyma), own: r.own}
-	if whose.left, err = a.leftBehind(ctx, read.there, whose.mark); err != nil {
+	if whose.left, err = a.leftBehind(ctx, read.there, whose.mark, r.uid); err != nil {
 		return err
 	}
 	diff := diffCatalog(wanted, read.there, whose)

@@ -86,7 +86,7 @@ func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		return err
 	}
 	place := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
-	if err := r.deleteRemoteKyma(ctx, kyma, place, kyma.Status.Remote.UID); err != nil {
+	if err := a.deleteRemoteKyma(ctx, kyma, place, kyma.Status.Remote.UID, r); err != nil {
 		return err
 	}
 	return a.deleteDefinitions(ctx, r)

@@ -124,6 +124,11 @@ func TestTheRemoteKymaOfAnotherIsNotDeleted(t *testing.T) {
 	b := deletedBench(t)
 	copied := b.remoteKyma(t)
 	copied.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other"
+	other := otherKyma("remote-uid")
+	recorded := other.Status
+	require.NoError(t, b.control.Create(context.Background(), other))
+	other.Status = recorded
+	require.NoError(t, b.control.Status().Update(context.Background(), other))
 	require.NoError(t, b.remote.Update(context.Background(), copied))
 	b.forget()
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)

@@ -152,7 +152,7 @@ func (a *Activities) leaveOld(ctx context.Context, kyma *v1beta2.Kyma, s desired
 			return err
 		}
 	}
-	return r.deleteRemoteKyma(ctx, kyma, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}, from.UID)
+	return a.deleteRemoteKyma(ctx, kyma, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}, from.UID, r)
 }
 
 func samePlace(from *v1beta2.RemotePlace, s desired.Sync) bool {

@@ -130,10 +130,11 @@ func TestAMoveThatIsCutOffAnywhereIsCompleted(t *testing.T) {
 }
 
 func TestAMoveGoesOnlyWhereARemoteKymaMayBe(t *testing.T) {
-	other := desiredtest.Kyma()
-	other.Name, other.UID = "other", "other-uid"
 	b := moved(t)
+	other, recorded := otherKyma("remote-uid"), otherKyma("remote-uid").Status
 	require.NoError(t, b.control.Create(context.Background(), other))
+	other.Status = recorded
+	require.NoError(t, b.control.Status().Update(context.Background(), other))
 	taken := desiredtest.Kyma("istio")
 	taken.Namespace, taken.Annotations = "second", map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	require.NoError(t, b.remote.Create(context.Background(), taken))

@@ -3,12 +3,14 @@ package sync
 import (
 	"context"
 	"errors"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 )
 
@@ -41,6 +43,10 @@ type Options struct {
 	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
 	Purges     Purges
 	PurgeRules purge.Rules
+	// Events may be nil: then nobody is told what a cluster undoes.
+	Events hint.Recorder
+	// Clock defaults to time.Now.
+	Clock func() time.Time
 	// Version is the version of this build (semver). Definitions that a newer build brought are left alone.
 	Version string
 }
@@ -56,6 +62,7 @@ type Activities struct {
 	identity     *identity
 	registries   registries
 	noticed      *noticed
+	undone       *undone
 	pullSecret   PullSecret
 	purges       Purges
 	purgeRules   purge.Rules
@@ -88,6 +95,10 @@ func New(options Options) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
+	undone, err := newUndone(options.Events, options.Clock)
+	if err != nil {
+		return nil, err
+	}
 	return &Activities{
 		settings:     options.Settings.WithDefaults(),
 		controlPlane: options.ControlPlane,
@@ -98,6 +109,7 @@ func New(options Options) (*Activities, error) {
 		identity:     newIdentity(options.ControlPlane),
 		registries:   allowed,
 		noticed:      noticed,
+		undone:       undone,
 		pullSecret:   options.PullSecret,
 		purges:       options.Purges,
 		purgeRules:   options.PurgeRules,

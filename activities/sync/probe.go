@@ -55,6 +55,18 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if why := differs(kyma, found); why != "" {
 		return true, why, nil
 	}
+	if !hasLabels(found.Labels, restoredLabels(kyma)) || !hasLabels(found.Annotations, remoteMarks(kyma)) {
+		const why = "labels of the remote Kyma were changed"
+		if a.undone.worth(kyma, why, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))) {
+			return true, why, nil
+		}
+	}
+	if status := desired.RemoteStatus(kyma); !equality.Semantic.DeepEqual(found.Status, status) {
+		const why = "status of the remote Kyma is not ours"
+		if a.undone.worth(kyma, why, found, "status", desired.DigestOf(status)) {
+			return true, why, nil
+		}
+	}
 	control, err := a.identity.get(ctx)
 	if err != nil {
 		return false, "", err
@@ -69,7 +81,8 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		if there, err = readCatalog(ctx, r, s.Namespace); err != nil {
 			return false, "", err
 		}
-		if !diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own}).empty() {
+		diff := diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own})
+		if !diff.empty() && a.undone.worth(kyma, CatalogDiffers, diff.first(there), "", diff.digest()) {
 			return true, CatalogDiffers, nil
 		}
 	}
@@ -113,7 +126,7 @@ func (a *Activities) probeTemplates(ctx context.Context, kyma *v1beta2.Kyma, s d
 	return false, "", nil
 }
 
-// differs says what of a remote Kyma is not as it was left.
+// differs says what of a remote Kyma is not as it was left, but for what we write into it.
 func differs(kyma, found *v1beta2.Kyma) string {
 	accepted := kyma.Status.Remote
 	switch {
@@ -123,10 +136,6 @@ func differs(kyma, found *v1beta2.Kyma) string {
 		return "remote Kyma is being deleted"
 	case found.Generation != accepted.ObservedGeneration:
 		return "remote Kyma was edited"
-	case !hasLabels(found.Labels, restoredLabels(kyma)), !hasLabels(found.Annotations, remoteMarks(kyma)):
-		return "labels of the remote Kyma were changed"
-	case !equality.Semantic.DeepEqual(found.Status, desired.RemoteStatus(kyma)):
-		return "status of the remote Kyma is not ours"
 	}
 	return ""
 }

@@ -141,9 +141,13 @@ func (a *Activities) checkUnclaimed(ctx context.Context, kyma *v1beta2.Kyma, s d
 // checkClaim makes sure that a remote Kyma that is there is this Kyma's to work with. One without a mark is
 // taken over, for it may be of the time before marks, or made by the cluster's owner in advance; but in the
 // control plane's own cluster one without a mark is an original.
+//
+// Whoever owns the cluster can write any mark. So it is the control plane that says whose it is: what this Kyma has
+// taken in is its own whatever it is marked with, and it is another's only where that one's status says so too. What
+// is found out about other Kymas is in no message.
 func (a *Activities) checkClaim(ctx context.Context, kyma *v1beta2.Kyma, found client.Object, r *remote) error {
 	mark, marked := found.GetAnnotations()[desired.AnnotationSyncedFrom]
-	if mark == desired.SyncedFrom(kyma) {
+	if mark == desired.SyncedFrom(kyma) || !r.own && r.hasTakenIn(kyma, found) {
 		return nil
 	}
 	if !marked {
@@ -153,24 +157,41 @@ func (a *Activities) checkClaim(ctx context.Context, kyma *v1beta2.Kyma, found c
 		}
 		return nil
 	}
-	other, ok := keyOf(mark)
-	if !ok {
-		return nil // not written by us
+	belongs, err := a.belongsToAnother(ctx, found, mark, r)
+	if err != nil || !belongs {
+		return err // its Kyma is gone, or knows nothing of it: the cluster got a new one
 	}
-	err := a.controlPlane.Get(ctx, other, metadataOf(ourKind(shared.KindKyma)))
+	return fault.New(fault.Rejected, ReasonRemoteKymaClaimed, "remote Kyma %s belongs to another Kyma: two Kymas cannot share it", nameOf(found))
+}
+
+// belongsToAnother tells whether there is the Kyma whose mark a remote Kyma has, and its status says so too.
+func (a *Activities) belongsToAnother(ctx context.Context, found client.Object, mark string, r *remote) (bool, error) {
+	key, ok := keyOf(mark)
+	if !ok {
+		return false, nil // not written by us
+	}
+	other := &v1beta2.Kyma{}
+	err := a.controlPlane.Get(ctx, key, other)
 	if apierrors.IsNotFound(err) {
-		return nil // its Kyma is gone; the cluster got a new one
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read Kyma %s, to which remote Kyma %s belongs: %w", other, nameOf(found), err)
+		return false, fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", nameOf(found), err)
 	}
-	return fault.New(fault.Rejected, ReasonRemoteKymaClaimed,
-		"remote Kyma %s belongs to Kyma %s: two Kymas cannot share it", nameOf(found), other)
+	recorded := other.Status.Remote
+	return recorded != nil && (recorded.UID == "" || recorded.UID == string(found.GetUID())) &&
+		(recorded.Cluster == "" || recorded.Cluster == string(r.uid)), nil
+}
+
+// hasTakenIn tells whether a remote Kyma is the one that a Kyma was last synchronized with, in this cluster.
+func (r *remote) hasTakenIn(kyma *v1beta2.Kyma, found client.Object) bool {
+	recorded := kyma.Status.Remote
+	return recorded != nil && recorded.UID != "" && recorded.UID == string(found.GetUID()) && recorded.Cluster == string(r.uid)
 }
 
 // deleteRemoteKyma deletes the remote Kyma if it is this Kyma's. It says what holds it.
-// One without a mark is so by its uid, as it was taken in.
-func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place types.NamespacedName, uid string) error {
+// One with another mark, or none, is so by its uid, as it was taken in.
+func (a *Activities) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place types.NamespacedName, uid string, r *remote) error {
 	found := metadataOf(ourKind(shared.KindKyma))
 	err := r.Get(ctx, place, found)
 	if apierrors.IsNotFound(err) || kindMissing(err) {
@@ -180,10 +201,14 @@ func (r *remote) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, place
 		return fmt.Errorf("read remote Kyma %s: %w", place, err)
 	}
 	mark, marked := found.Annotations[desired.AnnotationSyncedFrom]
-	ours := mark == desired.SyncedFrom(kyma) ||
-		!marked && !r.own && uid == string(found.UID)
-	if !ours {
+	switch {
+	case marked && mark == desired.SyncedFrom(kyma):
+	case r.own, uid == "", uid != string(found.UID):
 		return nil
+	case marked:
+		if belongs, err := a.belongsToAnother(ctx, found, mark, r); err != nil || belongs {
+			return err
+		}
 	}
 	if r.force != nil {
 		if found.DeletionTimestamp.IsZero() {

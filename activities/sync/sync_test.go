@@ -328,6 +328,14 @@ func TestAPartThatFailsDoesNotKeepTheRemoteKymaFromBeingRead(t *testing.T) {
 	require.True(t, b.sync(t).Catalog.IsZero())
 }
 
+// otherKyma is another Kyma, whose remote Kyma is in this cluster.
+func otherKyma(cluster string) *v1beta2.Kyma {
+	other := desiredtest.Kyma()
+	other.Name, other.UID = "other", "other-uid"
+	other.Status.Remote = &v1beta2.RemoteStatus{Name: "default", Namespace: "kyma-system", Generation: v1beta2.SyncGenerationDefault, Cluster: cluster}
+	return other
+}
+
 // syncsOntoThatOfOther synchronizes where the remote Kyma of Kyma other is, which is refused.
 func (b *bench) syncsOntoThatOfOther(t *testing.T) error {
 	t.Helper()
@@ -341,24 +349,55 @@ func (b *bench) syncsOntoThatOfOther(t *testing.T) error {
 }
 
 func TestARemoteKymaOfAnotherIsLeftAlone(t *testing.T) {
-	other := desiredtest.Kyma()
-	other.Name, other.UID = "other", "other-uid"
-	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, other)
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, otherKyma("remote-uid"))
 	err := b.syncsOntoThatOfOther(t)
-	require.ErrorContains(t, err, "belongs to Kyma kcp-system/other")
+	require.ErrorContains(t, err, "belongs to another Kyma")
+	require.NotContains(t, err.Error(), "kcp-system/other", "what Kymas there are is nobody's business")
 	require.Equal(t, []string{"istio"}, names(b.remoteKyma(t).Spec.Modules))
 	require.Empty(t, b.remote.Writes())
 	require.Nil(t, b.kyma(t).Status.Remote, "it is no cluster of this Kyma's")
 
-	require.NoError(t, b.control.Delete(context.Background(), other))
+	require.NoError(t, b.control.Delete(context.Background(), otherKyma("")))
 	require.True(t, b.sync(t).AcceptedChange, "its Kyma is gone, so it is taken over")
 	require.Equal(t, []string{"istio"}, names(b.kyma(t).Status.Remote.Modules))
 }
 
+func TestAMarkThatNamesAnotherKymaTellsNobodyWhetherThereIsOne(t *testing.T) {
+	for name, others := range map[string][]client.Object{
+		"there is one, elsewhere":                 {otherKyma("another-cluster")},
+		"there is one, which was never there yet": {otherKyma("")},
+		"there is none":                           nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if len(others) > 0 && others[0].(*v1beta2.Kyma).Status.Remote.Cluster == "" { //nolint:forcetypeassert // given above
+				others[0].(*v1beta2.Kyma).Status.Remote = nil //nolint:forcetypeassert // as above
+			}
+			b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, append(others, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))...)
+			b.sync(t)
+			forged := map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+			b.editRemote(t, func(k *v1beta2.Kyma) { k.Annotations = forged })
+			b.sync(t)
+			require.Equal(t, "kcp-system/kyma-sample", b.remoteKyma(t).Annotations[desired.AnnotationSyncedFrom], "it is put right")
+		})
+	}
+}
+
+func TestARemoteKymaIsCleanedUpWhateverItIsMarkedWith(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, otherKyma("another-cluster"))
+	b.sync(t)
+	b.editRemote(t, func(k *v1beta2.Kyma) {
+		k.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
+	})
+	kyma := b.kyma(t)
+	r, err := b.connect(t.Context(), kyma, desired.SyncOf(kyma, b.settings))
+	require.NoError(t, err)
+	place := types.NamespacedName{Namespace: "kyma-system", Name: "default"}
+	require.NoError(t, b.deleteRemoteKyma(t.Context(), kyma, place, kyma.Status.Remote.UID, r))
+	require.True(t, apierrors.IsNotFound(b.remote.Get(t.Context(), place, &v1beta2.Kyma{})))
+}
+
 func TestAccessThatLeadsToAnotherKymasClusterByMistakeIsNotRecorded(t *testing.T) {
-	other := desiredtest.Kyma()
-	other.Name, other.UID = "other", "other-uid"
-	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, other)
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, otherKyma("cluster-of-other"))
 	b.sync(t)
 	before := b.kyma(t).Status.Remote
 	home := b.remote

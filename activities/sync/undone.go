@@ -1,0 +1,119 @@
+package sync
+
+import (
+	"fmt"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EventRemoteUndone: a remote cluster undoes each time what is written there.
+const EventRemoteUndone = "RemoteChangesUndone"
+
+const (
+	// undoneTimes is how often the same is written anew in a row before it counts as undone on purpose, and undoneRest
+	// how long it is left then, as with the resources of modules.
+	undoneTimes = 3
+	undoneRest  = 24 * time.Hour
+	// undoneRemembered is how many things are remembered. What is forgotten is written some times more.
+	undoneRemembered = 16384
+)
+
+// undone remembers what of ours was not there any more. A cluster where something takes it away each time (an admission
+// policy, a definition that prunes, a controller) would cause a whole synchronization in every pass.
+type undone struct {
+	seen   *lru.Cache[string, undoing]
+	events hint.Recorder
+	clock  func() time.Time
+}
+
+// undoing is how often something was missed, and when it was last seen to.
+type undoing struct {
+	times int
+	last  time.Time
+	told  bool
+}
+
+func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
+	if clock == nil {
+		clock = time.Now
+	}
+	seen, err := lru.New[string, undoing](undoneRemembered)
+	if err != nil {
+		return nil, fmt.Errorf("sync: cache of what is undone: %w", err)
+	}
+	return &undone{seen: seen, events: events, clock: clock}, nil
+}
+
+// worth tells whether a difference is worth another synchronization, and tells people where it is not any more, once a
+// day. The found object, which may be nil, is what differs, and wanted a digest of what it should be: something else
+// that is wanted begins anew.
+func (u *undone) worth(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
+	key := string(kyma.UID) + "\n" + why + "\n" + wanted
+	now := u.clock()
+	seen, known := u.seen.Get(key)
+	switch {
+	case !known, now.Sub(seen.last) >= undoneRest && seen.times < undoneTimes:
+		seen = undoing{}
+	case now.Sub(seen.last) >= undoneRest:
+		seen.told = false
+	case seen.times >= undoneTimes:
+		if !seen.told {
+			seen.told = true
+			u.seen.Add(key, seen)
+			u.tell(kyma, why, found, subresource)
+		}
+		return false
+	}
+	seen.times, seen.last = seen.times+1, now
+	u.seen.Add(key, seen)
+	return true
+}
+
+func (u *undone) tell(kyma *v1beta2.Kyma, why string, found client.Object, subresource string) {
+	if u.events == nil {
+		return
+	}
+	message := fmt.Sprintf("the remote cluster undoes each time what is written there: %s", why)
+	if found != nil {
+		message += fmt.Sprintf(" (%s)", nameOf(found))
+		if manager := lastOther(found.GetManagedFields(), subresource); manager != "" {
+			message += ", by " + manager
+		} else {
+			message += ", by nobody who says so: look for an admission policy or webhook, or a definition that prunes"
+		}
+	}
+	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteUndone, message+"; it is put right once a day from now on", hint.For(EventRemoteUndone))
+}
+
+// lastOther is the field manager that wrote an object, or its subresource, after we did; empty where nobody is seen to have.
+func lastOther(managed []metav1.ManagedFieldsEntry, subresource string) string {
+	var ours, theirs metav1.Time
+	manager := ""
+	for _, e := range managed {
+		if e.Subresource != subresource || e.Time == nil {
+			continue
+		}
+		switch e.Manager {
+		case shared.FieldManagerRemoteKyma, shared.FieldManagerCatalog, shared.FieldManagerLifecycleManager:
+			if ours.Before(e.Time) {
+				ours = *e.Time
+			}
+		default:
+			if theirs.Before(e.Time) {
+				theirs, manager = *e.Time, e.Manager
+			}
+		}
+	}
+	if theirs.Before(&ours) {
+		return ""
+	}
+	return manager
+}

@@ -185,6 +185,8 @@ func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, s
 		return err
 	}
 	if err != nil {
+		// The resources were seen to be ready.
+		r.state.Reported.Ready, r.state.Reported.Total = seen.Ready, seen.Total
 		return r.failed(ctx, started, fault.FromTemporal(err))
 	}
 	r.attempt, r.state.Reported = 0, now

@@ -268,8 +268,17 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 			result.Observed, result.Judged = observed, true
 		}
 	}
+	if result.Outcome == OutcomeIncomplete {
+		if ready, err := applied.ready(ctx, job); err == nil {
+			result.Observed.Ready = ready
+		}
+	}
 	if err := a.recordApplied(ctx, job, applied, gone, result); err != nil {
 		return ApplyResult{}, err
+	}
+	if !result.Judged && result.Outcome == OutcomeApplied {
+		// How many are ready the wait finds out; until then it is as many as before.
+		result.Observed.Ready = m.Status.Counts.Ready
 	}
 	a.teller.corrected(m, &job.repair)
 	return result, deleteDone(ctx, job, applied.done)

@@ -1,14 +1,17 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -190,4 +193,13 @@ func (o *outcomes) judge(job *installation, now time.Time, patience time.Duratio
 	}
 	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.failures), job.plan.objects(), some(all))
 	return OutcomeIncomplete, observed
+}
+
+// ready counts those of the applied objects that are ready, where not all could be applied: nobody waits for them then.
+func (o *outcomes) ready(ctx context.Context, job *installation) (int32, error) {
+	look := observer{cluster: job.cluster, kinds: job.kinds, owner: job.owner, seen: map[string]*unstructured.Unstructured{}}
+	if err := look.resources(ctx, slices.Collect(maps.Values(o.entries))); err != nil {
+		return 0, err
+	}
+	return look.ready(), nil
 }

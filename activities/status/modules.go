@@ -84,6 +84,7 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 	if row.State == shared.StateReady && plan.Action == resolve.ActionUpdate {
 		// What is installed is ready, but it is not what is wanted.
 		row.State = shared.StateProcessing
+		row.Message = changing(plan.Existing.Spec.Version, plan.Version)
 	}
 	return row
 }
@@ -127,6 +128,14 @@ func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, leaving bool) v
 	return row
 }
 
+// changing says that a module is about to get another version, or the same one anew, before its Manifest says so.
+func changing(from, to string) string {
+	if from == "" || from == to {
+		return "installing version " + to
+	}
+	return fmt.Sprintf("upgrading from %s to version %s", from, to)
+}
+
 // fillFromManifest shows what a Manifest says of its module. A state that belongs to an earlier generation
 // says nothing of the present one, unless it is bad.
 func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
@@ -148,7 +157,10 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	case manifest.IsUnmanaged():
 		row.State = shared.StateUnmanaged
 	case stale && row.State == shared.StateReady:
+		// What its Manifest last said is about what was installed before.
 		row.State = shared.StateProcessing
+		row.Message = changing(manifest.Status.InstalledVersion, manifest.Spec.Version)
+		return
 	}
 	switch operation := manifest.Status.LastOperation; {
 	case row.State == shared.StateReady || row.State == shared.StateUnmanaged:

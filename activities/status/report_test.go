@@ -259,7 +259,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				manifest.Spec.LocalizedImages = []string{"registry.example.com/keda:1.0.0"}
 				require.NoError(t, b.control.Update(context.Background(), manifest))
 			},
-			state: "Processing", version: "1.0.0", kyma: "Processing",
+			state: "Processing", version: "1.0.0", message: "installing version 1.0.0", kyma: "Processing",
 		},
 		{
 			name: "what was said of an earlier generation is not what goes on now",
@@ -752,4 +752,22 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 	_, err := b.Activities.report(context.Background(), b.in)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	require.Empty(t, b.told, "nobody is told of what was not written")
+}
+
+func TestAModuleIsNotSaidToBeReadyWhileItsUpgradeIsStillToCome(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.look(t)
+	b.says(t, "keda", shared.StateReady, "module is ready")
+	manifest := b.manifest(t, "keda")
+	manifest.Generation++
+	manifest.Spec.Version = "1.1.0"
+	require.NoError(t, b.control.Update(context.Background(), manifest))
+	manifest = b.manifest(t, "keda")
+	manifest.Status.InstalledVersion, manifest.Status.ObservedGeneration = "1.0.0", manifest.Generation-1
+	require.NoError(t, b.control.Status().Update(context.Background(), manifest))
+
+	row := v1beta2.ModuleStatus{}
+	fillFromManifest(&row, b.manifest(t, "keda"))
+	require.Equal(t, shared.StateProcessing, row.State)
+	require.Equal(t, "upgrading from 1.0.0 to version 1.1.0", row.Message)
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // giveUp drops from our intent the fields that others own by design (design, section 8): replicas of a
-// workload that an autoscaler of the module targets, and CA bundles that are left for somebody to fill in.
-// What we do not apply, we neither fight about nor see as drift.
+// workload that an autoscaler of the module targets, CA bundles that are left for somebody to fill in, the rules
+// of a role that Kubernetes gathers from others, and what controllers write down about their own work, as it is
+// in what was exported from a cluster. What we do not apply, we neither fight about nor see as drift.
 func giveUp(objects []*unstructured.Unstructured) {
 	scaled := scaledWorkloads(objects)
 	for _, u := range objects {
@@ -19,20 +20,25 @@ func giveUp(objects []*unstructured.Unstructured) {
 		if scaled[workload{kind: gvk.Kind, namespace: u.GetNamespace(), name: u.GetName()}] {
 			unstructured.RemoveNestedField(u.Object, pathSpec, pathReplicas)
 		}
+		dropControllersAnnotations(u)
 		switch gvk.GroupKind() {
+		case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+			if _, gathered, _ := unstructured.NestedFieldNoCopy(u.Object, "aggregationRule"); gathered {
+				unstructured.RemoveNestedField(u.Object, "rules")
+			}
 		case schema.GroupKind{Group: groupAdmission, Kind: "ValidatingWebhookConfiguration"},
 			schema.GroupKind{Group: groupAdmission, Kind: "MutatingWebhookConfiguration"}:
 			webhooks, _, _ := unstructured.NestedFieldNoCopy(u.Object, pathWebhooks)
 			list, _ := webhooks.([]any)
 			for _, webhook := range list {
 				if w, ok := webhook.(map[string]any); ok {
-					dropEmptyCABundle(w, pathClientConfig)
+					dropCABundle(u, w, pathClientConfig)
 				}
 			}
 		case schema.GroupKind{Group: groupExtensions, Kind: kindDefinition}:
-			dropEmptyCABundle(u.Object, pathSpec, pathConversion, pathWebhookClient, pathClientConfig)
+			dropCABundle(u, u.Object, pathSpec, pathConversion, pathWebhookClient, pathClientConfig)
 		case schema.GroupKind{Group: groupAggregation, Kind: "APIService"}:
-			dropEmptyCABundle(u.Object, pathSpec)
+			dropCABundle(u, u.Object, pathSpec)
 		}
 	}
 }
@@ -53,7 +59,14 @@ func scaledWorkloads(objects []*unstructured.Unstructured) map[workload]bool {
 	return scaled
 }
 
-func dropEmptyCABundle(content map[string]any, path ...string) {
+// dropCABundle drops a CA bundle that is empty, or that cert-manager is told to fill in, whatever it is for now.
+func dropCABundle(u *unstructured.Unstructured, content map[string]any, path ...string) {
+	for _, from := range []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"} {
+		if u.GetAnnotations()[from] != "" {
+			unstructured.RemoveNestedField(content, append(path, pathCABundle)...)
+			return
+		}
+	}
 	bundle, found, err := unstructured.NestedString(content, append(path, pathCABundle)...)
 	if err != nil || !found {
 		return
@@ -73,4 +86,20 @@ func withoutReplicas(body []byte) ([]byte, error) {
 	}
 	unstructured.RemoveNestedField(content, pathSpec, pathReplicas)
 	return json.Marshal(content)
+}
+
+// dropControllersAnnotations drops the annotations in which Kubernetes' own controllers keep what they need to know, and
+// which they write anew: kube-controller-manager (deployment, daemonset, volume binding, autoscaling, leader election).
+func dropControllersAnnotations(u *unstructured.Unstructured) {
+	for _, annotation := range []string{
+		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
+		"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
+		"deprecated.daemonset.template.generation",
+		"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node",
+		"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
+		"autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/current-metrics",
+		"control-plane.alpha.kubernetes.io/leader",
+	} {
+		unstructured.RemoveNestedField(u.Object, pathMetadata, pathAnnotations, annotation)
+	}
 }

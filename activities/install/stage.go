@@ -229,6 +229,13 @@ func applyMarked(ctx context.Context, job *installation, p placed) (applied *met
 		return nil, true, err
 	}
 	applied, err = applyInto(ctx, job, p, body)
+	if apierrors.IsInvalid(err) && !isJob(p) {
+		fit, why := fitted(ctx, job, p, body)
+		if why != nil || fit == nil {
+			return nil, true, errors.Join(err, why)
+		}
+		applied, err = applyInto(ctx, job, p, fit)
+	}
 	return applied, true, err
 }
 

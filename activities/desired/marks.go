@@ -31,6 +31,8 @@ const (
 	AnnotationModuleEntry = shared.OperatorGroup + "/module-entry"
 	// AnnotationCustomStateCheck on a Manifest holds the JSON of `.spec.customStateCheck` of its template.
 	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
+	// AnnotationAssociatedKinds on a Manifest holds `.spec.associatedResources` of its template, see KindsText.
+	AnnotationAssociatedKinds = shared.OperatorGroup + "/associated-kinds"
 	// AnnotationRemoteNamespace on a Manifest is the namespace of what names none (contract, section 5): the
 	// remote namespace of its Kyma when the Manifest was made. It stays when the Kyma moves to another one, for
 	// what is installed is not moved. A Manifest without it is of the namespace that `--sync-namespace` names.

@@ -24,12 +24,14 @@ func ofReason(reason string) string {
 		return "see to its etcd and its load"
 	case "UnreachableResponseTooLarge":
 		return "look for what fills the cluster, such as a resource kind with huge objects"
+	case "ControlPlaneAccess":
+		return "give it the kubeconfig of the remote cluster; or, if that is wanted, set --allow-control-plane-modules"
 	case "ClusterChanged":
 		return "give back the access to the former cluster; where it was replaced on purpose, nothing: the next synchronization takes the new one in; where the Kyma is being deleted and the former cluster is gone, wait for the purge, or ask for it: the Event PurgeLetGo says what is left"
 	case "SyncOntoItself":
 		return "set spec.sync.namespace to another namespace"
 	case "RemoteKymaClaimed":
-		return "give one of the two another cluster, name or namespace; the message names the owner"
+		return "give one of the two another cluster, name or namespace; the remote Kyma's annotation operator.kyma-project.io/synced-from names the other one"
 	case "RemoteKymaInvalid":
 		return "its owner mends the remote Kyma, whose status says the same"
 	case "RemoteKymaDeleting":
@@ -144,6 +146,10 @@ func ofReason(reason string) string {
 		return "make the two agree"
 	case "InvalidStateCheck":
 		return "publish the module with one that is"
+	case "NotOwnedByKyma":
+		return "do not write Manifests by hand; where its Kyma is gone for good, remove what it left, then its finalizers"
+	case "SpecEdited":
+		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta; to try something by hand, label the Manifest or the Kyma skip-reconciliation"
 	case "InvalidManifestSpec":
 		return "do not write Manifests by hand"
 	case "TooManyObjects":
@@ -153,7 +159,7 @@ func ofReason(reason string) string {
 	case "WaitingForModuleCR":
 		return "see the module's operator"
 	case "BlockedByModuleCRs":
-		return "delete them, or keep the module"
+		return "delete them, keep the module, or allow their loss by the annotation operator.kyma-project.io/delete-user-data"
 	case "WaitingForResources":
 		return "see their finalizers"
 	case "ManifestsNotDeleted":
@@ -168,6 +174,12 @@ func ofReason(reason string) string {
 		return "see its message"
 	case "ModuleError":
 		return "see its message"
+	case "OrphanDeleted":
+		return "remove them by hand, where they are not wanted"
+	case "SpecRestored":
+		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta instead"
+	case "NotMended":
+		return "publish one that can, or take the finalizer off the default custom resource"
 	case "RemovalHeld":
 		return "see removals that the catalog causes"
 	case "DriftCorrected":
@@ -176,8 +188,12 @@ func ofReason(reason string) string {
 		return "make the two agree"
 	case "NotPruned":
 		return "repair the API that the message names, or delete its APIService"
+	case "UserDataBlocksRemoval":
+		return "delete them, keep the module, or allow their loss by the annotation operator.kyma-project.io/delete-user-data"
 	case "ReleasedWithoutCluster":
 		return "look what the module left there, if the cluster comes back"
+	case "RemoteChangesUndone":
+		return "find what does it: a controller, an admission policy or webhook, or a definition that was edited and prunes"
 	case "UnknownObject":
 		return "delete it, if nobody needs it"
 	case "PurgeGracePeriodInvalid":

@@ -370,8 +370,8 @@ func TestWithThePolicyIgnoreTheDefaultCRIsLeftToTheUser(t *testing.T) {
 	s.delete()
 	result := s.remove(Observed{})
 	require.Equal(t, OutcomeWaiting, result.Outcome)
-	require.Equal(t, shared.StateWarning, result.Observed.State)
-	require.Contains(t, result.Observed.Message, s.id+"-remote/default")
+	require.Equal(t, shared.StateDeleting, result.Observed.State)
+	require.Contains(t, result.Observed.Hint, s.id+"-remote/default")
 }
 
 func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
@@ -386,13 +386,13 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 
 	result := s.remove(Observed{})
 	require.Equal(t, OutcomeWaiting, result.Outcome)
-	require.Equal(t, shared.StateWarning, result.Observed.State)
-	require.Contains(t, result.Observed.Message, "waiting for module crs deletion")
-	require.Contains(t, result.Observed.Message, s.id+"-remote/mine")
+	require.Equal(t, ReasonBlockedByModuleCRs, result.Observed.Reason)
+	require.Equal(t, "waiting for module crs deletion", result.Observed.Message)
+	require.Contains(t, result.Observed.Hint, s.id+"-remote/mine")
 	require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"), "the operator runs while its custom resources go")
 	require.False(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default").GetDeletionTimestamp().IsZero())
 	s.report(result.Observed, false)
-	require.Equal(t, shared.StateWarning, s.read().Status.State)
+	require.Equal(t, shared.StateDeleting, s.read().Status.State)
 	_, err := s.activities.WaitRemoval(ctx, RemoveInput{Ref: kick.RefOf(s.manifest), Reported: result.Observed})
 	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
 
@@ -402,7 +402,8 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 	require.Equal(t, ReasonWaitingForModuleCR, waited.Observed.Reason)
 	result = s.remove(result.Observed)
 	require.Equal(t, shared.StateDeleting, result.Observed.State)
-	require.Contains(t, result.Observed.Message, "waiting for module crs deletion: Sample "+s.id+"-remote/default")
+	require.Equal(t, "waiting for module crs deletion", result.Observed.Message)
+	require.Contains(t, result.Observed.Hint, "Sample "+s.id+"-remote/default")
 	require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 
 	released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))

@@ -35,6 +35,13 @@ const (
 	EventReleasedUnseen = "ReleasedWithoutCluster"
 )
 
+const (
+	// EventUserDataBlocks: custom resources that users made block the removal of their module.
+	EventUserDataBlocks = "UserDataBlocksRemoval"
+	// EventUserDataDeleted: custom resources that users made are deleted with their module, as was allowed.
+	EventUserDataDeleted = "UserDataDeleted"
+)
+
 // EventRecorder tells people; a client-go record.EventRecorder is one.
 type EventRecorder = hint.Recorder
 
@@ -131,7 +138,25 @@ func (t *teller) unseen(m *v1beta2.Manifest, why fault.Fault) {
 	t.tell(kymaOf(m), corev1.EventTypeWarning, EventReleasedUnseen, message)
 }
 
-// kymaOf is what an Event needs to be about a Manifest's Kyma.
+// dataBlocks tells which custom resources of users block the removal of a module, and the way out.
+func (t *teller) dataBlocks(m *v1beta2.Manifest, seen blockingCRs) {
+	message := fmt.Sprintf("module %s is not removed: %s", m.ModuleName(), seen.waits().Hint)
+	if t.toldLately(string(m.UID) + message) {
+		return
+	}
+	t.tell(m, corev1.EventTypeWarning, EventUserDataBlocks, message)
+	t.tell(kymaOf(m), corev1.EventTypeWarning, EventUserDataBlocks, message)
+}
+
+// dataDeleted tells which custom resources of users are deleted with a module.
+func (t *teller) dataDeleted(m *v1beta2.Manifest, seen blockingCRs) {
+	message := fmt.Sprintf("module %s: %s", m.ModuleName(), seen.waits().Hint)
+	if !t.toldLately(string(m.UID) + message) {
+		t.tell(kymaOf(m), corev1.EventTypeNormal, EventUserDataDeleted, message)
+	}
+}
+
+// kymaOf is a Manifest's Kyma, as far as an Event needs it.
 func kymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
 	kyma := kymaRefOf(m)
 	return &v1beta2.Kyma{

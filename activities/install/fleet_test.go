@@ -282,17 +282,19 @@ func (s *stand) cleanUp() {
 
 func (s *stand) host() string { return strings.TrimPrefix(s.registry.URL, "http://") }
 
-func (s *stand) installDefinitions() {
+func (s *stand) installDefinitions() { s.installDefinitionsIn(s.control) }
+
+func (s *stand) installDefinitionsIn(cluster client.Client) {
 	s.Helper()
 	definitions, err := crds.Get(crds.Kymas, crds.Manifests)
 	require.NoError(s, err)
 	for _, definition := range definitions {
 		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		require.NoError(s, s.control.Patch(context.Background(), definition, client.Apply, client.FieldOwner("test"), client.ForceOwnership)) //nolint:staticcheck // a typed object
+		require.NoError(s, cluster.Patch(context.Background(), definition, client.Apply, client.FieldOwner("test"), client.ForceOwnership)) //nolint:staticcheck // a typed object
 	}
 	require.Eventually(s, func() bool {
-		return s.control.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
-			s.control.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
+		return cluster.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
+			cluster.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
 	}, time.Minute, 100*time.Millisecond)
 }
 

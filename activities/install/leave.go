@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -33,8 +34,8 @@ func (a *Activities) usage(ctx context.Context, r *remover, m *v1beta2.Manifest)
 	return used, nil
 }
 
-// blockingCRs finds what is left of the default custom resource's kind that a removal has to wait for. Where another
-// Kyma has the kind as well, it stays with all its custom resources, and blocks nothing.
+// blockingCRs finds the custom resources that a removal has to wait for. Where another Kyma has a kind as well, that stays
+// with all its custom resources, and blocks nothing.
 func (a *Activities) blockingCRs(ctx context.Context, r *remover, m *v1beta2.Manifest) (blockingCRs, error) {
 	seen, err := r.lookAtCRs(ctx, m)
 	if err != nil || seen.own == nil && len(seen.others) == 0 {
@@ -44,23 +45,44 @@ func (a *Activities) blockingCRs(ctx context.Context, r *remover, m *v1beta2.Man
 	if err != nil {
 		return seen, err
 	}
-	gvk, _ := crKind(m)
-	if len(seen.others) > 0 {
-		uses, err := used.usesKind(ctx, r, gvk.GroupKind())
-		if err != nil {
-			return seen, clusters.Classify(err)
-		}
-		if uses {
-			seen.others = nil
-		}
+	if seen.others, err = used.withoutUsed(ctx, r, seen.others); err != nil {
+		return seen, clusters.Classify(err)
 	}
 	if seen.own != nil {
-		id, err := v1beta2.InventoryID(gvk.GroupKind(), types.NamespacedName{Namespace: seen.own.Namespace, Name: seen.own.Name})
+		id, err := v1beta2.InventoryID(seen.own.kind, types.NamespacedName{Namespace: seen.own.meta.Namespace, Name: seen.own.meta.Name})
 		if err == nil && used.byID[id] != nil {
 			seen.own = nil
 		}
 	}
+	if len(seen.others) > 0 && r.allowed == nil {
+		allowed, err := a.lossAllowed(ctx, r, m)
+		if err != nil {
+			return seen, err
+		}
+		r.allowed = &allowed
+	}
+	seen.allowed = len(seen.others) > 0 && *r.allowed
 	return seen, nil
+}
+
+// withoutUsed are those of the custom resources whose kind nobody else uses.
+func (u *usage) withoutUsed(ctx context.Context, r *remover, crs []foundCR) ([]foundCR, error) {
+	uses := map[schema.GroupKind]bool{}
+	var rest []foundCR
+	for _, cr := range crs {
+		used, known := uses[cr.kind]
+		if !known {
+			var err error
+			if used, err = u.usesKind(ctx, r, cr.kind); err != nil {
+				return nil, err
+			}
+			uses[cr.kind] = used
+		}
+		if !used {
+			rest = append(rest, cr)
+		}
+	}
+	return rest, nil
 }
 
 // leaveToOthers returns those of the entries that nobody else needs, and names the module's objects that stay because

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -23,6 +24,14 @@ import (
 func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMetadata) *remover {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/apis/example.com":
+			_, _ = w.Write([]byte(`{"kind":"APIGroup","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`))
+			return
+		case "/apis/example.com/v1":
+			_, _ = w.Write([]byte(`{"kind":"APIResourceList","resources":[{"name":"samples","kind":"Sample","namespaced":true}]}`))
+			return
+		}
 		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
 		if strings.HasSuffix(r.URL.Path, path) {
 			at := len(r.URL.Query().Get("continue"))
@@ -35,10 +44,13 @@ func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMeta
 		_ = json.NewEncoder(w).Encode(list)
 	}))
 	t.Cleanup(server.Close)
-	client, err := metadata.NewForConfig(&rest.Config{Host: server.URL})
+	config := &rest.Config{Host: server.URL}
+	client, err := metadata.NewForConfig(config)
+	require.NoError(t, err)
+	served, err := discovery.NewDiscoveryClientForConfig(config)
 	require.NoError(t, err)
 	return &remover{
-		cluster: &clusters.Cluster{Metadata: client}, kinds: kinds{mapper: samplesMapper{}}, owner: owner{name: "m", mark: "ns/m"}, gone: map[string]bool{},
+		cluster: &clusters.Cluster{Metadata: client, Mapper: clusters.NewMapper(served.RESTClient())}, kinds: kinds{mapper: samplesMapper{}}, owner: owner{name: "m", mark: "ns/m"}, gone: map[string]bool{},
 	}
 }
 
@@ -62,7 +74,8 @@ func TestACustomResourceOnALaterPageBlocksTheRemoval(t *testing.T) {
 	m.Status.DefaultCR = &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1", Kind: "Sample", Namespace: "ns", Name: "default", UID: "other"}
 	seen, err := r.lookAtCRs(t.Context(), m)
 	require.NoError(t, err)
-	require.Equal(t, []string{"ns/theirs"}, seen.others)
+	require.Len(t, seen.others, 1)
+	require.Equal(t, "Sample ns/theirs", seen.others[0].String())
 }
 
 func TestANamespaceIsReadToTheEnd(t *testing.T) {

@@ -76,6 +76,11 @@ type remover struct {
 	siblings []*v1beta2.Manifest
 	// used is what other Kymas have in the cluster, once that was read.
 	used *usage
+	// data are the kinds of which users' objects hold up the removal, once they were read, allowed whether the loss of
+	// these objects is allowed, once that was asked, and groups what the cluster serves of their groups.
+	data    []dataKind
+	allowed *bool
+	groups  servedGroups
 	// living are the kinds whose objects show that a namespace is in use.
 	living livingKinds
 
@@ -195,8 +200,12 @@ func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 }
 
 // resource is how to address a kind: the version that it was applied with may no longer be served, the kind in
-// another one.
+// another one. A kind that the module defines is addressed in the version in which it is stored, which the API server
+// answers in also when the webhook is dead that converts to others.
 func (r *remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+	if stored, known := r.groups.stored(gvk.GroupKind()); known {
+		return stored, nil
+	}
 	resource, err := r.kinds.resource(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})

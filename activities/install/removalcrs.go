@@ -1,11 +1,14 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,47 +18,89 @@ import (
 )
 
 const (
-	// namedCRs is how many of the custom resources that block a removal are named.
-	namedCRs = 10
-	// countedCRs is after how many of them no more are counted: the removal is blocked.
+	// namedCRs is how many of the custom resources that block a removal are named, and namedBytes how long their names
+	// may be together: an Event has 1024 bytes.
+	namedCRs   = 10
+	namedBytes = 500
+	// countedCRs is after how many of them, of one kind, no more are counted: the removal is blocked.
 	countedCRs = 100
 )
 
-// blockingCRs are the custom resources of the default one's kind, as a removal sees them.
+// blockingCRs are the custom resources that a removal waits for.
 type blockingCRs struct {
-	kind string
+	// module and mark name the module and its Manifest.
+	module, mark string
 	// own is the default custom resource that is ours to delete, while it is there.
-	own *metav1.PartialObjectMetadata
-	// others are those that users made, "namespace/name"; with the policy Ignore the default one is among them.
-	others []string
+	own *foundCR
+	// others are those that users made, in order; with the policy Ignore the default one is among them.
+	others []foundCR
+	// allowed is true when their owner allowed that they are deleted with the module.
+	allowed bool
 }
 
-// lookAtCRs finds what is left of the default custom resource's kind in all namespaces (contract, section 6).
+// foundCR is a custom resource, and how to address it.
+type foundCR struct {
+	kind     schema.GroupKind
+	resource schema.GroupVersionResource
+	meta     *metav1.PartialObjectMetadata
+}
+
+func (f foundCR) String() string {
+	return describe(f.kind.Kind, types.NamespacedName{Namespace: f.meta.Namespace, Name: f.meta.Name})
+}
+
+// lookAtCRs finds what is left, in all namespaces, of the kinds that may hold users' data (contract, section 6).
 func (r *remover) lookAtCRs(ctx context.Context, m *v1beta2.Manifest) (blockingCRs, error) {
-	gvk, ok := crKind(m)
-	if !ok {
-		return blockingCRs{}, nil
+	seen := blockingCRs{module: m.ModuleName(), mark: markOf(m)}
+	kinds, err := r.dataKinds(ctx, m)
+	if err != nil {
+		return seen, err
 	}
-	seen := blockingCRs{kind: gvk.Kind}
-	ours := m.Status.DefaultCR
-	if m.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
-		ours = nil
+	module := r.objectsOf(m)
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(listsAtOnce)
+	for _, kind := range kinds {
+		group.Go(func() error {
+			own, others, err := r.crsOf(ctx, kind, module)
+			if err != nil {
+				return fmt.Errorf("list %s: %w", kind.Kind, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if own != nil {
+				seen.own = own
+			}
+			seen.others = append(seen.others, others...)
+			return nil
+		})
 	}
-	show := func(cr *metav1.PartialObjectMetadata) {
-		switch {
-		case isRecorded(ours, cr):
-			seen.own = cr
-		case r.owner.owns(cr):
-			// It came with the module's resources and goes with them.
-		default:
-			seen.others = append(seen.others, strings.TrimPrefix(cr.Namespace+"/"+cr.Name, "/"))
+	err = group.Wait()
+	slices.SortFunc(seen.others, func(a, b foundCR) int { return cmp.Compare(a.String(), b.String()) })
+	return seen, err
+}
+
+// crsOf lists the custom resources of one kind that a removal waits for. Where the API server cannot answer in one
+// version, as when the webhook is dead that converts to it, the kind is listed in another.
+func (r *remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own *foundCR, others []foundCR, err error) {
+	for _, resource := range kind.resources {
+		var failure error
+		own, others, failure = nil, nil, nil
+		failure = r.eachCR(ctx, resource, func(cr *metav1.PartialObjectMetadata) {
+			found := foundCR{kind: kind.GroupKind, resource: resource, meta: cr}
+			switch {
+			case kind.GroupKind == module.defaultKind && isRecorded(module.defaultCR, cr):
+				own = &found
+			case !module.have(cr):
+				others = append(others, found)
+			}
+		}, func() bool { return len(others) >= countedCRs })
+		if !failedInside(failure) {
+			return own, others, failure
 		}
+		err = cmp.Or(err, failure)
 	}
-	if err := r.moduleCRs(ctx, gvk, show, func() bool { return len(seen.others) >= countedCRs }); err != nil {
-		return seen, fmt.Errorf("list %s: %w", gvk.Kind, err)
-	}
-	slices.Sort(seen.others)
-	return seen, nil
+	return nil, nil, err
 }
 
 // isRecorded tells whether an object is the default custom resource that we made or adopted. One that was
@@ -70,8 +115,7 @@ func isRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetad
 	return recorded.UID == string(cr.UID)
 }
 
-// crKind is the kind whose objects block the removal: that of the default custom resource as it was made,
-// else as the Manifest has it.
+// crKind is the kind of the default custom resource as it was made, else as the Manifest has it.
 func crKind(m *v1beta2.Manifest) (schema.GroupVersionKind, bool) {
 	if recorded := m.Status.DefaultCR; recorded != nil {
 		gvk, name := recordedCR(recorded)
@@ -85,26 +129,65 @@ func crKind(m *v1beta2.Manifest) (schema.GroupVersionKind, bool) {
 	return cr.GroupVersionKind(), true
 }
 
-// waits says what the removal waits for; nil when no custom resource is left.
-func (b blockingCRs) waits() *Observed {
-	if len(b.others) > 0 {
-		named := b.others
-		more := ""
-		if len(named) > namedCRs {
-			more = fmt.Sprintf(" and %d more", len(named)-namedCRs)
-			named = named[:namedCRs]
-		}
-		return &Observed{
-			State: shared.StateWarning, Reason: ReasonBlockedByModuleCRs,
-			Message: fmt.Sprintf("%s: %s %s%s must be deleted first", shared.MessageWaitingForModuleCRsDeletion, b.kind, strings.Join(named, ", "), more),
-		}
-	}
+// toDelete are those that are to be deleted and are not yet.
+func (b blockingCRs) toDelete() []foundCR {
+	var all []foundCR
 	if b.own != nil {
-		name := types.NamespacedName{Namespace: b.own.Namespace, Name: b.own.Name}
-		return &Observed{
-			State: shared.StateDeleting, Reason: ReasonWaitingForModuleCR,
-			Message: shared.MessageWaitingForModuleCRsDeletion + ": " + describe(b.kind, name),
-		}
+		all = append(all, *b.own)
 	}
-	return nil
+	if b.allowed {
+		all = append(all, b.others...)
+	}
+	return slices.DeleteFunc(all, func(cr foundCR) bool { return !cr.meta.DeletionTimestamp.IsZero() })
+}
+
+// areUsers tells whether users' custom resources block the removal.
+func (b blockingCRs) areUsers() bool { return len(b.others) > 0 && !b.allowed }
+
+// waits says what the removal waits for; nil when no custom resource is left. The message is one that clients know;
+// which ones they are is beside it.
+func (b blockingCRs) waits() *Observed {
+	o := &Observed{State: shared.StateDeleting, Reason: ReasonWaitingForModuleCR, Message: shared.MessageWaitingForModuleCRsDeletion}
+	switch {
+	case b.areUsers():
+		o.Reason = ReasonBlockedByModuleCRs
+		o.Hint = fmt.Sprintf("%s would be lost with the module: %s. Delete them, or allow their deletion by the annotation %s: %q of the Kyma, or %s: %q of Manifest %s",
+			b.count(), b.names(), shared.AnnotationDeleteUserData, b.module, shared.AnnotationDeleteUserData, shared.ValueTrue, b.mark)
+	case len(b.others) > 0:
+		o.Hint = fmt.Sprintf("%s are being deleted, as the annotation %s allows: %s", b.count(), shared.AnnotationDeleteUserData, b.names())
+	case b.own != nil:
+		o.Hint = "the module's operator has to let go of " + b.own.String()
+	default:
+		return nil
+	}
+	return o
+}
+
+// count says how many custom resources of users there are, as far as they were counted.
+func (b blockingCRs) count() string {
+	switch n := len(b.others); {
+	case n == 1:
+		return "1 custom resource"
+	case n >= countedCRs:
+		return fmt.Sprintf("%d or more custom resources", n)
+	default:
+		return fmt.Sprintf("%d custom resources", n)
+	}
+}
+
+// names names the first of them.
+func (b blockingCRs) names() string {
+	named, size := 0, 0
+	all := make([]string, 0, namedCRs)
+	for _, cr := range b.others {
+		name := cr.String()
+		if named == namedCRs || named > 0 && size+len(name) > namedBytes {
+			break
+		}
+		all, named, size = append(all, name), named+1, size+len(name)
+	}
+	if more := len(b.others) - named; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all, ", "), more)
+	}
+	return strings.Join(all, ", ")
 }

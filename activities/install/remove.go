@@ -21,8 +21,8 @@ import (
 )
 
 // RemoveManifest takes one pass of the removal, as far as it goes without waiting long: the default custom
-// resource first, while its operator still runs; then, when no other custom resource of its kind is left, the
-// resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
+// resource first, while its operator still runs; then, when no custom resource is left that a user made of the module's
+// kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
 // OutcomeWaiting. It can be cut off and taken up again at any point. Errors are faults.
 func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
 	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
@@ -122,7 +122,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 		return nil, err
 	}
 	r := &remover{cluster: cluster, kinds: kinds{mapper: cluster.Mapper}, owner: ownerOf(m), gone: map[string]bool{}}
-	waiting, err := a.removeModuleCR(ctx, r, m)
+	waiting, err := a.removeModuleCRs(ctx, r, m)
 	if err == nil && waiting != nil && waiting.Reason == ReasonWaitingForModuleCR {
 		err = a.mend(ctx, m, *waiting)
 	}
@@ -209,45 +209,27 @@ func stageWaits(left []string) *Observed {
 	}
 }
 
-// removeModuleCR deletes the default custom resource that we made, and says what is left of its kind.
-func (a *Activities) removeModuleCR(ctx context.Context, r *remover, m *v1beta2.Manifest) (*Observed, error) {
-	seen, err := a.blockingCRs(ctx, r, m)
-	if err != nil {
-		return nil, err
-	}
-	if seen.own != nil && seen.own.DeletionTimestamp.IsZero() {
-		if err := a.unchanged(ctx, m); err != nil {
+// removeModuleCRs deletes the default custom resource that we made, and what users made where its owner allowed that, and
+// says what is left that the removal has to wait for.
+func (a *Activities) removeModuleCRs(ctx context.Context, r *remover, m *v1beta2.Manifest) (*Observed, error) {
+	for waited := time.Duration(0); ; waited += patiencePause {
+		seen, err := a.blockingCRs(ctx, r, m)
+		if err != nil {
 			return nil, err
 		}
-		if err := r.deleteCR(ctx, m, seen.own); err != nil {
-			return nil, clusters.Classify(err)
+		if err := a.deleteCRs(ctx, r, m, seen); err != nil {
+			return nil, err
 		}
-	}
-	for waited := time.Duration(0); seen.own != nil && waited < patience; waited += patiencePause {
+		if seen.own == nil && !seen.allowed || waited >= patience {
+			if seen.areUsers() {
+				a.teller.dataBlocks(m, seen)
+			}
+			return seen.waits(), nil
+		}
 		if err := pause(ctx, patiencePause); err != nil {
 			return nil, err
 		}
-		if seen, err = a.blockingCRs(ctx, r, m); err != nil {
-			return nil, err
-		}
 	}
-	return seen.waits(), nil
-}
-
-func (r *remover) deleteCR(ctx context.Context, m *v1beta2.Manifest, own *metav1.PartialObjectMetadata) error {
-	gvk, name := recordedCR(m.Status.DefaultCR)
-	resource, err := r.kinds.resource(ctx, gvk)
-	if err != nil {
-		return fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
-	}
-	background := metav1.DeletePropagationBackground
-	err = r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{
-		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &own.UID},
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("delete %s: %w", describe(gvk.Kind, name), err)
-	}
-	return nil
 }
 
 func hasOwnFinalizer(m *v1beta2.Manifest) bool { return len(othersFinalizers(m)) < len(m.Finalizers) }

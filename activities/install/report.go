@@ -131,8 +131,11 @@ func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o Observed, n
 			Type: string(kind), Status: metav1.ConditionFalse, Reason: reason, Message: whenFalse,
 			ObservedGeneration: m.Generation, LastTransitionTime: now,
 		}
-		if isTrue {
+		switch {
+		case isTrue:
 			c.Status, c.Message = metav1.ConditionTrue, whenTrue
+		case kind == shared.ConditionInstallation && o.Hint != "":
+			c.Message += ": " + o.Hint
 		}
 		meta.SetStatusCondition(&s.Conditions, c)
 	}

@@ -54,36 +54,6 @@ func (r *remover) keepsDefinition(ctx context.Context, name string) (bool, error
 	return false, nil
 }
 
-// moduleCRs shows, in all namespaces, the objects of the kind of the default custom resource, until it has
-// shown all or enough says so.
-func (r *remover) moduleCRs(ctx context.Context, gvk schema.GroupVersionKind, show func(*metav1.PartialObjectMetadata), enough func() bool) error {
-	// Any version shows the objects of all versions.
-	resource, err := r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
-	if meta.IsNoMatchError(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			show(&page.Items[i])
-		}
-		if page.Continue == "" || enough() {
-			return nil
-		}
-		options.Continue = page.Continue
-	}
-}
-
 // madeByUs tells whether a default custom resource of which no uid was recorded is the one that we made
 // before we could record it.
 func madeByUs(live metav1.Object) bool {

@@ -138,6 +138,9 @@ func (b blueprint) annotations(labels map[string]string) (map[string]string, *Re
 		}
 		annotations[desired.AnnotationCustomStateCheck] = string(encoded)
 	}
+	if kinds := desired.KindsText(b.choice.template.Spec.AssociatedResources); kinds != "" {
+		annotations[desired.AnnotationAssociatedKinds] = kinds
+	}
 	return annotations, nil
 }
 
@@ -231,6 +234,7 @@ func ourAnnotations() []string {
 		shared.AnnotationRecreateDefaultCR,
 		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace, desired.AnnotationRemoteStrategy,
 		desired.AnnotationImagePullSecret,
+		desired.AnnotationAssociatedKinds,
 	}
 }
 

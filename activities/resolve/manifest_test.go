@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
@@ -35,6 +36,7 @@ func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
 	template.Spec.Descriptor = desiredtest.Descriptor("kyma.project.io/module/btp-operator", "0.2.3")
 	template.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"operator.example.com/v1","kind":"BTP","metadata":{"name":"default"},"spec":{"a":1},"status":{"state":"Ready"}}`)}
 	template.Spec.Manager = &v1beta2.Manager{GroupVersionKind: v1beta2.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Name: "btp"}
+	template.Spec.AssociatedResources = []v1beta2.GroupVersionKind{{Group: "z.example.com", Version: "v1", Kind: "Late"}, {Group: "a.example.com", Version: "v1", Kind: "Early"}}
 	template.Spec.CustomStateCheck = []v1beta2.CustomStateCheck{{JSONPath: "status.health", Value: "green", MappedState: "Ready"}}
 	kyma := synced()
 	kyma.Name = "24bd3cbf-454a-4075-baa6-113a23fdfcd0"
@@ -53,6 +55,7 @@ func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
 		"operator.kyma-project.io/remote-namespace":   "kyma-system",
 		"operator.kyma-project.io/custom-state-check": `[{"jsonPath":"status.health","value":"green","mappedState":"Ready"}]`,
 		"operator.kyma-project.io/spec-digest":        desired.SpecDigest(manifest.Spec),
+		"operator.kyma-project.io/associated-kinds":   "Early.a.example.com,Late.z.example.com",
 	}, manifest.Annotations)
 	require.True(t, metav1.IsControlledBy(manifest, kyma))
 	require.Equal(t, "operator.kyma-project.io/v1beta2", manifest.OwnerReferences[0].APIVersion)
@@ -400,4 +403,16 @@ func TestThatADefaultCRComesBackIsCopiedToTheManifestAndTakenBack(t *testing.T) 
 		require.Len(t, b.look(t).Updated, 1)
 		require.Equal(t, value == "true", b.only(t).Annotations[annotation] == "true")
 	}
+}
+
+func TestTheManifestSaysWhichKindsMayHoldUsersData(t *testing.T) {
+	template := desiredtest.ChannelTemplate("btp-operator", "regular", "0.2.3")
+	kinds := func() []schema.GroupKind {
+		return desired.AssociatedKinds(manifestOf(t, synced(), desired.Settings{Mode: desired.ModeControlPlane}, template))
+	}
+	require.Empty(t, kinds())
+	template.Spec.AssociatedResources = []v1beta2.GroupVersionKind{
+		{Group: "keda.sh", Version: "v2", Kind: "ScaledObject"}, {Group: "keda.sh", Version: "v1", Kind: "ScaledObject"}, {Version: "v1", Kind: "Secret"},
+	}
+	require.Equal(t, []schema.GroupKind{{Group: "keda.sh", Kind: "ScaledObject"}, {Kind: "Secret"}}, kinds(), "whatever their version")
 }

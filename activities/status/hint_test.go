@@ -55,6 +55,6 @@ func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
 	leaving.in.Sync, leaving.in.Push = missing, false
 	require.Equal(t, "access secret not found", leaving.report(t).Message, "also under deletion, where more is to be said")
 	at := leaving.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
-	require.Equal(t, "create it; waiting for modules to be deleted: keda (waiting for module crs deletion: Keda user/mine must be deleted first); it is purged at "+at,
+	require.Equal(t, "create it; waiting for modules to be deleted: keda (waiting for module crs deletion); it is purged at "+at,
 		leaving.kyma(t).Status.LastOperation.Hint)
 }

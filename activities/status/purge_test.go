@@ -27,7 +27,7 @@ func leavingBench(t *testing.T) *bench {
 	require.NoError(t, b.control.Update(context.Background(), manifest))
 	require.NoError(t, b.control.Delete(context.Background(), manifest))
 	require.NoError(t, b.control.Delete(context.Background(), b.kyma(t)))
-	b.says(t, "keda", shared.StateWarning, "waiting for module crs deletion: Keda user/mine must be deleted first")
+	b.says(t, "keda", shared.StateDeleting, "waiting for module crs deletion")
 	b.in.InputsDigest = ""
 	return b
 }
@@ -35,10 +35,10 @@ func leavingBench(t *testing.T) *bench {
 func TestADeletionNamesWhatItWaitsForAndWhenItIsForced(t *testing.T) {
 	b := leavingBench(t)
 	at := b.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
-	require.Equal(t, "waiting for modules to be deleted: keda (waiting for module crs deletion: Keda user/mine must be deleted first)"+
+	require.Equal(t, "waiting for modules to be deleted: keda (waiting for module crs deletion)"+
 		"; it is purged at "+at, b.report(t).Message)
 	b.in.Purging = true
-	require.Contains(t, b.report(t).Message, "must be deleted first); it is being purged")
+	require.Contains(t, b.report(t).Message, "crs deletion); it is being purged")
 }
 
 func TestADeletionNamesMandatoryModulesToo(t *testing.T) {

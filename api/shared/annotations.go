@@ -33,6 +33,11 @@ const (
 	AnnotationPurgeGracePeriod = OperatorGroup + "/purge-grace-period"
 )
 
+// AnnotationDeleteUserData allows that users' custom resources are deleted with
+// a module. On a Kyma, in the control plane or in the remote cluster, its value
+// names the modules, with commas between them; on a Manifest it is ValueTrue.
+const AnnotationDeleteUserData = OperatorGroup + "/delete-user-data"
+
 // Annotations of a ModuleTemplate.
 const (
 	// AnnotationIsClusterScoped with ValueTrue: the default CR has no namespace.

@@ -64,7 +64,7 @@ func TestAKymaOfTheSameNameWaitsForTheOldOneToBeGone(t *testing.T) {
 	oldManifest := s.manifests(old)[0]
 	require.NoError(t, s.controlPlane.Delete(t.Context(), old))
 	s.eventually("the status names what is waited for, here and there", 2*time.Minute, func(c *assert.CollectT) {
-		const waits = "waiting for modules to be deleted: sample (waiting for module crs deletion: Sample kyma-system/"
+		const waits = "waiting for modules to be deleted: sample (waiting for module crs deletion)"
 		now := s.kyma("again")
 		assert.Equal(c, shared.StateDeleting, now.Status.State)
 		assert.Contains(c, now.Status.LastOperation.Operation, waits)

@@ -50,7 +50,7 @@ func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
 			var now v1beta2.Kyma
 			require.NoError(c, s.controlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), &now))
 			require.NotNil(c, now.Status.LastOperation)
-			assert.Contains(c, now.Status.LastOperation.Operation, "sample (waiting for module crs deletion: Sample kyma-system/")
+			assert.Contains(c, now.Status.LastOperation.Operation, "sample (waiting for module crs deletion)")
 			assert.Contains(c, now.Status.LastOperation.Operation, "it is purged at "+at.UTC().Format(time.RFC3339))
 		})
 	})

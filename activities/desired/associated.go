@@ -1,0 +1,33 @@
+package desired
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// KindsText writes down kinds, whatever their version, as the value of AnnotationAssociatedKinds: `<kind>.<group>`, with
+// commas between them, in order; empty for none.
+func KindsText(kinds []v1beta2.GroupVersionKind) string {
+	all := make([]string, 0, len(kinds))
+	for _, kind := range kinds {
+		all = append(all, schema.GroupKind{Group: kind.Group, Kind: kind.Kind}.String())
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ",")
+}
+
+// AssociatedKinds are the kinds that may hold data of the users of a Manifest's module, as its template names them; none
+// where it names none.
+func AssociatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for text := range strings.SplitSeq(m.Annotations[AnnotationAssociatedKinds], ",") {
+		if text != "" {
+			kinds = append(kinds, schema.ParseGroupKind(text))
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,230 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// A definition takes all objects of its kind along when it goes, and whoever made them loses them. So no definition goes
+// while there are objects that the module did not make.
+
+// dataKind is a kind whose objects may be data of a module's users.
+type dataKind struct {
+	schema.GroupKind
+	// resources are how to address it: in the version in which it is stored first, which needs no conversion.
+	resources []schema.GroupVersionResource
+}
+
+// dataKinds are the kinds of which users' objects hold up a removal: that of the default custom resource, and those that
+// the module's template names, or where it names none, all that the module defines. They are read once.
+func (r *remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKind, error) {
+	if r.data != nil {
+		return r.data, nil
+	}
+	all := []dataKind{}
+	known := map[schema.GroupKind]bool{}
+	add := func(group string, is func(plural, kind string) bool) error {
+		served, err := r.groups.served(ctx, r.cluster, group)
+		if err != nil {
+			return err
+		}
+		for plural, of := range served {
+			kind := dataKind{GroupKind: schema.GroupKind{Group: group, Kind: of.Kind}}
+			if !is(plural, of.Kind) || known[kind.GroupKind] {
+				continue
+			}
+			for _, version := range of.Versions {
+				kind.resources = append(kind.resources, schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
+			}
+			known[kind.GroupKind] = true
+			all = append(all, kind)
+		}
+		return nil
+	}
+	named := associatedKinds(m)
+	for _, kind := range named {
+		if err := add(kind.Group, func(_, of string) bool { return of == kind.Kind }); err != nil {
+			return nil, err
+		}
+	}
+	if gvk, ok := crKind(m); ok {
+		if err := add(gvk.Group, func(_, of string) bool { return of == gvk.Kind }); err != nil {
+			return nil, err
+		}
+	}
+	if len(named) == 0 {
+		definitions, err := r.ownDefinitions(ctx, m.Status.Inventory)
+		if err != nil {
+			return nil, err
+		}
+		for _, definition := range definitions {
+			defined := definedBy(definition)
+			if err := add(defined.Group, func(plural, _ string) bool { return plural == defined.Resource }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r.data = all
+	return all, nil
+}
+
+// associatedKinds are the custom kinds that the module's template names. What Kubernetes itself defines stays when the
+// module goes.
+func associatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, kind := range desired.AssociatedKinds(m) {
+		if kind.Group != "" && !isBuiltIn(kind) {
+			all = append(all, kind)
+		}
+	}
+	return all
+}
+
+// ownDefinitions names the definitions of the inventory that are there and carry our mark: those that go with the module.
+func (r *remover) ownDefinitions(ctx context.Context, inventory []v1beta2.InventoryEntry) ([]string, error) {
+	var wanted []types.NamespacedName
+	var kind schema.GroupVersionKind
+	for _, e := range ofStage(inventory, stageDefinitions) {
+		if gvk, name, err := e.Object(); err == nil && onlyExistence(gvk) {
+			kind, wanted = gvk, append(wanted, name)
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	resource, err := r.kinds.resource(ctx, kind)
+	if err != nil {
+		return nil, fmt.Errorf("look up kind %s: %w", kind.Kind, err)
+	}
+	listed := map[string]bool{}
+	if err := metadataOf(ctx, r.cluster, resource, r.owner.selector(), func(live *metav1.PartialObjectMetadata) {
+		listed[live.Name] = r.owner.owns(live)
+	}); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, name := range wanted {
+		ours, there := listed[name.Name]
+		if !there {
+			// It may have lost the label by which it is listed.
+			live, _, err := r.live(ctx, kind, name)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", describe(kind.Kind, name), err)
+			}
+			ours = live != nil && r.owner.owns(live)
+		}
+		if ours {
+			all = append(all, name.Name)
+		}
+	}
+	return all, nil
+}
+
+// servedGroups are what a cluster serves, by group, each read once.
+type servedGroups map[string]map[string]clusters.Served
+
+func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group string) (map[string]clusters.Served, error) {
+	if known, ok := (*g)[group]; ok {
+		return known, nil
+	}
+	served, err := c.Mapper.Served(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if *g == nil {
+		*g = servedGroups{}
+	}
+	(*g)[group] = served
+	return served, nil
+}
+
+// stored is how to address a kind in the version in which it is stored, where it is of a group that was read.
+func (g servedGroups) stored(kind schema.GroupKind) (clusters.Resource, bool) {
+	for plural, of := range g[kind.Group] {
+		if of.Kind == kind.Kind {
+			gvr := schema.GroupVersionResource{Group: kind.Group, Version: of.Versions[0], Resource: plural}
+			return clusters.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced}, true
+		}
+	}
+	return clusters.Resource{}, false
+}
+
+// failedInside tells whether an API server could not do what it was asked for, as where it has to convert an object and
+// the webhook that does it is dead.
+func failedInside(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError
+}
+
+// moduleObjects are what a module itself has: what of its kinds is not its users'.
+type moduleObjects struct {
+	owner owner
+	uids  map[types.UID]bool
+	// defaultCR is the default custom resource, where that is ours to delete.
+	defaultKind schema.GroupKind
+	defaultCR   *v1beta2.DefaultCRRecord
+}
+
+func (r *remover) objectsOf(m *v1beta2.Manifest) moduleObjects {
+	objects := moduleObjects{owner: r.owner, uids: map[types.UID]bool{}}
+	for _, e := range m.Status.Inventory {
+		if e.UID != "" {
+			objects.uids[types.UID(e.UID)] = true
+		}
+	}
+	if recorded := m.Status.DefaultCR; recorded != nil && m.Spec.EffectivePolicy() == v1beta2.CustomResourcePolicyCreateAndDelete {
+		gvk, _ := recordedCR(recorded)
+		objects.defaultKind, objects.defaultCR = gvk.GroupKind(), recorded
+		if recorded.UID != "" {
+			objects.uids[types.UID(recorded.UID)] = true
+		}
+	}
+	return objects
+}
+
+// have tells whether an object is the module's own: it came with the module, one of the module's objects owns it, or
+// another object controls it, which is what counts then.
+func (o moduleObjects) have(cr *metav1.PartialObjectMetadata) bool {
+	if o.owner.owns(cr) || o.uids[cr.UID] {
+		return true
+	}
+	for _, ref := range cr.OwnerReferences {
+		if o.uids[ref.UID] || ref.Controller != nil && *ref.Controller {
+			return true
+		}
+	}
+	return false
+}
+
+// eachCR shows, in all namespaces, the objects of a kind, until it has shown all or enough says so.
+func (r *remover) eachCR(ctx context.Context, resource schema.GroupVersionResource, show func(*metav1.PartialObjectMetadata), enough func() bool) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := r.cluster.Metadata.Resource(resource).List(ctx, options)
+		if smaller, again := smallerPage(options.Limit, err); again {
+			options.Limit = smaller
+			continue
+		}
+		if err != nil {
+			return ignoreUnserved(err)
+		}
+		for i := range page.Items {
+			show(&page.Items[i])
+		}
+		if page.Continue == "" || enough() {
+			return nil
+		}
+		options.Continue = page.Continue
+	}
+}

@@ -19,6 +19,7 @@ func TestWhichManifestHoldsASharedModule(t *testing.T) {
 			Name: name, Namespace: "kcp-system", CreationTimestamp: metav1.NewTime(start.Add(-time.Duration(age) * time.Minute)),
 			Labels: map[string]string{desired.LabelSharedModule: desired.SharedModule("kyma-project.io/module/keda")},
 		}}
+		m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
 		if change != nil {
 			change(&m)
 		}
@@ -42,7 +43,7 @@ func TestWhichManifestHoldsASharedModule(t *testing.T) {
 		"none that is unmanaged": {owners: []v1beta2.Manifest{owner("a", 9, func(m *v1beta2.Manifest) {
 			m.Annotations = map[string]string{shared.AnnotationIsUnmanaged: "true"}
 		}), owner("b", 1, nil)}, want: "b"},
-		"none for a remote cluster": {owners: []v1beta2.Manifest{owner("a", 9, func(m *v1beta2.Manifest) { m.Spec.Remote = true }), owner("b", 1, nil)}, want: "b"},
+		"none for a remote cluster": {owners: []v1beta2.Manifest{owner("a", 9, func(m *v1beta2.Manifest) { m.Spec.Remote, m.Status.Target = true, nil }), owner("b", 1, nil)}, want: "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			holder := desired.Holder(test.owners)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -41,7 +42,8 @@ func (r *remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 		}
 		for plural, of := range served {
 			kind := dataKind{GroupKind: schema.GroupKind{Group: group, Kind: of.Kind}}
-			if !is(plural, of.Kind) || known[kind.GroupKind] {
+			// What is Lifecycle Manager's own is no module's, whoever put it into an inventory.
+			if !is(plural, of.Kind) || known[kind.GroupKind] || reserved.Object(kind.GroupKind, types.NamespacedName{}) != "" {
 				continue
 			}
 			for _, version := range of.Versions {

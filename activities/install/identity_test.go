@@ -222,12 +222,12 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a.WaitManifest)
 	env.RegisterActivity(a.WaitRemoval)
-	remembered = failedBefore
+	left := waitDetails{Reads: failedBefore}
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		require.NoError(t, details.Get(&remembered))
+		require.NoError(t, details.Get(&left))
 	})
 	if failedBefore > 0 {
-		env.SetHeartbeatDetails(failedBefore)
+		env.SetHeartbeatDetails(left)
 	}
 	_, err := env.ExecuteActivity(a.WaitManifest, WaitInput{Ref: kick.RefOf(m)})
 	require.ErrorAs(t, err, &app)
@@ -235,7 +235,7 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	var other *temporal.ApplicationError
 	require.ErrorAs(t, removal, &other)
 	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")
-	return app, remembered
+	return app, left.Reads
 }
 
 func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {

@@ -76,7 +76,7 @@ func TestTheRemoteClusterIsCleanedUpOnlyAfterTheManifests(t *testing.T) {
 	b := deletedBench(t)
 	require.NoError(t, b.control.Create(context.Background(), &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
 		Name: "m", Namespace: desiredtest.Namespace, Labels: map[string]string{shared.LabelKymaName: "kyma-sample"},
-		OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid"}},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid", Controller: new(true)}},
 	}}))
 	_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
 	require.Equal(t, ReasonManifestsLeft, fault.Of(err).Reason)

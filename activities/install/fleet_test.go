@@ -200,7 +200,13 @@ func scheme(t *testing.T) *runtime.Scheme {
 // to the stand.
 func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stand {
 	t.Helper()
-	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, "LM_TEST_REMOTE")
+	return newStandIn(t, "LM_TEST_REMOTE", module, change)
+}
+
+// newStandIn makes one with another remote cluster, named by the variable that leads to it.
+func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manifest)) *stand {
+	t.Helper()
+	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, remote)
 	t.Parallel()
 	s := &stand{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}, told: &told{}}
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)

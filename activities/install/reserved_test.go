@@ -47,7 +47,8 @@ metadata: {name: own, namespace: ID-remote}
 `
 
 func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
-	s := newStand(t, withOurOwn, nil)
+	// Not where other tests clean up after the last Kyma.
+	s := newStandIn(t, "FLEET_REMOTE_1_KUBECONFIG", withOurOwn, nil)
 	ctx := context.Background()
 	definitions, err := crds.Get(crds.Kymas)
 	require.NoError(t, err)

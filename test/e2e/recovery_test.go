@@ -156,6 +156,7 @@ func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 		require.Less(t, time.Since(lost), time.Minute, "it heals by itself")
 		s.eventually("the process is ready", time.Minute, func(c *assert.CollectT) { assert.True(c, isReady(s.instance.probe)) })
 		s.removeKyma("after-the-loss")
+		s.removeNamespaces(s.remote, "after-the-loss") // which stays with its Kyma's owner
 		s.sweeps(t, 2)
 		require.Empty(t, differences(before, s.versions(t, s.remote)))
 		require.Equal(t, shared.StateReady, s.kyma("settled").Status.State)

@@ -126,7 +126,7 @@ func lintAll(ctx context.Context, here, kubeVersion string, names []string, out 
 		if err != nil {
 			return err
 		}
-		_, report := lint.Check(folder, lint.Options{KubeVersion: kubeVersion})
+		_, report := lint.Check(folder, lint.Options{KubeVersion: kubeVersion}) //nolint:contextcheck // what is validated in memory takes no context
 		for _, finding := range report.Findings {
 			if _, err := fmt.Fprintln(out, finding); err != nil {
 				return err

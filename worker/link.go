@@ -103,15 +103,15 @@ func (l *Link) NeedLeaderElection() bool { return false }
 
 // Check implements healthz.Checker.
 func (l *Link) Check(*http.Request) error {
-	problem, _ := l.Problem()
+	_, problem := l.Problem()
 	return problem
 }
 
-// Problem is why no work can be done, and since when; nil while it can.
-func (l *Link) Problem() (error, time.Time) { //nolint:revive // the time belongs to the error
+// Problem is why no work can be done, nil while it can, and since when it is so.
+func (l *Link) Problem() (since time.Time, problem error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.problem, l.since
+	return l.since, l.problem
 }
 
 // look looks once, and says in log and metric what changed.
@@ -208,7 +208,8 @@ func (l *Link) isAnswered(ctx context.Context) error {
 		l.unanswered = 0
 		return nil
 	}
-	if l.unanswered++; l.unanswered < answerAfter {
+	l.unanswered++
+	if l.unanswered < answerAfter {
 		return nil
 	}
 	return fmt.Errorf("no worker answers on the task queue %s", kick.SweepQueue)

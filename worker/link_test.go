@@ -48,7 +48,7 @@ func newLinkBench(t *testing.T, works bool) *linkBench {
 	var err error
 	b.Link, err = NewLink(b, "ns", works, prometheus.NewRegistry(), log)
 	require.NoError(t, err)
-	b.Link.now = func() time.Time { return b.clock }
+	b.now = func() time.Time { return b.clock }
 	return b
 }
 

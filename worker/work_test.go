@@ -81,7 +81,7 @@ func TestRequestsToRemoteClustersAreMeasuredWithoutNamingThem(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	server.Close()
-	_, err = client.Get(server.URL) //nolint:bodyclose // there is no answer
+	_, err = client.Get(server.URL) // there is no answer
 	require.Error(t, err)
 	require.Equal(t, 2, testutil.CollectAndCount(work.requests), "one for 4xx, one without an answer")
 }

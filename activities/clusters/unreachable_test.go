@@ -250,7 +250,7 @@ func TestErrorsAreCutAlsoWithoutACredentialToMask(t *testing.T) {
 func TestWhateverAClusterSaysAFaultIsShort(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{200, 400, 403, 404, 409, 422, 429, 500} {
-		said := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":"%s"}`, max(code, 400), strings.Repeat("böse", 1<<18))
+		said := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"message":%q}`, max(code, 400), strings.Repeat("böse", 1<<18))
 		server := newServer(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(code)

@@ -58,8 +58,8 @@ func (h *heir) apply(ctx context.Context, e v1beta2.InventoryEntry, live *metav1
 				return false
 			}
 			h.mu.Lock()
-			defer h.mu.Unlock()
 			h.applied[entry.ID] = entry
+			h.mu.Unlock()
 			return true
 		}
 	}

@@ -84,9 +84,8 @@ func (r *remover) lookAtCRs(ctx context.Context, m *v1beta2.Manifest) (blockingC
 // version, as when the webhook is dead that converts to it, the kind is listed in another.
 func (r *remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own *foundCR, others []foundCR, err error) {
 	for _, resource := range kind.resources {
-		var failure error
-		own, others, failure = nil, nil, nil
-		failure = r.eachCR(ctx, resource, func(cr *metav1.PartialObjectMetadata) {
+		own, others = nil, nil
+		failure := r.eachCR(ctx, resource, func(cr *metav1.PartialObjectMetadata) {
 			found := foundCR{kind: kind.GroupKind, resource: resource, meta: cr}
 			switch {
 			case kind.GroupKind == module.defaultKind && isRecorded(module.defaultCR, cr):

@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -66,7 +67,9 @@ func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
 	require.Contains(t, result.Observed.Message, "Lifecycle Manager's agent")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "own"), "the rest is applied")
 	require.NotContains(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", ours.Name).GetLabels(), "taken")
-	require.Equal(t, "regular", s.get("operator.kyma-project.io/v1beta2", "Kyma", "default", s.id).Object["spec"].(map[string]any)["channel"])
+	channel, _, err := unstructured.NestedString(s.get("operator.kyma-project.io/v1beta2", "Kyma", "default", s.id).Object, "spec", "channel")
+	require.NoError(t, err)
+	require.Equal(t, "regular", channel)
 	for _, e := range s.read().Status.Inventory {
 		require.NotContains(t, e.ID, "kyma", "what is refused is in no inventory")
 	}

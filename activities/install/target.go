@@ -45,10 +45,10 @@ func (a *Activities) stands(ctx context.Context, m *v1beta2.Manifest) (standing,
 		return standing{orphaned: true}, nil
 	}
 	if owner == nil || owner.Kind != shared.KindKyma || !strings.HasPrefix(owner.APIVersion, shared.OperatorGroup+"/") {
-		return refused(ReasonNotOwned, "no Kyma owns Manifest %s: nothing is installed, removed or released", markOf(m)), nil
+		return notOwned("no Kyma owns Manifest %s: nothing is installed, removed or released", markOf(m)), nil
 	}
 	if m.KymaName() != owner.Name {
-		return refused(ReasonNotOwned, "Manifest %s is owned by Kyma %s, but its label %s is %q: nothing is installed, removed or released",
+		return notOwned("Manifest %s is owned by Kyma %s, but its label %s is %q: nothing is installed, removed or released",
 			markOf(m), owner.Name, shared.LabelKymaName, m.KymaName()), nil
 	}
 	deleting := !m.DeletionTimestamp.IsZero()
@@ -62,10 +62,10 @@ func (a *Activities) stands(ctx context.Context, m *v1beta2.Manifest) (standing,
 	case kyma == nil && deleting && (desired.IsPlaced(m) || m.Status.DefaultCR != nil):
 		return standing{}, nil // it went before what was installed for it
 	case kyma == nil:
-		return refused(ReasonNotOwned, "Kyma %s with uid %s, which owns Manifest %s, does not exist: nothing is installed, removed or released",
+		return notOwned("Kyma %s with uid %s, which owns Manifest %s, does not exist: nothing is installed, removed or released",
 			owner.Name, owner.UID, markOf(m)), nil
 	case desired.IsSyncedCopy(kyma):
-		return refused(ReasonNotOwned, "Kyma %s, which owns Manifest %s, is the copy of another one: nothing is installed, removed or released",
+		return notOwned("Kyma %s, which owns Manifest %s, is the copy of another one: nothing is installed, removed or released",
 			owner.Name, markOf(m)), nil
 	case !deleting && !a.options.Settings.Ours(kyma.Labels):
 		return standing{kyma: kyma, others: true}, nil
@@ -73,8 +73,8 @@ func (a *Activities) stands(ctx context.Context, m *v1beta2.Manifest) (standing,
 	return standing{kyma: kyma}, nil
 }
 
-func refused(reason, format string, args ...any) standing {
-	return standing{refusal: &Observed{State: shared.StateError, Reason: reason, Message: fmt.Sprintf(format, args...)}}
+func notOwned(format string, args ...any) standing {
+	return standing{refusal: &Observed{State: shared.StateError, Reason: ReasonNotOwned, Message: fmt.Sprintf(format, args...)}}
 }
 
 // ownerIn reads the Kyma that an owner reference means; nil when it does not exist.

@@ -140,7 +140,7 @@ func (a *Activities) needsLook(kyma *v1beta2.Kyma, view resolve.View, manifestGo
 	}
 	manifests := manifestsDiffer(view)
 	rollout := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
-	if rollout && !(manifests && manifestGone) {
+	if rollout && (!manifests || !manifestGone) {
 		if delay := desired.RolloutDelay(kyma.UID, view.InputsDigest, a.settings.RolloutSpread); delay > 0 {
 			return true, a.now().Add(delay)
 		}

@@ -20,16 +20,16 @@ import (
 func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
 	began := time.Now()
 	result, err := a.syncRemote(ctx, in)
-	if first := (firstFailure{}); errors.As(err, &first) && ctx.Err() == nil && isSaid(err, triesOf(ctx), time.Since(began)) {
+	if first := (firstSyncError{}); errors.As(err, &first) && ctx.Err() == nil && isSaid(err, triesOf(ctx), time.Since(began)) {
 		return result, fault.ToTemporalAtOnce(err)
 	}
 	return result, fault.ToTemporal(err)
 }
 
-// firstFailure is the failure of a synchronization of a Kyma that has no status yet.
-type firstFailure struct{ error }
+// firstSyncError is the failure of a synchronization of a Kyma that has no status yet.
+type firstSyncError struct{ error }
 
-func (f firstFailure) Unwrap() error { return f.error }
+func (f firstSyncError) Unwrap() error { return f.error }
 
 // impatience is how long the owner of a new Kyma is left without a word on what keeps it.
 const impatience = 3 * time.Second
@@ -55,7 +55,7 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	}
 	result, err := a.syncKyma(ctx, kyma, standing)
 	if err != nil && kyma.Status.State == shared.StateUnknown {
-		err = firstFailure{err}
+		err = firstSyncError{err}
 	}
 	return result, err
 }

@@ -369,8 +369,10 @@ func TestAMarkThatNamesAnotherKymaTellsNobodyWhetherThereIsOne(t *testing.T) {
 		"there is none":                           nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			if len(others) > 0 && others[0].(*v1beta2.Kyma).Status.Remote.Cluster == "" { //nolint:forcetypeassert // given above
-				others[0].(*v1beta2.Kyma).Status.Remote = nil //nolint:forcetypeassert // as above
+			for _, other := range others {
+				if kyma, ok := other.(*v1beta2.Kyma); ok && kyma.Status.Remote.Cluster == "" {
+					kyma.Status.Remote = nil
+				}
 			}
 			b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, append(others, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))...)
 			b.sync(t)

@@ -86,7 +86,7 @@ func TestWhoUndidSomethingIsSeenInTheManagedFields(t *testing.T) {
 		return &metav1.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}
 	}
 	ours := metav1.ManagedFieldsEntry{Manager: "catalog-sync", Time: at(5)}
-	require.Equal(t, "", lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(4)}}, ""), "it wrote before us")
-	require.Equal(t, "", lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(6), Subresource: "status"}}, ""))
+	require.Empty(t, lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(4)}}, ""), "it wrote before us")
+	require.Empty(t, lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(6), Subresource: "status"}}, ""))
 	require.Equal(t, "policy", lastOther([]metav1.ManagedFieldsEntry{ours, {Manager: "kubectl", Time: at(5)}, {Manager: "policy", Time: at(6)}}, ""))
 }

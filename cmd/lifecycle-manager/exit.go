@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
 	// What fails before a command runs is cobra's own, about the command line.
 	ran := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
-	root.AddCommand(newRunCommand(), newStatusCommand(), newPurgeCommand(), newCRDsCommand(), newVersionCommand(), newRenderChartCommand())
+	root.AddCommand(newRunCommand(), newStatusCommand(), newPurgeCommand(), newCRDsCommand(), newVersionCommand(), newRenderChartCommand()) //nolint:contextcheck // a command gets it when it is executed
 	failed, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone

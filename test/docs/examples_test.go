@@ -21,7 +21,7 @@ func TestTheResourcesOnThePagesAreSuch(t *testing.T) {
 	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Yaml: true, Strict: true})
 	shown := map[string]bool{}
 	for page, text := range pages(t) {
-		for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+		for _, block := range regexp.MustCompile("(?ms)^```yaml$\n(.*?)\n```$").FindAllStringSubmatch(text, -1) {
 			for _, document := range regexp.MustCompile(`(?m)^---\n`).Split(block[1], -1) {
 				if !strings.Contains(document, "apiVersion:") {
 					continue

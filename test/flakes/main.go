@@ -35,7 +35,9 @@ func run(paths []string, out io.Writer) error {
 		flakes = append(flakes, found...)
 	}
 	for _, f := range flakes {
-		fmt.Fprintf(out, "flaky: %s, first failure: %s\n", f.test, f.failure)
+		if _, err := fmt.Fprintf(out, "flaky: %s, first failure: %s\n", f.test, f.failure); err != nil {
+			return err
+		}
 	}
 	if len(flakes) > tolerated {
 		return fmt.Errorf("%d tests passed only when they were run again, and at most %d may", len(flakes), tolerated)

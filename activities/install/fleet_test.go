@@ -203,7 +203,14 @@ func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stan
 	return newStandIn(t, "LM_TEST_REMOTE", module, change)
 }
 
-// newStandIn makes one with another remote cluster, named by the variable that leads to it.
+// newStandApart makes one for a test that brings our own definitions into the remote cluster: not the one where tests
+// of other packages see that all of them are cleaned up.
+func newStandApart(t *testing.T, module string, change func(*v1beta2.Manifest)) *stand {
+	t.Helper()
+	return newStandIn(t, "FLEET_REMOTE_1_KUBECONFIG", module, change)
+}
+
+// newStandIn makes one with a remote cluster that is named by the variable that leads to it.
 func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manifest)) *stand {
 	t.Helper()
 	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, remote)

@@ -48,8 +48,7 @@ metadata: {name: own, namespace: ID-remote}
 `
 
 func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
-	// Not where other tests clean up after the last Kyma.
-	s := newStandIn(t, "FLEET_REMOTE_1_KUBECONFIG", withOurOwn, nil)
+	s := newStandApart(t, withOurOwn, nil)
 	ctx := context.Background()
 	definitions, err := crds.Get(crds.Kymas)
 	require.NoError(t, err)

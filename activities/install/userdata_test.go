@@ -136,7 +136,7 @@ func TestTheOwnerOfAModuleMayAllowThatItsUsersDataIsDeleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			s := newStand(t, moduleYAML, withDefaultCR)
+			s := newStandApart(t, moduleYAML, withDefaultCR)
 			s.installReady()
 			s.make("Sample", "mine", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/operator"}) })
 			s.delete()

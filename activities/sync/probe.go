@@ -55,17 +55,20 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if why := differs(kyma, found); why != "" {
 		return true, why, nil
 	}
-	if !hasLabels(found.Labels, restoredLabels(kyma)) || !hasLabels(found.Annotations, remoteMarks(kyma)) {
-		const why = "labels of the remote Kyma were changed"
-		if a.undone.worth(kyma, why, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))) {
-			return true, why, nil
-		}
+	const labels = "labels of the remote Kyma were changed"
+	switch {
+	case hasLabels(found.Labels, restoredLabels(kyma)) && hasLabels(found.Annotations, remoteMarks(kyma)):
+		a.undone.right(kyma, labels)
+	case a.undone.worth(kyma, labels, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))):
+		return true, labels, nil
 	}
-	if status := desired.RemoteStatus(kyma); !equality.Semantic.DeepEqual(found.Status, status) {
-		const why = "status of the remote Kyma is not ours"
-		if a.undone.worth(kyma, why, found, "status", desired.DigestOf(status)) {
-			return true, why, nil
-		}
+	const shown = "status of the remote Kyma is not ours"
+	status := desired.RemoteStatus(kyma)
+	switch {
+	case equality.Semantic.DeepEqual(found.Status, status):
+		a.undone.right(kyma, shown)
+	case a.undone.worth(kyma, shown, found, "status", desired.DigestOf(status)):
+		return true, shown, nil
 	}
 	control, err := a.identity.get(ctx)
 	if err != nil {
@@ -82,7 +85,10 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 			return false, "", err
 		}
 		diff := diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own})
-		if !diff.empty() && a.undone.worth(kyma, CatalogDiffers, diff.first(there), "", diff.digest()) {
+		switch {
+		case diff.empty():
+			a.undone.right(kyma, CatalogDiffers)
+		case a.undone.worth(kyma, CatalogDiffers, diff.first(there), "", diff.digest()):
 			return true, CatalogDiffers, nil
 		}
 	}

@@ -34,11 +34,12 @@ type undone struct {
 	clock  func() time.Time
 }
 
-// undoing is how often something was missed, and when it was last seen to.
+// undoing is how often in a row something was missed that should be as in the digest wanted, and when it was last seen to.
 type undoing struct {
-	times int
-	last  time.Time
-	told  bool
+	wanted string
+	times  int
+	last   time.Time
+	told   bool
 }
 
 func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
@@ -56,12 +57,11 @@ func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
 // day. The found object, which may be nil, is what differs, and wanted a digest of what it should be: something else
 // that is wanted begins anew.
 func (u *undone) worth(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
-	key := string(kyma.UID) + "\n" + why + "\n" + wanted
-	now := u.clock()
+	key, now := undoneKey(kyma, why), u.clock()
 	seen, known := u.seen.Get(key)
 	switch {
-	case !known, now.Sub(seen.last) >= undoneRest && seen.times < undoneTimes:
-		seen = undoing{}
+	case !known, seen.wanted != wanted, now.Sub(seen.last) >= undoneRest && seen.times < undoneTimes:
+		seen = undoing{wanted: wanted}
 	case now.Sub(seen.last) >= undoneRest:
 		seen.told = false
 	case seen.times >= undoneTimes:
@@ -76,6 +76,11 @@ func (u *undone) worth(kyma *v1beta2.Kyma, why string, found client.Object, subr
 	u.seen.Add(key, seen)
 	return true
 }
+
+// right takes note of a pass that found nothing wrong: whoever changes something now and then undoes nothing each time.
+func (u *undone) right(kyma *v1beta2.Kyma, why string) { u.seen.Remove(undoneKey(kyma, why)) }
+
+func undoneKey(kyma *v1beta2.Kyma, why string) string { return string(kyma.UID) + "\n" + why }
 
 func (u *undone) tell(kyma *v1beta2.Kyma, why string, found client.Object, subresource string) {
 	if u.events == nil {

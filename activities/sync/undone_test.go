@@ -81,6 +81,22 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	require.Len(t, *told, 2)
 }
 
+func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {
+	told := &heard{}
+	u, err := newUndone(told, time.Now)
+	require.NoError(t, err)
+	kyma := desiredtest.Kyma("keda")
+	for range 2 * undoneTimes {
+		require.True(t, u.worth(kyma, CatalogDiffers, nil, "", "wanted"))
+		u.right(kyma, CatalogDiffers)
+	}
+	for n := range undoneTimes + 1 {
+		require.Equal(t, n < undoneTimes, u.worth(kyma, CatalogDiffers, nil, "", "wanted"), "in a row")
+	}
+	require.Len(t, *told, 1)
+	require.True(t, u.worth(kyma, CatalogDiffers, nil, "", "something else"), "which begins anew")
+}
+
 func TestWhoUndidSomethingIsSeenInTheManagedFields(t *testing.T) {
 	at := func(minute int) *metav1.Time {
 		return &metav1.Time{Time: time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)}

@@ -366,7 +366,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 	})
 	t.Run("the probe sees no difference, in three requests", func(t *testing.T) {
 		s.requests.since()
-		changed, why, err := s.sync.Probe(ctx, s.read())
+		changed, why, err := s.sync.Probe(ctx, s.read(), false)
 		require.NoError(t, err)
 		require.False(t, changed, why)
 		all, _ := s.requests.since()
@@ -377,7 +377,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 			k.Spec.Modules[0].Channel = "fast"
 			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "btp-operator"})
 		})
-		changed, why, err := s.sync.Probe(ctx, s.read())
+		changed, why, err := s.sync.Probe(ctx, s.read(), false)
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "remote Kyma was edited", why)
@@ -408,7 +408,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		template.Spec.Channel = "fast"
 		template.Spec.RequiresDowntime = true // a field that we do not set
 		require.NoError(t, s.remote.Update(ctx, template, client.FieldOwner("kubectl-edit")))
-		changed, why, err := s.sync.Probe(ctx, s.read())
+		changed, why, err := s.sync.Probe(ctx, s.read(), false)
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "remote catalog differs", why)
@@ -471,7 +471,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return apierrors.IsNotFound(s.remote.Get(ctx, client.ObjectKeyFromObject(definition), definition))
 		}, 3*time.Minute, 100*time.Millisecond)
-		changed, why, err := s.sync.Probe(ctx, s.read())
+		changed, why, err := s.sync.Probe(ctx, s.read(), false)
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "remote Kyma is gone", why)

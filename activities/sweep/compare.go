@@ -43,7 +43,7 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reacha
 		return // others' finalizers hold it
 	}
 	found := w.compareControlPlane(lookCtx, kyma, manifests, open)
-	remote := w.compareRemote(lookCtx, kyma, reachable)
+	remote := w.compareRemote(lookCtx, kyma, reachable, found.rollout != "")
 	w.kickFor(ctx, kyma, found, remote)
 	var quiet []*v1beta2.Manifest
 	for i := range manifests {
@@ -188,14 +188,14 @@ type remoteView struct {
 
 // compareRemote looks at the Kyma's cluster. Of one under deletion it only sees whether it answers, and gives no reason
 // but that it does again: what a removal finds there is its own to report, and it looks again by itself.
-func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable bool) remoteView {
+func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable, awaited bool) remoteView {
 	if kyma.Status.Remote == nil {
 		return remoteView{answers: true}
 	}
 	if reachable {
 		w.comebacks.forget(kyma.UID)
 	}
-	changed, why, err := w.options.Remote.Probe(ctx, kyma)
+	changed, why, err := w.options.Remote.Probe(ctx, kyma, awaited)
 	switch {
 	case err == nil && !reachable && !w.comebacks.due(kyma.UID, w.options.Now(), w.options.Interval):
 		return remoteView{} // the look that followed its last answer found otherwise

@@ -19,9 +19,10 @@ type Inputs interface {
 	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
 }
 
-// RemoteProbe compares a remote cluster with what is wanted there, by reads alone.
+// RemoteProbe compares a remote cluster with what is wanted there, by reads alone. Awaited says that a change is to be
+// brought there when the Kyma's turn in a roll-out comes.
 type RemoteProbe interface {
-	Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed bool, why string, err error)
+	Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool) (changed bool, why string, err error)
 }
 
 // ModuleProbe says which of the modules of one Kyma, settled or only waited for, are no longer as their Manifests say,

@@ -30,7 +30,7 @@ type slow struct {
 	began            []time.Time
 }
 
-func (s *slow) Probe(ctx context.Context, _ *v1beta2.Kyma) (bool, string, error) {
+func (s *slow) Probe(ctx context.Context, _ *v1beta2.Kyma, _ bool) (bool, string, error) {
 	began := time.Now()
 	s.mu.Lock()
 	s.now++

@@ -30,6 +30,7 @@ type fleet struct {
 	probe   func() (bool, string, error)
 	module  shared.State
 	probes  int
+	awaited bool // whether the last probe was told of a roll-out to come
 	open    Open
 	openErr error
 	begun   string            // the id of a workflow that is open, but was not when the open ones were listed
@@ -39,7 +40,10 @@ type fleet struct {
 
 func (f *fleet) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
 
-func (f *fleet) Probe(context.Context, *v1beta2.Kyma) (bool, string, error) { return f.probe() }
+func (f *fleet) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
+	f.awaited = awaited
+	return f.probe()
+}
 
 func (f *fleet) OpenWorkflows(context.Context) (Open, error) { return f.open, f.openErr }
 

@@ -53,7 +53,7 @@ func TestABlackHoledClusterFreesItsSlot(t *testing.T) {
 			require.Equal(t, clusters.ReasonUnreachableTimeout, f.Reason)
 
 			// As the sweep looks at it, which has few slots.
-			_, _, err = b.Probe(t.Context(), b.kyma(t))
+			_, _, err = b.Probe(t.Context(), b.kyma(t), false)
 			require.Equal(t, clusters.ReasonUnreachableTimeout, fault.Of(err).Reason)
 		})
 	}

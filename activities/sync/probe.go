@@ -24,8 +24,9 @@ const (
 // and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, an image
 // pull Secret that is not as wanted, or a template made by hand that was changed. It makes three reads, one more for
 // the image pull Secret where one is configured, and one more for each such template outside of the
-// remote namespace, and no write. The Kyma may come from a cache; it is not changed.
-func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed bool, why string, err error) {
+// remote namespace, and no write. Awaited says that a change in the control plane has yet to be brought there, when the
+// Kyma's turn comes: what is missing then was not undone. The Kyma may come from a cache; it is not changed.
+func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool) (changed bool, why string, err error) {
 	s := desired.SyncOf(kyma, a.settings)
 	if !s.Enabled {
 		return false, "", nil
@@ -39,11 +40,11 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma) (changed boo
 		_, err := r.identify(ctx)
 		return err == nil, "never synchronized", clusters.Classify(err)
 	}
-	changed, why, err = a.probe(ctx, kyma, s, r)
+	changed, why, err = a.probe(ctx, kyma, s, r, awaited)
 	return changed, why, clusters.Classify(err)
 }
 
-func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) (bool, string, error) {
+func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, awaited bool) (bool, string, error) {
 	found := &v1beta2.Kyma{}
 	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
 	if apierrors.IsNotFound(err) || kindMissing(err) {
@@ -88,11 +89,11 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		switch {
 		case diff.empty():
 			a.undone.right(kyma, CatalogDiffers)
-		case a.undone.worth(kyma, CatalogDiffers, diff.first(there), "", diff.digest()):
+		case awaited || a.undone.worth(kyma, CatalogDiffers, diff.first(there), "", diff.digest()):
 			return true, CatalogDiffers, nil
 		}
 	}
-	if changed, err := a.probePullSecret(ctx, s, r, own); err != nil || changed {
+	if changed, err := a.probePullSecret(ctx, kyma, s, r, own, awaited); err != nil || changed {
 		return changed, PullSecretDiffers, err
 	}
 	if own {

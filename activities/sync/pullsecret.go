@@ -195,9 +195,9 @@ func secretMetadata(secret *corev1.Secret) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// probePullSecret tells whether the copy of the image pull Secret is not as wanted. While the original cannot be
-// read, nothing can be said.
-func (a *Activities) probePullSecret(ctx context.Context, s desired.Sync, r client.Reader, own bool) (bool, error) {
+// probePullSecret tells whether the copy of the image pull Secret is not as wanted, and this is worth another
+// synchronization. While the original cannot be read, nothing can be said.
+func (a *Activities) probePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, own, awaited bool) (bool, error) {
 	if a.settings.ImagePullSecret == "" || a.pullSecretIsThere(s, own) {
 		return false, nil
 	}
@@ -208,13 +208,18 @@ func (a *Activities) probePullSecret(ctx context.Context, s desired.Sync, r clie
 	if err != nil {
 		return false, err
 	}
+	key := types.NamespacedName{Namespace: s.Namespace, Name: a.settings.ImagePullSecret}
 	found := &corev1.Secret{}
-	err = r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: a.settings.ImagePullSecret}, found)
-	if apierrors.IsNotFound(err) {
-		return true, nil
+	err = r.Get(ctx, key, found)
+	switch {
+	case apierrors.IsNotFound(err):
+		found.Namespace, found.Name = key.Namespace, key.Name
+	case err != nil:
+		return false, fmt.Errorf("read image pull Secret %s: %w", key, err)
+	case !desired.IsSyncedCopy(found) || pullsecret.Digest(found) == wanted:
+		a.undone.right(kyma, PullSecretDiffers)
+		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("read image pull Secret %s/%s: %w", s.Namespace, a.settings.ImagePullSecret, err)
-	}
-	return desired.IsSyncedCopy(found) && pullsecret.Digest(found) != wanted, nil
+	// The digest stays in memory.
+	return awaited || a.undone.worth(kyma, PullSecretDiffers, found, "", wanted), nil
 }

@@ -377,7 +377,7 @@ func TestTheProbeNoticesAnEditOfATemplateMadeByHand(t *testing.T) {
 	probe := func(t *testing.T, b *bench) string {
 		t.Helper()
 		b.forget()
-		changed, why, err := b.Probe(ctx, b.kyma(t))
+		changed, why, err := b.Probe(ctx, b.kyma(t), false)
 		require.NoError(t, err)
 		require.Equal(t, why != "", changed)
 		require.Empty(t, append(b.remote.Writes(), b.control.Writes()...))

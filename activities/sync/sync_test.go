@@ -537,7 +537,7 @@ func TestProbe(t *testing.T) {
 			b := setup(t)
 			change(t, b)
 			b.forget()
-			changed, got, err := b.Probe(ctx, b.kyma(t))
+			changed, got, err := b.Probe(ctx, b.kyma(t), false)
 			require.NoError(t, err)
 			require.Equal(t, why, got)
 			require.Equal(t, why != "", changed)
@@ -548,7 +548,7 @@ func TestProbe(t *testing.T) {
 	}
 	t.Run("says that it was never synchronized", func(t *testing.T) {
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{})
-		changed, why, err := b.Probe(ctx, b.kyma(t))
+		changed, why, err := b.Probe(ctx, b.kyma(t), false)
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "never synchronized", why)
@@ -556,7 +556,7 @@ func TestProbe(t *testing.T) {
 	t.Run("an error is no difference", func(t *testing.T) {
 		b := setup(t)
 		b.remote.Fail = func(string, string) error { return apierrors.NewInternalError(errors.New("x")) }
-		changed, _, err := b.Probe(ctx, b.kyma(t))
+		changed, _, err := b.Probe(ctx, b.kyma(t), false)
 		require.False(t, changed)
 		require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	})

@@ -54,7 +54,7 @@ func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
 }
 
 // worth tells whether a difference is worth another synchronization, and tells people where it is not any more, once a
-// day. The found object, which may be nil, is what differs, and wanted a digest of what it should be: something else
+// day. The found object, which may be nil, is what differs, without a version where it is not there; and wanted a digest of what it should be: something else
 // that is wanted begins anew.
 func (u *undone) worth(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
 	key, now := undoneKey(kyma, why), u.clock()
@@ -89,9 +89,13 @@ func (u *undone) tell(kyma *v1beta2.Kyma, why string, found client.Object, subre
 	message := fmt.Sprintf("the remote cluster undoes each time what is written there: %s", why)
 	if found != nil {
 		message += fmt.Sprintf(" (%s)", nameOf(found))
-		if manager := lastOther(found.GetManagedFields(), subresource); manager != "" {
+		manager := lastOther(found.GetManagedFields(), subresource)
+		switch {
+		case manager != "":
 			message += ", by " + manager
-		} else {
+		case found.GetResourceVersion() == "":
+			message += ", which somebody deletes: the cluster's audit log says who"
+		default:
 			message += ", by nobody who says so: look for an admission policy or webhook, or a definition that prunes"
 		}
 	}

@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -37,7 +39,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	b.sync(t)
 	pass := func() string {
 		now = now.Add(5 * time.Minute)
-		changed, why, err := b.Probe(ctx, b.kyma(t))
+		changed, why, err := b.Probe(ctx, b.kyma(t), false)
 		require.NoError(t, err)
 		if !changed {
 			return ""
@@ -79,6 +81,77 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	strip()
 	require.Empty(t, pass())
 	require.Len(t, *told, 2)
+}
+
+func TestAnImagePullSecretThatAClusterTakesAwayEachTimeIsBroughtOnceADayOnly(t *testing.T) {
+	ctx := context.Background()
+	for name, disturb := range map[string]struct {
+		undo func(*testing.T, *bench)
+		told string
+	}{
+		"one that is deleted": {
+			func(t *testing.T, b *bench) { require.NoError(t, b.remote.Delete(ctx, b.copyOf(t, "pull"))) },
+			"image pull Secret of the remote cluster differs (kyma-system/pull), which somebody deletes: the cluster's audit log says who;",
+		},
+		"one that is edited": {
+			func(t *testing.T, b *bench) {
+				secret := b.copyOf(t, "pull")
+				secret.Data["more"] = []byte("x")
+				require.NoError(t, b.remote.Update(ctx, secret, client.FieldOwner("rotator")))
+			},
+			"image pull Secret of the remote cluster differs (kyma-system/pull), by rotator;",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := pulling(t, desiredtest.Kyma("keda"))
+			now, told := time.Now(), &heard{}
+			var err error
+			b.undone, err = newUndone(told, func() time.Time { return now })
+			require.NoError(t, err)
+			b.sync(t)
+			remote := b.remoteKyma(t)
+			remote.Status = desired.RemoteStatus(b.kyma(t))
+			require.NoError(t, b.remote.Status().Update(ctx, remote))
+			pass := func(awaited bool) bool {
+				now = now.Add(5 * time.Minute)
+				changed, why, err := b.Probe(ctx, b.kyma(t), awaited)
+				require.NoError(t, err)
+				require.Equal(t, changed, why == PullSecretDiffers, why)
+				return changed
+			}
+			for range 2 * undoneTimes {
+				require.False(t, pass(false))
+			}
+			disturb.undo(t, b)
+			for range 2 * undoneTimes {
+				require.True(t, pass(true), "what a roll-out has yet to bring was not undone")
+			}
+			for range undoneTimes {
+				require.True(t, pass(false))
+				b.sync(t)
+				disturb.undo(t, b)
+			}
+			for range 3 {
+				require.False(t, pass(false))
+			}
+			require.Len(t, *told, 1)
+			require.Contains(t, (*told)[0], disturb.told)
+			require.NotContains(t, (*told)[0], pullsecret.Digest(pullSecret(planted)))
+
+			now = now.Add(undoneRest)
+			require.True(t, pass(false), "once a day")
+
+			source := pullSecret("{}")
+			require.NoError(t, b.control.Delete(ctx, pullSecret("")))
+			require.NoError(t, b.control.Create(ctx, source))
+			kept := b.undone
+			b.configure(t, "pull") // which has not read the original yet
+			b.undone = kept
+			for range undoneTimes {
+				require.True(t, pass(false), "a rotated one is brought")
+			}
+		})
+	}
 }
 
 func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {

@@ -65,7 +65,7 @@ func (steady) Digest(_ context.Context, kyma *v1beta2.Kyma) (string, error) {
 }
 
 // Probe implements sweep.RemoteProbe.
-func (steady) Probe(context.Context, *v1beta2.Kyma) (changed bool, why string, err error) {
+func (steady) Probe(context.Context, *v1beta2.Kyma, bool) (changed bool, why string, err error) {
 	return false, "", nil
 }
 

@@ -107,7 +107,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	if !w.Settings.Ours(m.Labels) {
 		return reconcile.Result{}, nil
 	}
-	k.ResourceVersion = m.ResourceVersion
+	k.ResourceVersion, k.Found = m.ResourceVersion, kick.AttributesOf(&m)
 	switch {
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting = "Manifest is being deleted", true

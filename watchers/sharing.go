@@ -109,7 +109,7 @@ func (w *watcher) tellOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	if !due {
 		return nil
 	}
-	k := kick.Kick{Reason: "the shared module's installation changed", Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, Urgent: true}
+	k := kick.Kick{Reason: "the shared module's installation changed", Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, Urgent: true, Found: kick.AttributesOf(m)}
 	return w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, kick.RefOf(m), k) })
 }
 

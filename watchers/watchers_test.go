@@ -234,6 +234,18 @@ func TestWhomAManifestEventKicks(t *testing.T) {
 	}
 }
 
+func TestAManifestsWorkflowIsToBeFoundByWhatItsWatcherReads(t *testing.T) {
+	m := manifestWith(func(m *v1beta2.Manifest) {
+		m.Labels = map[string]string{"operator.kyma-project.io/kyma-name": "demo", "operator.kyma-project.io/module-name": "keda"}
+		m.Generation, m.Spec.Version, m.Status.State = 2, "1.0.0", shared.StateError
+	})
+	w, kicks, _ := newWatcher(t, m)
+	_, err := w.kickManifest(t.Context(), manifestRequest{Ref: kick.RefOf(m)})
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 1)
+	require.Equal(t, kick.Attributes{"KymaName": "demo", "ModuleName": "keda", "ModuleVersion": "1.0.0", "ModuleState": "Error"}, kicks.sent[0].kick.Found)
+}
+
 func TestAManifestThatIsGoneWakesItsKyma(t *testing.T) {
 	w, kicks, _ := newWatcher(t)
 	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil)))

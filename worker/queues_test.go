@@ -130,7 +130,7 @@ func (n *namespace) client() client.Client {
 func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
 	const keyword = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	all := map[string]enumspb.IndexedValueType{
-		"KymaName": keyword, "KymaState": keyword, "KymaChannel": keyword, "ModuleName": keyword, "ModuleVersion": keyword, "RemoteCluster": keyword,
+		"KymaName": keyword, "KymaState": keyword, "KymaChannel": keyword, "ModuleName": keyword, "ModuleVersion": keyword, "ModuleState": keyword, "RemoteCluster": keyword,
 	}
 	require.Less(t, len(all), 10, "SQL visibility has ten of a namespace")
 
@@ -152,7 +152,7 @@ func TestSearchAttributesAreRegisteredWhereTheyAreMissing(t *testing.T) {
 	partly := &namespace{known: map[string]enumspb.IndexedValueType{"KymaName": keyword, "Theirs": enumspb.INDEXED_VALUE_TYPE_INT}}
 	ensure(partly)
 	require.Len(t, partly.added, 1)
-	require.Len(t, partly.added[0], 5)
+	require.Len(t, partly.added[0], 6)
 	require.NotContains(t, partly.added[0], "KymaName")
 
 	whole := &namespace{known: all}

@@ -32,8 +32,9 @@ type commands struct {
 	inputs map[string][]any
 	// timers are the summaries of all timers.
 	timers []string
-	// upserts counts requests to change search attributes; each may change several.
-	upserts int
+	// upserts counts requests to change search attributes; each may change several. upserted are those of the last.
+	upserts  int
+	upserted temporal.SearchAttributes
 	// markers are the version markers, and others what no workflow of ours asks for.
 	markers, others []string
 	// first is the first thing of all.
@@ -105,6 +106,7 @@ func (r *recordedOutbound) Sleep(ctx workflow.Context, d time.Duration) error {
 
 func (r *recordedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
 	r.commands.upserts++
+	r.commands.upserted = temporal.NewSearchAttributes(attributes...)
 	return r.Next.UpsertTypedSearchAttributes(ctx, attributes...)
 }
 
@@ -355,6 +357,25 @@ func TestSearchAttributesAreUpsertedOnChangeOnly(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 1, second.counts["report"])
 	require.Zero(t, c.upserts)
+}
+
+func TestWhatAWorkflowWasStartedWithIsNotUpsertedAgain(t *testing.T) {
+	state := temporal.NewSearchAttributeKeyKeyword("ModuleState")
+	env := environment(t, quietWorld())
+	c := recorded(env)
+	require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
+		temporal.NewSearchAttributeKeyKeyword("KymaName").ValueSet("demo"), temporal.NewSearchAttributeKeyKeyword("ModuleName").ValueSet("sample"),
+		temporal.NewSearchAttributeKeyKeyword("ModuleVersion").ValueSet("1.0.0"), state.ValueSet("Processing"))))
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 1, c.upserts)
+	require.Equal(t, temporal.NewSearchAttributes(state.ValueSet("Ready")), c.upserted)
+
+	env = environment(t, quietWorld())
+	c = recorded(env)
+	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 2, c.upserts, "a server that does not know them starts it without: once as it is applied, once as it is ready")
 }
 
 // A kick costs the signal and its task; a timer that each of them starts anew would double that.

@@ -172,7 +172,10 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 
 	second := quietWorld()
 	env = environment(t, second)
-	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| keda | 1.2.3 | Ready |") }, time.Minute)
+	env.RegisterDelayedCallback(func() {
+		require.Contains(t, detailsOf(t, env), "| keda | 1.2.3 | Ready |")
+		require.Regexp(t, `^kcp-system/demo\n`, detailsOf(t, env))
+	}, time.Minute)
 	endKyma(env, second, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, next)
 	require.NoError(t, env.GetWorkflowError())

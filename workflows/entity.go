@@ -12,13 +12,16 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicDelaysApart
+const logicVersion = logicModuleState
 
 const (
 	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
 	logicUrgentLooksFree = 2
 	// logicDelaysApart is the version from which on kicks that wait for a roll-out do so apart from the others.
 	logicDelaysApart = 3
+	// logicModuleState is the version from which on a Manifest's workflow shows the module's state to searches, and
+	// workflows know which search attributes they were started with.
+	logicModuleState = 4
 )
 
 // logicChangeID names the one version marker.
@@ -95,9 +98,11 @@ func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 		if carry.Published != nil {
 			e.published = carry.Published
 		}
+	} else if logic >= logicModuleState {
+		e.published = startedWith(ctx)
 	}
 	e.mail = newMailbox(ctx, pending, later, logic < logicDelaysApart)
-	e.view.Since = workflow.Now(ctx)
+	e.view.Of, e.view.Since = ref.String(), workflow.Now(ctx)
 	return e
 }
 

@@ -78,6 +78,7 @@ func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {
 		r.entity = newEntity(ctx, in.Ref, nil)
 	}
 	r.viewReport()
+	r.show(ctx)
 	return r
 }
 

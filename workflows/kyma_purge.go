@@ -128,7 +128,7 @@ func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again
 	case p.SentAt.IsZero():
 		summary := fmt.Sprintf("purge %d Manifests", len(manifests))
 		err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary), r.purges.SendPurge,
-			purge.SendInput{Manifests: manifests}).Get(ctx, nil)
+			purge.SendInput{Kyma: r.ref.Name, Manifests: manifests}).Get(ctx, nil)
 		if temporal.IsCanceledError(err) {
 			return err
 		}

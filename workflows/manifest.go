@@ -59,6 +59,7 @@ func newManifestRun(ctx workflow.Context, in ManifestInput) *manifestRun {
 		r.entity = newEntity(ctx, in.Ref, nil)
 	}
 	r.viewReported()
+	r.show(ctx)
 	return r
 }
 

@@ -42,8 +42,10 @@ func (r *manifestRun) look(ctx workflow.Context) error {
 // applied goes on after a look according to what it found.
 func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res install.ApplyResult) error {
 	r.state.InputsDigest, r.state.Module, r.state.Version, r.state.Kyma = res.InputsDigest, res.Module, res.Version, res.Kyma
-	if err := r.publishModule(ctx); err != nil {
-		return err
+	if r.logic < logicModuleState {
+		if err := r.publishModule(ctx); err != nil {
+			return err
+		}
 	}
 	switch res.Outcome {
 	case install.OutcomeGone, install.OutcomeNotOurs:
@@ -65,6 +67,9 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 			// It saw in the same look how the module is, so there is nothing to wait for. No result in a history of
 			// an earlier release says so.
 			r.state.Phase, r.attempt = phaseEnded, 0
+		}
+		if err := r.publishState(ctx); err != nil {
+			return err
 		}
 	}
 	r.endStep(ctx, started)
@@ -116,7 +121,7 @@ func (r *manifestRun) report(ctx workflow.Context, o install.Observed, settled b
 	case res.Outcome == install.OutcomeDeleting && !r.state.Deleting:
 		r.state.Phase, r.state.Deleting = phaseRemove, true
 	}
-	return fault.Fault{}, nil
+	return fault.Fault{}, r.publishState(ctx)
 }
 
 // follow watches the module until what is seen differs from what was last reported, and reports it. Kicks
@@ -191,7 +196,7 @@ func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, s
 	}
 	r.attempt, r.state.Reported = 0, now
 	r.viewReported()
-	return nil
+	return r.publishState(ctx)
 }
 
 // awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait
@@ -303,12 +308,24 @@ func (r *manifestRun) await(ctx workflow.Context, summary string, answer any, st
 	return false, err
 }
 
+// publishState upserts for searches which module it is and what was last reported of it.
+func (r *manifestRun) publishState(ctx workflow.Context) error {
+	if r.logic < logicModuleState {
+		return nil
+	}
+	return r.publishModule(ctx)
+}
+
 func (r *manifestRun) publishModule(ctx workflow.Context) error {
-	return r.publish(ctx, map[string]string{
+	attributes := map[string]string{
 		AttributeKymaName:      r.state.Kyma,
 		AttributeModuleName:    r.state.Module,
 		AttributeModuleVersion: r.state.Version,
-	})
+	}
+	if r.logic >= logicModuleState {
+		attributes[AttributeModuleState] = string(r.state.Reported.State)
+	}
+	return r.publish(ctx, attributes)
 }
 
 // viewReported copies what was last reported into what the query and the current details show.

@@ -9,10 +9,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 // View answers the status query: what the workflow is doing, since when, what it waits for.
 type View struct {
+	// Of is whose workflow it is, as namespace/name. The summary that a workflow is started with does not outlive its
+	// first run, so the current details begin with it.
+	Of         string      `json:"of,omitempty"`
 	Doing      string      `json:"doing"`
 	Since      time.Time   `json:"since"`
 	WaitingFor string      `json:"waitingFor,omitempty"`
@@ -54,6 +58,9 @@ func (e *entity) show(ctx workflow.Context) {
 // Markdown is the view as a short Markdown text: the state, what is being waited for, a table of modules.
 func (v View) Markdown() string {
 	var b strings.Builder
+	if v.Of != "" {
+		fmt.Fprintf(&b, "%s\n\n", v.Of)
+	}
 	if v.State != "" {
 		fmt.Fprintf(&b, "**%s**", v.State)
 		if v.Message != "" {
@@ -88,20 +95,34 @@ func oneLine(s string) string {
 
 // Search attributes, all of type Keyword. They are registered at start where missing.
 const (
-	AttributeKymaName      = "KymaName"
-	AttributeKymaState     = "KymaState"
-	AttributeKymaChannel   = "KymaChannel"
-	AttributeModuleName    = "ModuleName"
-	AttributeModuleVersion = "ModuleVersion"
-	AttributeRemoteCluster = "RemoteCluster"
+	AttributeKymaName      = kick.AttributeKymaName
+	AttributeKymaState     = kick.AttributeKymaState
+	AttributeKymaChannel   = kick.AttributeKymaChannel
+	AttributeModuleName    = kick.AttributeModuleName
+	AttributeModuleVersion = kick.AttributeModuleVersion
+	AttributeModuleState   = kick.AttributeModuleState
+	AttributeRemoteCluster = kick.AttributeRemoteCluster
 )
 
 // SearchAttributes lists the names of all search attributes.
 func SearchAttributes() []string {
 	return []string{
 		AttributeKymaName, AttributeKymaState, AttributeKymaChannel,
-		AttributeModuleName, AttributeModuleVersion, AttributeRemoteCluster,
+		AttributeModuleName, AttributeModuleVersion, AttributeModuleState, AttributeRemoteCluster,
 	}
+}
+
+// startedWith are the search attributes that a workflow was started with. A server that did not know them yet started it
+// without.
+func startedWith(ctx workflow.Context) map[string]string {
+	started := map[string]string{}
+	attributes := workflow.GetTypedSearchAttributes(ctx)
+	for _, name := range SearchAttributes() {
+		if value, is := attributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); is {
+			started[name] = value
+		}
+	}
+	return started
 }
 
 // publish upserts the search attributes that changed since they were last upserted.

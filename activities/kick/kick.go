@@ -43,6 +43,8 @@ type Kick struct {
 	Gone bool `json:"gone,omitempty"`
 	// NotBefore delays the look that this kick causes, to spread a roll-out over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
+	// Found are the search attributes that a workflow has which this kick starts. They are no part of the signal.
+	Found Attributes `json:"-"`
 }
 
 // Start is the input with which an entity's workflow is started. Workflows extend it with what they

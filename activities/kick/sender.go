@@ -28,6 +28,7 @@ func NewSender(temporal client.Client, counter Counter) *Sender {
 
 // Kyma wakes the workflow of a Kyma and starts it where none is open.
 func (s *Sender) Kyma(ctx context.Context, ref Ref, k Kick) error {
+	k.Found = Attributes{AttributeKymaName: ref.Name}
 	return s.signalWithStart(ctx, KymaWorkflowID(ref), KymaWorkflow, Signal, ref, k)
 }
 
@@ -68,8 +69,17 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow, signal strin
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            ref.String(),
+		TypedSearchAttributes:    k.Found.typed(),
 	}
-	if _, err := s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref}); err != nil {
+	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref})
+	var refused *serviceerror.InvalidArgument
+	if errors.As(err, &refused) && options.TypedSearchAttributes.Size() > 0 {
+		// A server that does not know a search attribute (yet, or not any more) refuses the start. The workflow matters
+		// more than that it is found: it upserts its attributes itself with its first report.
+		options.TypedSearchAttributes = Attributes{}.typed()
+		_, err = s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref})
+	}
+	if err != nil {
 		return fmt.Errorf("kick workflow %s: %w", id, err)
 	}
 	s.count(k)

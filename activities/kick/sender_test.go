@@ -24,14 +24,18 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 	for name, tc := range map[string]struct {
 		send             func(*Sender) error
 		id, kind, signal string
+		found            Attributes
 	}{
 		"a Kyma's": {
 			send: func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r"}) },
-			id:   "kyma/kcp-system/demo/uid", kind: "KymaWorkflow", signal: "kick",
+			id:   "kyma/kcp-system/demo/uid", kind: "KymaWorkflow", signal: "kick", found: Attributes{"KymaName": "demo"},
 		},
 		"a Manifest's": {
-			send: func(s *Sender) error { return s.Manifest(t.Context(), demo, Kick{Reason: "r"}) },
-			id:   "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "kick",
+			send: func(s *Sender) error {
+				return s.Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"KymaName": "k", "ModuleState": ""}})
+			},
+			id: "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "kick",
+			found: Attributes{"KymaName": "k", "ModuleState": ""},
 		},
 		"a purged Manifest's": {
 			send: func(s *Sender) error { return s.Purge(t.Context(), demo, Kick{Reason: "r"}) },
@@ -40,8 +44,8 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, count := &mocks.Client{}, counted{}
-			server.On("SignalWithStartWorkflow", mock.Anything, tc.id, tc.signal, Kick{Reason: "r"}, client.StartWorkflowOptions{
-				ID: tc.id, TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo",
+			server.On("SignalWithStartWorkflow", mock.Anything, tc.id, tc.signal, Kick{Reason: "r", Found: tc.found}, client.StartWorkflowOptions{
+				ID: tc.id, TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo", TypedSearchAttributes: tc.found.typed(),
 				WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 				WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			}, tc.kind, Start{Ref: demo}).Return(&mocks.WorkflowRun{}, nil).Once()
@@ -50,6 +54,41 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 			require.Equal(t, counted{"r": 1}, count)
 		})
 	}
+}
+
+// startingWith matches the options of a start that names as many search attributes.
+func startingWith(attributes int) any {
+	return mock.MatchedBy(func(o client.StartWorkflowOptions) bool { return o.TypedSearchAttributes.Size() == attributes })
+}
+
+// During a roll-out, or after Temporal's database was lost, a server may not know a search attribute yet.
+func TestAStartThatIsRefusedForItsSearchAttributesIsMadeWithoutThem(t *testing.T) {
+	send := func(server *mocks.Client, with, without error) (counted, error) {
+		signalled := func(options any, answer error) {
+			server.On("SignalWithStartWorkflow", mock.Anything, mock.Anything, "kick", mock.Anything, options, "ManifestWorkflow", mock.Anything).
+				Return(&mocks.WorkflowRun{}, answer)
+		}
+		signalled(startingWith(1), with)
+		signalled(startingWith(0), without)
+		count := counted{}
+		return count, NewSender(server, count).Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"ModuleState": "Error"}})
+	}
+	unknown := serviceerror.NewInvalidArgument("Namespace ns has no mapping defined for search attribute ModuleState")
+
+	server := &mocks.Client{}
+	count, err := send(server, unknown, nil)
+	require.NoError(t, err)
+	require.Equal(t, counted{"r": 1}, count)
+	server.AssertNumberOfCalls(t, "SignalWithStartWorkflow", 2)
+
+	count, err = send(&mocks.Client{}, unknown, serviceerror.NewUnavailable("away"))
+	require.ErrorContains(t, err, "away")
+	require.Empty(t, count)
+
+	server = &mocks.Client{}
+	_, err = send(server, serviceerror.NewUnavailable("away"), nil)
+	require.Error(t, err, "whoever sent it tries again, with them")
+	server.AssertNumberOfCalls(t, "SignalWithStartWorkflow", 1)
 }
 
 // Where no workflow is open, whoever starts the next one makes it look at the truth first: nothing is lost.

@@ -25,8 +25,10 @@ func New(manifests Sender) (*Activities, error) {
 	return &Activities{manifests: manifests}, nil
 }
 
-// SendInput names the Manifests whose workflows are to purge.
+// SendInput names the Manifests of a Kyma whose workflows are to purge.
 type SendInput struct {
+	// Kyma is the name of the Kyma that they belong to.
+	Kyma      string     `json:"kyma,omitempty"`
 	Manifests []kick.Ref `json:"manifests"`
 }
 
@@ -34,7 +36,10 @@ type SendInput struct {
 func (a *Activities) SendPurge(ctx context.Context, in SendInput) error {
 	var failed []error
 	for _, ref := range in.Manifests {
-		k := kick.Kick{Reason: "the grace period is over", Kind: "Manifest", Namespace: ref.Namespace, Name: ref.Name, Urgent: true, Deleting: true}
+		k := kick.Kick{
+			Reason: "the grace period is over", Kind: "Manifest", Namespace: ref.Namespace, Name: ref.Name, Urgent: true, Deleting: true,
+			Found: kick.Attributes{kick.AttributeKymaName: in.Kyma},
+		}
 		if err := a.manifests.Purge(ctx, ref, k); err != nil {
 			failed = append(failed, fmt.Errorf("ask Manifest %s to purge: %w", ref, err))
 		}

@@ -322,7 +322,7 @@ func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, k kick.Kick) {
 func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason string) {
 	k := kick.Kick{
 		Reason: reason, Kind: "Manifest", Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
-		Deleting: !m.DeletionTimestamp.IsZero(),
+		Deleting: !m.DeletionTimestamp.IsZero(), Found: kick.AttributesOf(m),
 	}
 	w.send(ctx, func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })
 }

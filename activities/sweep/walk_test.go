@@ -36,6 +36,7 @@ type fleet struct {
 	begun   string            // the id of a workflow that is open, but was not when the open ones were listed
 	err     error             // of looking at modules, and of asking for one workflow
 	kicked  map[string]string // workflow id to reason
+	found   kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
 func (f *fleet) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
@@ -55,7 +56,7 @@ func (f *fleet) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 }
 
 func (f *fleet) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	f.kicked[kick.ManifestWorkflowID(ref)] = k.Reason
+	f.kicked[kick.ManifestWorkflowID(ref)], f.found = k.Reason, k.Found
 	return nil
 }
 
@@ -400,6 +401,15 @@ func onlyWaitedFor(f *fleet, m *v1beta2.Manifest, since time.Duration) {
 	m.Spec.Install.Source.Ref, m.Status.InstalledRef = "sha256:a", "sha256:a"
 	m.Status.Settled = false
 	m.Status.LastOperation = &v1beta2.LastOperation{Operation: "Sample default reports Error", LastUpdateTime: metav1.NewTime(time.Now().Add(-since))}
+}
+
+func TestAManifestsWorkflowThatAWalkStartsIsFound(t *testing.T) {
+	f, m := quiet(), quietManifest()
+	m.Labels = map[string]string{shared.LabelKymaName: "demo", shared.LabelModuleName: "keda"}
+	f.module = shared.StateWarning
+	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), m), shardOf("uid"))
+	require.NoError(t, err)
+	require.Equal(t, kick.Attributes{"KymaName": "demo", "ModuleName": "keda", "ModuleVersion": "", "ModuleState": "Ready"}, f.found)
 }
 
 func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {

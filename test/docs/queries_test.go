@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 // A list without it also has what ended, in the state that it ended in: a Kyma that is Ready now is in the list of those
@@ -28,4 +29,32 @@ func TestDocumentedQueriesAskForRunningWorkflows(t *testing.T) {
 		}
 	}
 	require.NotZero(t, found)
+}
+
+func TestTheSearchAttributesAreDocumented(t *testing.T) {
+	_, table, found := strings.Cut(pages(t)["docs/operating.md"], "\n### Search attributes\n")
+	require.True(t, found)
+	var named []string
+	for line := range strings.Lines(table) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, match := range regexp.MustCompile("`([A-Za-z]+)`").FindAllStringSubmatch(cells[1], -1) {
+				named = append(named, match[1])
+			}
+		} else {
+			break
+		}
+	}
+	require.ElementsMatch(t, workflows.SearchAttributes(), named)
+}
+
+// A query with a name that no workflow has finds nothing, without a word.
+func TestDocumentedQueriesNameSearchAttributesThatThereAre(t *testing.T) {
+	known := append(workflows.SearchAttributes(), "ExecutionStatus", "WorkflowType")
+	for page, text := range pages(t) {
+		for _, line := range regexp.MustCompile(`temporal workflow (?:list|count)\b.*`).FindAllString(text, -1) {
+			for _, match := range regexp.MustCompile(`([A-Za-z]+)=`).FindAllStringSubmatch(line, -1) {
+				require.Contains(t, known, match[1], "%s: %s", page, line)
+			}
+		}
+	}
 }

@@ -64,13 +64,9 @@ func (tr *truth) unseen() []string {
 	return missed
 }
 
-// startWorkers runs the real workflows with activities that look at the truth and find all well.
-func startWorkers(t *testing.T, temporal client.Client, tr *truth) {
-	t.Helper()
-	controlPlane := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
-	remote := sdkworker.New(temporal, kick.RemoteQueue, sdkworker.Options{DisableWorkflowWorker: true})
-	worker.RegisterWorkflows(controlPlane)
-	activities := map[string]any{
+// quiet are activities that look at the truth and find all well.
+func quiet(tr *truth) map[string]any {
+	return map[string]any{
 		"ApplyManifest": func(_ context.Context, in install.ApplyInput) (install.ApplyResult, error) {
 			tr.look(in.Ref.UID)
 			return install.ApplyResult{Outcome: install.OutcomeApplied, Module: "m", Version: "1", Kyma: "k"}, nil
@@ -92,6 +88,14 @@ func startWorkers(t *testing.T, temporal client.Client, tr *truth) {
 			return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateReady}, nil
 		},
 	}
+}
+
+// startWorkers runs the real workflows with these activities.
+func startWorkers(t *testing.T, temporal client.Client, activities map[string]any) {
+	t.Helper()
+	controlPlane := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
+	remote := sdkworker.New(temporal, kick.RemoteQueue, sdkworker.Options{DisableWorkflowWorker: true})
+	worker.RegisterWorkflows(controlPlane)
 	for name, fn := range activities {
 		controlPlane.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 		remote.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
@@ -136,7 +140,7 @@ func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 	t.Parallel()
 	_, temporal := testfleet.TemporalNamespace(t, "settling")
 	tr := newTruth()
-	startWorkers(t, temporal, tr)
+	startWorkers(t, temporal, quiet(tr))
 	sender := kick.NewSender(temporal, nil)
 	kickAtRandom(t, tr, "Manifest", func(ref kick.Ref, k kick.Kick) error { return sender.Manifest(context.Background(), ref, k) })
 	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
@@ -147,7 +151,7 @@ func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
 	t.Parallel()
 	_, temporal := testfleet.TemporalNamespace(t, "continuing")
 	tr := newTruth()
-	startWorkers(t, temporal, tr)
+	startWorkers(t, temporal, quiet(tr))
 	sender := kick.NewSender(temporal, nil)
 	kickAtRandom(t, tr, "Kyma", func(ref kick.Ref, k kick.Kick) error {
 		if err := sender.Kyma(context.Background(), ref, k); err != nil {

@@ -10,8 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
-	"github.com/kyma-project/lifecycle-manager/test/wire"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // What a module's own steps are, but for its waits, whose number depends on how long they take.
@@ -59,30 +58,30 @@ func firstSync(i *instance, b *bill) {
 func firstInstall(i *instance, b *bill, crs int) {
 	// A cluster's owner asks for the module there.
 	remote := &v1beta2.Kyma{}
-	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: twenty.RemoteNamespace(i.id), Name: shared.DefaultRemoteKymaName}, remote))
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: harness.Twenty(i.id).RemoteNamespace(), Name: shared.DefaultRemoteKymaName}, remote))
 	remote.Spec.Modules = []v1beta2.Module{{Name: module}}
 	require.NoError(i, i.Remote.Update(i.Context(), remote))
 	i.kickKyma()
 	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
 	i.kickManifest()
-	i.until("the module becomes Ready", func() bool { return i.isReady(twenty.First()) })
+	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
 	requests := i.quiet()
 	// A default custom resource is one more object, and its intent and its uid are written before and after.
-	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...), twenty.Objects+crs+6, map[string]int{ofManifest: 4 + 2*crs})
+	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...), harness.TwentyObjects+crs+6, map[string]int{ofManifest: 4 + 2*crs})
 	waiting := dearestAttempt(requests, "WaitManifest")
-	b.charge(i.T, "one wait attempt", waiting, twenty.KindsWithHealth+1, nil)
+	b.charge(i.T, "one wait attempt", waiting, harness.TwentyKindsWithHealth+1, nil)
 	onlyReads(i, waiting)
 }
 
 func steadySweep(i *instance, b *bill, crs int) {
 	require.Zero(i, i.sweep(), "a steady cluster is kicked")
 	requests := i.quiet()
-	b.charge(i.T, "sweep of one cluster, nothing changed", requests, twenty.Kinds+crs+3, nil)
+	b.charge(i.T, "sweep of one cluster, nothing changed", requests, harness.TwentyKinds+crs+3, nil)
 	onlyReads(i, requests)
 }
 
 // onlyReads refuses requests that could change anything in either cluster.
-func onlyReads(i *instance, requests []wire.Request) {
+func onlyReads(i *instance, requests []harness.Request) {
 	i.Helper()
 	require.NotEmpty(i, requests)
 	for _, r := range requests {
@@ -92,7 +91,7 @@ func onlyReads(i *instance, requests []wire.Request) {
 
 func drifted(i *instance, b *bill) {
 	edited := &corev1.ConfigMap{}
-	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: twenty.Namespace(i.id), Name: "two"}, edited))
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: harness.Twenty(i.id).Namespace(), Name: "two"}, edited))
 	edited.Data["content"] = "edited"
 	require.NoError(i, i.Remote.Update(i.Context(), edited))
 	require.Equal(i, 1, i.sweep(), "drift is not seen")
@@ -102,9 +101,9 @@ func drifted(i *instance, b *bill) {
 		require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKeyFromObject(edited), now))
 		return now.Data["content"] != "edited"
 	})
-	i.until("the Manifest settles", func() bool { return i.isReady(twenty.First()) })
-	var beyond []wire.Request
-	var sweeping []wire.Request
+	i.until("the Manifest settles", func() bool { return i.isReady(harness.TwentyFirst()) })
+	var beyond []harness.Request
+	var sweeping []harness.Request
 	for _, r := range i.quiet() {
 		if r.Activity == sweeps {
 			sweeping = append(sweeping, r)
@@ -113,23 +112,23 @@ func drifted(i *instance, b *bill) {
 		}
 	}
 	onlyReads(i, sweeping)
-	b.charge(i.T, "one object drifted, beyond the sweep", beyond, twenty.Kinds+2, map[string]int{ofManifest: 1, ofEvents: 1})
+	b.charge(i.T, "one object drifted, beyond the sweep", beyond, harness.TwentyKinds+2, map[string]int{ofManifest: 1, ofEvents: 1})
 }
 
 func upgrade(i *instance, b *bill) {
 	meta := &v1beta2.ModuleReleaseMeta{}
 	key := client.ObjectKey{Namespace: i.id, Name: module}
 	require.NoError(i, i.Control.Get(i.Context(), key, meta))
-	meta.Spec.Channels[0].Version = twenty.Changed().Number
+	meta.Spec.Channels[0].Version = harness.TwentyChanged().Number
 	require.NoError(i, i.Control.Update(i.Context(), meta))
 	i.until("the cache has it", func() bool {
 		cached := &v1beta2.ModuleReleaseMeta{}
 		return i.cache.Get(i.Context(), key, cached) == nil && cached.ResourceVersion == meta.ResourceVersion
 	})
 	i.kickKyma()
-	i.until("the Manifest asks for it", func() bool { return i.manifest().Spec.Version == twenty.Changed().Number })
+	i.until("the Manifest asks for it", func() bool { return i.manifest().Spec.Version == harness.TwentyChanged().Number })
 	i.kickManifest()
-	i.until("the module becomes Ready", func() bool { return i.isReady(twenty.Changed()) })
+	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyChanged()) })
 	const changed = 3
-	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(i.quiet(), installing...), twenty.Kinds+changed+6, map[string]int{ofManifest: 5})
+	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(i.quiet(), installing...), harness.TwentyKinds+changed+6, map[string]int{ofManifest: 5})
 }

@@ -32,9 +32,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
-	"github.com/kyma-project/lifecycle-manager/test/lane"
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
-	"github.com/kyma-project/lifecycle-manager/test/wire"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -42,9 +40,9 @@ import (
 // own. All its requests but those of its caches go through the wire. The test plays the watchers: it kicks.
 type instance struct {
 	*testing.T
-	*lane.Lane
+	*harness.Lane
 	id       string
-	wire     *wire.Wire
+	wire     *harness.Wire
 	assembly *worker.Assembly
 	cache    cache.Cache
 }
@@ -57,7 +55,7 @@ const (
 // newInstance starts an instance. The remote cluster knows nothing of us yet.
 func newInstance(t *testing.T, withDefaultCR bool) *instance {
 	t.Helper()
-	i := &instance{T: t, Lane: lane.New(t, "cost"), id: fmt.Sprintf("c%016x", time.Now().UnixNano()), wire: &wire.Wire{}}
+	i := &instance{T: t, Lane: harness.NewLane(t, "cost"), id: fmt.Sprintf("c%016x", time.Now().UnixNano()), wire: &harness.Wire{}}
 	i.forget()
 	i.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.id}})
 	t.Cleanup(i.leave)
@@ -140,12 +138,12 @@ const catalogObjects = 2
 // announce offers two versions of the module, the first of them in the channel.
 func (i *instance) announce(withDefaultCR bool) {
 	i.Helper()
-	for _, version := range []twenty.Version{twenty.First(), twenty.Changed()} {
+	for _, version := range []harness.TwentyVersion{harness.TwentyFirst(), harness.TwentyChanged()} {
 		layer := i.Push(i, version.Layer(i.id))
 		raw, err := json.Marshal(map[string]any{
 			"meta": map[string]any{"schemaVersion": "v2"},
 			"component": map[string]any{
-				"name": lane.Component, "version": version.Number, "provider": "kyma-project.io",
+				"name": harness.TwentyComponent, "version": version.Number, "provider": "kyma-project.io",
 				"componentReferences": []any{}, "sources": []any{},
 				"resources": []any{map[string]any{
 					"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": version.Number,
@@ -158,19 +156,19 @@ func (i *instance) announce(withDefaultCR bool) {
 		template := &v1beta2.ModuleTemplate{
 			ObjectMeta: metav1.ObjectMeta{Name: module + "-" + version.Number, Namespace: i.id, Labels: i.labels()},
 			Spec: v1beta2.ModuleTemplateSpec{
-				ModuleName: module, Version: version.Number, Descriptor: &runtime.RawExtension{Raw: raw}, Manager: twenty.Manager(i.id),
+				ModuleName: module, Version: version.Number, Descriptor: &runtime.RawExtension{Raw: raw}, Manager: harness.Twenty(i.id).Manager(),
 			},
 		}
 		if withDefaultCR {
-			template.Spec.Data = twenty.DefaultCR(i.id)
+			template.Spec.Data = harness.Twenty(i.id).DefaultCR()
 		}
 		i.create(template)
 	}
 	i.create(&v1beta2.ModuleReleaseMeta{
 		ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: i.id, Labels: i.labels()},
 		Spec: v1beta2.ModuleReleaseMetaSpec{
-			ModuleName: module, OCMComponentName: lane.Component,
-			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: twenty.First().Number}},
+			ModuleName: module, OCMComponentName: harness.TwentyComponent,
+			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: harness.TwentyFirst().Number}},
 		},
 	})
 }
@@ -179,7 +177,7 @@ func (i *instance) announce(withDefaultCR bool) {
 func (i *instance) assemble() {
 	i.Helper()
 	config := rest.CopyConfig(i.ControlConfig)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return i.wire.Through(wire.ControlPlane, next) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return i.wire.Through(harness.ToControlPlane, next) })
 	clientset, err := kubernetes.NewForConfig(config)
 	require.NoError(i, err)
 	broadcaster := record.NewBroadcaster()
@@ -190,10 +188,12 @@ func (i *instance) assemble() {
 		Events:   broadcaster.NewRecorder(i.Scheme, corev1.EventSource{Component: "lifecycle-manager"}),
 		Registry: prometheus.NewRegistry(), Version: "1.0.0",
 		Config: worker.Config{
-			Settings:       desired.Settings{ManagedBy: i.id, SyncNamespace: twenty.RemoteNamespace(i.id)},
+			Settings:       desired.Settings{ManagedBy: i.id, SyncNamespace: harness.Twenty(i.id).RemoteNamespace()},
 			ResyncInterval: time.Minute, SweepConcurrency: 8,
-			Artifacts:  artifacts.Options{PlainHTTPHosts: []string{i.Registry()}},
-			WrapRemote: func(_ string, next http.RoundTripper) http.RoundTripper { return i.wire.Through(wire.Remote, next) },
+			Artifacts: artifacts.Options{PlainHTTPHosts: []string{i.Registry()}},
+			WrapRemote: func(_ string, next http.RoundTripper) http.RoundTripper {
+				return i.wire.Through(harness.ToRemote, next)
+			},
 		},
 	})
 	require.NoError(i, err)
@@ -219,7 +219,7 @@ func (i *instance) manifest() *v1beta2.Manifest {
 }
 
 // isReady tells whether the module is Ready in this version, and settled.
-func (i *instance) isReady(version twenty.Version) bool {
+func (i *instance) isReady(version harness.TwentyVersion) bool {
 	i.Helper()
 	m := i.manifest()
 	return m != nil && m.Status.Settled && m.Status.State == shared.StateReady && m.Status.InstalledVersion == version.Number &&
@@ -267,7 +267,7 @@ func (i *instance) until(what string, so func() bool) {
 }
 
 // quiet waits until nobody makes requests any more, and returns those since the last time.
-func (i *instance) quiet() []wire.Request {
+func (i *instance) quiet() []harness.Request {
 	i.Helper()
 	before, since := -1, time.Now()
 	i.until("it becomes quiet", func() bool {

@@ -3,15 +3,9 @@
 package cost
 
 import (
-	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-func TestMain(m *testing.M) {
-	// What controller-runtime logs is no matter of these tests, and without a logger it complains.
-	log.SetLogger(logr.Discard())
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { harness.Main(m) }

@@ -11,9 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/test/lane"
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
-	"github.com/kyma-project/lifecycle-manager/test/wire"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 const (
@@ -27,16 +25,16 @@ const (
 type point struct {
 	scenario scenario
 	name     string
-	wire     func() *wire.Wire
-	kick     func(*lane.Place)
-	want     lane.Truth
+	wire     func() *harness.Wire
+	kick     func(*harness.Place)
+	want     harness.Truth
 }
 
 func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
-	all := make([]*lane.Lane, lanes)
+	all := make([]*harness.Lane, lanes)
 	var opening sync.WaitGroup
 	for i := range all {
-		opening.Go(func() { all[i] = lane.New(t, fmt.Sprintf("crashpoints-%d", i)) })
+		opening.Go(func() { all[i] = harness.NewLane(t, fmt.Sprintf("crashpoints-%d", i)) })
 	}
 	opening.Wait()
 	require.False(t, t.Failed())
@@ -59,11 +57,11 @@ func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
 }
 
 // pointsOf runs a scenario without disturbance, and returns its points by what it took.
-func pointsOf(t *testing.T, l *lane.Lane, s scenario) []point {
+func pointsOf(t *testing.T, l *harness.Lane, s scenario) []point {
 	t.Helper()
-	recording := &wire.Wire{}
-	var want lane.Truth
-	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, l, recording, (*lane.Place).Kick) })
+	recording := &harness.Wire{}
+	var want harness.Truth
+	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, l, recording, (*harness.Place).Kick) })
 	writes := 0
 	for _, r := range recording.Requests() {
 		if r.Writes() {
@@ -72,11 +70,11 @@ func pointsOf(t *testing.T, l *lane.Lane, s scenario) []point {
 		}
 	}
 	points := append(cuts(s, writes, want), staleReads(s, recording.StaleReads(), want)...)
-	return append(points, point{s, s.name + " without a watch event", func() *wire.Wire { return &wire.Wire{} }, unheard, want})
+	return append(points, point{s, s.name + " without a watch event", func() *harness.Wire { return &harness.Wire{} }, unheard, want})
 }
 
 // cuts are the points before and after each of the writes.
-func cuts(s scenario, writes int, want lane.Truth) []point {
+func cuts(s scenario, writes int, want harness.Truth) []point {
 	var points []point
 	for n := 1; n <= writes; n++ {
 		for _, after := range []bool{false, true} {
@@ -84,18 +82,18 @@ func cuts(s scenario, writes int, want lane.Truth) []point {
 			if after {
 				name = fmt.Sprintf("%s cut after write %d of %d", s.name, n, writes)
 			}
-			points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{CutAt: n, After: after} }, (*lane.Place).Kick, want})
+			points = append(points, point{s, name, func() *harness.Wire { return &harness.Wire{CutAt: n, After: after} }, (*harness.Place).Kick, want})
 		}
 	}
 	return points
 }
 
 // staleReads are the points at which a read is answered with what it was answered before.
-func staleReads(s scenario, reads int, want lane.Truth) []point {
+func staleReads(s scenario, reads int, want harness.Truth) []point {
 	var points []point
 	for n := 1; n <= reads; n++ {
 		name := fmt.Sprintf("%s with stale read %d of %d", s.name, n, reads)
-		points = append(points, point{s, name, func() *wire.Wire { return &wire.Wire{StaleAt: n} }, (*lane.Place).Kick, want})
+		points = append(points, point{s, name, func() *harness.Wire { return &harness.Wire{StaleAt: n} }, (*harness.Place).Kick, want})
 	}
 	return points
 }
@@ -109,7 +107,7 @@ func sample(points []point) []point {
 }
 
 // runAll runs the points, as many at once as there are lanes.
-func runAll(t *testing.T, all []*lane.Lane, points []point) {
+func runAll(t *testing.T, all []*harness.Lane, points []point) {
 	t.Helper()
 	next := make(chan point)
 	var working sync.WaitGroup
@@ -138,13 +136,13 @@ func runAll(t *testing.T, all []*lane.Lane, points []point) {
 
 // A comparison that cannot fail is none.
 func TestWhatDiffersIsSeen(t *testing.T) {
-	p := lane.New(t, "crashpoints-differing").NewPlace(t, twenty.First())
+	p := harness.NewLane(t, "crashpoints-differing").NewPlace(t, harness.TwentyFirst())
 	installed(p)
 	want := p.Truth()
 	require.Empty(t, p.Truth().Difference(want))
 
 	edited := &corev1.ConfigMap{}
-	require.NoError(t, p.Remote.Get(t.Context(), client.ObjectKey{Namespace: twenty.Namespace(p.ID), Name: "one"}, edited))
+	require.NoError(t, p.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.Twenty(p.ID).Namespace(), Name: "one"}, edited))
 	edited.Data["content"] = "edited"
 	require.NoError(t, p.Remote.Update(t.Context(), edited))
 	require.Len(t, p.Truth().Difference(want), 1, "an edited object")

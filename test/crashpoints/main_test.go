@@ -5,18 +5,15 @@
 package crashpoints
 
 import (
-	"os"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"go.temporal.io/sdk/worker"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 func TestMain(m *testing.M) {
-	// What controller-runtime logs is no matter of these tests, and without a logger it complains.
-	log.SetLogger(logr.Discard())
 	// Workers of one process share a cache of workflows. A worker that takes over has nothing of the other's memory.
 	worker.SetStickyWorkflowCacheSize(0)
-	os.Exit(m.Run())
+	harness.Main(m)
 }

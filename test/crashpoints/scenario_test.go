@@ -6,31 +6,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/test/lane"
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
-	"github.com/kyma-project/lifecycle-manager/test/wire"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // scenario is a piece of work on one Manifest.
 type scenario struct {
 	name string
 	// prepare leads up to the work that is cut off; the change that asks for it is its last step.
-	prepare func(p *lane.Place)
+	prepare func(p *harness.Place)
 	// isDone tells whether the work is done.
-	isDone func(p *lane.Place) bool
+	isDone func(p *harness.Place) bool
 }
 
 func scenarios() []scenario {
 	return []scenario{
-		{name: "install", prepare: func(*lane.Place) {}, isDone: (*lane.Place).IsSettled},
-		{name: "upgrade", prepare: func(p *lane.Place) {
+		{name: "install", prepare: func(*harness.Place) {}, isDone: (*harness.Place).IsSettled},
+		{name: "upgrade", prepare: func(p *harness.Place) {
 			installed(p)
-			p.Upgrade(twenty.Exchanged())
-		}, isDone: (*lane.Place).IsSettled},
-		{name: "removal", prepare: func(p *lane.Place) {
+			p.Upgrade(harness.TwentyExchanged())
+		}, isDone: (*harness.Place).IsSettled},
+		{name: "removal", prepare: func(p *harness.Place) {
 			installed(p)
 			p.Delete()
-		}, isDone: (*lane.Place).IsGone},
+		}, isDone: (*harness.Place).IsGone},
 	}
 }
 
@@ -38,15 +36,15 @@ func scenarios() []scenario {
 const patience = 4 * time.Minute
 
 // installed installs the first version without disturbance.
-func installed(p *lane.Place) {
+func installed(p *harness.Place) {
 	p.Helper()
-	worker := p.Work(p, &wire.Wire{})
+	worker := p.Work(p, &harness.Wire{})
 	defer worker.Stop()
 	p.Kick()
-	becomes(p, (*lane.Place).IsSettled)
+	becomes(p, (*harness.Place).IsSettled)
 }
 
-func becomes(p *lane.Place, done func(*lane.Place) bool) {
+func becomes(p *harness.Place, done func(*harness.Place) bool) {
 	p.Helper()
 	deadline := time.Now().Add(patience)
 	for !done(p) {
@@ -57,7 +55,7 @@ func becomes(p *lane.Place, done func(*lane.Place) bool) {
 	}
 }
 
-func describe(p *lane.Place) string {
+func describe(p *harness.Place) string {
 	p.Helper()
 	m := p.Read()
 	if m == nil || m.Status.LastOperation == nil {
@@ -67,19 +65,19 @@ func describe(p *lane.Place) string {
 }
 
 // unheard is how a worker gets to know of the work when no watch event came: by the sweep.
-func unheard(p *lane.Place) {
+func unheard(p *harness.Place) {
 	p.Helper()
 	require.Equal(p, 1, p.Sweep(), "the sweep did not find out")
 }
 
 // run does the work through a wire, begun by a kick. When the wire is cut, another worker takes over.
-func (s scenario) run(t *testing.T, l *lane.Lane, through *wire.Wire, kick func(*lane.Place)) lane.Truth {
+func (s scenario) run(t *testing.T, l *harness.Lane, through *harness.Wire, kick func(*harness.Place)) harness.Truth {
 	t.Helper()
-	p := l.NewPlace(t, twenty.First())
+	p := l.NewPlace(t, harness.TwentyFirst())
 	s.prepare(p)
 	worker := p.Work(t, through)
 	kick(p)
-	becomes(p, func(p *lane.Place) bool {
+	becomes(p, func(p *harness.Place) bool {
 		select {
 		case <-through.IsCut():
 			return true
@@ -89,7 +87,7 @@ func (s scenario) run(t *testing.T, l *lane.Lane, through *wire.Wire, kick func(
 	})
 	if !s.isDone(p) {
 		worker.Abandon()
-		p.Work(t, &wire.Wire{})
+		p.Work(t, &harness.Wire{})
 		becomes(p, s.isDone)
 	}
 	if p.Read() != nil {

@@ -23,63 +23,64 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // What must not be installed is refused where it is applied, or else in the status, and before anything is fetched.
 func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 	const webhook = "e2e-admission"
-	address := freeAddress(t)
+	address := harness.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	s := newStage(t, "--signature-policy", "require",
+	s := harness.NewStage(t, "--signature-policy", "require",
 		"--enable-webhooks", "--webhook-url", "https://localhost:"+port, "--webhook-bind-address", address,
 		"--webhook-service-name", webhook, "--webhook-secret-name", webhook, "--webhook-cert-dir", t.TempDir())
 	t.Cleanup(func() {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhook}}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhook, Namespace: controlPlaneNamespace}}
-		_ = s.controlPlane.Delete(context.Background(), configuration)
-		_ = s.controlPlane.Delete(context.Background(), secret)
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhook, Namespace: harness.ControlPlaneNamespace}}
+		_ = s.ControlPlane.Delete(context.Background(), configuration)
+		_ = s.ControlPlane.Delete(context.Background(), secret)
 	})
 	private, public := keyPair(t)
-	s.pushOne(tiny{name: "plain", channels: "regular"})
-	s.pushOne(tiny{name: "signed", channels: "regular", pushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})
-	s.instance.start()
-	s.create(newKyma("guarded", "plain", "signed"))
+	s.PushOne(harness.Tiny{Name: "plain", Channels: "regular"})
+	s.PushOne(harness.Tiny{Name: "signed", Channels: "regular", PushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})
+	s.Instance.Start()
+	s.Create(harness.NewKyma("guarded", "plain", "signed"))
 
-	s.eventually("both are refused", 2*time.Minute, func(c *assert.CollectT) {
-		modules := byName(s.kyma("guarded").Status.Modules)
+	s.Eventually("both are refused", 2*time.Minute, func(c *assert.CollectT) {
+		modules := harness.ModulesByName(s.Kyma("guarded").Status.Modules)
 		for _, name := range []string{"plain", "signed"} {
 			assert.Equal(c, shared.StateError, modules[name].State, name)
 			assert.Contains(c, modules[name].Message, "signature not accepted", name)
 			assert.Nil(c, modules[name].Manifest, "nothing is fetched for %s", name)
 		}
-		assert.Contains(c, s.warnings(s.kyma("guarded")), "SignatureRefused")
+		assert.Contains(c, s.Warnings(s.Kyma("guarded")), "SignatureRefused")
 	})
 	t.Run("the key that was missing makes the signed one welcome", func(t *testing.T) {
-		require.NoError(t, s.controlPlane.Create(t.Context(), &corev1.Secret{
+		require.NoError(t, s.ControlPlane.Create(t.Context(), &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{
-				GenerateName: "releases-", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelSignature: "releases"},
+				GenerateName: "releases-", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{shared.LabelSignature: "releases"},
 			},
 			Data: map[string][]byte{shared.SignatureSecretKey: public},
 		}))
 		t.Cleanup(func() {
-			_ = s.controlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(controlPlaneNamespace), client.MatchingLabels{shared.LabelSignature: "releases"})
+			_ = s.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(harness.ControlPlaneNamespace), client.MatchingLabels{shared.LabelSignature: "releases"})
 		})
-		s.readyAmongOthers("guarded", "signed", "1.0.0")
-		require.Equal(t, shared.StateError, s.module("guarded", "plain").State)
+		s.ReadyAmongOthers("guarded", "signed", "1.0.0")
+		require.Equal(t, shared.StateError, s.Module("guarded", "plain").State)
 	})
 	t.Run("a descriptor that cannot be used is refused at admission, with its path", func(t *testing.T) {
 		template := &v1beta2.ModuleTemplate{
-			ObjectMeta: metav1.ObjectMeta{Name: "broken-1.0.0", Namespace: controlPlaneNamespace},
+			ObjectMeta: metav1.ObjectMeta{Name: "broken-1.0.0", Namespace: harness.ControlPlaneNamespace},
 			Spec: v1beta2.ModuleTemplateSpec{ModuleName: "broken", Version: "1.0.0", Descriptor: &runtime.RawExtension{Raw: []byte(
 				`{"meta":{"schemaVersion":"v2"},"component":{"name":"kyma-project.io/module/broken","version":"1.0.0","provider":"internal",` +
 					`"repositoryContexts":[],"resources":[],"sources":[],"componentReferences":[]}}`)}},
 		}
-		s.eventually("the webhook answers", time.Minute, func(c *assert.CollectT) {
-			err := s.controlPlane.Create(s.t.Context(), template.DeepCopy())
+		s.Eventually("the webhook answers", time.Minute, func(c *assert.CollectT) {
+			err := s.ControlPlane.Create(s.T.Context(), template.DeepCopy())
 			if err == nil {
 				// Not yet: the certificate is still on its way into the configuration.
-				require.NoError(c, s.controlPlane.Delete(s.t.Context(), template.DeepCopy()))
+				require.NoError(c, s.ControlPlane.Delete(s.T.Context(), template.DeepCopy()))
 			}
 			assert.True(c, apierrors.IsInvalid(err), "%v", err)
 			assert.ErrorContains(c, err, "spec.descriptor.component.resources")

@@ -21,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 const (
@@ -53,90 +54,90 @@ spec:
 // What others do to a module's objects is put right within a few passes of the sweep, told and counted; and who
 // does not stop is left alone and named.
 func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
-	metrics := freeAddress(t)
-	s := newStage(t, "--metrics-bind-address", metrics)
-	s.pushOne(tiny{name: steadfast, channels: "regular", manifest: steadfastManifest})
-	s.instance.start()
-	s.create(newKyma("drifting", steadfast))
-	s.becomesReady("drifting", steadfast+"@1.0.0")
-	manifest := s.manifests(s.kyma("drifting"))[0]
-	s.eventually("the Manifest settles", 2*time.Minute, func(c *assert.CollectT) {
-		assert.True(c, s.manifests(s.kyma("drifting"))[0].Status.Settled)
+	metrics := harness.FreeAddress(t)
+	s := harness.NewStage(t, "--metrics-bind-address", metrics)
+	s.PushOne(harness.Tiny{Name: steadfast, Channels: "regular", Manifest: steadfastManifest})
+	s.Instance.Start()
+	s.Create(harness.NewKyma("drifting", steadfast))
+	s.BecomesReady("drifting", steadfast+"@1.0.0")
+	manifest := s.Manifests(s.Kyma("drifting"))[0]
+	s.Eventually("the Manifest settles", 2*time.Minute, func(c *assert.CollectT) {
+		assert.True(c, s.Manifests(s.Kyma("drifting"))[0].Status.Settled)
 	})
-	at := metav1.ObjectMeta{Namespace: remoteNamespace, Name: steadfast}
+	at := metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: steadfast}
 	config, account, workload := &corev1.ConfigMap{ObjectMeta: at}, &corev1.ServiceAccount{ObjectMeta: at}, &appsv1.Deployment{ObjectMeta: at}
 	key := client.ObjectKeyFromObject(config)
 
 	t.Run("an edit of what has no health is put right without the module leaving Ready", func(t *testing.T) {
-		states := s.watchStates(t)
-		s.merge(t, config, `{"data":{"greeting":"goodbye"}}`)
-		s.eventually("it is put right", 2*time.Minute, func(c *assert.CollectT) {
-			require.NoError(c, s.remote.Get(t.Context(), key, config))
+		states := watchStates(t, s)
+		mergePatch(t, s, config, `{"data":{"greeting":"goodbye"}}`)
+		s.Eventually("it is put right", 2*time.Minute, func(c *assert.CollectT) {
+			require.NoError(c, s.Remote.Get(t.Context(), key, config))
 			assert.Equal(c, "hello", config.Data["greeting"])
-			assert.Contains(c, s.putRight(&manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
-			assert.Equal(c, "1", s.metric(t, metrics, corrections))
+			assert.Contains(c, putRight(s, &manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
+			assert.Equal(c, "1", s.Metric(t, metrics, corrections))
 		})
-		s.becomesIdle(s.kyma("drifting")) // what the repair led to is written
+		s.BecomesIdle(s.Kyma("drifting")) // what the repair led to is written
 		require.Equal(t, map[string][]string{"Manifest": {"Ready"}, "Kyma": {"Ready"}, "module": {"Ready"}}, states())
 	})
 	t.Run("what is deleted, edited and relabelled at once is put right", func(t *testing.T) {
-		require.NoError(t, s.remote.Delete(t.Context(), account))
-		s.merge(t, workload, `{"spec":{"template":{"spec":{"containers":[{"name":"steadfast","image":"example.com/other:1.0.0"}]}}}}`)
-		s.merge(t, config, `{"metadata":{"labels":{"`+shared.LabelManagedBy+`":"somebody"}}}`)
-		s.eventually("all three are put right", 2*time.Minute, func(c *assert.CollectT) {
-			require.NoError(c, s.remote.Get(t.Context(), key, account))
-			require.NoError(c, s.remote.Get(t.Context(), key, workload))
-			require.NoError(c, s.remote.Get(t.Context(), key, config))
+		require.NoError(t, s.Remote.Delete(t.Context(), account))
+		mergePatch(t, s, workload, `{"spec":{"template":{"spec":{"containers":[{"name":"steadfast","image":"example.com/other:1.0.0"}]}}}}`)
+		mergePatch(t, s, config, `{"metadata":{"labels":{"`+shared.LabelManagedBy+`":"somebody"}}}`)
+		s.Eventually("all three are put right", 2*time.Minute, func(c *assert.CollectT) {
+			require.NoError(c, s.Remote.Get(t.Context(), key, account))
+			require.NoError(c, s.Remote.Get(t.Context(), key, workload))
+			require.NoError(c, s.Remote.Get(t.Context(), key, config))
 			assert.Equal(c, steadfastImage, workload.Spec.Template.Spec.Containers[0].Image)
 			assert.Equal(c, shared.ManagedByKyma, config.Labels[shared.LabelManagedBy])
-			told := s.putRight(&manifest)
+			told := putRight(s, &manifest)
 			assert.Contains(c, told, "ServiceAccount kyma-system/steadfast (had been deleted)")
 			assert.Contains(c, told, "Deployment kyma-system/steadfast (.spec.template.spec.containers")
 			assert.Contains(c, told, "ConfigMap kyma-system/steadfast (had lost our labels)")
-			assert.Equal(c, "4", s.metric(t, metrics, corrections))
+			assert.Equal(c, "4", s.Metric(t, metrics, corrections))
 		})
-		s.becomesReady("drifting", steadfast+"@1.0.0")
+		s.BecomesReady("drifting", steadfast+"@1.0.0")
 	})
 	t.Run("a manager that takes a field again each time is named in a Warning and left alone", func(t *testing.T) {
 		const said = "rival keeps changing .data.greeting of ConfigMap kyma-system/steadfast"
-		s.eventually("the fight is given up", 2*time.Minute, func(c *assert.CollectT) {
-			s.take(t, "rival", "mine")
-			found := s.module("drifting", steadfast)
+		s.Eventually("the fight is given up", 2*time.Minute, func(c *assert.CollectT) {
+			takeGreeting(t, s, "rival", "mine")
+			found := s.Module("drifting", steadfast)
 			assert.Equal(c, shared.StateWarning, found.State, found.Message)
 			assert.Contains(c, found.Message, said)
-			assert.Contains(c, fmt.Sprint(s.warnings(&manifest)[install.EventDriftDisputed]), said)
+			assert.Contains(c, fmt.Sprint(s.Warnings(&manifest)[install.EventDriftDisputed]), said)
 		})
-		s.take(t, "rival", "mine")
-		corrected := s.metric(t, metrics, corrections)
-		s.sweeps(t, 1) // it is looked at, and left alone
-		require.NoError(t, s.remote.Get(t.Context(), key, config))
+		takeGreeting(t, s, "rival", "mine")
+		corrected := s.Metric(t, metrics, corrections)
+		s.Sweeps(t, 1) // it is looked at, and left alone
+		require.NoError(t, s.Remote.Get(t.Context(), key, config))
 		require.Equal(t, "mine", config.Data["greeting"])
-		require.Equal(t, corrected, s.metric(t, metrics, corrections))
+		require.Equal(t, corrected, s.Metric(t, metrics, corrections))
 	})
 }
 
-// merge changes an object in the remote cluster as somebody does who edits it.
-func (s *stage) merge(t *testing.T, object client.Object, patch string) {
+// mergePatch changes an object in the remote cluster as somebody does who edits it.
+func mergePatch(t *testing.T, s *harness.Stage, object client.Object, patch string) {
 	t.Helper()
-	require.NoError(t, s.remote.Patch(t.Context(), object, client.RawPatch("application/strategic-merge-patch+json", []byte(patch)), client.FieldOwner("editor")))
+	require.NoError(t, s.Remote.Patch(t.Context(), object, client.RawPatch("application/strategic-merge-patch+json", []byte(patch)), client.FieldOwner("editor")))
 }
 
-// take has a field manager force its greeting into the module's ConfigMap.
-func (s *stage) take(t *testing.T, manager, greeting string) {
+// takeGreeting has a field manager force its greeting into the module's ConfigMap.
+func takeGreeting(t *testing.T, s *harness.Stage, manager, greeting string) {
 	t.Helper()
 	wanted := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"namespace": remoteNamespace, "name": steadfast},
+		"metadata": map[string]any{"namespace": harness.RemoteNamespace, "name": steadfast},
 		"data":     map[string]any{"greeting": greeting},
 	}}
-	require.NoError(t, s.remote.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(manager), client.ForceOwnership))
+	require.NoError(t, s.Remote.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(manager), client.ForceOwnership))
 }
 
 // putRight are the Events on a Manifest that tell what was put right, one in a line.
-func (s *stage) putRight(manifest *v1beta2.Manifest) string {
-	s.t.Helper()
+func putRight(s *harness.Stage, manifest *v1beta2.Manifest) string {
+	s.T.Helper()
 	var events corev1.EventList
-	require.NoError(s.t, s.controlPlane.List(ctx(s.t), &events, client.InNamespace(manifest.Namespace)))
+	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &events, client.InNamespace(manifest.Namespace)))
 	var told []string
 	for _, event := range events.Items {
 		if event.InvolvedObject.UID == manifest.UID && event.Reason == install.EventDriftCorrected {
@@ -148,11 +149,11 @@ func (s *stage) putRight(manifest *v1beta2.Manifest) string {
 
 // watchStates collects every state that the only Kyma, its modules and its Manifest are written with, from those that
 // they have, until what it returns is called, which returns them.
-func (s *stage) watchStates(t *testing.T) func() map[string][]string {
+func watchStates(t *testing.T, s *harness.Stage) func() map[string][]string {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.controlPlane.kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", s.ControlPlane.Kubeconfig)
 	require.NoError(t, err)
-	watching, err := client.NewWithWatch(config, client.Options{Scheme: s.controlPlane.Scheme()})
+	watching, err := client.NewWithWatch(config, client.Options{Scheme: s.ControlPlane.Scheme()})
 	require.NoError(t, err)
 	bounded, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
@@ -165,7 +166,7 @@ func (s *stage) watchStates(t *testing.T) func() map[string][]string {
 		seen[what].Insert(string(state))
 	}
 	for _, list := range []client.ObjectList{&v1beta2.KymaList{}, &v1beta2.ManifestList{}} {
-		watched, err := watching.Watch(bounded, list, client.InNamespace(controlPlaneNamespace))
+		watched, err := watching.Watch(bounded, list, client.InNamespace(harness.ControlPlaneNamespace))
 		require.NoError(t, err)
 		wait.Go(func() {
 			defer watched.Stop()

@@ -20,31 +20,32 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // What is wrong with one module is said where its user looks, and keeps no other module from going on.
 func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 	forger := newForger(t)
-	s := newStage(t, "--oci-registry-plain-http", forger.host)
+	s := harness.NewStage(t, "--oci-registry-plain-http", forger.host)
 	for _, module := range []string{"fine", "channelless", "forged", "lost"} {
-		s.pushTiny(module)
+		s.PushTiny(module)
 	}
-	s.changeDescriptor("forged-1.0.0", func(descriptor string) string {
-		return strings.ReplaceAll(descriptor, s.registry, forger.host)
+	changeDescriptor(s, "forged-1.0.0", func(descriptor string) string {
+		return strings.ReplaceAll(descriptor, s.Registry, forger.host)
 	})
-	s.changeDescriptor("lost-1.0.0", func(descriptor string) string {
+	changeDescriptor(s, "lost-1.0.0", func(descriptor string) string {
 		at := strings.Index(descriptor, "sha256:")
 		require.Positive(t, at)
 		return descriptor[:at] + "sha256:" + strings.Repeat("0", 64) + descriptor[at+len("sha256:")+64:]
 	})
-	forger.forge(t, s.registry)
-	s.instance.start()
+	forger.forge(t, s.Registry)
+	s.Instance.Start()
 
-	kyma := newKyma("faulty", "fine", "channelless", "forged", "lost", "unheard-of")
+	kyma := harness.NewKyma("faulty", "fine", "channelless", "forged", "lost", "unheard-of")
 	kyma.Spec.Modules[1].Channel = "nowhere"
-	s.create(kyma)
-	s.eventually("each module says how it is", 2*time.Minute, func(c *assert.CollectT) {
-		modules := byName(s.kyma("faulty").Status.Modules)
+	s.Create(kyma)
+	s.Eventually("each module says how it is", 2*time.Minute, func(c *assert.CollectT) {
+		modules := harness.ModulesByName(s.Kyma("faulty").Status.Modules)
 		for name, want := range map[string]string{
 			"channelless": "no versions found for channel: nowhere in module channelless",
 			"unheard-of":  "no ModuleReleaseMeta found",
@@ -56,110 +57,88 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		}
 		assert.Equal(c, shared.StateReady, modules["fine"].State, modules["fine"].Message)
 	})
-	s.eventually("the Kyma is in Error, and says why", 2*time.Minute, func(c *assert.CollectT) {
-		status := s.kyma("faulty").Status
+	s.Eventually("the Kyma is in Error, and says why", 2*time.Minute, func(c *assert.CollectT) {
+		status := s.Kyma("faulty").Status
 		assert.Equal(c, shared.StateError, status.State)
 		if assert.NotNil(c, status.LastOperation) {
 			assert.Contains(c, status.LastOperation.Operation, "module channelless: no versions found")
 		}
 		assert.True(c, meta.IsStatusConditionFalse(status.Conditions, string(shared.ConditionModules)))
 		assert.Equal(c, "1/5", status.ModulesReady)
-		assert.Equal(c, shared.StateError, s.remoteKyma().Status.State, "its owner sees the same")
+		assert.Equal(c, shared.StateError, s.RemoteKyma().Status.State, "its owner sees the same")
 	})
 
 	t.Run("what is mended goes on", func(t *testing.T) {
-		s.editRemote(func(k *v1beta2.Kyma) {
+		s.EditRemote(func(k *v1beta2.Kyma) {
 			for i := range k.Spec.Modules {
 				k.Spec.Modules[i].Channel = ""
 			}
 		})
-		s.changeDescriptor("forged-1.0.0", func(descriptor string) string {
-			return strings.ReplaceAll(descriptor, forger.host, s.registry)
+		changeDescriptor(s, "forged-1.0.0", func(descriptor string) string {
+			return strings.ReplaceAll(descriptor, forger.host, s.Registry)
 		})
-		s.eventually("they become Ready", 2*time.Minute, func(c *assert.CollectT) {
-			modules := byName(s.kyma("faulty").Status.Modules)
+		s.Eventually("they become Ready", 2*time.Minute, func(c *assert.CollectT) {
+			modules := harness.ModulesByName(s.Kyma("faulty").Status.Modules)
 			for _, name := range []string{"fine", "channelless", "forged"} {
 				assert.Equal(c, shared.StateReady, modules[name].State, "%s: %s", name, modules[name].Message)
 			}
 		})
 	})
 	t.Run("a deletion is held up by none of them", func(t *testing.T) {
-		require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("faulty")))
-		s.eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.isGone(kyma)) })
-		require.Empty(t, s.ofModule(t, s.remote))
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("faulty")))
+		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
+		require.Empty(t, s.OfModule(t, s.Remote))
 	})
 }
 
 // Without access nothing is installed; why there is none is said, and what gives it is taken up.
 func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
-	s := newStage(t)
-	s.pushTiny("fine")
-	s.instance.start()
-	require.NoError(t, s.controlPlane.Create(t.Context(), newKyma("accessless", "fine")))
-	s.saysError("accessless", "access secret not found")
+	s := harness.NewStage(t)
+	s.PushTiny("fine")
+	s.Instance.Start()
+	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("accessless", "fine")))
+	s.SaysError("accessless", "access secret not found")
 
 	const token = "c2VjcmV0LXRva2VuLW9mLWE-test"
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "accessless-access", Namespace: controlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: "accessless"},
+			Name: "accessless-access", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{shared.LabelKymaName: "accessless"},
 		},
 		Data: map[string][]byte{"config": []byte(`{"apiVersion":"v1","kind":"Config","current-context":"c",` +
 			`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],` +
 			`"users":[{"name":"u","user":{"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/sh","args":["` + token + `"]}}}]}`)},
 	}
-	require.NoError(t, s.controlPlane.Create(t.Context(), secret))
-	s.saysError("accessless", "the kubeconfig is refused: exec is set")
-	require.Empty(t, s.manifests(s.kyma("accessless")), "nothing is decided on a remote side that was never read")
-	s.saysNowhere(t, token)
+	require.NoError(t, s.ControlPlane.Create(t.Context(), secret))
+	s.SaysError("accessless", "the kubeconfig is refused: exec is set")
+	require.Empty(t, s.Manifests(s.Kyma("accessless")), "nothing is decided on a remote side that was never read")
+	saysNowhere(t, s, token)
 
-	config, err := os.ReadFile(s.remote.access)
+	config, err := os.ReadFile(s.Remote.Access)
 	require.NoError(t, err)
-	editObject(t, s.controlPlane, secret, func() { secret.Data["config"] = config })
-	s.becomesReady("accessless", "fine@1.0.0")
-}
-
-// saysError waits until the Kyma is in Error with this message, and its conditions agree.
-func (s *stage) saysError(name, message string) {
-	s.t.Helper()
-	s.eventually("Kyma "+name+" says: "+message, 2*time.Minute, func(c *assert.CollectT) {
-		status := s.kyma(name).Status
-		assert.Equal(c, shared.StateError, status.State)
-		if assert.NotNil(c, status.LastOperation) {
-			assert.Contains(c, status.LastOperation.Operation, message)
-		}
-		assert.False(c, meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)))
-		assert.True(c, meta.IsStatusConditionFalse(status.Conditions, string(shared.ConditionCRDsSync)))
-	})
+	harness.EditObject(t, s.ControlPlane, secret, func() { secret.Data["config"] = config })
+	s.BecomesReady("accessless", "fine@1.0.0")
 }
 
 // saysNowhere looks for a secret in the instance's log and in the Events of the control plane.
-func (s *stage) saysNowhere(t *testing.T, secret string) {
+func saysNowhere(t *testing.T, s *harness.Stage, secret string) {
 	t.Helper()
-	log, err := os.ReadFile(s.instance.log)
+	log, err := os.ReadFile(s.Instance.Log)
 	require.NoError(t, err)
 	require.NotContains(t, string(log), secret)
 	var events corev1.EventList
-	require.NoError(t, s.controlPlane.List(t.Context(), &events))
+	require.NoError(t, s.ControlPlane.List(t.Context(), &events))
 	for _, event := range events.Items {
 		require.NotContains(t, event.Message, secret)
 	}
 }
 
-func byName(modules []v1beta2.ModuleStatus) map[string]v1beta2.ModuleStatus {
-	named := map[string]v1beta2.ModuleStatus{}
-	for _, module := range modules {
-		named[module.Name] = module
-	}
-	return named
-}
-
 // changeDescriptor changes the descriptor that a ModuleTemplate embeds.
-func (s *stage) changeDescriptor(template string, change func(string) string) {
-	s.t.Helper()
-	found := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: controlPlaneNamespace, Name: template}}
-	editObject(s.t, s.controlPlane, found, func() {
+func changeDescriptor(s *harness.Stage, template string, change func(string) string) {
+	s.T.Helper()
+	found := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: template}}
+	harness.EditObject(s.T, s.ControlPlane, found, func() {
 		changed := change(string(found.Spec.Descriptor.Raw))
-		require.NotEqual(s.t, string(found.Spec.Descriptor.Raw), changed)
+		require.NotEqual(s.T, string(found.Spec.Descriptor.Raw), changed)
 		found.Spec.Descriptor.Raw = []byte(changed)
 	})
 }

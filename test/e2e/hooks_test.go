@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // The Job of a hook completes, or its pod finds no node and it is given up after a second.
@@ -22,14 +23,14 @@ const (
 )
 
 // migrated is a chart of one ConfigMap that says its version, with one Job before and one after it.
-func migrated(version, prepares string) tiny {
+func migrated(version, prepares string) harness.Tiny {
 	hook := func(name, when, spec string) string {
 		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + `, annotations: {helm.sh/hook: "` + when + `"}}` + "\n" +
 			"spec: {backoffLimit: 0, " + spec + "}\n---\n"
 	}
-	return tiny{
-		name: "migrated", version: version, channels: "regular",
-		templates: hook("prepare", "pre-install,pre-upgrade", prepares) +
+	return harness.Tiny{
+		Name: "migrated", Version: version, Channels: "regular",
+		Templates: hook("prepare", "pre-install,pre-upgrade", prepares) +
 			hook("report", "post-install,post-upgrade", completes) +
 			hook("farewell", "pre-delete", completes) +
 			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {version: {{ .Chart.Version }}}\n",
@@ -39,52 +40,52 @@ func migrated(version, prepares string) tiny {
 // The hooks of a chart are Jobs that run once for each version, before and after what they are for. One that fails
 // leaves the version before as it is, and the next version goes on from there.
 func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
-	s := newStage(t)
-	s.pushOne(migrated("1.0.0", completes))
-	s.instance.start()
-	s.create(newKyma("hooked", "migrated"))
-	s.readyAmongOthers("hooked", "migrated", "1.0.0")
-	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"))
-	first := s.ended(t)
+	s := harness.NewStage(t)
+	s.PushOne(migrated("1.0.0", completes))
+	s.Instance.Start()
+	s.Create(harness.NewKyma("hooked", "migrated"))
+	s.ReadyAmongOthers("hooked", "migrated", "1.0.0")
+	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "migrated"))
+	first := endedJobs(t, s)
 	require.Len(t, first, 2)
 
-	require.NoError(t, s.remote.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "migrated", Namespace: remoteNamespace}}))
-	s.eventually("the ConfigMap comes back", 2*time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"))
+	require.NoError(t, s.Remote.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "migrated", Namespace: harness.RemoteNamespace}}))
+	s.Eventually("the ConfigMap comes back", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "migrated"))
 	})
-	s.becomesIdle(s.kyma("hooked"))
-	require.Equal(t, first, s.ended(t), "no hook runs again for the same version")
+	s.BecomesIdle(s.Kyma("hooked"))
+	require.Equal(t, first, endedJobs(t, s), "no hook runs again for the same version")
 
-	s.pushOne(migrated("1.1.0", fails))
-	s.eventually("the failed hook is told", 3*time.Minute, func(c *assert.CollectT) {
-		found := s.module("hooked", "migrated")
+	s.PushOne(migrated("1.1.0", fails))
+	s.Eventually("the failed hook is told", 3*time.Minute, func(c *assert.CollectT) {
+		found := s.Module("hooked", "migrated")
 		assert.Equal(c, shared.StateError, found.State, found.Message)
 		assert.Contains(c, found.Message, "hook Job kyma-system/prepare: it failed: DeadlineExceeded")
 	})
-	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "migrated"), "what the old version has stays")
+	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "migrated"), "what the old version has stays")
 
-	s.pushOne(migrated("1.2.0", completes))
-	s.readyAmongOthers("hooked", "migrated", "1.2.0")
-	require.Equal(t, "1.2.0", s.tinyVersion(remoteNamespace, "migrated"))
-	last := s.ended(t)
+	s.PushOne(migrated("1.2.0", completes))
+	s.ReadyAmongOthers("hooked", "migrated", "1.2.0")
+	require.Equal(t, "1.2.0", s.TinyVersion(harness.RemoteNamespace, "migrated"))
+	last := endedJobs(t, s)
 	require.Len(t, last, 2)
 	for name, uid := range last {
 		require.NotEqual(t, first[name], uid, "%s ran for the new version", name)
 	}
 
-	require.NoError(t, s.controlPlane.Delete(t.Context(), s.kyma("hooked")))
-	s.eventually("the Jobs go with the module", 2*time.Minute, func(c *assert.CollectT) {
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("hooked")))
+	s.Eventually("the Jobs go with the module", 2*time.Minute, func(c *assert.CollectT) {
 		var jobs batchv1.JobList
-		require.NoError(c, s.remote.List(t.Context(), &jobs, client.InNamespace(remoteNamespace)))
+		require.NoError(c, s.Remote.List(t.Context(), &jobs, client.InNamespace(harness.RemoteNamespace)))
 		assert.Empty(c, jobs.Items)
 	})
 }
 
-// ended are the Jobs of the module, all of which are complete.
-func (s *stage) ended(t *testing.T) map[string]types.UID {
+// endedJobs are the Jobs of the module, all of which are complete.
+func endedJobs(t *testing.T, s *harness.Stage) map[string]types.UID {
 	t.Helper()
 	var jobs batchv1.JobList
-	require.NoError(t, s.remote.List(t.Context(), &jobs, client.InNamespace(remoteNamespace)))
+	require.NoError(t, s.Remote.List(t.Context(), &jobs, client.InNamespace(harness.RemoteNamespace)))
 	found := map[string]types.UID{}
 	for _, job := range jobs.Items {
 		require.EqualValues(t, 1, job.Status.Succeeded, job.Name)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // hostile is an artifact that must be refused.
@@ -91,22 +92,22 @@ func hostiles() []hostile {
 // What is wrong with an artifact is said where its user looks; nothing of it reaches the cluster, and the module
 // beside it is installed as if it were alone.
 func TestHostileArtifactsAreRefusedAndLeaveTheClusterUntouched(t *testing.T) {
-	s := newStage(t)
+	s := harness.NewStage(t)
 	all := hostiles()
-	kyma := newKyma("besieged", "fine", "misplaced", "unknown-kind")
+	kyma := harness.NewKyma("besieged", "fine", "misplaced", "unknown-kind")
 	for _, h := range all {
-		s.announce(h)
+		announceHostile(s, h)
 		kyma.Spec.Modules = append(kyma.Spec.Modules, v1beta2.Module{Name: h.module})
 	}
-	s.pushTiny("fine")
-	s.announce(hostile{module: "misplaced", content: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: misplaced, namespace: elsewhere}\n")})
-	s.announce(hostile{module: "unknown-kind", content: []byte("apiVersion: unheard.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n")})
-	before := s.namespaces()
-	s.instance.start()
-	s.create(kyma)
+	s.PushTiny("fine")
+	announceHostile(s, hostile{module: "misplaced", content: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: misplaced, namespace: elsewhere}\n")})
+	announceHostile(s, hostile{module: "unknown-kind", content: []byte("apiVersion: unheard.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n")})
+	before := remoteNamespaces(s)
+	s.Instance.Start()
+	s.Create(kyma)
 
-	s.eventually("each says what is wrong with it, and the good one is Ready", 3*time.Minute, func(c *assert.CollectT) {
-		modules := byName(s.kyma("besieged").Status.Modules)
+	s.Eventually("each says what is wrong with it, and the good one is Ready", 3*time.Minute, func(c *assert.CollectT) {
+		modules := harness.ModulesByName(s.Kyma("besieged").Status.Modules)
 		for _, h := range all {
 			assert.Equal(c, shared.StateError, modules[h.module].State, "%s: %s", h.module, modules[h.module].Message)
 			assert.Contains(c, modules[h.module].Message, h.says, h.module)
@@ -118,16 +119,16 @@ func TestHostileArtifactsAreRefusedAndLeaveTheClusterUntouched(t *testing.T) {
 		assert.NotEqual(c, shared.StateReady, modules["unknown-kind"].State)
 		assert.Contains(c, modules["unknown-kind"].Message, "unheard.example.com/v1")
 	})
-	require.ElementsMatch(t, []string{"ConfigMap " + remoteNamespace + "/fine", "ClusterRole /misplaced"}, s.ofModule(t, s.remote))
-	require.ElementsMatch(t, before, slices.DeleteFunc(s.namespaces(), func(name string) bool {
-		return name == remoteNamespace && !slices.Contains(before, name)
+	require.ElementsMatch(t, []string{"ConfigMap " + harness.RemoteNamespace + "/fine", "ClusterRole /misplaced"}, s.OfModule(t, s.Remote))
+	require.ElementsMatch(t, before, slices.DeleteFunc(remoteNamespaces(s), func(name string) bool {
+		return name == harness.RemoteNamespace && !slices.Contains(before, name)
 	}))
 }
 
-func (s *stage) namespaces() []string {
-	s.t.Helper()
+func remoteNamespaces(s *harness.Stage) []string {
+	s.T.Helper()
 	var list corev1.NamespaceList
-	require.NoError(s.t, s.remote.List(ctx(s.t), &list))
+	require.NoError(s.T, s.Remote.List(s.T.Context(), &list))
 	var names []string
 	for _, namespace := range list.Items {
 		names = append(names, namespace.Name)
@@ -135,28 +136,28 @@ func (s *stage) namespaces() []string {
 	return names
 }
 
-// announce pushes an artifact, which the module tool would refuse to do, and announces it as a module.
-func (s *stage) announce(h hostile) {
-	s.t.Helper()
+// announceHostile pushes an artifact, which the module tool would refuse to do, and announces it as a module.
+func announceHostile(s *harness.Stage, h hostile) {
+	s.T.Helper()
 	component := "kyma-project.io/module/" + h.module
 	sum := sha256.Sum256(h.content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	blobs := fmt.Sprintf("http://%s/v2/hostile/component-descriptors/%s/blobs/uploads/", s.registry, component)
+	blobs := fmt.Sprintf("http://%s/v2/hostile/component-descriptors/%s/blobs/uploads/", s.Registry, component)
 	begun, err := http.Post(blobs, "", http.NoBody) //nolint:noctx // bounded by the test
-	require.NoError(s.t, err)
-	require.NoError(s.t, begun.Body.Close())
-	require.Equal(s.t, http.StatusAccepted, begun.StatusCode)
+	require.NoError(s.T, err)
+	require.NoError(s.T, begun.Body.Close())
+	require.Equal(s.T, http.StatusAccepted, begun.StatusCode)
 	place, err := begun.Location()
-	require.NoError(s.t, err)
+	require.NoError(s.T, err)
 	query := place.Query()
 	query.Set("digest", digest)
 	place.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx(s.t), http.MethodPut, place.String(), bytes.NewReader(h.content))
-	require.NoError(s.t, err)
+	request, err := http.NewRequestWithContext(s.T.Context(), http.MethodPut, place.String(), bytes.NewReader(h.content))
+	require.NoError(s.T, err)
 	pushed, err := http.DefaultClient.Do(request)
-	require.NoError(s.t, err)
-	require.NoError(s.t, pushed.Body.Close())
-	require.Equal(s.t, http.StatusCreated, pushed.StatusCode)
+	require.NoError(s.T, err)
+	require.NoError(s.T, pushed.Body.Close())
+	require.Equal(s.T, http.StatusCreated, pushed.StatusCode)
 
 	if h.digest != "" {
 		digest = h.digest
@@ -169,19 +170,19 @@ func (s *stage) announce(h hostile) {
 		"meta": map[string]any{"schemaVersion": "v2"},
 		"component": map[string]any{
 			"name": component, "version": "1.0.0", "provider": "kyma-project.io", "componentReferences": []any{}, "sources": []any{},
-			"repositoryContexts": []any{map[string]any{"type": "OCIRegistry", "baseUrl": s.registry, "subPath": "hostile"}},
+			"repositoryContexts": []any{map[string]any{"type": "OCIRegistry", "baseUrl": s.Registry, "subPath": "hostile"}},
 			"resources": []any{map[string]any{
 				"name": "layer", "type": kind, "relation": "local", "version": "1.0.0", "access": map[string]any{"type": "localOciBlob", "digest": digest},
 			}},
 		},
 	})
-	require.NoError(s.t, err)
-	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), &v1beta2.ModuleTemplate{
-		ObjectMeta: metav1.ObjectMeta{Name: h.module + "-1.0.0", Namespace: controlPlaneNamespace},
+	require.NoError(s.T, err)
+	require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), &v1beta2.ModuleTemplate{
+		ObjectMeta: metav1.ObjectMeta{Name: h.module + "-1.0.0", Namespace: harness.ControlPlaneNamespace},
 		Spec:       v1beta2.ModuleTemplateSpec{ModuleName: h.module, Version: "1.0.0", Descriptor: &runtime.RawExtension{Raw: raw}},
 	}))
-	require.NoError(s.t, s.controlPlane.Create(ctx(s.t), &v1beta2.ModuleReleaseMeta{
-		ObjectMeta: metav1.ObjectMeta{Name: h.module, Namespace: controlPlaneNamespace},
+	require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), &v1beta2.ModuleReleaseMeta{
+		ObjectMeta: metav1.ObjectMeta{Name: h.module, Namespace: harness.ControlPlaneNamespace},
 		Spec: v1beta2.ModuleReleaseMetaSpec{
 			ModuleName: h.module, OCMComponentName: component,
 			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: "1.0.0"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 const homeless = `
@@ -29,72 +30,72 @@ spec:
 
 // What keeps one module back is said in its own status, in words that help, and in no other's.
 func TestModulesThatCannotBecomeReadySayWhatKeepsThemBack(t *testing.T) {
-	s := newStage(t, "--stuck-workload-timeout", "2s", "--missing-api-timeout", "2s")
+	s := harness.NewStage(t, "--stuck-workload-timeout", "2s", "--missing-api-timeout", "2s")
 	const shelf = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shelf}\n"
-	s.pushOne(tiny{name: "owner", channels: "regular", manifest: shelf})
-	s.pushOne(tiny{name: "rival", channels: "regular", manifest: shelf + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rival}\n"})
-	s.pushOne(tiny{name: "homeless", channels: "regular", manifest: homeless})
-	s.pushOne(tiny{name: "kindless", channels: "regular", manifest: "apiVersion: nowhere.example.com/v1\nkind: Nothing\nmetadata: {name: one}\n"})
-	s.instance.start()
+	s.PushOne(harness.Tiny{Name: "owner", Channels: "regular", Manifest: shelf})
+	s.PushOne(harness.Tiny{Name: "rival", Channels: "regular", Manifest: shelf + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rival}\n"})
+	s.PushOne(harness.Tiny{Name: "homeless", Channels: "regular", Manifest: homeless})
+	s.PushOne(harness.Tiny{Name: "kindless", Channels: "regular", Manifest: "apiVersion: nowhere.example.com/v1\nkind: Nothing\nmetadata: {name: one}\n"})
+	s.Instance.Start()
 
-	s.create(newKyma("kept", "owner", "homeless", "kindless"))
-	s.readyAmongOthers("kept", "owner", "1.0.0")
-	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "rival"}) })
+	s.Create(harness.NewKyma("kept", "owner", "homeless", "kindless"))
+	s.ReadyAmongOthers("kept", "owner", "1.0.0")
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "rival"}) })
 	for module, want := range map[string]string{
 		"rival":    "1 of 2 objects could not be applied: ConfigMap kyma-system/shelf: belongs to module owner",
 		"homeless": "Deployment kyma-system/homeless (Unschedulable: ",
 		"kindless": "the cluster does not know nowhere.example.com/v1, Kind=Nothing",
 	} {
-		s.eventually(module+" says what keeps it back", 2*time.Minute, func(c *assert.CollectT) {
-			found := s.module("kept", module)
+		s.Eventually(module+" says what keeps it back", 2*time.Minute, func(c *assert.CollectT) {
+			found := s.Module("kept", module)
 			assert.Equal(c, shared.StateError, found.State, found.Message)
 			assert.Contains(c, found.Message, want)
 		})
 	}
-	s.readyAmongOthers("kept", "owner", "1.0.0")
-	require.Equal(t, "1.0.0", s.module("kept", "owner").Version)
-	require.NoError(t, s.remote.Get(t.Context(), client.ObjectKey{Namespace: remoteNamespace, Name: "rival"}, &corev1.ConfigMap{}), "the rest of it is applied")
+	s.ReadyAmongOthers("kept", "owner", "1.0.0")
+	require.Equal(t, "1.0.0", s.Module("kept", "owner").Version)
+	require.NoError(t, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: "rival"}, &corev1.ConfigMap{}), "the rest of it is applied")
 }
 
 // A version that cannot be applied is said to be so, and moving the channel back repairs it; a Manifest that was
 // restored without its status leaves nothing behind.
 func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(t *testing.T) {
-	s := newStage(t)
-	s.pushOne(tiny{name: "fragile", version: "1.0.0"})
-	s.pushOne(tiny{
-		name: "fragile", version: "1.1.0", channels: "fast, regular=1.0.0",
-		manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fragile}\ndata: {version: 1.1.0}\n",
+	s := harness.NewStage(t)
+	s.PushOne(harness.Tiny{Name: "fragile", Version: "1.0.0"})
+	s.PushOne(harness.Tiny{
+		Name: "fragile", Version: "1.1.0", Channels: "fast, regular=1.0.0",
+		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fragile}\ndata: {version: 1.1.0}\n",
 	})
-	s.instance.start()
-	s.create(newKyma("mended", "fragile"))
-	s.readyAmongOthers("mended", "fragile", "1.0.0")
+	s.Instance.Start()
+	s.Create(harness.NewKyma("mended", "fragile"))
+	s.ReadyAmongOthers("mended", "fragile", "1.0.0")
 
-	s.editEntry("fragile", func(m *v1beta2.Module) { m.Channel = "fast" })
-	s.eventually("the broken version says so", 2*time.Minute, func(c *assert.CollectT) {
-		found := s.module("mended", "fragile")
+	s.EditEntry("fragile", func(m *v1beta2.Module) { m.Channel = "fast" })
+	s.Eventually("the broken version says so", 2*time.Minute, func(c *assert.CollectT) {
+		found := s.Module("mended", "fragile")
 		assert.Equal(c, shared.StateError, found.State, found.Message)
 		assert.Contains(c, found.Message, "1 of 2 objects could not be applied: ConfigMap kyma-system/Not_A_Name: invalid: metadata.name")
 	})
 	// Part of the higher version is in the cluster, so going back is a downgrade, which somebody has to want.
-	edit(t, s.controlPlane, s.kyma("mended"), func(k *v1beta2.Kyma) {
+	harness.Edit(t, s.ControlPlane, s.Kyma("mended"), func(k *v1beta2.Kyma) {
 		k.Annotations = map[string]string{desired.AnnotationAllowDowngrade: shared.ValueTrue}
 	})
-	s.editEntry("fragile", func(m *v1beta2.Module) { m.Channel = "" })
-	s.readyAmongOthers("mended", "fragile", "1.0.0")
-	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "fragile"))
+	s.EditEntry("fragile", func(m *v1beta2.Module) { m.Channel = "" })
+	s.ReadyAmongOthers("mended", "fragile", "1.0.0")
+	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "fragile"))
 
-	kyma := s.kyma("mended")
+	kyma := s.Kyma("mended")
 	// Not before it has settled: until then its workflow writes into the status what it has just installed.
-	s.eventually("the Manifest loses its status", 2*time.Minute, func(c *assert.CollectT) {
-		manifests := s.manifests(kyma)
+	s.Eventually("the Manifest loses its status", 2*time.Minute, func(c *assert.CollectT) {
+		manifests := s.Manifests(kyma)
 		require.Len(c, manifests, 1)
 		require.True(c, manifests[0].Status.Settled)
 		manifests[0].Status = v1beta2.ManifestStatus{}
-		require.NoError(c, s.controlPlane.Status().Update(t.Context(), &manifests[0]))
+		require.NoError(c, s.ControlPlane.Status().Update(t.Context(), &manifests[0]))
 	})
-	s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-	s.eventually("nothing of it is left", 2*time.Minute, func(c *assert.CollectT) {
-		assert.Empty(c, s.manifests(kyma))
-		assert.Empty(c, s.tinyVersion(remoteNamespace, "fragile"))
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+	s.Eventually("nothing of it is left", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Empty(c, s.Manifests(kyma))
+		assert.Empty(c, s.TinyVersion(harness.RemoteNamespace, "fragile"))
 	})
 }

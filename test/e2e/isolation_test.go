@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 
 // isolation is what the benchmark has at hand: one stage, on which an instance after the other plays.
 type isolation struct {
-	*stage
+	*harness.Stage
 	b *testing.B
 	// catalog announces a module for each healthy Kyma.
 	catalog []byte
@@ -74,21 +75,21 @@ func BenchmarkIsolation(b *testing.B) {
 func newIsolation(b *testing.B) *isolation {
 	b.Helper()
 	i := &isolation{b: b}
-	i.stage = newStage(b)
-	for _, remote := range i.stage.remotes {
-		kubeconfig, err := os.ReadFile(remote.access)
+	i.Stage = harness.NewStage(b)
+	for _, remote := range i.Stage.Remotes {
+		kubeconfig, err := os.ReadFile(remote.Access)
 		require.NoError(b, err)
 		i.remotes = append(i.remotes, kubeconfig)
 	}
 	for range isolationBlackHoles {
-		silent := newCable(b, "")
-		silent.set(cableSilent)
-		i.blackHoles = append(i.blackHoles, access(b, "https://"+silent.listener.Addr().String(), nil, nil))
+		silent := harness.NewCable(b, "")
+		silent.Set(harness.CableSilent)
+		i.blackHoles = append(i.blackHoles, harness.Kubeconfig(b, "https://"+silent.Address(), nil, nil))
 	}
 	var catalog bytes.Buffer
 	for n := range isolationHealthy {
 		catalog.WriteString("\n---\n")
-		catalog.Write(i.pack(tiny{name: healthyName(n), channels: "regular"}))
+		catalog.Write(i.Pack(harness.Tiny{Name: healthyName(n), Channels: "regular"}))
 	}
 	i.catalog = catalog.Bytes()
 	return i
@@ -100,33 +101,33 @@ func healthyName(n int) string { return fmt.Sprintf("healthy-x%c%c", 'a'+n/26, '
 // play is one run: how long each healthy Kyma took, with so many black holes beside them. Afterwards all is gone.
 func (i *isolation) play(name string, blackHoles int) []time.Duration {
 	i.b.Helper()
-	i.namespace, i.temporal = i.newTemporalNamespace()
-	i.instance = &instance{t: i.b, stage: i.stage, flags: []string{"--resync-interval", isolationResync.String()}}
-	defer i.instance.stop()
-	i.instance.start()
-	i.apply(i.controlPlane, controlPlaneNamespace, i.catalog)
+	i.Namespace, i.Temporal = i.NewTemporalNamespace()
+	i.Instance = i.NewInstance("--resync-interval", isolationResync.String())
+	defer i.Instance.Stop()
+	i.Instance.Start()
+	i.Apply(i.ControlPlane, harness.ControlPlaneNamespace, i.catalog)
 
 	var kymas []*v1beta2.Kyma
 	for n := range isolationHealthy {
-		i.giveAccess(healthyName(n), i.remotes[n%len(i.remotes)])
-		kymas = append(kymas, newSynced(healthyName(n), healthyName(n)))
+		i.GiveAccess(healthyName(n), i.remotes[n%len(i.remotes)])
+		kymas = append(kymas, harness.NewSynced(healthyName(n), healthyName(n)))
 	}
 	for n := range blackHoles {
 		name := fmt.Sprintf("black-hole-%02d", n)
-		i.giveAccess(name, i.blackHoles[n])
+		i.GiveAccess(name, i.blackHoles[n])
 		// Evenly among the healthy ones.
-		kymas = slices.Insert(kymas, n*len(kymas)/blackHoles, newSynced(name, healthyName(n)))
+		kymas = slices.Insert(kymas, n*len(kymas)/blackHoles, harness.NewSynced(name, healthyName(n)))
 	}
 	begin := time.Now()
 	for _, kyma := range kymas {
-		require.NoError(i.b, i.controlPlane.Create(ctx(i.b), kyma))
+		require.NoError(i.b, i.ControlPlane.Create(i.b.Context(), kyma))
 	}
 	took := i.awaitHealthy(begin)
 	for n := range blackHoles {
 		// Without access they could only be let go of after the grace period.
-		i.giveAccess(fmt.Sprintf("black-hole-%02d", n), i.remotes[0])
+		i.GiveAccess(fmt.Sprintf("black-hole-%02d", n), i.remotes[0])
 	}
-	i.deleteEverything()
+	i.DeleteEverything()
 	slices.Sort(took)
 	i.b.Logf("%s: median %.2f s, max %.2f s", name, median(took).Seconds(), slices.Max(took).Seconds())
 	return took
@@ -138,7 +139,7 @@ func (i *isolation) awaitHealthy(begin time.Time) []time.Duration {
 	ready := map[string]time.Duration{}
 	for len(ready) < isolationHealthy {
 		var kymas v1beta2.KymaList
-		require.NoError(i.b, i.controlPlane.List(ctx(i.b), &kymas, client.InNamespace(controlPlaneNamespace)))
+		require.NoError(i.b, i.ControlPlane.List(i.b.Context(), &kymas, client.InNamespace(harness.ControlPlaneNamespace)))
 		for k := range kymas.Items {
 			kyma := &kymas.Items[k]
 			_, known := ready[kyma.Name]
@@ -147,7 +148,7 @@ func (i *isolation) awaitHealthy(begin time.Time) []time.Duration {
 			}
 		}
 		if time.Since(begin) > isolationPatience {
-			i.instance.printLog()
+			i.Instance.PrintLog()
 			i.b.Fatalf("only %d of %d healthy Kymas are Ready after %s", len(ready), isolationHealthy, isolationPatience)
 		}
 		time.Sleep(50 * time.Millisecond)

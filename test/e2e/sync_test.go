@@ -19,22 +19,23 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // What the owner of a cluster deletes by hand comes back with what was last asked for there, and no module is touched.
 func TestTheRemoteKymaComesBackAsItsOwnerLeftIt(t *testing.T) {
-	s := newStage(t)
-	s.pushTiny("given")
-	s.pushTiny("added")
-	s.instance.start()
-	s.create(newKyma("returning", "given"))
-	s.becomesReady("returning", "given@1.0.0")
-	s.editRemote(func(k *v1beta2.Kyma) {
+	s := harness.NewStage(t)
+	s.PushTiny("given")
+	s.PushTiny("added")
+	s.Instance.Start()
+	s.Create(harness.NewKyma("returning", "given"))
+	s.BecomesReady("returning", "given@1.0.0")
+	s.EditRemote(func(k *v1beta2.Kyma) {
 		k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "added"})
 	})
-	s.becomesReady("returning", "given@1.0.0", "added@1.0.0")
-	installed := s.untouched(t, "returning", "given", "added")
-	before := s.remoteKyma()
+	s.BecomesReady("returning", "given@1.0.0", "added@1.0.0")
+	installed := untouched(t, s, "returning", "given", "added")
+	before := s.RemoteKyma()
 
 	for what, deleted := range map[string]func() client.Object{
 		"the remote Kyma": func() client.Object { return before },
@@ -43,35 +44,35 @@ func TestTheRemoteKymaComesBackAsItsOwnerLeftIt(t *testing.T) {
 		},
 	} {
 		t.Run(what+" is deleted", func(t *testing.T) {
-			before = s.remoteKyma()
-			require.NoError(t, s.remote.Delete(t.Context(), deleted()))
-			s.eventually("the remote Kyma is back", 3*time.Minute, func(c *assert.CollectT) {
+			before = s.RemoteKyma()
+			require.NoError(t, s.Remote.Delete(t.Context(), deleted()))
+			s.Eventually("the remote Kyma is back", 3*time.Minute, func(c *assert.CollectT) {
 				var back v1beta2.Kyma
-				require.NoError(c, s.remote.Get(t.Context(), client.ObjectKeyFromObject(before), &back))
+				require.NoError(c, s.Remote.Get(t.Context(), client.ObjectKeyFromObject(before), &back))
 				assert.NotEqual(c, before.UID, back.UID)
 				assert.Equal(c, before.Spec, back.Spec)
 				assert.Equal(c, shared.StateReady, back.Status.State)
 				assert.Len(c, back.Status.Modules, 2)
-				assert.Equal(c, string(back.UID), s.kyma("returning").Status.Remote.UID)
+				assert.Equal(c, string(back.UID), s.Kyma("returning").Status.Remote.UID)
 			})
-			s.becomesReady("returning", "given@1.0.0", "added@1.0.0")
-			require.Equal(t, installed, s.untouched(t, "returning", "given", "added"))
+			s.BecomesReady("returning", "given@1.0.0", "added@1.0.0")
+			require.Equal(t, installed, untouched(t, s, "returning", "given", "added"))
 		})
 	}
 }
 
 // untouched are the uids of what a Kyma's tiny modules have in the remote cluster, and of their Manifests.
-func (s *stage) untouched(t *testing.T, kyma string, modules ...string) map[string]types.UID {
+func untouched(t *testing.T, s *harness.Stage, kyma string, modules ...string) map[string]types.UID {
 	t.Helper()
 	found := map[string]types.UID{}
 	for _, module := range modules {
-		installed := s.tinies(t, s.remote, module)
+		installed := s.Tinies(t, s.Remote, module)
 		require.Len(t, installed, 1, module)
 		for namespace, uid := range installed {
 			found[namespace+"/"+module] = uid
 		}
 	}
-	for _, manifest := range s.manifests(s.kyma(kyma)) {
+	for _, manifest := range s.Manifests(s.Kyma(kyma)) {
 		found["Manifest "+manifest.Name] = manifest.UID
 	}
 	require.Len(t, found, 2*len(modules))
@@ -80,49 +81,49 @@ func (s *stage) untouched(t *testing.T, kyma string, modules ...string) map[stri
 
 // The remote Kyma follows spec.sync.namespace, with what its owner asks for; installed modules stay where they are.
 func TestTheRemoteKymaMovesToAnotherNamespace(t *testing.T) {
-	s := newStage(t)
+	s := harness.NewStage(t)
 	for _, module := range []string{"given", "added", "later"} {
-		s.pushTiny(module)
+		s.PushTiny(module)
 	}
-	s.instance.start()
-	kyma := newSynced("moving", "given")
+	s.Instance.Start()
+	kyma := harness.NewSynced("moving", "given")
 	kyma.Spec.Sync.Namespace, kyma.Spec.Sync.ModuleCatalog = "moving-a", nil
-	s.create(kyma)
-	s.becomesReady("moving", "given@1.0.0")
+	s.Create(kyma)
+	s.BecomesReady("moving", "given@1.0.0")
 	from, to := client.ObjectKey{Namespace: "moving-a", Name: "moving"}, client.ObjectKey{Namespace: "moving-b", Name: "moving"}
-	edit(t, s.remote, keyed(from), func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "added"}} })
-	s.becomesReady("moving", "given@1.0.0", "added@1.0.0")
-	installed := s.untouched(t, "moving", "given", "added")
+	harness.Edit(t, s.Remote, keyed(from), func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "added"}} })
+	s.BecomesReady("moving", "given@1.0.0", "added@1.0.0")
+	installed := untouched(t, s, "moving", "given", "added")
 	require.Contains(t, installed, "moving-a/added")
 
-	edit(t, s.controlPlane, kyma, func(k *v1beta2.Kyma) { k.Spec.Sync.Namespace = to.Namespace })
-	s.eventually("the remote Kyma is in the new namespace", 2*time.Minute, func(c *assert.CollectT) {
+	harness.Edit(t, s.ControlPlane, kyma, func(k *v1beta2.Kyma) { k.Spec.Sync.Namespace = to.Namespace })
+	s.Eventually("the remote Kyma is in the new namespace", 2*time.Minute, func(c *assert.CollectT) {
 		var moved v1beta2.Kyma
-		if assert.NoError(c, s.remote.Get(t.Context(), to, &moved)) {
+		if assert.NoError(c, s.Remote.Get(t.Context(), to, &moved)) {
 			assert.Equal(c, []v1beta2.Module{{Name: "added"}}, withoutDefaults(moved.Spec.Modules))
 			assert.Equal(c, shared.StateReady, moved.Status.State)
 			assert.Len(c, moved.Status.Modules, 2)
 		}
-		assert.Len(c, s.remoteKymas(t), 1)
-		remote := s.kyma("moving").Status.Remote
+		assert.Len(c, s.RemoteKymas(t), 1)
+		remote := s.Kyma("moving").Status.Remote
 		assert.Equal(c, to.Namespace, remote.Namespace)
 		assert.Nil(c, remote.MovingFrom)
 		var templates v1beta2.ModuleTemplateList
-		require.NoError(c, s.remote.List(t.Context(), &templates))
+		require.NoError(c, s.Remote.List(t.Context(), &templates))
 		assert.Len(c, templates.Items, 3)
 		for _, template := range templates.Items {
 			assert.Equal(c, to.Namespace, template.Namespace)
 		}
 	})
-	s.becomesReady("moving", "given@1.0.0", "added@1.0.0")
-	require.Equal(t, installed, s.untouched(t, "moving", "given", "added"))
+	s.BecomesReady("moving", "given@1.0.0", "added@1.0.0")
+	require.Equal(t, installed, untouched(t, s, "moving", "given", "added"))
 
-	edit(t, s.remote, keyed(to), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "later"}) })
-	s.becomesReady("moving", "given@1.0.0", "added@1.0.0", "later@1.0.0")
-	require.Equal(t, "1.0.0", s.tinyVersion(to.Namespace, "later"), "new modules go to the new namespace")
-	s.removeKyma("moving")
-	require.Empty(t, s.ofModule(t, s.remote))
-	require.Empty(t, s.remoteKymas(t))
+	harness.Edit(t, s.Remote, keyed(to), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "later"}) })
+	s.BecomesReady("moving", "given@1.0.0", "added@1.0.0", "later@1.0.0")
+	require.Equal(t, "1.0.0", s.TinyVersion(to.Namespace, "later"), "new modules go to the new namespace")
+	s.RemoveKyma("moving")
+	require.Empty(t, s.OfModule(t, s.Remote))
+	require.Empty(t, s.RemoteKymas(t))
 }
 
 func keyed(key client.ObjectKey) *v1beta2.Kyma {
@@ -141,48 +142,48 @@ func withoutDefaults(modules []v1beta2.Module) []v1beta2.Module {
 // A Kyma whose access leads to the control plane's own cluster is served there where that is allowed, in a namespace of its own, and its
 // deletion takes nothing that is not its own.
 func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
-	s := newStage(t, "--allow-control-plane-modules")
-	s.pushTiny("steady")
-	s.pushTiny("inner")
-	s.instance.start()
-	s.create(newSynced("outside", "steady"))
-	s.becomesReady("outside", "steady@1.0.0")
-	originals := s.originals(t)
-	outside := s.untouched(t, "outside", "steady")
+	s := harness.NewStage(t, "--allow-control-plane-modules")
+	s.PushTiny("steady")
+	s.PushTiny("inner")
+	s.Instance.Start()
+	s.Create(harness.NewSynced("outside", "steady"))
+	s.BecomesReady("outside", "steady@1.0.0")
+	originals := originalsIn(t, s)
+	outside := untouched(t, s, "outside", "steady")
 
-	access, err := os.ReadFile(s.controlPlane.access)
+	access, err := os.ReadFile(s.ControlPlane.Access)
 	require.NoError(t, err)
-	s.giveAccess("inside", access)
-	kyma := newSynced("inside", "inner")
+	s.GiveAccess("inside", access)
+	kyma := harness.NewSynced("inside", "inner")
 	kyma.Spec.Sync.ModuleCatalog = nil
-	require.NoError(t, s.controlPlane.Create(t.Context(), kyma))
-	s.becomesReady("inside", "inner@1.0.0")
-	require.Len(t, s.tinies(t, s.controlPlane, "inner"), 1)
+	require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
+	s.BecomesReady("inside", "inner@1.0.0")
+	require.Len(t, s.Tinies(t, s.ControlPlane, "inner"), 1)
 	copied := client.ObjectKey{Namespace: "inside", Name: "inside"}
 	var remote v1beta2.Kyma
-	s.eventually("its copy has the status", 2*time.Minute, func(c *assert.CollectT) {
-		require.NoError(c, s.controlPlane.Get(t.Context(), copied, &remote))
+	s.Eventually("its copy has the status", 2*time.Minute, func(c *assert.CollectT) {
+		require.NoError(c, s.ControlPlane.Get(t.Context(), copied, &remote))
 		assert.Equal(c, shared.StateReady, remote.Status.State)
 	})
-	require.Empty(t, s.workflowsOf(&remote), "the copy is no Kyma to take care of")
+	require.Empty(t, s.WorkflowsOf(&remote), "the copy is no Kyma to take care of")
 	require.Empty(t, remote.Finalizers)
-	edit(t, s.controlPlane, &remote, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "steady"}} })
-	s.becomesReady("inside", "inner@1.0.0", "steady@1.0.0")
+	harness.Edit(t, s.ControlPlane, &remote, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "steady"}} })
+	s.BecomesReady("inside", "inner@1.0.0", "steady@1.0.0")
 
-	s.removeKyma("inside")
-	s.sweeps(t, 1)
-	require.Empty(t, s.tinies(t, s.controlPlane, "inner"))
-	require.True(t, apierrors.IsNotFound(s.controlPlane.Get(t.Context(), copied, &remote)))
+	s.RemoveKyma("inside")
+	s.Sweeps(t, 1)
+	require.Empty(t, s.Tinies(t, s.ControlPlane, "inner"))
+	require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), copied, &remote)))
 	var templates v1beta2.ModuleTemplateList
-	require.NoError(t, s.controlPlane.List(t.Context(), &templates, client.InNamespace("inside")))
+	require.NoError(t, s.ControlPlane.List(t.Context(), &templates, client.InNamespace("inside")))
 	require.Empty(t, templates.Items, "its catalog goes with it")
-	require.Equal(t, originals, s.originals(t))
-	s.becomesReady("outside", "steady@1.0.0")
-	require.Equal(t, outside, s.untouched(t, "outside", "steady"))
+	require.Equal(t, originals, originalsIn(t, s))
+	s.BecomesReady("outside", "steady@1.0.0")
+	require.Equal(t, outside, untouched(t, s, "outside", "steady"))
 }
 
-// originals are the uids of everything in the control plane that a synchronization could mistake for its own.
-func (s *stage) originals(t *testing.T) map[string]types.UID {
+// originalsIn are the uids of everything in the control plane that a synchronization could mistake for its own.
+func originalsIn(t *testing.T, s *harness.Stage) map[string]types.UID {
 	t.Helper()
 	found := map[string]types.UID{}
 	for kind, list := range map[string]client.ObjectList{
@@ -192,7 +193,7 @@ func (s *stage) originals(t *testing.T) map[string]types.UID {
 		"Kyma":                     &v1beta2.KymaList{},
 		"Namespace":                &corev1.NamespaceList{},
 	} {
-		require.NoError(t, s.controlPlane.List(t.Context(), list))
+		require.NoError(t, s.ControlPlane.List(t.Context(), list))
 		require.NoError(t, meta.EachListItem(list, func(o runtime.Object) error {
 			object, err := meta.Accessor(o)
 			found[kind+" "+object.GetNamespace()+"/"+object.GetName()] = object.GetUID()

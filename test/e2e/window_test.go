@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // An upgrade that needs a downtime waits for the Kyma's maintenance window, and for nothing else.
@@ -18,31 +19,31 @@ func TestAnUpgradeWithADowntimeWaitsForTheMaintenanceWindow(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.json")
 	begin := time.Now().Add(240 * time.Hour).UTC().Truncate(time.Second)
 	writePolicy(t, policy, begin)
-	s := newStage(t, "--maintenance-policy-path", policy)
-	s.pushOne(tiny{name: "careful", channels: "regular", config: "requiresDowntime: true"})
-	s.pushTiny("carefree")
-	s.instance.start()
-	s.create(newKyma("patient", "careful", "carefree"))
+	s := harness.NewStage(t, "--maintenance-policy-path", policy)
+	s.PushOne(harness.Tiny{Name: "careful", Channels: "regular", Config: "requiresDowntime: true"})
+	s.PushTiny("carefree")
+	s.Instance.Start()
+	s.Create(harness.NewKyma("patient", "careful", "carefree"))
 	// A first installation waits for nothing.
-	s.becomesReady("patient", "careful@1.0.0", "carefree@1.0.0")
+	s.BecomesReady("patient", "careful@1.0.0", "carefree@1.0.0")
 
-	s.pushOne(tiny{name: "careful", version: "1.1.0", channels: "regular", config: "requiresDowntime: true"})
-	s.pushOne(tiny{name: "carefree", version: "1.1.0", channels: "regular"})
-	s.eventually("one waits, and the other does not", 2*time.Minute, func(c *assert.CollectT) {
-		module := s.module("patient", "careful")
+	s.PushOne(harness.Tiny{Name: "careful", Version: "1.1.0", Channels: "regular", Config: "requiresDowntime: true"})
+	s.PushOne(harness.Tiny{Name: "carefree", Version: "1.1.0", Channels: "regular"})
+	s.Eventually("one waits, and the other does not", 2*time.Minute, func(c *assert.CollectT) {
+		module := s.Module("patient", "careful")
 		assert.True(c, module.Maintenance)
 		assert.Equal(c, "waiting for next maintenance window to update module version", module.Message)
 		assert.Equal(c, "the next maintenance window begins at "+begin.Format(time.RFC3339), module.Hint)
 		assert.Equal(c, "1.0.0", module.Version)
 		assert.Equal(c, shared.StateReady, module.State)
-		assert.Equal(c, "1.1.0", s.tinyVersion(remoteNamespace, "carefree"))
+		assert.Equal(c, "1.1.0", s.TinyVersion(harness.RemoteNamespace, "carefree"))
 	})
-	require.Equal(t, "1.0.0", s.tinyVersion(remoteNamespace, "careful"))
+	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "careful"))
 
 	writePolicy(t, policy, time.Now().Add(-time.Hour))
-	s.becomesReady("patient", "careful@1.1.0", "carefree@1.1.0")
-	require.Equal(t, "1.1.0", s.tinyVersion(remoteNamespace, "careful"))
-	module := s.module("patient", "careful")
+	s.BecomesReady("patient", "careful@1.1.0", "carefree@1.1.0")
+	require.Equal(t, "1.1.0", s.TinyVersion(harness.RemoteNamespace, "careful"))
+	module := s.Module("patient", "careful")
 	require.False(t, module.Maintenance)
 	require.Empty(t, module.Message)
 }

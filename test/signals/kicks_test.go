@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -138,7 +138,7 @@ func kickAtRandom(t *testing.T, tr *truth, kind string, send func(ref kick.Ref, 
 
 func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 	t.Parallel()
-	_, temporal := testfleet.TemporalNamespace(t, "settling")
+	_, temporal := harness.TemporalNamespace(t, "settling")
 	tr := newTruth()
 	startWorkers(t, temporal, quiet(tr))
 	sender := kick.NewSender(temporal, nil)
@@ -149,7 +149,7 @@ func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 
 func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
 	t.Parallel()
-	_, temporal := testfleet.TemporalNamespace(t, "continuing")
+	_, temporal := harness.TemporalNamespace(t, "continuing")
 	tr := newTruth()
 	startWorkers(t, temporal, quiet(tr))
 	sender := kick.NewSender(temporal, nil)

@@ -25,7 +25,7 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -77,7 +77,7 @@ func failing() map[string]any {
 
 func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *testing.T) {
 	t.Parallel()
-	namespace, server := testfleet.TemporalNamespace(t, "search")
+	namespace, server := harness.TemporalNamespace(t, "search")
 	sender := kick.NewSender(server, nil)
 	require.NoError(t, sender.Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
 	require.NoError(t, sender.Manifest(t.Context(), keda, kick.Kick{Reason: "Manifest changed", Found: kick.AttributesOf(manifest())}))
@@ -96,7 +96,7 @@ func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *te
 // In a roll-out to a build with a new search attribute, and after the database was lost, a frontend may not know it yet.
 func TestAManifestIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testing.T) {
 	t.Parallel()
-	namespace, server := testfleet.TemporalNamespace(t, "unknown")
+	namespace, server := harness.TemporalNamespace(t, "unknown")
 	_, err := server.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: []string{kick.AttributeModuleState},
 	})
@@ -126,7 +126,7 @@ func TestAManifestIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testi
 // start of the next one.
 func TestTheNextRunOfAWorkflowSaysWhoseItIsAndIsFoundAsBefore(t *testing.T) {
 	t.Parallel()
-	namespace, server := testfleet.TemporalNamespace(t, "summary")
+	namespace, server := harness.TemporalNamespace(t, "summary")
 	id := kick.KymaWorkflowID(demo)
 	require.NoError(t, kick.NewSender(server, nil).Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
 	startWorkers(t, server, quiet(newTruth()))

@@ -1,4 +1,4 @@
-package e2e
+package harness
 
 import (
 	"context"
@@ -14,13 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// account is a service account in the remote cluster that access can be had with until it is revoked.
-type account struct {
-	kubeconfig []byte
-	revoke     func()
+// Account is a service account in the remote cluster that access can be had with until it is revoked.
+type Account struct {
+	Kubeconfig []byte
+	// Revoke removes the account, after which the kubeconfig is refused. It may be called twice.
+	Revoke func()
 }
 
-func (s *stage) newAccount(t *testing.T, name string) account {
+// NewAccount makes an account with all rights. It is removed at the end of the test.
+func (s *Stage) NewAccount(t *testing.T, name string) Account {
 	t.Helper()
 	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-system"}}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -28,20 +30,20 @@ func (s *stage) newAccount(t *testing.T, name string) account {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: "kube-system"}},
 	}
-	require.NoError(t, s.remote.Create(t.Context(), user))
-	require.NoError(t, s.remote.Create(t.Context(), binding))
-	revoke := func() { require.NoError(t, client.IgnoreNotFound(s.remote.Delete(t.Context(), user))) }
-	s.t.Cleanup(func() {
+	require.NoError(t, s.Remote.Create(t.Context(), user))
+	require.NoError(t, s.Remote.Create(t.Context(), binding))
+	revoke := func() { require.NoError(t, client.IgnoreNotFound(s.Remote.Delete(t.Context(), user))) }
+	s.T.Cleanup(func() {
 		for _, object := range []client.Object{user, binding} {
-			_ = client.IgnoreNotFound(s.remote.Delete(context.Background(), object))
+			_ = client.IgnoreNotFound(s.Remote.Delete(context.Background(), object))
 		}
 	})
 	token := &authenticationv1.TokenRequest{}
-	require.NoError(t, s.remote.SubResource("token").Create(t.Context(), user, token))
-	config, err := clientcmd.Load(s.remoteAccess(t))
+	require.NoError(t, s.Remote.SubResource("token").Create(t.Context(), user, token))
+	config, err := clientcmd.Load(s.RemoteAccess(t))
 	require.NoError(t, err)
 	config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	raw, err := clientcmd.Write(*config)
 	require.NoError(t, err)
-	return account{kubeconfig: raw, revoke: revoke}
+	return Account{Kubeconfig: raw, Revoke: revoke}
 }

@@ -1,4 +1,4 @@
-package lane
+package harness
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
-	"github.com/kyma-project/lifecycle-manager/test/wire"
 	workers "github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -48,15 +47,15 @@ type Clients struct {
 }
 
 // Clients makes clients that talk through a wire.
-func (l *Lane) Clients(t testing.TB, w *wire.Wire) Clients {
+func (l *Lane) Clients(t testing.TB, w *Wire) Clients {
 	t.Helper()
 	config := rest.CopyConfig(l.ControlConfig)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.Through(wire.ControlPlane, next) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return w.Through(ToControlPlane, next) })
 	control, err := client.New(config, client.Options{Scheme: l.Scheme})
 	require.NoError(t, err)
 	access, err := clusters.New(clusters.Options{
 		ControlPlane: config, Scheme: l.Scheme,
-		WrapTransport: func(_ string, next http.RoundTripper) http.RoundTripper { return w.Through(wire.Remote, next) },
+		WrapTransport: func(_ string, next http.RoundTripper) http.RoundTripper { return w.Through(ToRemote, next) },
 	})
 	require.NoError(t, err)
 	return Clients{Control: control, Clusters: access}
@@ -78,7 +77,7 @@ type nobody struct{}
 func (nobody) OpenKyma(context.Context, kick.Ref, kick.Kick) error { return nil }
 
 // Work starts a worker. It is stopped at the end of the test at the latest.
-func (l *Lane) Work(t testing.TB, w *wire.Wire) *Worker {
+func (l *Lane) Work(t testing.TB, w *Wire) *Worker {
 	t.Helper()
 	connection, err := temporal.Dial(temporal.Options{
 		HostPort: testfleet.Require(t, "TEMPORAL_ADDRESS"), Namespace: l.Namespace, Logger: quiet{},
@@ -162,11 +161,3 @@ func (i *impatientCalls) ExecuteActivity(ctx workflow.Context, activity string, 
 func keyOf(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
-
-// quiet keeps the SDK's logs out of the tests' output.
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}

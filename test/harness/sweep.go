@@ -1,4 +1,4 @@
-package lane
+package harness
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/wire"
 )
 
 // Sweep looks at the place as the sweep does, and kicks its Manifest where that finds a reason to. It returns how
@@ -19,8 +18,8 @@ import (
 func (p *Place) Sweep() int {
 	p.Helper()
 	activities, err := sweep.New(sweep.Options{
-		Interval: time.Minute, Fleet: fleet{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
-		Modules: p.Install(p, p.Clients(p, &wire.Wire{})), Kicks: kicks{p}, Open: open{p},
+		Interval: time.Minute, Fleet: caches{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
+		Modules: p.Install(p, p.Clients(p, &Wire{})), Kicks: kicks{p}, Open: open{p},
 	})
 	require.NoError(p, err)
 	suite := &testsuite.WorkflowTestSuite{}
@@ -34,17 +33,17 @@ func (p *Place) Sweep() int {
 	return result.Kicked
 }
 
-// fleet is what the caches hold of the place: everything but what is large.
-type fleet struct{ *Place }
+// caches are what the caches hold of the place: everything but what is large.
+type caches struct{ *Place }
 
 // Get implements client.Reader.
-func (f fleet) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	return f.Control.Get(ctx, key, object, options...)
+func (c caches) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return c.Control.Get(ctx, key, object, options...)
 }
 
 // List implements client.Reader: there is one Kyma in the place, and all Manifests are its own.
-func (f fleet) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if err := f.Control.List(ctx, list, client.InNamespace(f.ID)); err != nil {
+func (c caches) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if err := c.Control.List(ctx, list, client.InNamespace(c.ID)); err != nil {
 		return err
 	}
 	if manifests, ok := list.(*v1beta2.ManifestList); ok {
@@ -75,7 +74,7 @@ type open struct{ *Place }
 // OpenWorkflows implements sweep.OpenWorkflows.
 func (o open) OpenWorkflows(context.Context) (sweep.Open, error) {
 	found := sweep.Open{kick.KymaWorkflowID(kick.RefOf(o.Kyma)): time.Now()}
-	if !o.isIdle() { //nolint:contextcheck // a place has the context of its test
+	if !o.isIdle() {
 		found[kick.ManifestWorkflowID(kick.RefOf(o.Manifest))] = time.Now()
 	}
 	return found, nil
@@ -96,7 +95,7 @@ func (kicks) Kyma(context.Context, kick.Ref, kick.Kick) error { return nil }
 
 // Manifest implements sweep.Sender.
 func (k kicks) Manifest(context.Context, kick.Ref, kick.Kick) error {
-	k.Kick() //nolint:contextcheck // as above
+	k.Kick()
 	return nil
 }
 

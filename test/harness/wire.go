@@ -1,6 +1,4 @@
-// Package wire is what lies between a worker under test and the servers it works with: it counts requests, cuts
-// everything off at a chosen write, and serves stale reads.
-package wire
+package harness
 
 import (
 	"bytes"
@@ -20,8 +18,8 @@ import (
 
 // The servers that requests go to.
 const (
-	ControlPlane = "control plane"
-	Remote       = "remote"
+	ToControlPlane = "control plane"
+	ToRemote       = "remote"
 )
 
 // ErrCut is the error of every request of a worker that was cut off.
@@ -29,7 +27,7 @@ var ErrCut = errors.New("the connection was cut by the test")
 
 // Request is one request as it was counted.
 type Request struct {
-	// To is ControlPlane or Remote.
+	// To is ToControlPlane or ToRemote.
 	To     string
 	Method string
 	Path   string
@@ -47,7 +45,8 @@ func (r Request) Writes() bool { return r.Method != http.MethodGet && r.Method !
 
 func (r Request) String() string { return r.To + ": " + r.Method + " " + r.Path }
 
-// Wire is all that one worker talks through. The zero value counts, and nothing else; use one for one worker.
+// Wire lies between a worker under test and all servers that it works with: it counts requests, cuts everything off at
+// a chosen write, and serves stale reads. The zero value counts, and nothing else; use one for one worker.
 type Wire struct {
 	// CutAt is the number of the write (from 1, those to control plane and remote cluster together) at which
 	// everything ends; 0 for never. With After, that write still reaches its server.

@@ -1,4 +1,4 @@
-package lane
+package harness
 
 import (
 	"context"
@@ -12,24 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
 )
 
 // operatorsFinalizer keeps a custom resource until its operator has cleaned up behind it.
 const operatorsFinalizer = "example.com/operator"
 
-// operator stands in for the module's own one: it says that a custom resource is Ready, and lets it go when it is
+// operator stands in for the operator of the module of twenty objects: it says that a custom resource is Ready, and lets it go when it is
 // being deleted. As a real one, it works only while its Deployment and its account are there.
 type operator struct {
-	lane *Lane
-	id   string
+	lane   *Lane
+	module Twenty
 }
 
-// Serve runs the operator of the module with this id until the end of the test.
+// Serve runs the operator of the module of twenty objects with this id until the end of the test.
 func (l *Lane) Serve(t testing.TB, id string) {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &operator{lane: l, id: id}
+	o := &operator{lane: l, module: Twenty(id)}
 	var working sync.WaitGroup
 	working.Go(func() {
 		for ctx.Err() == nil {
@@ -50,18 +48,18 @@ func (l *Lane) Serve(t testing.TB, id string) {
 
 func (o *operator) isDeployed(ctx context.Context) bool {
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	_, err := o.lane.remote.Resource(deployments).Namespace(twenty.Namespace(o.id)).Get(ctx, "operator", metav1.GetOptions{})
+	_, err := o.lane.remote.Resource(deployments).Namespace(o.module.Namespace()).Get(ctx, "operator", metav1.GetOptions{})
 	if err != nil {
 		return false
 	}
 	account := &corev1.ServiceAccount{}
-	err = o.lane.Remote.Get(ctx, keyOf(twenty.Namespace(o.id), "operator"), account)
+	err = o.lane.Remote.Get(ctx, keyOf(o.module.Namespace(), "operator"), account)
 	return !apierrors.IsNotFound(err)
 }
 
 // step does what is next for each custom resource. What fails is tried again with the next step.
 func (o *operator) step(ctx context.Context) {
-	crs := o.lane.remote.Resource(twenty.Widgets(o.id)).Namespace(twenty.RemoteNamespace(o.id))
+	crs := o.lane.remote.Resource(o.module.Widgets()).Namespace(o.module.RemoteNamespace())
 	list, err := crs.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return

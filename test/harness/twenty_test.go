@@ -1,4 +1,4 @@
-package twenty_test
+package harness_test
 
 import (
 	"bytes"
@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
 // What the counts of other tests rest on.
 func TestEveryVersionHasTwentyObjectsOfTenKinds(t *testing.T) {
-	first := objects(t, twenty.First())
-	require.Equal(t, 3, differing(first, objects(t, twenty.Changed())))
-	require.Equal(t, 4, differing(first, objects(t, twenty.Exchanged())), "one more is new, and one is gone")
+	first := objects(t, harness.TwentyFirst())
+	require.Equal(t, 3, differing(first, objects(t, harness.TwentyChanged())))
+	require.Equal(t, 4, differing(first, objects(t, harness.TwentyExchanged())), "one more is new, and one is gone")
 }
 
-func objects(t *testing.T, v twenty.Version) map[string]string {
+func objects(t *testing.T, v harness.TwentyVersion) map[string]string {
 	t.Helper()
 	found, kinds := map[string]string{}, map[string]bool{}
 	for _, document := range bytes.Split(v.Layer("id"), []byte("---\n")) {
@@ -27,8 +27,8 @@ func objects(t *testing.T, v twenty.Version) map[string]string {
 		kinds[u.GetKind()] = true
 		found[u.GetKind()+" "+u.GetName()] = string(document)
 	}
-	require.Len(t, found, twenty.Objects)
-	require.Len(t, kinds, twenty.Kinds)
+	require.Len(t, found, harness.TwentyObjects)
+	require.Len(t, kinds, harness.TwentyKinds)
 	return found
 }
 

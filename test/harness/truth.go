@@ -1,4 +1,4 @@
-package lane
+package harness
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
 )
 
 // Truth is what there is of a place, by name, without what differs from one place or time to another: the module's
@@ -53,9 +52,9 @@ func (t Truth) Difference(want Truth) []string {
 func (p *Place) Truth() Truth {
 	p.Helper()
 	truth, uids := Truth{}, map[string]string{}
-	for _, resource := range twenty.Resources(p.ID) {
+	for _, resource := range Twenty(p.ID).Resources() {
 		options := metav1.ListOptions{LabelSelector: shared.LabelComponent + "=" + p.Manifest.Name}
-		if resource == twenty.Widgets(p.ID) {
+		if resource == Twenty(p.ID).Widgets() {
 			options.LabelSelector = ""
 		}
 		list, err := p.remote.Resource(resource).List(context.Background(), options)
@@ -68,7 +67,7 @@ func (p *Place) Truth() Truth {
 			id, err := v1beta2.InventoryID(u.GroupVersionKind().GroupKind(), keyOf(u.GetNamespace(), u.GetName()))
 			require.NoError(p, err)
 			uids[id] = string(u.GetUID())
-			truth[p.anonymous("remote "+id)] = p.anonymous(encode(p, essence(u, resource == twenty.Widgets(p.ID))))
+			truth[p.anonymous("remote "+id)] = p.anonymous(encode(p, essence(u, resource == Twenty(p.ID).Widgets())))
 		}
 	}
 	if m := p.Read(); m != nil {

@@ -1,6 +1,4 @@
-// Package lane runs the work on one Manifest after another in the test's own process: the real workflow and
-// activities, real API servers and a real Temporal server, through wires that count and cut (package wire).
-package lane
+package harness
 
 import (
 	"bytes"
@@ -19,13 +17,10 @@ import (
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
@@ -34,8 +29,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// Lane has a Temporal namespace of its own, so that the workers of one lane never get the work of another. Work on
-// one place of a lane at a time.
+// Lane runs the work on one Manifest after another in the test's own process: the real workflow and activities, real
+// API servers and a real Temporal server, through wires that count and cut. It has a Temporal namespace of its own, so
+// that the workers of one lane never get the work of another. Work on one place of a lane at a time.
 type Lane struct {
 	Scheme *runtime.Scheme
 	// Control and Remote are the clusters as the test's admin sees them.
@@ -46,20 +42,21 @@ type Lane struct {
 	Temporal  temporal.Client
 	Namespace string
 
-	remote dynamic.Interface
 	// Kubeconfig gives access to the remote cluster.
 	Kubeconfig []byte
-	registry   *httptest.Server
-	artifacts  *artifacts.Store
+
+	remote    dynamic.Interface
+	registry  *httptest.Server
+	artifacts *artifacts.Store
 }
 
-// New makes a lane. Its test is skipped where there is no fleet.
-func New(t testing.TB, name string) *Lane {
+// NewLane makes a lane. Its test is skipped where there is no fleet.
+func NewLane(t testing.TB, name string) *Lane {
 	t.Helper()
 	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, "LM_TEST_REMOTE")
-	l := &Lane{Scheme: scheme(t)}
-	l.ControlConfig = config(t, controlPath)
-	remote := config(t, remotePath)
+	l := &Lane{Scheme: newScheme(t)}
+	l.ControlConfig = adminConfig(t, controlPath)
+	remote := adminConfig(t, remotePath)
 	var err error
 	l.Control, err = client.New(l.ControlConfig, client.Options{Scheme: l.Scheme})
 	require.NoError(t, err)
@@ -74,28 +71,12 @@ func New(t testing.TB, name string) *Lane {
 	t.Cleanup(l.registry.Close)
 	l.artifacts, err = artifacts.New(artifacts.Options{PlainHTTPHosts: []string{l.Registry()}})
 	require.NoError(t, err)
-	l.Namespace, l.Temporal = testfleet.TemporalNamespace(t, name)
+	l.Namespace, l.Temporal = TemporalNamespace(t, name)
 	return l
 }
 
-func scheme(t testing.TB) *runtime.Scheme {
-	t.Helper()
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, apiextensionsv1.AddToScheme, v1beta2.AddToScheme} {
-		require.NoError(t, add(s))
-	}
-	return s
-}
-
-func config(t testing.TB, path string) *rest.Config {
-	t.Helper()
-	c, err := clientcmd.BuildConfigFromFlags("", path)
-	require.NoError(t, err)
-	c.QPS = -1
-	return c
-}
-
-// define brings our definitions into the control plane, where no other test has yet.
+// define brings those of our definitions that are needed into the control plane, where no other test has yet: other
+// packages' tests use it at the same time.
 func (l *Lane) define(t testing.TB) {
 	t.Helper()
 	definitions, err := crds.Get(crds.Kymas, crds.Manifests, crds.ModuleTemplates, crds.ModuleReleaseMetas)
@@ -118,18 +99,18 @@ func (l *Lane) define(t testing.TB) {
 // Registry is the host of the lane's registry, which speaks plain HTTP.
 func (l *Lane) Registry() string { return strings.TrimPrefix(l.registry.URL, "http://") }
 
-// Component is the name of the component that all layers are pushed for.
-const Component = "kyma-project.io/module/twenty"
+// TwentyComponent is the name of the component that all layers are pushed for.
+const TwentyComponent = "kyma-project.io/module/twenty"
 
 // Push pushes a layer and returns how a Manifest names it.
 func (l *Lane) Push(t testing.TB, content []byte) v1beta2.ImageSpec {
 	t.Helper()
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
-	address := l.registry.URL + "/v2/component-descriptors/" + Component + "/blobs/uploads/?digest=" + digest
+	address := l.registry.URL + "/v2/component-descriptors/" + TwentyComponent + "/blobs/uploads/?digest=" + digest
 	response, err := http.Post(address, "application/octet-stream", bytes.NewReader(content)) //nolint:noctx // on loopback
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, http.StatusCreated, response.StatusCode)
-	return v1beta2.ImageSpec{Repo: l.Registry() + "/component-descriptors", Name: Component, Ref: digest, Type: v1beta2.ImageSourceOCIRef}
+	return v1beta2.ImageSpec{Repo: l.Registry() + "/component-descriptors", Name: TwentyComponent, Ref: digest, Type: v1beta2.ImageSourceOCIRef}
 }

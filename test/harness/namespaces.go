@@ -1,4 +1,4 @@
-package e2e
+package harness
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
-
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // temporalNamespace is one that is ready for the instance of a test.
@@ -47,24 +45,24 @@ func prepareNamespace(address string, into chan<- temporalNamespace) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		// Whoever takes it sees whether it works.
-		name, client, _ := testfleet.NewTemporalNamespace(ctx, address, "e2e")
+		name, client, _ := newTemporalNamespace(ctx, address, "e2e")
 		into <- temporalNamespace{name: name, client: client}
 	}()
 }
 
-// newTemporalNamespace returns a fresh namespace for an instance, and has the sweeps in it beat.
-func (s *stage) newTemporalNamespace() (string, temporal.Client) {
-	s.t.Helper()
-	address := s.venue.Temporal.Address
+// NewTemporalNamespace returns a fresh namespace for an instance, and has the sweeps in it beat.
+func (s *Stage) NewTemporalNamespace() (string, temporal.Client) {
+	s.T.Helper()
+	address := s.Fleet.Temporal.Address
 	n := preparedNamespaces.take(address)
-	if n.client == nil || testfleet.TemporalNamespaceWorks(s.t.Context(), n.client, n.name) != nil {
-		ctx, cancel := context.WithTimeout(s.t.Context(), 3*time.Minute)
+	if n.client == nil || temporalNamespaceWorks(s.T.Context(), n.client, n.name) != nil {
+		ctx, cancel := context.WithTimeout(s.T.Context(), 3*time.Minute)
 		defer cancel()
 		var err error
-		n.name, n.client, err = testfleet.NewTemporalNamespace(ctx, address, "e2e")
-		require.NoError(s.t, err)
+		n.name, n.client, err = newTemporalNamespace(ctx, address, "e2e")
+		require.NoError(s.T, err)
 	}
-	s.t.Cleanup(n.client.Close)
-	s.beat(n.client)
+	s.T.Cleanup(n.client.Close)
+	s.Beat(n.client)
 	return n.name, n.client
 }

@@ -1,4 +1,4 @@
-package lane
+package harness
 
 import (
 	"context"
@@ -20,7 +20,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/twenty"
 )
 
 // Place is one Kyma with one Manifest, in a namespace of its own in the control plane and under names of its own in
@@ -38,12 +37,12 @@ const kymaName = "kyma"
 
 // NewPlace makes a place whose Manifest asks for this version of the module, and an operator for its default custom
 // resource. Nobody works on the Manifest yet. Everything is removed at the end of the test.
-func (l *Lane) NewPlace(t *testing.T, version twenty.Version) *Place {
+func (l *Lane) NewPlace(t *testing.T, version TwentyVersion) *Place {
 	t.Helper()
 	p := &Place{T: t, Lane: l, ID: fmt.Sprintf("c%x", time.Now().UnixNano())}
 	t.Cleanup(p.leave)
 	p.create(l.Control, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.ID}})
-	p.create(l.Remote, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: twenty.RemoteNamespace(p.ID)}})
+	p.create(l.Remote, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Twenty(p.ID).RemoteNamespace()}})
 	p.create(l.Control, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: p.ID, Labels: map[string]string{shared.LabelKymaName: kymaName}},
 		Data:       map[string][]byte{shared.AccessSecretKey: l.Kubeconfig},
@@ -54,12 +53,12 @@ func (l *Lane) NewPlace(t *testing.T, version twenty.Version) *Place {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: p.ID, Name: p.ID + "-twenty",
 			Labels:          map[string]string{shared.LabelKymaName: kymaName, shared.LabelModuleName: "twenty"},
-			Annotations:     map[string]string{desired.AnnotationRemoteNamespace: twenty.RemoteNamespace(p.ID)},
+			Annotations:     map[string]string{desired.AnnotationRemoteNamespace: Twenty(p.ID).RemoteNamespace()},
 			Finalizers:      desired.ManifestFinalizers(),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(p.Kyma, v1beta2.GroupVersion.WithKind(shared.KindKyma))},
 		},
 		Spec: v1beta2.ManifestSpec{
-			Remote: true, Version: version.Number, Resource: twenty.DefaultCR(p.ID), Manager: twenty.Manager(p.ID),
+			Remote: true, Version: version.Number, Resource: Twenty(p.ID).DefaultCR(), Manager: Twenty(p.ID).Manager(),
 			Install: v1beta2.InstallInfo{Name: "raw-manifest", Source: l.Push(t, version.Layer(p.ID))},
 		},
 	}
@@ -86,7 +85,7 @@ func (p *Place) Read() *v1beta2.Manifest {
 }
 
 // Upgrade makes the Manifest ask for another version.
-func (p *Place) Upgrade(version twenty.Version) {
+func (p *Place) Upgrade(version TwentyVersion) {
 	p.Helper()
 	m := p.Read()
 	m.Spec.Version, m.Spec.Install.Source = version.Number, p.Push(p, version.Layer(p.ID))
@@ -158,11 +157,11 @@ func (l *Lane) Clear(t testing.TB, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	l.letGo(ctx, id)
-	for _, name := range []string{twenty.RemoteNamespace(id), twenty.Namespace(id)} {
+	for _, name := range []string{Twenty(id).RemoteNamespace(), Twenty(id).Namespace()} {
 		err := l.Remote.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		require.NoError(t, client.IgnoreNotFound(err))
 	}
-	for resource, name := range twenty.ClusterScoped(id) {
+	for resource, name := range Twenty(id).ClusterScoped() {
 		err := l.remote.Resource(resource).Delete(ctx, name, metav1.DeleteOptions{})
 		require.NoError(t, client.IgnoreNotFound(err))
 	}
@@ -170,7 +169,7 @@ func (l *Lane) Clear(t testing.TB, id string) {
 
 // letGo takes the operator's finalizer off what it served.
 func (l *Lane) letGo(ctx context.Context, id string) {
-	crs := l.remote.Resource(twenty.Widgets(id)).Namespace(twenty.RemoteNamespace(id))
+	crs := l.remote.Resource(Twenty(id).Widgets()).Namespace(Twenty(id).RemoteNamespace())
 	list, err := crs.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return

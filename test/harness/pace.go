@@ -1,4 +1,4 @@
-package e2e
+package harness
 
 import (
 	"sync"
@@ -13,10 +13,10 @@ const (
 	tooLate = 4 * time.Millisecond
 )
 
-// lanes are the tests that run side by side. Each has a fleet of its own, but they share the processor: a further test
+// pace is at which tests begin that run side by side. Each has a fleet of its own, but they share the processor: a further test
 // begins only while the machine keeps up, so that on a slow or busy one they run one after the other instead of
 // starving each other.
-type lanes struct {
+type pace struct {
 	mu      sync.Mutex
 	running int
 	// delay is by how much the last naps took too long, as a moving average.
@@ -24,45 +24,45 @@ type lanes struct {
 }
 
 // begin waits until one more test can run; it ends with the test.
-func (l *lanes) begin(t testing.TB) {
+func (p *pace) begin(t testing.TB) {
 	t.Helper()
-	for !l.tryBegin() {
+	for !p.tryBegin() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Cleanup(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.running--
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.running--
 	})
 }
 
-func (l *lanes) tryBegin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running > 0 && l.delay > tooLate {
+func (p *pace) tryBegin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running > 0 && p.delay > tooLate {
 		return false
 	}
-	l.running++
+	p.running++
 	return true
 }
 
 // watch measures how late a sleeper is woken, for as long as the tests run.
-func (l *lanes) watch() {
+func (p *pace) watch() {
 	const weight = 100 // the average is over about that many naps, some seconds
 	for {
 		began := time.Now()
 		time.Sleep(napTime)
 		late := time.Since(began) - napTime
-		l.mu.Lock()
-		l.delay += (late - l.delay) / weight
-		l.mu.Unlock()
+		p.mu.Lock()
+		p.delay += (late - p.delay) / weight
+		p.mu.Unlock()
 		time.Sleep(2 * napTime)
 	}
 }
 
-// sideBySide are the lanes of this test run.
-var sideBySide = sync.OnceValue(func() *lanes {
-	l := &lanes{}
-	go l.watch()
-	return l
+// sideBySide is the pace of this test run.
+var sideBySide = sync.OnceValue(func() *pace {
+	p := &pace{}
+	go p.watch()
+	return p
 })

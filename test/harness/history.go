@@ -1,0 +1,113 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// WorkflowsOf says in which status the workflows of a Kyma and of its Manifests are, by type. Several of one type
+// in different statuses show as "mixed".
+func (s *Stage) WorkflowsOf(kyma *v1beta2.Kyma) map[string]string {
+	s.T.Helper()
+	prefix := map[string]string{
+		kick.KymaWorkflow:     kick.KymaWorkflowID(kick.RefOf(kyma)),
+		kick.ManifestWorkflow: fmt.Sprintf("manifest/%s/%s-", kyma.Namespace, kyma.Name),
+	}
+	found := map[string]string{}
+	for name, id := range prefix {
+		page, err := s.Temporal.ListWorkflow(s.T.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+			Query: fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s' AND ExecutionStatus != 'ContinuedAsNew'", name, id),
+		})
+		if err != nil {
+			found[name] = err.Error() // which is in no status, and may be gone at the next look
+			continue
+		}
+		for _, execution := range page.GetExecutions() {
+			status := execution.GetStatus().String()
+			if old, seen := found[name]; seen && old != status {
+				status = "mixed"
+			}
+			found[name] = status
+		}
+	}
+	return found
+}
+
+// BecomesIdle waits until the work on a Kyma is done: its Manifests' workflows have ended, and its own waits for
+// nothing but signals. Kicks that came while it worked are held for up to half a minute.
+func (s *Stage) BecomesIdle(kyma *v1beta2.Kyma) {
+	s.T.Helper()
+	s.Eventually("nothing is left to do for Kyma "+kyma.Name, 2*time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
+		assert.Empty(c, Pending(s.History(kick.KymaWorkflowID(kick.RefOf(kyma)))))
+	})
+}
+
+// History reads the whole history of the newest run of a workflow.
+func (s *Stage) History(id string) *historypb.History {
+	s.T.Helper()
+	history := &historypb.History{}
+	iterator := s.Temporal.GetWorkflowHistory(s.T.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iterator.HasNext() {
+		event, err := iterator.Next()
+		require.NoError(s.T, err)
+		history.Events = append(history.Events, event)
+	}
+	return history
+}
+
+// Events counts the events of a Kyma's workflow and those of its Manifests.
+func (s *Stage) Events(kyma *v1beta2.Kyma) (total int, parts string) {
+	s.T.Helper()
+	of := len(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents())
+	total, parts = of, fmt.Sprintf("Kyma %d", of)
+	for _, m := range s.Manifests(kyma) {
+		of := len(s.History(kick.ManifestWorkflowID(kick.RefOf(&m))).GetEvents())
+		total += of
+		parts += fmt.Sprintf(", %s %d", m.Name, of)
+	}
+	return total, parts
+}
+
+// Decoded is a history as text, with its payloads readable.
+func Decoded(history *historypb.History) string {
+	var text strings.Builder
+	for _, event := range history.GetEvents() {
+		text.WriteString(event.String())
+	}
+	return text.String()
+}
+
+// Pending names the events of a history that have begun what has not ended.
+func Pending(history *historypb.History) []string {
+	begun := map[int64]string{}
+	for _, event := range history.GetEvents() {
+		switch {
+		case event.GetTimerStartedEventAttributes() != nil, event.GetActivityTaskScheduledEventAttributes() != nil,
+			event.GetWorkflowTaskScheduledEventAttributes() != nil:
+			begun[event.GetEventId()] = event.GetEventType().String()
+		}
+		delete(begun, event.GetTimerFiredEventAttributes().GetStartedEventId())
+		delete(begun, event.GetTimerCanceledEventAttributes().GetStartedEventId())
+		delete(begun, event.GetActivityTaskCompletedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetActivityTaskFailedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetActivityTaskCanceledEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetWorkflowTaskCompletedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetWorkflowTaskFailedEventAttributes().GetScheduledEventId())
+		delete(begun, event.GetWorkflowTaskTimedOutEventAttributes().GetScheduledEventId())
+	}
+	return slices.Collect(maps.Values(begun))
+}

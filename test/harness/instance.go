@@ -1,0 +1,95 @@
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// Instance is Lifecycle Manager as a process, which can be started and ended many times.
+type Instance struct {
+	// Flags come after those that every instance of the tests has, as they are at its next start.
+	Flags []string
+	// Log is the path of its log, over all its starts, and Probe the address of its probes since the last one.
+	Log, Probe string
+
+	t       testing.TB
+	stage   *Stage
+	process *process
+}
+
+// NewInstance is an instance with these flags for the stage's control plane and Temporal namespace. The test starts and
+// stops it.
+func (s *Stage) NewInstance(flags ...string) *Instance {
+	return &Instance{t: s.T, stage: s, Flags: flags}
+}
+
+// Start starts the process and waits until it is ready.
+func (i *Instance) Start() {
+	i.t.Helper()
+	i.Launch()
+	require.Eventually(i.t, func() bool { return IsReady(i.Probe) || !i.process.running() }, time.Minute, 50*time.Millisecond)
+	if !i.process.running() {
+		i.PrintLog()
+		i.t.Fatal("lifecycle-manager ended by itself")
+	}
+}
+
+// Says waits until the log of the process has a text.
+func (i *Instance) Says(text string, within time.Duration) {
+	i.t.Helper()
+	require.Eventually(i.t, func() bool {
+		content, err := os.ReadFile(i.Log)
+		return err == nil && strings.Contains(string(content), text)
+	}, within, 100*time.Millisecond, "the log says %q", text)
+}
+
+// Launch starts the process and does not wait.
+func (i *Instance) Launch() {
+	i.t.Helper()
+	if i.Log == "" {
+		i.Log = filepath.Join(i.t.TempDir(), "lifecycle-manager.log")
+	}
+	log, err := os.OpenFile(i.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(i.t, err)
+	defer func() { _ = log.Close() }()
+	i.Probe = FreeAddress(i.t)
+	args := append([]string{
+		"run", "--kubeconfig", i.stage.ControlPlane.Access, "--metrics-bind-address", "0", "--health-probe-bind-address", i.Probe,
+		"--resync-interval", resync.String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.stage.Registry,
+		"--stop-timeout", "5s",
+	}, i.Flags...)
+	i.process = startProcess(i.t, log, i.stage.Environment(), testfleet.Binary(i.t, "lifecycle-manager"), args...)
+}
+
+func (i *Instance) running() bool { return i.process != nil && i.process.running() }
+
+// Stop stops the process as a deployment would.
+func (i *Instance) Stop() {
+	if i.running() {
+		i.process.stop(syscall.SIGTERM)
+	}
+}
+
+// Kill ends the process at whatever line it is.
+func (i *Instance) Kill() {
+	i.process.stop(syscall.SIGKILL)
+}
+
+// PrintLog shows the end of the log of an instance whose test failed.
+func (i *Instance) PrintLog() {
+	content, err := os.ReadFile(i.Log)
+	if err != nil {
+		return
+	}
+	lines := strings.Split(string(content), "\n")
+	const most = 60
+	i.t.Logf("the instance's log ends with:\n%s", strings.Join(lines[max(0, len(lines)-most):], "\n"))
+}

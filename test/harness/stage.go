@@ -1,0 +1,129 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+const (
+	// ControlPlaneNamespace is where Kymas, their access Secrets and the catalog of modules are.
+	ControlPlaneNamespace = "kcp-system"
+	// RemoteNamespace is where the remote Kyma is, and what modules bring without a namespace.
+	RemoteNamespace = "kyma-system"
+)
+
+// Stage is what an end-to-end test plays on: a fleet that is the test's alone, with an instance of Lifecycle Manager as
+// a process in a Temporal namespace of its own. The test looks at it from outside, as users do.
+type Stage struct {
+	T            testing.TB
+	Fleet        Fleet
+	ControlPlane Cluster
+	// Remotes are all remote clusters, and Remote is the first of them, which is all that most tests need.
+	Remotes []Cluster
+	Remote  Cluster
+	// Registry is the host of the fleet's registry, which speaks plain HTTP.
+	Registry string
+	// Namespace is the instance's Temporal namespace, and Temporal a client for it.
+	Namespace string
+	Temporal  temporal.Client
+	// Instance is the one that all tests have; see NewInstance for more.
+	Instance *Instance
+}
+
+// NewStage waits for a free fleet, and prepares its control plane and an instance with these flags, which the test
+// starts. It makes the test parallel. Where there is no fleet, the test is skipped. At the end of the test all Kymas are
+// deleted, by the instance, and the test fails where that does not come to its end.
+func NewStage(t testing.TB, flags ...string) *Stage {
+	t.Helper()
+	fleet := takeFleet(t)
+	s := &Stage{T: t, Fleet: fleet, ControlPlane: openCluster(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
+	for _, remote := range fleet.Remotes {
+		s.Remotes = append(s.Remotes, openCluster(t, remote))
+	}
+	s.Remote = s.Remotes[0]
+	s.Namespace, s.Temporal = s.NewTemporalNamespace()
+	s.awaitDefinitions()
+	installDefinitions(t, s.ControlPlane)
+	s.EnsureNamespace(s.ControlPlane, ControlPlaneNamespace)
+	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
+	s.serveSamples()
+	s.Instance = s.NewInstance(flags...)
+	t.Cleanup(s.clearAfterFailure)
+	t.Cleanup(s.Instance.Stop)
+	t.Cleanup(s.DeleteEverything)
+	return s
+}
+
+// At is the stage with another of its remote clusters, counted from 0, in place of the first.
+func (s *Stage) At(cluster int) *Stage {
+	there := *s
+	there.Remote = s.Remotes[cluster]
+	return &there
+}
+
+// Eventually waits until what is asserted is true. Where it does not become so, it prints the end of the instance's log
+// and ends the test.
+func (s *Stage) Eventually(what string, within time.Duration, check func(c *assert.CollectT)) {
+	s.T.Helper()
+	if !assert.EventuallyWithT(s.T, check, within, 100*time.Millisecond, what) {
+		s.Instance.PrintLog()
+		s.T.FailNow()
+	}
+}
+
+// Run runs a program to its end and returns its standard output. Where it fails, the test does.
+func (s *Stage) Run(program string, args ...string) []byte {
+	s.T.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(s.T.Context(), program, args...)
+	// Where the operators' modules are pinned; paths in arguments are absolute.
+	cmd.Dir = filepath.Join(testfleet.Root(s.T), "test", "modules")
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(s.T, cmd.Run(), "%s %s: %s", filepath.Base(program), strings.Join(args, " "), errs.String())
+	return out.Bytes()
+}
+
+// Environment is that of the programs on this stage, by which they find its fleet.
+func (s *Stage) Environment() []string {
+	return append(os.Environ(),
+		"FLEET_STATE_DIR="+s.Fleet.StateDir, "TEMPORAL_ADDRESS="+s.Fleet.Temporal.Address, "TEMPORAL_NAMESPACE="+s.Namespace)
+}
+
+// RunFleet runs bin/fleet on the stage's fleet, such as `stop --kill temporal`. It works in clean-ups too.
+func (s *Stage) RunFleet(args ...string) {
+	s.T.Helper()
+	bounded, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, testfleet.Binary(s.T, "fleet"), args...)
+	cmd.Env = s.Environment()
+	out, err := cmd.CombinedOutput()
+	require.NoError(s.T, err, "fleet %s: %s", strings.Join(args, " "), out)
+}
+
+// awaitDefinitions waits until the API servers have finished with the definitions that the test before this one has
+// left without anything that uses them: that is quick as a rule, but may take minutes.
+func (s *Stage) awaitDefinitions() {
+	s.T.Helper()
+	for _, c := range append([]Cluster{s.ControlPlane}, s.Remotes...) {
+		require.EventuallyWithT(s.T, func(collect *assert.CollectT) {
+			var definitions apiextensionsv1.CustomResourceDefinitionList
+			require.NoError(collect, c.List(s.T.Context(), &definitions))
+			for _, definition := range definitions.Items {
+				assert.True(collect, definition.DeletionTimestamp.IsZero(), "%s is still being deleted", definition.Name)
+			}
+		}, 3*time.Minute, 200*time.Millisecond)
+	}
+}

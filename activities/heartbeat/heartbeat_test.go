@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // pulsing runs a pulse with beats that are answered as given and returns its context.
@@ -121,13 +122,7 @@ func TestOutsideOfAnActivityThereIsOnlyAContext(t *testing.T) {
 // On a real server: a cancelled activity ends as cancelled, soon, and the workflow sees that.
 func TestACancellationReachesTheWorkAndTheWorkflow(t *testing.T) {
 	t.Parallel()
-	address := os.Getenv("TEMPORAL_ADDRESS")
-	if address == "" {
-		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
-			t.Fatal("TEMPORAL_ADDRESS is not set, but a fleet is required")
-		}
-		t.Skip("needs a Temporal server (TEMPORAL_ADDRESS is not set): run it with `make test`")
-	}
+	address := testfleet.Require(t, "TEMPORAL_ADDRESS")
 	temporalClient, err := client.Dial(client.Options{HostPort: address})
 	require.NoError(t, err)
 	defer temporalClient.Close()

@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // recordCluster records that the Kyma is synchronized to a cluster.
@@ -32,7 +33,7 @@ func (s *stand) recordCluster(uid types.UID) {
 func (s *stand) repoint() client.Client {
 	s.Helper()
 	ctx := context.Background()
-	path := environment(s.T, "LM_TEST_CONTROL_PLANE")
+	path := testfleet.Require(s.T, "LM_TEST_CONTROL_PLANE")
 	kubeconfig, err := os.ReadFile(path)
 	require.NoError(s, err)
 	secret := &corev1.Secret{}

@@ -27,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // These tests show on a real API server that an object's hash says what the detection of drift takes it to say:
@@ -42,7 +43,7 @@ type proof struct {
 
 func newProof(t *testing.T) *proof {
 	t.Helper()
-	path := environment(t, "LM_TEST_REMOTE")
+	path := testfleet.Require(t, "LM_TEST_REMOTE")
 	t.Parallel()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)

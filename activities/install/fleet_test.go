@@ -40,6 +40,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // stand is one Manifest on real clusters: a Kyma and its Manifest in a namespace of their own in the control
@@ -174,19 +175,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// environment returns a variable that `make test` sets; without it the test is skipped.
-func environment(t *testing.T, variable string) string {
-	t.Helper()
-	value := os.Getenv(variable)
-	if value == "" {
-		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
-			t.Fatalf("%s is not set, but a fleet is required", variable)
-		}
-		t.Skipf("needs real clusters (%s is not set): run it with `make test`", variable)
-	}
-	return value
-}
-
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -213,7 +201,7 @@ func newStandApart(t *testing.T, module string, change func(*v1beta2.Manifest)) 
 // newStandIn makes one with a remote cluster that is named by the variable that leads to it.
 func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manifest)) *stand {
 	t.Helper()
-	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, remote)
+	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, remote)
 	t.Parallel()
 	s := &stand{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}, told: &told{}}
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // neighbour makes a second Kyma that is synchronized to the same cluster, and its Manifest.
@@ -22,7 +23,7 @@ func (s *stand) neighbour(spec v1beta2.ManifestSpec) *v1beta2.Manifest {
 	ctx := context.Background()
 	var system corev1.Namespace
 	require.NoError(s, s.remote.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system))
-	kubeconfig, err := os.ReadFile(environment(s.T, "LM_TEST_REMOTE"))
+	kubeconfig, err := os.ReadFile(testfleet.Require(s.T, "LM_TEST_REMOTE"))
 	require.NoError(s, err)
 	s.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "access-of-other", Namespace: s.id, Labels: map[string]string{shared.LabelKymaName: "other"}},
@@ -151,7 +152,7 @@ func TestAClusterThatClaimsToBeAnotherKeepsNothingThere(t *testing.T) {
 	// The other one's access leads elsewhere, and its remote Kyma is not to be seen in this cluster.
 	access := &corev1.Secret{}
 	require.NoError(t, s.control.Get(context.Background(), client.ObjectKey{Namespace: s.id, Name: "access-of-other"}, access))
-	elsewhere, err := os.ReadFile(environment(t, "LM_TEST_CONTROL_PLANE"))
+	elsewhere, err := os.ReadFile(testfleet.Require(t, "LM_TEST_CONTROL_PLANE"))
 	require.NoError(t, err)
 	access.Data[shared.AccessSecretKey] = elsewhere
 	require.NoError(t, s.control.Update(context.Background(), access))

@@ -33,6 +33,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // side is the Kyma's side of an instance of its own, on real API servers: the activities run one after the
@@ -88,22 +89,9 @@ func (r *requests) since() (all, writes []string) {
 	return all, writes
 }
 
-// environment returns a variable that `make test` sets; without it the test is skipped.
-func environment(t *testing.T, variable string) string {
-	t.Helper()
-	value := os.Getenv(variable)
-	if value == "" {
-		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
-			t.Fatalf("%s is not set, but a fleet is required", variable)
-		}
-		t.Skipf("needs real clusters (%s is not set): run it with `make test`", variable)
-	}
-	return value
-}
-
 func newSide(t *testing.T) *side {
 	t.Helper()
-	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, "LM_TEST_REMOTE")
+	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, "LM_TEST_REMOTE")
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
 	require.NoError(t, err)
 	config.QPS, config.Burst = 200, 200

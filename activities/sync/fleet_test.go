@@ -30,6 +30,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // pair is a control plane and a remote cluster with real API servers, in which everything of a test has a namespace
@@ -75,18 +76,6 @@ func (r *requests) since() []string {
 	return list
 }
 
-func environment(t *testing.T, variable string) string {
-	t.Helper()
-	value := os.Getenv(variable)
-	if value == "" {
-		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
-			t.Fatalf("%s is not set, but a fleet is required", variable)
-		}
-		t.Skipf("needs real clusters (%s is not set): run it with `make test`", variable)
-	}
-	return value
-}
-
 func connect(t *testing.T, path string) client.Client {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -99,7 +88,7 @@ func connect(t *testing.T, path string) client.Client {
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
-	controlPath, remotePath := environment(t, "LM_TEST_CONTROL_PLANE"), environment(t, "LM_TEST_REMOTE")
+	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, "LM_TEST_REMOTE")
 	if other := os.Getenv("FLEET_REMOTE_1_KUBECONFIG"); other != "" && other != controlPath {
 		// Other packages' tests, which run at the same time, take our definitions out of the usual one.
 		remotePath = other
@@ -427,7 +416,7 @@ func TestAClusterThatTheAccessNoLongerLeadsToIsNotTakenForClean(t *testing.T) {
 	secret := &corev1.Secret{}
 	require.NoError(t, p.control.Get(ctx, types.NamespacedName{Namespace: p.namespace, Name: "access"}, secret))
 	right := secret.Data["config"]
-	wrong, err := os.ReadFile(environment(t, "LM_TEST_CONTROL_PLANE"))
+	wrong, err := os.ReadFile(testfleet.Require(t, "LM_TEST_CONTROL_PLANE"))
 	require.NoError(t, err)
 	secret.Data["config"] = wrong
 	require.NoError(t, p.control.Update(ctx, secret))

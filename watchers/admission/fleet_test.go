@@ -37,6 +37,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 func TestMain(m *testing.M) {
@@ -76,7 +77,7 @@ func (w *warningLog) take() string {
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", environment(t, "LM_TEST_CONTROL_PLANE"))
+	config, err := clientcmd.BuildConfigFromFlags("", testfleet.Require(t, "LM_TEST_CONTROL_PLANE"))
 	require.NoError(t, err)
 	s := &stand{T: t, namespace: fmt.Sprintf("admission-%x", time.Now().UnixNano()), warnings: &warningLog{}, port: freePort(t)}
 	scheme := runtime.NewScheme()
@@ -112,19 +113,6 @@ func newStand(t *testing.T) *stand {
 	})
 	s.untilRefusing()
 	return s
-}
-
-// environment returns a variable that `make test` sets; without it the test is skipped.
-func environment(t *testing.T, variable string) string {
-	t.Helper()
-	value := os.Getenv(variable)
-	if value == "" {
-		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
-			t.Fatalf("%s is not set, but a fleet is required", variable)
-		}
-		t.Skipf("needs real clusters (%s is not set): run it with `make test`", variable)
-	}
-	return value
 }
 
 // freePort finds a port that nobody listens at. It is none of those that an operating system gives to connections,

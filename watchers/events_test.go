@@ -234,6 +234,23 @@ func TestWhichKicksPassAtOnce(t *testing.T) {
 	}
 }
 
+func TestAKymaIsKickedWhenTheGarbageCollectorHasLetGoOfWhatItLeaves(t *testing.T) {
+	orphaning := kymaWith(func(k *v1beta2.Kyma) {
+		k.DeletionTimestamp = &metav1.Time{Time: now}
+		k.Finalizers = []string{"operator.kyma-project.io/Kyma", metav1.FinalizerOrphanDependents}
+	})
+	orphaned := orphaning.DeepCopy()
+	orphaned.Finalizers = orphaned.Finalizers[:1]
+	w, _, _ := newWatcher(t, orphaned)
+	update := func(before, after *v1beta2.Kyma) []kymaRequest {
+		return asked(func(q kymaQueue) {
+			w.kymaEvents().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Kyma]{ObjectOld: before, ObjectNew: after}, q)
+		})
+	}
+	require.Equal(t, []kymaRequest{{Ref: demo, Own: true}}, update(orphaning, orphaned))
+	require.Empty(t, update(orphaned, orphaned))
+}
+
 // deaf is a Temporal that takes no kick.
 type deaf struct{}
 

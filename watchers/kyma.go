@@ -73,7 +73,7 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
 			}
-			if w.changed(e.ObjectOld, e.ObjectNew) {
+			if w.changed(e.ObjectOld, e.ObjectNew) || isOrphaned(e.ObjectOld, e.ObjectNew) {
 				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectNew), Own: true})
 			}
 		},
@@ -91,6 +91,11 @@ func (w *watcher) changed(before, after client.Object) bool {
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 		!maps.Equal(w.othersLabels(before), w.othersLabels(after)) ||
 		!maps.Equal(othersAnnotations(before), othersAnnotations(after))
+}
+
+// isOrphaned tells whether the garbage collector has just let go of what a Kyma leaves: its deletion goes on then.
+func isOrphaned(before, after *v1beta2.Kyma) bool {
+	return desired.IsOrphaning(before) && !desired.IsOrphaning(after)
 }
 
 // othersAnnotations are the annotations of an object without the one that this instance shows to people alone.

@@ -310,11 +310,16 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	if inventoryBytes(inventory) > maxInventoryBytes {
 		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(inventory), maxInventoryBytes)
 	}
+	at, err := job.cluster.UID(ctx)
+	if err != nil {
+		return unidentified(m, err)
+	}
 	before := m.Status.DeepCopy()
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
 	job.repair.only = !begins
 	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		setInventory(s, inventory)
+		s.Cluster = string(at)
 		if !begins {
 			return
 		}

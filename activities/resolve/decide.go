@@ -45,7 +45,7 @@ func (p *planning) decideOne(e *entry) {
 	if e.refusal == nil && e.manifest == nil {
 		before := p.foreignFor(e)
 		if before != nil && desired.IsOrphan(before) && before.DeletionTimestamp.IsZero() {
-			e.plan.orphan = before
+			e.plan.orphan, e.plan.adopts = before, p.isThere(before, remote)
 		} else if before != nil {
 			// The Manifest of an earlier Kyma of this name is still going away; it makes room.
 			e.plan.Action = ActionWait

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,9 +17,54 @@ import (
 // EventOrphanReleased: the Manifest that an earlier Kyma of the same name left made room.
 const EventOrphanReleased = "OrphanReleased"
 
+// EventOrphanAdopted: the Manifest that an earlier Kyma of the same name left is the present one's.
+const EventOrphanAdopted = "OrphanAdopted"
+
+// isThere tells whether what a Manifest installed is known to be in the very cluster that a module would go to now.
+func (p *planning) isThere(orphan *v1beta2.Manifest, remote bool) bool {
+	switch {
+	case !p.Settings.Ours(orphan.Labels), orphan.IsUnmanaged():
+		return false
+	case desired.InControlPlane(orphan) || !remote:
+		return desired.InControlPlane(orphan) && !remote
+	}
+	return orphan.Status.Cluster != "" && p.Kyma.Status.Remote != nil && orphan.Status.Cluster == p.Kyma.Status.Remote.Cluster
+}
+
+// adoptOrphans makes the Kyma the owner of Manifests that an earlier one left when it was deleted with
+// `--cascade=orphan`, where it lists their modules and they are for its cluster: what they know of what is installed
+// holds. It tells whether there were any.
+func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view View) (bool, error) {
+	if !view.Wanted.Complete {
+		return false, nil
+	}
+	adopted := false
+	for _, plan := range slices.Concat(view.Modules, view.Mandatory) {
+		if plan.orphan == nil || !plan.adopts || plan.Action != ActionCreate {
+			continue
+		}
+		adopted = true
+		after := plan.orphan.DeepCopy()
+		after.OwnerReferences = append(after.OwnerReferences, ownerReference(kyma))
+		patch := client.MergeFromWithOptions(plan.orphan, client.MergeFromWithOptimisticLock{})
+		err := a.controlPlane.Patch(ctx, after, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return false, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", describe(plan.orphan), err)
+		}
+		if a.events != nil {
+			a.events.Event(kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
+				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", describe(plan.orphan)))
+		}
+	}
+	return adopted, nil
+}
+
 // releaseOrphan lets a Manifest go that an earlier Kyma left when it was deleted with `--cascade=orphan`, and leaves all
-// that it installed where it is. The Kyma's own Manifest of that name finds it there by its marks and takes it over, where
-// it is for the same cluster.
+// that it installed where it is: in another cluster, or in one that is not on record. Where it is the same one after all,
+// the Kyma's own Manifest of that name finds it there by its marks and takes it over.
 func (a *Activities) releaseOrphan(ctx context.Context, kyma *v1beta2.Kyma, orphan *v1beta2.Manifest) error {
 	released := orphan.DeepCopy()
 	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(finalizer string) bool {

@@ -60,3 +60,60 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	require.NoError(t, b.cluster.Create(ctx, desiredtest.ChannelTemplate("btp", "regular", "1.0.0")))
 	require.Empty(t, b.look(t).Created)
 }
+
+func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		change func(kyma *v1beta2.Kyma, orphan *v1beta2.Manifest)
+		adopts bool
+	}{
+		"the same cluster":            {func(*v1beta2.Kyma, *v1beta2.Manifest) {}, true},
+		"another cluster":             {func(k *v1beta2.Kyma, _ *v1beta2.Manifest) { k.Status.Remote.Cluster = "another" }, false},
+		"a cluster that is not known": {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Cluster = "" }, false},
+		"what another instance made":  {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Labels[shared.LabelManagedBy] = "another" }, false},
+		"what the control plane holds": {func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma, orphan := desiredtest.Kyma("keda"), installed("keda", "1.0.0")
+			on := true
+			kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on}
+			kyma.Status.Remote = &v1beta2.RemoteStatus{Cluster: "remote", UID: "copy", Channel: "regular", Modules: kyma.Spec.Modules}
+			orphan.OwnerReferences, orphan.Finalizers = nil, desired.ManifestFinalizers()
+			orphan.UID = "orphan"
+			orphan.Status.InstalledVersion, orphan.Status.InstalledRef, orphan.Status.Cluster = "1.0.0", "sha256:1", "remote"
+			c.change(kyma, orphan)
+			b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.1.0"), orphan)
+			events := &recorder{}
+			b.events = events
+			result := b.look(t)
+			now := b.only(t)
+			require.True(t, metav1.IsControlledBy(now, b.read(t)))
+			require.Equal(t, "1.1.0", now.Spec.Version)
+			require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
+			require.Len(t, events.told, 1)
+			if !c.adopts {
+				require.Equal(t, []string{orphan.Name}, result.Created)
+				require.Empty(t, now.Status.InstalledVersion)
+				require.Contains(t, events.told[0], "OrphanReleased")
+				return
+			}
+			require.Equal(t, []string{orphan.Name}, result.Updated, "as it would be with a Manifest of its own")
+			require.Equal(t, "1.0.0", now.Status.InstalledVersion)
+			require.Contains(t, events.told[0], "OrphanAdopted")
+			b.cluster.Forget()
+			b.look(t)
+			require.Empty(t, b.cluster.Writes())
+		})
+	}
+
+	// Nobody lists it any more: it stays where its Kyma left it.
+	orphan := installed("keda", "1.0.0")
+	orphan.OwnerReferences, orphan.Status.InstalledRef = nil, "sha256:1"
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), orphan)
+	b.look(t)
+	require.Empty(t, b.only(t).OwnerReferences)
+	require.True(t, b.only(t).DeletionTimestamp.IsZero())
+	require.NoError(t, b.cluster.Delete(ctx, orphan))
+}

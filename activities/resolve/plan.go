@@ -57,8 +57,10 @@ type ModulePlan struct {
 	meta     *v1beta2.ModuleReleaseMeta
 	// atOnce is how many Kymas lose the module by the same change.
 	atOnce int
-	// orphan is the Manifest that an earlier Kyma of this name left, which makes room for the new one.
+	// orphan is the Manifest that an earlier Kyma of this name left. The Kyma adopts it where it is for the same cluster;
+	// else it makes room for a new one.
 	orphan *v1beta2.Manifest
+	adopts bool
 	// target is where the Manifest goes as it is planned; nil where that stays open.
 	target *target
 }

@@ -33,13 +33,19 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	if err := claim.Kyma(ctx, a.controlPlane, a.settings, kyma); err != nil {
 		return Result{}, err
 	}
-	own, foreign, err := ManifestsOf(ctx, a.controlPlane, kyma)
+	view, err := a.view(ctx, kyma, in)
 	if err != nil {
 		return Result{}, err
 	}
-	view, err := a.planner.View(ctx, kyma, own, foreign, Seen(in.Seen))
+	adopted, err := a.adoptOrphans(ctx, kyma, view)
 	if err != nil {
-		return Result{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
+		return Result{}, err
+	}
+	if adopted {
+		// What becomes of what is the Kyma's now is decided as of all that it has.
+		if view, err = a.view(ctx, kyma, in); err != nil {
+			return Result{}, err
+		}
 	}
 	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel}
 	if !view.Wanted.Complete {
@@ -55,6 +61,19 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	}
 	result.InputsDigest = view.InputsDigest
 	return result, nil
+}
+
+// view looks at the Kyma and at its Manifests as they are now.
+func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
+	own, foreign, err := ManifestsOf(ctx, a.controlPlane, kyma)
+	if err != nil {
+		return View{}, err
+	}
+	view, err := a.planner.View(ctx, kyma, own, foreign, Seen(in.Seen))
+	if err != nil {
+		return View{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
+	}
+	return view, nil
 }
 
 // look reads the Kyma live and says whether it is there and to be worked on.

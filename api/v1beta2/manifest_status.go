@@ -57,6 +57,11 @@ type ManifestStatus struct {
 	// +optional
 	Inventory []InventoryEntry `json:"inventory,omitempty"`
 
+	// Cluster is the uid of the namespace kube-system in the cluster that the
+	// inventory is of.
+	// +optional
+	Cluster string `json:"cluster,omitempty"`
+
 	// TakenOverFrom lists the Manifests, as <namespace>/<name>, whose objects this
 	// one took over when they were deleted, as long as the objects still carry
 	// their marks.

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+)
+
+// What a Kyma that is deleted with `--cascade=orphan` leaves, it is the garbage collector that takes the owner off.
+func TestWhatAKymaThatTheGarbageCollectorOrphanedLeftIsTheNextOnes(t *testing.T) {
+	s := harness.NewStage(t)
+	s.Push("test/modules/sample/1.0.0")
+	s.Push("test/modules/sample/1.1.0")
+	s.Instance.Start()
+	s.Create(harness.NewKyma("left", "sample"))
+	s.BecomesReady("left", "sample@1.0.0")
+	old := s.Kyma("left")
+	manifest := s.Manifests(old)[0]
+	operator := &appsv1.Deployment{}
+	read := func() {
+		require.NoError(t, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: "sample-operator"}, operator))
+	}
+	read()
+	installed := operator.UID
+
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(old)) })
+	left := &v1beta2.Manifest{}
+	require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(&manifest), left))
+	require.True(t, left.DeletionTimestamp.IsZero())
+	require.Empty(t, left.OwnerReferences)
+	require.Equal(t, "Ready", harness.SampleState(t, s.Remote), "the module works on")
+	require.NotEmpty(t, settings(t, s.Remote))
+
+	// Its user removes the default custom resource meanwhile, for good.
+	sample := &unstructured.Unstructured{}
+	sample.SetGroupVersionKind(harness.SampleGVK)
+	require.NoError(t, s.Remote.DeleteAllOf(t.Context(), sample, client.InNamespace(harness.RemoteNamespace)))
+
+	again := harness.NewKyma("left", "sample")
+	again.Spec.Channel = "fast"
+	require.NoError(t, s.ControlPlane.Create(t.Context(), again))
+	s.Eventually("the new Kyma upgrades what is there", 2*time.Minute, func(c *assert.CollectT) {
+		now := s.Kyma("left")
+		assert.NotEqual(c, old.UID, now.UID)
+		manifests := s.Manifests(now)
+		if assert.Len(c, manifests, 1) {
+			assert.Equal(c, manifest.UID, manifests[0].UID)
+			assert.Equal(c, "1.1.0", manifests[0].Status.InstalledVersion)
+			assert.True(c, manifests[0].Status.Settled)
+		}
+		assert.Empty(c, settings(t, s.Remote), "what the new version has no more is pruned")
+	})
+	read()
+	require.Equal(t, installed, operator.UID)
+	samples := &unstructured.UnstructuredList{}
+	samples.SetGroupVersionKind(harness.SampleGVK)
+	require.NoError(t, s.Remote.List(t.Context(), samples))
+	require.Empty(t, samples.Items, "what its user removed stays so")
+
+	require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("left")))
+	s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(again)) })
+	require.Empty(t, s.OfModule(t, s.Remote))
+	require.Equal(t, shared.FinalizerManifest, left.Finalizers[0], "it had kept its finalizers")
+}

@@ -107,7 +107,7 @@ func (l *Link) Check(*http.Request) error {
 	return problem
 }
 
-// Problem is why no work can be done, nil while it can, and since when it is so.
+// Problem is why no work can be done, nil while it can, and since when it is so; the time is zero before the first look.
 func (l *Link) Problem() (since time.Time, problem error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +125,7 @@ func (l *Link) look(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.problem
-	if before == nil && found != nil || before != nil && found == nil {
+	if l.since.IsZero() || (before == nil) != (found == nil) {
 		l.since = l.now()
 	}
 	l.problem = found

@@ -82,6 +82,27 @@ func TestAProcessIsReadyWhileWorkCanBeDone(t *testing.T) {
 	require.Len(t, b.lines, 3)
 }
 
+func TestItIsKnownSinceWhenNoWorkCanBeDone(t *testing.T) {
+	b := newLinkBench(t, true)
+	since, problem := b.Problem()
+	require.Error(t, problem)
+	require.Zero(t, since, "nobody has looked")
+	b.ns.err = errors.New("connection refused")
+	require.Error(t, b.looks(t))
+	began := b.clock
+	b.clock = b.clock.Add(time.Minute)
+	b.ns.err = errors.New("no route to host")
+	require.Error(t, b.looks(t))
+	since, problem = b.Problem()
+	require.ErrorContains(t, problem, "no route to host")
+	require.Equal(t, began, since)
+	b.ns.err = nil
+	require.NoError(t, b.looks(t))
+	since, problem = b.Problem()
+	require.NoError(t, problem)
+	require.Equal(t, b.clock, since)
+}
+
 func TestATaskQueueThatNobodyPollsIsSaidToBe(t *testing.T) {
 	for queue, says := range map[string]string{
 		"lifecycle-manager-control-plane Workflow": "no worker polls the task queue lifecycle-manager-control-plane for workflow tasks",

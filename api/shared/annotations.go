@@ -65,6 +65,10 @@ const (
 	AnnotationChannels = OperatorGroup + "/channels"
 )
 
+// AnnotationPulse on the record of an instance's settings is what its leader
+// says of it: JSON with the time, and why no work can be done.
+const AnnotationPulse = OperatorGroup + "/pulse"
+
 // Annotations of an Event.
 const (
 	// AnnotationHint says what can be done about the Event's message.

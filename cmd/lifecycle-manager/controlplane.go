@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 )
@@ -20,11 +21,14 @@ func (f *controlPlaneFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.context, "context", "", "context of the kubeconfig; default: its current one")
 }
 
-// reader reads the control plane.
-func (f *controlPlaneFlags) reader() (client.Reader, error) {
+// reader reads the control plane. Wrap, where given, wraps the transport.
+func (f *controlPlaneFlags) reader(wrap ...transport.WrapperFunc) (client.Reader, error) {
 	to, err := restConfig(f.kubeconfig, f.context)
 	if err != nil {
 		return nil, err
+	}
+	for _, each := range wrap {
+		to.Wrap(each)
 	}
 	scheme, err := newScheme()
 	if err != nil {

@@ -125,6 +125,9 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 	if err := addProbes(mgr, link); err != nil {
 		return err
 	}
+	if err := addPulse(mgr, f, agreement, link, log); err != nil {
+		return err
+	}
 	log.Info("starting", "version", version, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
 	return mgr.Start(ctx)
 }
@@ -184,6 +187,17 @@ func addAgreement(mgr manager.Manager, f *flags, log logr.Logger, own func() map
 		return nil, err
 	}
 	return a, mgr.AddReadyzCheck("settings", a.Check)
+}
+
+// addPulse lets whoever leads say beside the settings of the instance whether it works.
+func addPulse(mgr manager.Manager, f *flags, settings *agreement, link *worker.Link, log logr.Logger) error {
+	if f.role == roleWorkers {
+		return nil
+	}
+	return mgr.Add(&pulseWriter{
+		client: settings.client, key: settings.key, instance: f.settings.WithDefaults().ManagedBy,
+		problem: link.Problem, now: time.Now, log: log.WithName("pulse"),
+	})
 }
 
 // addProbes makes the process healthy while it runs, and ready while its caches are filled and its link to Temporal

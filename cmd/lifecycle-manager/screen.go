@@ -44,28 +44,28 @@ func newScreen(out io.Writer, output string, getenv func(string) string) *screen
 }
 
 // once shows Kymas when nothing follows: all of them, however many lines the screen has.
-func (s *screen) once(kymas []tree.Kyma) error {
+func (s *screen) once(fleet tree.Fleet) error {
 	if s.output == outputJSON {
-		return tree.WriteJSON(s.out, kymas, "  ")
-	}
-	if len(kymas) == 0 {
-		_, err := fmt.Fprintln(s.out, "no Kyma found")
-		return err
+		return tree.WriteJSON(s.out, fleet, "  ")
 	}
 	if s.size != nil {
 		s.look.Width, _ = s.size()
 	}
-	return tree.Render(s.out, kymas, s.look)
+	if err := tree.Render(s.out, fleet, s.look); err != nil || len(fleet.Kymas) > 0 {
+		return err
+	}
+	_, err := fmt.Fprintln(s.out, "no Kyma found")
+	return err
 }
 
 // show shows Kymas when more may follow.
-func (s *screen) show(kymas []tree.Kyma) error {
+func (s *screen) show(fleet tree.Fleet) error {
 	if s.output == outputJSON || s.size == nil {
-		return s.append(kymas)
+		return s.append(fleet)
 	}
 	width, height := s.size()
 	s.look.Width = width
-	lines := s.fitting(kymas, height)
+	lines := s.fitting(fleet, height)
 	drawn := strings.Join(lines, "")
 	if drawn == s.last && width == s.width {
 		return nil
@@ -85,14 +85,14 @@ func (s *screen) show(kymas []tree.Kyma) error {
 }
 
 // fitting are the lines of the trees as far as the screen has room, what is not Ready first where it has not.
-func (s *screen) fitting(kymas []tree.Kyma, height int) []string {
-	lines := tree.Lines(kymas, s.look)
+func (s *screen) fitting(fleet tree.Fleet, height int) []string {
+	lines := tree.Lines(fleet, s.look)
 	// The cursor is on the line below the last.
 	if height == 0 || len(lines) < height {
 		return lines
 	}
-	byNeed := slices.Clone(kymas)
-	slices.SortStableFunc(byNeed, func(a, b tree.Kyma) int {
+	fleet.Kymas = slices.Clone(fleet.Kymas)
+	slices.SortStableFunc(fleet.Kymas, func(a, b tree.Kyma) int {
 		switch {
 		case a.Ready() == b.Ready():
 			return 0
@@ -101,29 +101,30 @@ func (s *screen) fitting(kymas []tree.Kyma, height int) []string {
 		}
 		return 1
 	})
-	lines = tree.Lines(byNeed, s.look)
+	lines = tree.Lines(fleet, s.look)
 	room := max(height-2, 1)
 	return append(lines[:room:room], fmt.Sprintf("… and %d more lines than fit: name a Kyma, or a namespace with -n\n", len(lines)-room))
 }
 
 // append writes Kymas that differ from those before.
-func (s *screen) append(kymas []tree.Kyma) error {
+func (s *screen) append(fleet tree.Fleet) error {
 	var text, compared bytes.Buffer
 	if s.output == outputJSON {
-		if err := tree.WriteJSON(&text, kymas, ""); err != nil {
+		if err := tree.WriteJSON(&text, fleet, ""); err != nil {
 			return err
 		}
 		compared = text
 	} else {
 		// Without its running age, a tree that did not change stays equal and is not written again.
-		ageless := slices.Clone(kymas)
-		for i := range ageless {
-			ageless[i].Age = 0
+		ageless := fleet
+		ageless.Kymas = slices.Clone(fleet.Kymas)
+		for i := range ageless.Kymas {
+			ageless.Kymas[i].Age = 0
 		}
 		if err := tree.Render(&compared, ageless, s.look); err != nil {
 			return err
 		}
-		if err := tree.Render(&text, kymas, s.look); err != nil {
+		if err := tree.Render(&text, fleet, s.look); err != nil {
 			return err
 		}
 		text.WriteString("\n")

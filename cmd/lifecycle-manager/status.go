@@ -45,6 +45,9 @@ func newStatusCommand() *cobra.Command {
 Messages are whole: what does not fit on a line of the terminal goes on below. Colours are for terminals only, and
 NO_COLOR in the environment switches them off.
 
+Where Lifecycle Manager itself does no work (Temporal cannot be used, nobody polls a task queue, no process leads), the
+first line says so.
+
 With --until-ready it exits with 0 when all is Ready, and with 1 when the time is over, or before that as soon as
 only a change can help: then its message says what is wrong.`,
 		Example: `  lifecycle-manager status demo --watch
@@ -93,17 +96,20 @@ var (
 )
 
 func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string) error {
-	reader, err := f.reader()
+	clock := &serverClock{}
+	reader, err := f.reader(clock.follow)
 	if err != nil {
 		return err
 	}
+	found := &problems{reader: reader, now: clock.now}
+	read := func(ctx context.Context) (tree.Fleet, error) { return readFleet(ctx, reader, found, f.namespace, name) }
 	to := newScreen(out, f.output, os.Getenv)
 	if !f.watch && !f.untilReady {
-		kymas, err := readTree(ctx, reader, f.namespace, name)
+		fleet, err := read(ctx)
 		if err != nil {
 			return err
 		}
-		return to.once(kymas)
+		return to.once(fleet)
 	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -112,7 +118,7 @@ func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string)
 	}
 	w := watch{
 		show:       to.show,
-		read:       func(ctx context.Context) ([]tree.Kyma, error) { return readTree(ctx, reader, f.namespace, name) },
+		read:       read,
 		untilReady: f.untilReady, every: pollEvery, settle: noChangeFor,
 	}
 	return w.run(ctx)
@@ -124,23 +130,24 @@ const noChangeFor = 10 * time.Second
 
 // watch shows trees until it is told to end.
 type watch struct {
-	read          func(context.Context) ([]tree.Kyma, error)
-	show          func([]tree.Kyma) error
+	read          func(context.Context) (tree.Fleet, error)
+	show          func(tree.Fleet) error
 	untilReady    bool
 	every, settle time.Duration
 }
 
 func (w watch) run(ctx context.Context) error {
-	var last []tree.Kyma
+	var last tree.Fleet
 	var stuckSince time.Time
 	ticker := time.NewTicker(w.every)
 	defer ticker.Stop()
 	for {
-		kymas, err := w.read(ctx)
+		fleet, err := w.read(ctx)
 		switch {
 		case err == nil:
-			last = kymas
-			if err := w.show(kymas); err != nil {
+			last = fleet
+			kymas := fleet.Kymas
+			if err := w.show(fleet); err != nil {
 				return err
 			}
 			if w.untilReady && len(kymas) > 0 && !slices.ContainsFunc(kymas, func(k tree.Kyma) bool { return !k.Ready() }) {
@@ -172,12 +179,15 @@ func (w watch) run(ctx context.Context) error {
 }
 
 // reasonsOf says what is not Ready and why.
-func reasonsOf(kymas []tree.Kyma) string {
-	if len(kymas) == 0 {
-		return "no Kyma found"
-	}
+func reasonsOf(fleet tree.Fleet) string {
 	var reasons []string
-	for _, k := range kymas {
+	for _, problem := range fleet.Problems {
+		reasons = append(reasons, problem.String())
+	}
+	if len(fleet.Kymas) == 0 {
+		reasons = append(reasons, "no Kyma found")
+	}
+	for _, k := range fleet.Kymas {
 		if !k.Ready() {
 			reasons = append(reasons, fmt.Sprintf("Kyma %s/%s is %s (%s)", k.Namespace, k.Name, k.State, k.Message))
 		}
@@ -190,29 +200,32 @@ func reasonsOf(kymas []tree.Kyma) string {
 	return strings.Join(reasons, "; ")
 }
 
-// readTree reads one Kyma, or all of a namespace or of the control plane.
-func readTree(ctx context.Context, reader client.Reader, namespace, name string) ([]tree.Kyma, error) {
+// readFleet reads one Kyma, or all of a namespace or of the control plane, and whether they are worked on.
+func readFleet(ctx context.Context, reader client.Reader, found *problems, namespace, name string) (fleet tree.Fleet, err error) {
 	var kymas v1beta2.KymaList
 	if name != "" {
 		var kyma v1beta2.Kyma
 		key := client.ObjectKey{Namespace: cmp.Or(namespace, shared.NamespaceControlPlane), Name: name}
 		if err := reader.Get(ctx, key, &kyma); err != nil {
-			return nil, fmt.Errorf("read Kyma %s: %w", key, err)
+			return fleet, fmt.Errorf("read Kyma %s: %w", key, err)
 		}
 		kymas.Items = append(kymas.Items, kyma)
 	} else if err := reader.List(ctx, &kymas, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list Kymas: %w", err)
+		return fleet, fmt.Errorf("list Kymas: %w", err)
 	}
 	var manifests v1beta2.ManifestList
 	if err := reader.List(ctx, &manifests, manifestsFor(namespace, name)...); err != nil {
-		return nil, fmt.Errorf("list Manifests: %w", err)
+		return fleet, fmt.Errorf("list Manifests: %w", err)
 	}
 	now := time.Now()
-	views := make([]tree.Kyma, 0, len(kymas.Items))
+	fleet.Kymas = make([]tree.Kyma, 0, len(kymas.Items))
+	var instances []string
 	for i := range kymas.Items {
-		views = append(views, tree.Of(&kymas.Items[i], manifests.Items, now))
+		fleet.Kymas = append(fleet.Kymas, tree.Of(&kymas.Items[i], manifests.Items, now))
+		instances = append(instances, instanceOf(kymas.Items[i].Labels))
 	}
-	return views, nil
+	fleet.Problems, err = found.of(ctx, instances)
+	return fleet, err
 }
 
 // manifestsFor asks for no more Manifests than are shown: a fleet has many.

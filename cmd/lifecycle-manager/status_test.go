@@ -26,11 +26,11 @@ func awaited(ctx context.Context, settle time.Duration, reads ...tree.Kyma) (sho
 	at := 0
 	err = watch{
 		untilReady: true, every: time.Millisecond, settle: settle,
-		show: func([]tree.Kyma) error { shown++; return nil },
-		read: func(context.Context) ([]tree.Kyma, error) {
+		show: func(tree.Fleet) error { shown++; return nil },
+		read: func(context.Context) (tree.Fleet, error) {
 			k := reads[min(at, len(reads)-1)]
 			at++
-			return []tree.Kyma{k}, nil
+			return tree.Fleet{Kymas: []tree.Kyma{k}}, nil
 		},
 	}.run(ctx)
 	return shown, err
@@ -65,7 +65,7 @@ func TestAWaitThatIsInterruptedDidNotSucceed(t *testing.T) {
 
 func TestAReadErrorEndsAWatch(t *testing.T) {
 	broken := errors.New("broken")
-	err := watch{every: time.Millisecond, read: func(context.Context) ([]tree.Kyma, error) { return nil, broken }}.run(t.Context())
+	err := watch{every: time.Millisecond, read: func(context.Context) (fleet tree.Fleet, err error) { return fleet, broken }}.run(t.Context())
 	require.ErrorIs(t, err, broken)
 }
 
@@ -84,16 +84,16 @@ func TestAWatchFitsTheScreen(t *testing.T) {
 	}
 	kymas[33] = kymaIn(shared.StateError, "it is broken")
 	s, out := onTerminal(80, 10)
-	require.NoError(t, s.show(kymas))
+	require.NoError(t, s.show(tree.Fleet{Kymas: kymas}))
 	require.Equal(t, 9, strings.Count(out.String(), "\n"), "one line is for the cursor")
 	require.Contains(t, out.String(), "it is broken", "what is not Ready goes first")
 	require.Contains(t, out.String(), "… and 33 more lines than fit")
 
 	out.Reset()
-	require.NoError(t, s.show(kymas))
+	require.NoError(t, s.show(tree.Fleet{Kymas: kymas}))
 	require.Empty(t, out.String(), "nothing changed")
 	kymas[33].Message = "it is broken in another way"
-	require.NoError(t, s.show(kymas))
+	require.NoError(t, s.show(tree.Fleet{Kymas: kymas}))
 	require.Contains(t, out.String(), "\x1b[9A\x1b[J", "it is drawn where it was")
 }
 
@@ -101,9 +101,9 @@ func TestAPipeGetsEachChangeOnceAndNoEscapes(t *testing.T) {
 	var out bytes.Buffer
 	s := newScreen(&out, outputTree, func(string) string { return "" })
 	k := kymaIn(shared.StateProcessing, "waiting")
-	require.NoError(t, s.show([]tree.Kyma{k}))
+	require.NoError(t, s.show(tree.Fleet{Kymas: []tree.Kyma{k}}))
 	k.Age += time.Minute
-	require.NoError(t, s.show([]tree.Kyma{k}), "age alone is no change")
+	require.NoError(t, s.show(tree.Fleet{Kymas: []tree.Kyma{k}}), "age alone is no change")
 	require.Equal(t, 1, strings.Count(out.String(), "kcp-system/demo"))
 	require.NotContains(t, out.String(), "\x1b")
 }
@@ -113,7 +113,7 @@ func TestAWatchForMachinesIsALineForEachChange(t *testing.T) {
 	s := newScreen(&out, outputJSON, func(string) string { return "" })
 	k := kymaIn(shared.StateProcessing, "waiting")
 	for _, k.State = range []shared.State{"Processing", "Processing", "Ready"} {
-		require.NoError(t, s.show([]tree.Kyma{k}))
+		require.NoError(t, s.show(tree.Fleet{Kymas: []tree.Kyma{k}}))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 2)

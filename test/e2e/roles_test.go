@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Watchers and workers in processes of their own: neither gets far alone, and a worker that is gone is replaced
@@ -24,6 +27,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	s.Eventually("the watcher has told of the Kyma", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running"}, s.WorkflowsOf(kyma))
 	})
+	statusSays(s, "no worker")
 	begun := harness.Pending(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))))
 	require.Equal(t, []string{"WorkflowTaskScheduled"}, begun, "who only watches takes no task")
 	require.Empty(t, s.Kyma("split").Status.State, "nor changes anything")
@@ -33,6 +37,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	first.Start()
 	s.BecomesReady("split", "sample@1.0.0")
 	require.Eventually(t, func() bool { return harness.IsReady(s.Instance.Probe) }, time.Minute, 100*time.Millisecond)
+	statusSays(s, `{"kymas":[`)
 
 	second := s.NewInstance("--role", "workers")
 	t.Cleanup(second.Stop)
@@ -40,4 +45,18 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	first.Kill()
 	s.RemoveKyma("split")
 	require.Empty(t, s.OfModule(t, s.Remote))
+
+	s.Instance.Kill()
+	statusSays(s, "no process of Lifecycle Manager leads in this control plane")
+}
+
+// statusSays waits until `lifecycle-manager status`, which knows nothing of Temporal, says something.
+func statusSays(s *harness.Stage, text string) {
+	s.T.Helper()
+	s.Eventually("the status says "+text, 40*time.Second, func(c *assert.CollectT) {
+		said := s.Run(testfleet.Binary(s.T, "lifecycle-manager"), "status", "-o", "json", "--kubeconfig", s.ControlPlane.Kubeconfig)
+		var compact bytes.Buffer
+		assert.NoError(c, json.Compact(&compact, said))
+		assert.Contains(c, compact.String(), text)
+	})
 }

@@ -7,16 +7,14 @@ import (
 )
 
 // WriteJSON writes the Kymas as one JSON document, for machines: {"kymas": [...]}. Without an indentation it is one line.
-func WriteJSON(out io.Writer, kymas []Kyma, indentation string) error {
-	if kymas == nil {
-		kymas = []Kyma{}
+func WriteJSON(out io.Writer, fleet Fleet, indentation string) error {
+	if fleet.Kymas == nil {
+		fleet.Kymas = []Kyma{}
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", indentation)
-	if err := encoder.Encode(struct {
-		Kymas []Kyma `json:"kymas"`
-	}{kymas}); err != nil {
+	if err := encoder.Encode(fleet); err != nil {
 		return fmt.Errorf("write as JSON: %w", err)
 	}
 	return nil

@@ -26,15 +26,18 @@ type Look struct {
 }
 
 // Render draws the trees. A message is always there as a whole: on the row of its module where it fits, else below it.
-func Render(out io.Writer, kymas []Kyma, look Look) error {
-	_, err := io.WriteString(out, strings.Join(Lines(kymas, look), ""))
+func Render(out io.Writer, fleet Fleet, look Look) error {
+	_, err := io.WriteString(out, strings.Join(Lines(fleet, look), ""))
 	return err
 }
 
 // Lines are the lines of the trees, each with its end.
-func Lines(kymas []Kyma, look Look) []string {
+func Lines(fleet Fleet, look Look) []string {
 	var lines []string
-	for _, k := range kymas {
+	for _, problem := range fleet.Problems {
+		lines = append(lines, problem.lines(look)...)
+	}
+	for _, k := range fleet.Kymas {
 		lines = append(lines, kymaLines(k, look)...)
 	}
 	return lines
@@ -68,14 +71,6 @@ func kymaLines(k Kyma, look Look) []string {
 
 // printable takes what would steer a terminal out of the messages: some of them are from remote clusters.
 func printable(k Kyma) Kyma {
-	plain := func(text string) string {
-		return strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) && r != '\n' {
-				return ' '
-			}
-			return r
-		}, text)
-	}
 	k.Message, k.Hint = plain(k.Message), plain(k.Hint)
 	k.Conditions, k.Modules = slices.Clone(k.Conditions), slices.Clone(k.Modules)
 	for i := range k.Conditions {
@@ -85,6 +80,15 @@ func printable(k Kyma) Kyma {
 		k.Modules[i].Message, k.Modules[i].Hint = plain(k.Modules[i].Message), plain(k.Modules[i].Hint)
 	}
 	return k
+}
+
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // details are what only a wide tree has of a Kyma.

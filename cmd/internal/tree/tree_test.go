@@ -56,7 +56,7 @@ func render(t *testing.T, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) str
 func drawn(t *testing.T, look Look, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, Render(&out, []Kyma{Of(kyma, manifests, created.Add(20*time.Second))}, look))
+	require.NoError(t, Render(&out, Fleet{Kymas: []Kyma{Of(kyma, manifests, created.Add(20*time.Second))}}, look))
 	return out.String()
 }
 
@@ -118,7 +118,7 @@ func TestAMessageIsNeverCutBeforeItsCause(t *testing.T) {
 func TestNoLineIsWiderThanTheScreen(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	kyma.Status.Modules[0].Message = strings.Repeat("模块", 60) + " " + strings.Repeat("x", 200) + "\nand more"
-	lines := Lines([]Kyma{Of(kyma, nil, created)}, Look{Width: 70})
+	lines := Lines(Fleet{Kymas: []Kyma{Of(kyma, nil, created)}}, Look{Width: 70})
 	joined := ""
 	for _, line := range lines {
 		require.LessOrEqual(t, runewidth.StringWidth(strings.TrimSuffix(line, "\n")), 70, line)
@@ -165,7 +165,7 @@ func TestAWideTreeHasWhatIsSeldomAskedFor(t *testing.T) {
 func TestMachinesGetJSON(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	var out bytes.Buffer
-	require.NoError(t, WriteJSON(&out, []Kyma{Of(kyma, []v1beta2.Manifest{manifest("m-1", "Processing", time.Second, 0)}, created)}, ""))
+	require.NoError(t, WriteJSON(&out, Fleet{Kymas: []Kyma{Of(kyma, []v1beta2.Manifest{manifest("m-1", "Processing", time.Second, 0)}, created)}}, ""))
 	require.JSONEq(t, `{"kymas": [{
 		"namespace": "kcp-system", "name": "demo", "state": "Processing", "message": "waiting for all modules to become ready",
 		"channel": "regular", "modulesReady": "0/1", "creationTimestamp": "2026-01-01T12:00:00Z",
@@ -173,7 +173,7 @@ func TestMachinesGetJSON(t *testing.T) {
 			"manifest": "m-1", "objects": {"total": 9, "ready": 8, "failed": 0}}]
 	}]}`, out.String())
 	out.Reset()
-	require.NoError(t, WriteJSON(&out, nil, ""))
+	require.NoError(t, WriteJSON(&out, Fleet{}, ""))
 	require.JSONEq(t, `{"kymas":[]}`, out.String(), "a list in any case")
 }
 

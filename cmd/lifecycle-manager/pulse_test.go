@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
+)
+
+// noon is when a pulse bench begins.
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// pulseBench is a leader and somebody who asks for the status, in one control plane and with one clock.
+type pulseBench struct {
+	*pulseWriter
+	client.Client
+	clock  time.Time
+	since  time.Time
+	wrong  error
+	writes int
+	lines  []string
+}
+
+func newPulseBench(t *testing.T, objects ...client.Object) *pulseBench {
+	t.Helper()
+	scheme, err := newScheme()
+	require.NoError(t, err)
+	b := &pulseBench{clock: noon, since: noon}
+	b.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
+			b.writes++
+			return c.Update(ctx, obj, opts...)
+		},
+	})
+	b.pulseWriter = &pulseWriter{
+		client: b.Client, key: recordKey, instance: "lifecycle-manager", now: func() time.Time { return b.clock },
+		problem: func() (time.Time, error) { return b.since, b.wrong },
+		log:     funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{}),
+	}
+	return b
+}
+
+func recordIn(namespace, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"operator.kyma-project.io/purpose": "instance-settings"}},
+		Data:       map[string]string{"mode": "control-plane"},
+	}
+}
+
+func record() *corev1.ConfigMap { return recordIn(recordKey.Namespace, recordKey.Name) }
+
+// after lets the leader live on.
+func (b *pulseBench) after(t *testing.T, d time.Duration) {
+	t.Helper()
+	for end := b.clock.Add(d); b.clock.Before(end); b.clock = b.clock.Add(pulseLooks) {
+		b.look(t.Context())
+	}
+}
+
+// shown is what `status` says of the instances of Kymas.
+func (b *pulseBench) shown(t *testing.T, instances ...string) []tree.Problem {
+	t.Helper()
+	found, err := (&problems{reader: b.Client, now: func() time.Time { return b.clock }}).of(t.Context(), instances)
+	require.NoError(t, err)
+	return found
+}
+
+func TestTheStatusSaysWhatIsWrongWithLifecycleManagerItself(t *testing.T) {
+	b := newPulseBench(t, record())
+	require.Empty(t, b.shown(t), "an earlier release says nothing")
+	b.after(t, time.Minute)
+	require.Empty(t, b.shown(t))
+
+	b.wrong, b.since = errors.New("no worker polls the task queue lifecycle-manager-remote for activity tasks"), b.clock
+	b.after(t, 2*pulseLooks)
+	want := tree.Problem{Instance: "lifecycle-manager", Since: b.since, Message: b.wrong.Error()}
+	require.Equal(t, []tree.Problem{want}, b.shown(t), "at once")
+	b.after(t, time.Hour)
+	require.Equal(t, []tree.Problem{want}, b.shown(t))
+
+	b.wrong, b.since = nil, b.clock
+	b.after(t, 2*pulseLooks)
+	require.Empty(t, b.shown(t))
+}
+
+func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
+	b := newPulseBench(t, record())
+	b.after(t, time.Minute)
+	ended := b.written.At
+	b.clock = ended.Add(20 * time.Second)
+	require.Empty(t, b.shown(t), "a pulse may be late")
+	b.clock = ended.Add(30 * time.Second)
+	require.Equal(t, []tree.Problem{{
+		Instance: "lifecycle-manager", Since: ended, Message: "no process of Lifecycle Manager leads in this control plane",
+	}}, b.shown(t))
+
+	b.wrong = errors.New("Temporal cannot be used: connection refused") //nolint:staticcheck // Temporal is a name
+	b.after(t, time.Second)
+	b.clock = b.clock.Add(time.Minute)
+	require.Equal(t, "no process of Lifecycle Manager leads in this control plane, and the last one said: Temporal cannot be used: connection refused",
+		b.shown(t)[0].Message)
+}
+
+// After a roll-back the lease is renewed, and nobody writes a pulse.
+func TestAnEarlierReleaseThatLeadsIsNoProblem(t *testing.T) {
+	b := newPulseBench(t, record())
+	b.after(t, time.Second)
+	b.clock = b.clock.Add(time.Hour)
+	holder, renewed := "earlier", metav1.NewMicroTime(b.clock.Add(-3*time.Second))
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: recordKey.Namespace, Name: "lifecycle-manager.operator.kyma-project.io"},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed},
+	}
+	require.NoError(t, b.Create(t.Context(), lease))
+	require.Empty(t, b.shown(t))
+	b.clock = b.clock.Add(time.Hour)
+	require.Len(t, b.shown(t), 1)
+}
+
+func TestAPulseCostsAWriteIn10SecondsAndNoMore(t *testing.T) {
+	b := newPulseBench(t, record())
+	b.after(t, 10*time.Minute)
+	require.Equal(t, 60, b.writes)
+	before := b.writes
+	for i := range 100 {
+		b.wrong = errors.New("refused on connection " + time.Duration(i).String())
+		b.after(t, time.Second)
+	}
+	require.LessOrEqual(t, b.writes-before, 12, "another text is no news")
+}
+
+func TestAPulseLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
+	b := newPulseBench(t, record())
+	b.after(t, time.Minute)
+	var now corev1.ConfigMap
+	require.NoError(t, b.Get(t.Context(), recordKey, &now))
+	require.Equal(t, record().Data, now.Data)
+	require.Equal(t, record().Labels, now.Labels)
+
+	leader := newParty(t, b.Client, true, record().Data)
+	close(leader.lead)
+	leader.looks(t)
+	b.after(t, time.Minute)
+	leader.looks(t)
+	require.True(t, leader.atWork())
+}
+
+func TestAPulseBeforeTheFirstLookOrTheFirstRecordSaysNothing(t *testing.T) {
+	b := newPulseBench(t)
+	b.since = time.Time{}
+	b.after(t, time.Minute)
+	require.True(t, b.written.At.IsZero(), "nobody knows yet")
+	b.since = b.clock
+	b.after(t, time.Minute)
+	require.Empty(t, b.lines, "the record comes with the next comparison of settings")
+	require.Empty(t, b.shown(t))
+}
+
+func TestAPulseThatCannotBeWrittenIsSaidOnce(t *testing.T) {
+	b := newPulseBench(t, record())
+	b.client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, recordKey.Name, nil)
+		},
+	})
+	b.after(t, 5*time.Minute)
+	require.Len(t, b.lines, 1)
+	require.Contains(t, b.lines[0], "ConfigMap kcp-system/lifecycle-manager-settings")
+}
+
+func TestTheStatusOfAKymaTellsOfItsOwnInstanceOnly(t *testing.T) {
+	b := newPulseBench(t, record(), recordIn("kcp-system", "lifecycle-manager-settings-1"), recordIn("elsewhere", "lifecycle-manager-settings"))
+	b.wrong = errors.New("away")
+	b.after(t, time.Second)
+	b.instance, b.key.Name, b.written = "other", "lifecycle-manager-settings-1", pulse{}
+	b.after(t, time.Second)
+	require.Len(t, b.shown(t), 2)
+	require.Len(t, b.shown(t, "other", "other"), 1)
+	require.Equal(t, "other", b.shown(t, "other")[0].Instance)
+	require.Equal(t, "lifecycle-manager", instanceOf(nil))
+
+	// It moved.
+	b.instance, b.key, b.written, b.wrong = "lifecycle-manager", types.NamespacedName{Namespace: "elsewhere", Name: "lifecycle-manager-settings"}, pulse{}, nil
+	b.after(t, time.Second)
+	require.Empty(t, b.shown(t, "lifecycle-manager"), "the newer record counts")
+}
+
+func TestWhoMayNotReadTheRecordsIsShownTheKymas(t *testing.T) {
+	b := newPulseBench(t, record(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo"}})
+	b.wrong = errors.New("away")
+	b.after(t, time.Second)
+	all, own := true, true
+	reader := interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			applied := client.ListOptions{}
+			applied.ApplyOptions(opts)
+			if _, is := list.(*metav1.PartialObjectMetadataList); is && (applied.Namespace == "" && !all || applied.Namespace != "" && !own) {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", nil)
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	problemsSeen := func() int {
+		fleet, err := readFleet(t.Context(), reader, &problems{reader: reader, now: func() time.Time { return b.clock }}, "", "demo")
+		require.NoError(t, err)
+		require.Len(t, fleet.Kymas, 1)
+		return len(fleet.Problems)
+	}
+	require.Equal(t, 1, problemsSeen())
+	all = false
+	require.Equal(t, 1, problemsSeen(), "in kcp-system it may")
+	own = false
+	require.Zero(t, problemsSeen())
+}
+
+func TestAProblemIsShownBeforeAllElse(t *testing.T) {
+	fleet := tree.Fleet{
+		Problems: []tree.Problem{{Instance: "lifecycle-manager", Since: noon, Message: "Temporal cannot be used: connection refused"}},
+		Kymas:    []tree.Kyma{kymaIn("Ready", "")},
+	}
+	const line = "no work is done since 2026-11-22T12:00:00Z by lifecycle-manager: Temporal cannot be used: connection refused\n"
+	shown := func(output string, fleet tree.Fleet) string {
+		var out bytes.Buffer
+		require.NoError(t, newScreen(&out, output, func(string) string { return "" }).once(fleet))
+		return out.String()
+	}
+	require.Regexp(t, "^"+line+"kcp-system/demo", shown(outputTree, fleet))
+	require.Contains(t, shown(outputJSON, fleet), `"message": "Temporal cannot be used: connection refused"`)
+	fleet.Kymas = nil
+	require.Equal(t, line+"no Kyma found\n", shown(outputTree, fleet))
+	require.NotContains(t, shown(outputJSON, tree.Fleet{}), "problems")
+	require.Contains(t, reasonsOf(fleet), "Temporal cannot be used", "whoever waits in vain is told")
+}
+
+func TestTheTimeOfTheStatusIsTheAPIServers(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", noon.Format(http.TimeFormat))
+	}))
+	defer server.Close()
+	clock := &serverClock{}
+	require.WithinDuration(t, time.Now(), clock.now(), time.Minute)
+	asking := http.Client{Transport: clock.follow(http.DefaultTransport)}
+	response, err := asking.Get(server.URL) //nolint:noctx // of a test
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, noon, clock.now().UTC())
+}

@@ -43,6 +43,8 @@ type Cluster struct {
 	capabilities capabilities
 	// uid is which cluster this is, once it was asked; see UID.
 	uid atomic.Pointer[types.UID]
+	// account is whom the cluster takes us for, once it was asked; see Account.
+	account atomic.Pointer[Account]
 	// spoiled is set when the cluster no longer accepts the credentials: the registry then makes a new one.
 	spoiled *atomic.Bool
 	idle    func()

@@ -100,6 +100,9 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		return ApplyResult{}, a.noteRejected(ctx, m, err)
 	}
 	job.until = until
+	if err := job.spareAccess(ctx); err != nil {
+		return ApplyResult{}, err
+	}
 	lost, err := storedVersions(ctx, job)
 	if err != nil {
 		return ApplyResult{}, err

@@ -29,17 +29,22 @@ func (s *stand) recordCluster(uid types.UID) {
 	require.NoError(s, s.control.Status().Update(context.Background(), kyma))
 }
 
-// repoint makes the access Secret lead to another cluster, and returns that one.
-func (s *stand) repoint() client.Client {
+// leadTo makes the access Secret hold another kubeconfig.
+func (s *stand) leadTo(kubeconfig []byte) {
 	s.Helper()
-	ctx := context.Background()
-	path := testfleet.Require(s.T, "LM_TEST_CONTROL_PLANE")
-	kubeconfig, err := os.ReadFile(path)
-	require.NoError(s, err)
-	secret := &corev1.Secret{}
+	ctx, secret := context.Background(), &corev1.Secret{}
 	require.NoError(s, s.control.Get(ctx, types.NamespacedName{Namespace: s.id, Name: "access"}, secret))
 	secret.Data[shared.AccessSecretKey] = kubeconfig
 	require.NoError(s, s.control.Update(ctx, secret))
+}
+
+// repoint makes the access Secret lead to another cluster, and returns that one.
+func (s *stand) repoint() client.Client {
+	s.Helper()
+	path := testfleet.Require(s.T, "LM_TEST_CONTROL_PLANE")
+	kubeconfig, err := os.ReadFile(path)
+	require.NoError(s, err)
+	s.leadTo(kubeconfig)
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(s, err)
 	other, err := client.New(config, client.Options{Scheme: scheme(s.T)})

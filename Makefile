@@ -67,6 +67,10 @@ test: build $(GOTESTSUM) ## Run all tests, on local fleets that are brought up f
 unit: ## Run the tests that need no fleet, and count those that do; ARGS=./activities/resolve for some of them
 	@test/unit $(ARGS)
 
+.PHONY: soak
+soak: build $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of them on a busy machine, and print a table
+	@GOTESTSUM=$(GOTESTSUM) test/soak $(RUNS)
+
 .PHONY: crashpoints
 crashpoints: build ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
 	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m

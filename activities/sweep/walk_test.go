@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ type fleet struct {
 	digest  string
 	probe   func() (bool, string, error)
 	module  shared.State
-	probes  int
+	probes  atomic.Int64
 	awaited bool // whether the last probe was told of a roll-out to come
 	open    Open
 	openErr error
@@ -68,7 +69,7 @@ func (f *fleet) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 type moduleProbe struct{ *fleet }
 
 func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]install.Difference, error) {
-	m.probes++
+	m.probes.Add(1)
 	var all []install.Difference
 	for _, each := range manifests {
 		if each.Status.State != m.module {
@@ -418,7 +419,7 @@ func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {
 	second.Status.InputsDigest = install.InputsDigest(second)
 	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest(), second), shardOf("uid"))
 	require.NoError(t, err)
-	require.Equal(t, 1, f.probes)
+	require.EqualValues(t, 1, f.probes.Load())
 	require.Empty(t, f.kicked)
 }
 

@@ -17,8 +17,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// fleetSize is how many Kymas there are in the test of what a change of the catalog may remove.
-const fleetSize = 50
+// fleetSize is how many Kymas there are in the test of what a change of the catalog may remove: more than the ten from
+// which approved removals can begin at once.
+const fleetSize = 20
 
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {

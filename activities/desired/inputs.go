@@ -54,8 +54,8 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
 		own = append(own, "module", name, catalog[name].handMadeInputs())
-		common = append(common, "module", name, catalog[name].inputs())
 	}
+	common = append(common, catalog.inputs()...)
 	return DigestOf(own...) + digestSeparator + DigestOf(common...)
 }
 
@@ -72,6 +72,15 @@ func labelInputs(labels map[string]string) map[string]string {
 	copied := make(map[string]string, len(labels))
 	maps.Copy(copied, labels)
 	return copied
+}
+
+// inputs are those of all modules that many Kymas share.
+func (c Catalog) inputs() []any {
+	var inputs []any
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		inputs = append(inputs, "module", name, c[name].inputs())
+	}
+	return inputs
 }
 
 // inputs are those from the catalog that many Kymas share.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -27,7 +28,7 @@ func (p *planning) assign() {
 	for _, e := range p.entries {
 		for i := range p.Manifests {
 			manifest := manifests[p.Manifests[i].Name]
-			if manifest != nil && manifest.IsMandatory() == e.mandatory && (entryOf(manifest) == e.module.Name || p.statusManifest(e.module.Name) == manifest.Name) {
+			if manifest != nil && manifest.IsMandatory() == e.mandatory && (desired.EntryOf(manifest) == e.module.Name || p.statusManifest(e.module.Name) == manifest.Name) {
 				p.claim(e, manifest)
 			}
 		}
@@ -65,7 +66,7 @@ func (p *planning) adopt(manifests map[string]*v1beta2.Manifest) {
 	}
 	for i := range p.Manifests {
 		manifest := manifests[p.Manifests[i].Name]
-		if manifest == nil || manifest.IsMandatory() || listed[entryOf(manifest)] || !manifest.DeletionTimestamp.IsZero() {
+		if manifest == nil || manifest.IsMandatory() || listed[desired.EntryOf(manifest)] || !manifest.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if heirs := wanting[manifest.ComponentName()]; len(heirs) == 1 {

@@ -56,7 +56,7 @@ func IndexManifestByComponent(object client.Object) []string {
 
 // componentKey is the component of a Manifest, or its entry's name where it does not say.
 func componentKey(manifest *v1beta2.Manifest) string {
-	return cmp.Or(manifest.ComponentName(), entryOf(manifest))
+	return cmp.Or(manifest.ComponentName(), desired.EntryOf(manifest))
 }
 
 // gate is what every removal passes that a change of the catalog causes: no change removes a module from many

@@ -290,14 +290,6 @@ func sameJSON(a, b *runtime.RawExtension) bool {
 	return equality.Semantic.DeepEqual(first, second)
 }
 
-// entryOf is the name of the module entry that a Manifest was made for.
-func entryOf(manifest *v1beta2.Manifest) string {
-	if entry := manifest.Annotations[desired.AnnotationModuleEntry]; entry != "" {
-		return entry
-	}
-	return manifest.ModuleName()
-}
-
 // templateRef refers to a ModuleTemplate in a status.
 func templateRef(template *v1beta2.ModuleTemplate) *v1beta2.TrackedObject {
 	return &v1beta2.TrackedObject{

@@ -1,10 +1,7 @@
 package resolve
 
 import (
-	"context"
-
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -16,7 +13,7 @@ import (
 // mended is the Manifest of an entry, which is being deleted, in a newer version; nil where there is none.
 func (p *planning) mended(e *entry) (*v1beta2.Manifest, *target) {
 	m, next := e.manifest, *e
-	if !mayBeMended(m) || e.refusal != nil || e.component == "" || !e.module.IsManaged() {
+	if !desired.MayBeMended(m) || e.refusal != nil || e.component == "" || !e.module.IsManaged() {
 		return nil, nil
 	}
 	remote, refusal := p.target(&next)
@@ -42,47 +39,10 @@ func (p *planning) mended(e *entry) (*v1beta2.Manifest, *target) {
 	return manifest, targetOf(manifest)
 }
 
-// mayBeMended tells whether a Manifest is being deleted and its removal waits for a default custom resource that is
-// deleted with the module, as far as can be told from here.
-func mayBeMended(m *v1beta2.Manifest) bool {
-	return !m.DeletionTimestamp.IsZero() && m.Status.DefaultCR != nil && m.Status.DefaultCR.UID != "" &&
-		m.Spec.EffectivePolicy() == v1beta2.CustomResourcePolicyCreateAndDelete && !m.IsSkipReconciliation() && !m.IsUnmanaged()
-}
-
-// delisted are the Manifests that are being deleted as nobody lists their modules any more, each with the entry that it
-// was made for. One that was made for a version asks for no newer one.
-func delisted(wanted desired.Wanted, manifests []v1beta2.Manifest) map[string]v1beta2.Module {
-	listed := map[string]bool{}
-	for _, module := range wanted.Modules {
-		listed[module.Name] = true
-	}
-	all := map[string]v1beta2.Module{}
-	for i := range manifests {
-		m := &manifests[i]
-		if channel := m.Labels[shared.LabelChannel]; channel != "" && mayBeMended(m) && !m.IsMandatory() && !listed[entryOf(m)] {
-			all[m.Name] = v1beta2.Module{Name: entryOf(m), Channel: channel}
-		}
-	}
-	return all
-}
-
-// gatherDelisted looks up what answers for the modules of delisted Manifests. It is no input of the Kyma's.
-func (p *Planner) gatherDelisted(ctx context.Context, index desired.Index, wanted desired.Wanted, manifests []v1beta2.Manifest) (desired.Catalog, error) {
-	modules := delisted(wanted, manifests)
-	if len(modules) == 0 {
-		return nil, nil //nolint:nilnil // none is the ordinary case
-	}
-	wanted.Modules = nil
-	for _, module := range modules {
-		wanted.Modules = append(wanted.Modules, module)
-	}
-	return desired.Gather(ctx, index, p.settings, wanted)
-}
-
 // mend plans newer versions for the Manifests that are being deleted as their modules are off the list.
 func (p *planning) mend() []ModulePlan {
 	var all []ModulePlan
-	modules := delisted(p.Wanted, p.Manifests)
+	modules := desired.Delisted(p.Wanted, p.Manifests)
 	for i := range p.Manifests {
 		m := &p.Manifests[i]
 		module, is := modules[m.Name]

@@ -237,7 +237,7 @@ func (p *planning) unclaimed(all *Plans) {
 			if !meant[manifest.ModuleName()] && !meant[manifest.ComponentName()] {
 				all.NotMandatory = append(all.NotMandatory, manifest)
 			}
-		case meant[entryOf(manifest)] || meant[manifest.ComponentName()]:
+		case meant[desired.EntryOf(manifest)] || meant[manifest.ComponentName()]:
 		case riddle:
 			all.Uncertain = append(all.Uncertain, manifest)
 		default:

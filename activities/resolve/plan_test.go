@@ -635,7 +635,7 @@ func TestARenamedEntryAdoptsTheManifestOfItsComponent(t *testing.T) {
 	require.Empty(t, left)
 	require.Equal(t, ActionUpdate, plan.Action)
 	require.Equal(t, keda.Name, plan.Manifest.Name)
-	require.Equal(t, "kyma-project.io/module/keda", entryOf(plan.Manifest))
+	require.Equal(t, "kyma-project.io/module/keda", desired.EntryOf(plan.Manifest))
 	require.Equal(t, "keda", plan.Manifest.Labels[shared.LabelModuleName])
 }
 

@@ -106,7 +106,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		return View{}, err
 	}
 	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets, trusted)
-	going, err := p.gatherDelisted(ctx, index, view.Wanted, manifests)
+	going, err := desired.GatherDelisted(ctx, index, p.settings, view.Wanted, manifests)
 	if err != nil {
 		return View{}, err
 	}
@@ -132,7 +132,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 func (p *Planner) leaving(ctx context.Context, index desired.Index, manifests []*v1beta2.Manifest) ([]Leaving, error) {
 	var all []Leaving
 	for _, manifest := range manifests {
-		cause, err := desired.NoLongerMandatory(ctx, index, p.settings, entryOf(manifest))
+		cause, err := desired.NoLongerMandatory(ctx, index, p.settings, desired.EntryOf(manifest))
 		if err != nil {
 			return nil, err
 		}

@@ -140,7 +140,25 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 			found.rollout = digest
 		}
 	}
+	if found.reason == "" && w.mayBeMended(ctx, kyma, manifests) {
+		found.reason = "a newer version may end a removal"
+	}
 	return found
+}
+
+// mayBeMended tells whether what is in the catalog now may end the removal of a module that nobody lists any more, and
+// the Kyma was not told of it yet: it is no input of the Kyma's, so that no status says whether a look has seen it.
+func (w *walk) mayBeMended(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
+	digest, err := w.options.Inputs.Delisted(ctx, kyma, manifests)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot look up modules under removal", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		return false
+	}
+	if digest == "" {
+		w.removals.forget(kyma.UID)
+		return false
+	}
+	return w.removals.due(kyma.UID, digest, w.options.Now(), w.options.Interval)
 }
 
 // staleModule is a Manifest whose module has another state in the Kyma's status; nil if there is none.
@@ -197,7 +215,7 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable,
 	}
 	changed, why, err := w.options.Remote.Probe(ctx, kyma, awaited)
 	switch {
-	case err == nil && !reachable && !w.comebacks.due(kyma.UID, w.options.Now(), w.options.Interval):
+	case err == nil && !reachable && !w.comebacks.due(kyma.UID, "", w.options.Now(), w.options.Interval):
 		return remoteView{} // the look that followed its last answer found otherwise
 	case err == nil && !reachable:
 		return remoteView{reason: "the remote cluster can be reached again", answers: true, back: true}

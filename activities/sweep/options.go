@@ -14,9 +14,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Inputs computes from the caches the digest that a look records in a Kyma's status.
+// Inputs computes from the caches what a look depends on: the digest that it records in a Kyma's status, and that of
+// what in the catalog could end the removal of modules which nobody lists any more, empty where there are none.
 type Inputs interface {
 	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
+	Delisted(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) (string, error)
 }
 
 // RemoteProbe compares a remote cluster with what is wanted there, by reads alone. Awaited says that a change is to be
@@ -91,9 +93,11 @@ func IndexManifestByKyma(obj client.Object) []string {
 
 // Activities are the activities of this package.
 type Activities struct {
-	options   Options
-	comebacks comebacks
-	rollouts  rollouts
+	options Options
+	// comebacks are of Kymas whose clusters were marked unreachable although they answered the sweep's probe, removals of
+	// those that wait for a newer version of a module to end its removal.
+	comebacks, removals reminders
+	rollouts            rollouts
 }
 
 // New returns the activities.

@@ -27,20 +27,26 @@ import (
 
 // fleet is all that a walk talks to but the caches.
 type fleet struct {
-	digest  string
-	probe   func() (bool, string, error)
-	module  shared.State
-	probes  atomic.Int64
-	awaited bool // whether the last probe was told of a roll-out to come
-	open    Open
-	openErr error
-	begun   string            // the id of a workflow that is open, but was not when the open ones were listed
-	err     error             // of looking at modules, and of asking for one workflow
-	kicked  map[string]string // workflow id to reason
-	found   kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
+	digest string
+	// delisted is what the catalog has for modules under removal.
+	delisted string
+	probe    func() (bool, string, error)
+	module   shared.State
+	probes   atomic.Int64
+	awaited  bool // whether the last probe was told of a roll-out to come
+	open     Open
+	openErr  error
+	begun    string            // the id of a workflow that is open, but was not when the open ones were listed
+	err      error             // of looking at modules, and of asking for one workflow
+	kicked   map[string]string // workflow id to reason
+	found    kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
 func (f *fleet) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
+
+func (f *fleet) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
+	return f.delisted, nil
+}
 
 func (f *fleet) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
 	f.awaited = awaited

@@ -63,6 +63,10 @@ func (steady) Digest(_ context.Context, kyma *v1beta2.Kyma) (string, error) {
 	return kyma.Status.InputsDigest, nil
 }
 
+func (steady) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
+	return "", nil
+}
+
 // Probe implements sweep.RemoteProbe.
 func (steady) Probe(context.Context, *v1beta2.Kyma, bool) (changed bool, why string, err error) {
 	return false, "", nil

@@ -1,0 +1,64 @@
+package desired
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EntryOf is the name of the module entry that a Manifest was made for.
+func EntryOf(manifest *v1beta2.Manifest) string {
+	if entry := manifest.Annotations[AnnotationModuleEntry]; entry != "" {
+		return entry
+	}
+	return manifest.ModuleName()
+}
+
+// MayBeMended tells whether a Manifest is being deleted and its removal waits for a default custom resource that is
+// deleted with the module, as far as can be told from the Manifest: then a newer version may bring it to an end
+// (contract, section 6).
+func MayBeMended(m *v1beta2.Manifest) bool {
+	return !m.DeletionTimestamp.IsZero() && m.Status.DefaultCR != nil && m.Status.DefaultCR.UID != "" &&
+		m.Spec.EffectivePolicy() == v1beta2.CustomResourcePolicyCreateAndDelete && !m.IsSkipReconciliation() && !m.IsUnmanaged()
+}
+
+// Delisted are the Manifests that may be mended and whose modules nobody lists any more, by name, each with the entry
+// that it was made for. One that was made for a version asks for no newer one.
+func Delisted(wanted Wanted, manifests []v1beta2.Manifest) map[string]v1beta2.Module {
+	listed := map[string]bool{}
+	for _, module := range wanted.Modules {
+		listed[module.Name] = true
+	}
+	all := map[string]v1beta2.Module{}
+	for i := range manifests {
+		m := &manifests[i]
+		if channel := m.Labels[shared.LabelChannel]; channel != "" && MayBeMended(m) && !m.IsMandatory() && !listed[EntryOf(m)] {
+			all[m.Name] = v1beta2.Module{Name: EntryOf(m), Channel: channel}
+		}
+	}
+	return all
+}
+
+// GatherDelisted looks up what answers for the modules of delisted Manifests. It is no input of the Kyma's.
+func GatherDelisted(ctx context.Context, index Index, settings Settings, wanted Wanted, manifests []v1beta2.Manifest) (Catalog, error) {
+	modules := Delisted(wanted, manifests)
+	if len(modules) == 0 {
+		return nil, nil //nolint:nilnil // none is the ordinary case
+	}
+	wanted.Modules = nil
+	for _, module := range modules {
+		wanted.Modules = append(wanted.Modules, module)
+	}
+	return Gather(ctx, index, settings, wanted)
+}
+
+// Delisted is the digest of what in the catalog answers for the modules of a Kyma's delisted Manifests; empty where
+// there are none. Where it changes, a newer version may have come.
+func (i Inputs) Delisted(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) (string, error) {
+	catalog, err := GatherDelisted(ctx, i.Index, i.Settings, WantedBy(kyma, SyncOf(kyma, i.Settings)), manifests)
+	if err != nil || len(catalog) == 0 {
+		return "", err
+	}
+	return DigestOf(catalog.inputs()...), nil
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
 )
 
@@ -63,6 +64,21 @@ func (s *Stage) NewTemporalNamespace() (string, temporal.Client) {
 		require.NoError(s.T, err)
 	}
 	s.T.Cleanup(n.client.Close)
+	s.T.Cleanup(func() { endWorkflows(n.client) })
 	s.Beat(n.client)
 	return n.name, n.client
+}
+
+// endWorkflows terminates what still runs in a namespace that nobody works in any more: its sweeps would wake up for
+// ever, and keep the server from serving the tests that follow.
+func endWorkflows(namespace temporal.Client) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	open, err := namespace.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: `ExecutionStatus="Running"`})
+	if err != nil {
+		return // the server is gone, with all that ran in it
+	}
+	for _, execution := range open.GetExecutions() {
+		_ = namespace.TerminateWorkflow(ctx, execution.GetExecution().GetWorkflowId(), execution.GetExecution().GetRunId(), "the test has ended")
+	}
 }

@@ -78,7 +78,7 @@ func (s *Stage) At(cluster int) *Stage {
 // and ends the test.
 func (s *Stage) Eventually(what string, within time.Duration, check func(c *assert.CollectT)) {
 	s.T.Helper()
-	if !assert.EventuallyWithT(s.T, check, within, 100*time.Millisecond, what) {
+	if !assert.EventuallyWithT(s.T, check, within, 200*time.Millisecond, what) {
 		s.Instance.PrintLog()
 		s.T.FailNow()
 	}

@@ -78,7 +78,10 @@ func (o *operator) run(ctx context.Context) {
 		pause := o.resync
 		state := "at work"
 		if err := o.look(ctx); err != nil {
-			pause, state = o.retry, err.Error()
+			state = err.Error()
+			if !errors.Is(err, errAsleep) { // else the watch wakes it
+				pause = o.retry
+			}
 		}
 		if state != said && ctx.Err() == nil {
 			o.log.Info("sample operator", "state", state)

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,10 +65,7 @@ func (a Account) IsAmong(subjects []rbacv1.Subject, namespace string) bool {
 		case rbacv1.UserKind:
 			return s.Name == a.User
 		case rbacv1.ServiceAccountKind:
-			if s.Namespace != "" {
-				namespace = s.Namespace
-			}
-			return a.Is(types.NamespacedName{Namespace: namespace, Name: s.Name})
+			return a.Is(types.NamespacedName{Namespace: cmp.Or(s.Namespace, namespace), Name: s.Name})
 		case rbacv1.GroupKind:
 			return slices.Contains(a.Groups, s.Name) && !isEverybody(s.Name)
 		}

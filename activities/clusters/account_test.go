@@ -30,4 +30,6 @@ func TestWhoHasRightsByABindingAndWhoAsOneOfMany(t *testing.T) {
 		require.Equal(t, c.among, account.IsAmong([]rbacv1.Subject{c.subject}, "ns"), name)
 		require.False(t, Account{}.IsAmong([]rbacv1.Subject{c.subject}, "ns"), name)
 	}
+	others := rbacv1.Subject{Kind: "ServiceAccount", Namespace: "other", Name: "them"}
+	require.True(t, account.IsAmong([]rbacv1.Subject{others, {Kind: "ServiceAccount", Name: "us"}}, "ns"), "whatever subject comes before")
 }

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -102,10 +101,10 @@ func isOfAccess(ctx context.Context, job *installation, p placed, account cluste
 // subjectsOf are those of the binding that is there under the name of a module's. Where that may not be read, nobody is.
 func subjectsOf(ctx context.Context, c *clusters.Cluster, p placed) ([]rbacv1.Subject, error) {
 	object, err := c.Dynamic.Resource(p.resource.GroupVersionResource).Namespace(p.name.Namespace).Get(ctx, p.name.Name, metav1.GetOptions{})
-	if apierrors.IsForbidden(err) || client.IgnoreNotFound(err) == nil && err != nil {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, clusters.Classify(fmt.Errorf("read %s: %w", p, err))
 	}
 	var there struct {

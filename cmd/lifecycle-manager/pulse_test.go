@@ -31,7 +31,7 @@ var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // pulseBench is a leader and somebody who asks for the status, in one control plane and with one clock.
 type pulseBench struct {
 	*pulseWriter
-	client.Client
+	client.WithWatch
 	clock  time.Time
 	since  time.Time
 	wrong  error
@@ -44,14 +44,14 @@ func newPulseBench(t *testing.T, objects ...client.Object) *pulseBench {
 	scheme, err := newScheme()
 	require.NoError(t, err)
 	b := &pulseBench{clock: noon, since: noon}
-	b.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
+	b.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			b.writes++
 			return c.Update(ctx, obj, opts...)
 		},
 	})
 	b.pulseWriter = &pulseWriter{
-		client: b.Client, key: recordKey, instance: "lifecycle-manager", now: func() time.Time { return b.clock },
+		client: b.WithWatch, key: recordKey, instance: "lifecycle-manager", now: func() time.Time { return b.clock },
 		problem: func() (time.Time, error) { return b.since, b.wrong },
 		log:     funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{}),
 	}
@@ -78,7 +78,7 @@ func (b *pulseBench) after(t *testing.T, d time.Duration) {
 // shown is what `status` says of the instances of Kymas.
 func (b *pulseBench) shown(t *testing.T, instances ...string) []tree.Problem {
 	t.Helper()
-	found, err := (&problems{reader: b.Client, now: func() time.Time { return b.clock }}).of(t.Context(), instances)
+	found, err := (&problems{reader: b.WithWatch, now: func() time.Time { return b.clock }}).of(t.Context(), instances)
 	require.NoError(t, err)
 	return found
 }
@@ -112,7 +112,7 @@ func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
 		Instance: "lifecycle-manager", Since: ended, Message: "no process of Lifecycle Manager leads in this control plane",
 	}}, b.shown(t))
 
-	b.wrong = errors.New("Temporal cannot be used: connection refused") //nolint:staticcheck // Temporal is a name
+	b.wrong = errors.New("Temporal cannot be used: connection refused")
 	b.after(t, time.Second)
 	b.clock = b.clock.Add(time.Minute)
 	require.Equal(t, "no process of Lifecycle Manager leads in this control plane, and the last one said: Temporal cannot be used: connection refused",
@@ -155,7 +155,7 @@ func TestAPulseLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
 	require.Equal(t, record().Data, now.Data)
 	require.Equal(t, record().Labels, now.Labels)
 
-	leader := newParty(t, b.Client, true, record().Data)
+	leader := newParty(t, b.WithWatch, true, record().Data)
 	close(leader.lead)
 	leader.looks(t)
 	b.after(t, time.Minute)
@@ -176,7 +176,7 @@ func TestAPulseBeforeTheFirstLookOrTheFirstRecordSaysNothing(t *testing.T) {
 
 func TestAPulseThatCannotBeWrittenIsSaidOnce(t *testing.T) {
 	b := newPulseBench(t, record())
-	b.client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+	b.client = interceptor.NewClient(b.WithWatch, interceptor.Funcs{
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, recordKey.Name, nil)
 		},
@@ -208,7 +208,7 @@ func TestWhoMayNotReadTheRecordsIsShownTheKymas(t *testing.T) {
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
 	all, own := true, true
-	reader := interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+	reader := interceptor.NewClient(b.WithWatch, interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			applied := client.ListOptions{}
 			applied.ApplyOptions(opts)

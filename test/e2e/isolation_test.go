@@ -76,7 +76,7 @@ func newIsolation(b *testing.B) *isolation {
 	b.Helper()
 	i := &isolation{b: b}
 	i.Stage = harness.NewStage(b)
-	for _, remote := range i.Stage.Remotes {
+	for _, remote := range i.Remotes {
 		kubeconfig, err := os.ReadFile(remote.Access)
 		require.NoError(b, err)
 		i.remotes = append(i.remotes, kubeconfig)

@@ -56,7 +56,7 @@ func statusSays(s *harness.Stage, text string) {
 	s.Eventually("the status says "+text, 40*time.Second, func(c *assert.CollectT) {
 		said := s.Run(testfleet.Binary(s.T, "lifecycle-manager"), "status", "-o", "json", "--kubeconfig", s.ControlPlane.Kubeconfig)
 		var compact bytes.Buffer
-		assert.NoError(c, json.Compact(&compact, said))
+		require.NoError(c, json.Compact(&compact, said))
 		assert.Contains(c, compact.String(), text)
 	})
 }

@@ -47,7 +47,7 @@ func TestASweepThatFindsAChangeOfTheCatalogShortensNoRollout(t *testing.T) {
 	require.NotNil(t, kicks.kymas[0].NotBefore)
 	require.Equal(t, turn, *kicks.kymas[0].NotBefore, "with the delay that the watchers give it")
 	require.False(t, kicks.kymas[0].Urgent)
-	require.True(t, kicks.awaited, "what the cluster lacks until then was not undone there")
+	require.True(t, kicks.awaited.Load(), "what the cluster lacks until then was not undone there")
 
 	now = now.Add(5 * time.Minute)
 	_, err = walkShard(t, a, shardOf("uid"))

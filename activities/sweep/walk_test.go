@@ -33,7 +33,7 @@ type fleet struct {
 	probe    func() (bool, string, error)
 	module   shared.State
 	probes   atomic.Int64
-	awaited  bool // whether the last probe was told of a roll-out to come
+	awaited  atomic.Bool // whether the last probe was told of a roll-out to come
 	open     Open
 	openErr  error
 	begun    string            // the id of a workflow that is open, but was not when the open ones were listed
@@ -49,7 +49,7 @@ func (f *fleet) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (st
 }
 
 func (f *fleet) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
-	f.awaited = awaited
+	f.awaited.Store(awaited)
 	return f.probe()
 }
 

@@ -386,10 +386,10 @@ func (r *kymaRun) endRemoval(ctx workflow.Context, started time.Time, err error)
 // publishReport upserts what the last report says for searches.
 func (r *kymaRun) publishReport(ctx workflow.Context) error {
 	return r.publish(ctx, map[string]string{
-		AttributeKymaName:      r.ref.Name,
-		AttributeKymaState:     string(r.state.Last.State),
-		AttributeKymaChannel:   r.state.Last.Channel,
-		AttributeRemoteCluster: r.state.Sync.Cluster,
+		kick.AttributeKymaName:      r.ref.Name,
+		kick.AttributeKymaState:     string(r.state.Last.State),
+		kick.AttributeKymaChannel:   r.state.Last.Channel,
+		kick.AttributeRemoteCluster: r.state.Sync.Cluster,
 	})
 }
 

@@ -318,12 +318,12 @@ func (r *manifestRun) publishState(ctx workflow.Context) error {
 
 func (r *manifestRun) publishModule(ctx workflow.Context) error {
 	attributes := map[string]string{
-		AttributeKymaName:      r.state.Kyma,
-		AttributeModuleName:    r.state.Module,
-		AttributeModuleVersion: r.state.Version,
+		kick.AttributeKymaName:      r.state.Kyma,
+		kick.AttributeModuleName:    r.state.Module,
+		kick.AttributeModuleVersion: r.state.Version,
 	}
 	if r.logic >= logicModuleState {
-		attributes[AttributeModuleState] = string(r.state.Reported.State)
+		attributes[kick.AttributeModuleState] = string(r.state.Reported.State)
 	}
 	return r.publish(ctx, attributes)
 }

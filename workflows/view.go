@@ -93,22 +93,11 @@ func oneLine(s string) string {
 	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
 }
 
-// Search attributes, all of type Keyword. They are registered at start where missing.
-const (
-	AttributeKymaName      = kick.AttributeKymaName
-	AttributeKymaState     = kick.AttributeKymaState
-	AttributeKymaChannel   = kick.AttributeKymaChannel
-	AttributeModuleName    = kick.AttributeModuleName
-	AttributeModuleVersion = kick.AttributeModuleVersion
-	AttributeModuleState   = kick.AttributeModuleState
-	AttributeRemoteCluster = kick.AttributeRemoteCluster
-)
-
-// SearchAttributes lists the names of all search attributes.
+// SearchAttributes lists the names of all search attributes, each of type Keyword.
 func SearchAttributes() []string {
 	return []string{
-		AttributeKymaName, AttributeKymaState, AttributeKymaChannel,
-		AttributeModuleName, AttributeModuleVersion, AttributeModuleState, AttributeRemoteCluster,
+		kick.AttributeKymaName, kick.AttributeKymaState, kick.AttributeKymaChannel,
+		kick.AttributeModuleName, kick.AttributeModuleVersion, kick.AttributeModuleState, kick.AttributeRemoteCluster,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -90,7 +91,7 @@ func (s *Stage) TinyVersion(namespace, module string) string {
 	s.T.Helper()
 	var found corev1.ConfigMap
 	err := s.Remote.Get(s.T.Context(), client.ObjectKey{Namespace: namespace, Name: module}, &found)
-	if client.IgnoreNotFound(err) == nil && err != nil {
+	if apierrors.IsNotFound(err) {
 		return ""
 	}
 	require.NoError(s.T, err)

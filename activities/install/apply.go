@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -123,8 +124,10 @@ type installation struct {
 	plan     plan
 	kinds    kinds
 	owner    owner
-	// remoteNamespace is where namespaced objects go that name no namespace.
-	remoteNamespace string
+	// remoteNamespace is where namespaced objects go that name no namespace, and makeRemoteNamespace makes it,
+	// once in a look: objects that are applied side by side find it missing at the same time.
+	remoteNamespace     string
+	makeRemoteNamespace func() error
 	// repair is what is known of the objects from before.
 	repair repair
 	// begins is what is said of the module from the moment that something is applied.
@@ -168,6 +171,7 @@ func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*install
 		return nil, clusters.Classify(err)
 	}
 	job.refused = job.plan.refused
+	job.makeRemoteNamespace = sync.OnceValue(func() error { return makeNamespace(ctx, cluster, job.remoteNamespace) })
 	return job, nil
 }
 

@@ -243,7 +243,7 @@ func applyMarked(ctx context.Context, job *installation, p placed) (applied *met
 func applyInto(ctx context.Context, job *installation, p placed, body []byte) (*metav1.PartialObjectMetadata, error) {
 	applied, err := patch(ctx, job, p, body)
 	if namespaceMissing(err) && p.name.Namespace == job.remoteNamespace {
-		if err = makeNamespace(ctx, job.cluster, job.remoteNamespace); err == nil {
+		if err = job.makeRemoteNamespace(); err == nil {
 			applied, err = patch(ctx, job, p, body)
 		}
 	}

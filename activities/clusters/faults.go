@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,6 +41,9 @@ const (
 	// ReasonServerFailed: the API server answered with an error of its own. While that lasts, it is
 	// ReasonUnreachableServerFailed.
 	ReasonServerFailed = "ServerFailed"
+	// ReasonConversionFailed: the API server could not convert an object, as when the webhook of a module that does it
+	// is dead. The cluster is well otherwise.
+	ReasonConversionFailed = "ConversionFailed"
 	// ReasonAccessChanged: the access Secret changed while work was under way. The next try takes the new one.
 	ReasonAccessChanged = "AccessChanged"
 	// ReasonResponseTooLarge: a response body was above the cap (kind Unreachable: the cluster is at fault).
@@ -57,8 +61,9 @@ var ErrAccessChanged = errors.New("the access secret changed")
 const maxRetryAfter = time.Minute
 
 // Classify turns the error of a request to a remote cluster into a fault: network, TLS, 401 and 403 are
-// Unreachable; conflicts, 429 and 5xx are Transient, and 5xx that last are Unreachable too. What is known already, a cancellation, and what the
-// caller must understand himself (not found, no match, invalid) is returned unchanged.
+// Unreachable; conflicts, 429 and 5xx are Transient, and 5xx that last are Unreachable too, unless it is only a
+// conversion webhook that failed. What is known already, a cancellation, and what the caller must understand himself
+// (not found, no match, invalid) is returned unchanged.
 //
 // A 403 may also be the answer to one object (quota, admission): who applies objects looks at it before.
 func Classify(err error) error {
@@ -88,6 +93,8 @@ func classifyStatus(err error) error {
 		return fault.New(fault.Unreachable, ReasonUnreachableForbidden, "the cluster forbids what is needed: %w", err)
 	case apierrors.IsConflict(err):
 		return fault.New(fault.Transient, ReasonConflict, "%w", err)
+	case conversionFailed(err):
+		return fault.New(fault.Transient, ReasonConversionFailed, "%w", err)
 	case apierrors.IsTooManyRequests(err):
 		f := fault.New(fault.Transient, ReasonThrottled, "%w", err)
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
@@ -100,6 +107,12 @@ func classifyStatus(err error) error {
 		return f
 	}
 	return err
+}
+
+// conversionFailed tells whether the webhook failed that a definition has objects converted by. The API server says so
+// only in words (k8s.io/apiextensions-apiserver, conversion.webhookConverter).
+func conversionFailed(err error) bool {
+	return strings.Contains(err.Error(), "conversion webhook for ")
 }
 
 // otherAnswer is the fault of an answer that came, and is not what was asked for, as of a server that is no API server:

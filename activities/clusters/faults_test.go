@@ -37,6 +37,7 @@ func TestClassify(t *testing.T) {
 		{"409", apierrors.NewConflict(pods, "a", nil), fault.Transient, ReasonConflict},
 		{"429", apierrors.NewTooManyRequests("slow down", 3), fault.Transient, ReasonThrottled},
 		{"500", apierrors.NewInternalError(errors.New("boom")), fault.Transient, ReasonServerFailed},
+		{"a dead conversion webhook", apierrors.NewInternalError(errors.New("conversion webhook for a.example.com/v1, Kind=A failed: Post")), fault.Transient, ReasonConversionFailed},
 		{"503", apierrors.NewServiceUnavailable("later"), fault.Transient, ReasonServerFailed},
 		{"504", apierrors.NewServerTimeout(pods, "get", 1), fault.Transient, ReasonServerFailed},
 	}

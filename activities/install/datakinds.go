@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ import (
 type dataKind struct {
 	schema.GroupKind
 	// resources are how to address it: in the version in which it is stored first, which needs no conversion.
-	resources []schema.GroupVersionResource
+	resources []clusters.Resource
 }
 
 // dataKinds are the kinds of which users' objects hold up a removal: that of the default custom resource, and those that
@@ -41,13 +42,10 @@ func (r *remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 			return err
 		}
 		for plural, of := range served {
-			kind := dataKind{GroupKind: schema.GroupKind{Group: group, Kind: of.Kind}}
+			kind := dataKind{GroupKind: schema.GroupKind{Group: group, Kind: of.Kind}, resources: resourcesOf(group, plural, of)}
 			// What is Lifecycle Manager's own is no module's, whoever put it into an inventory.
 			if !is(plural, of.Kind) || known[kind.GroupKind] || reserved.Object(kind.GroupKind, types.NamespacedName{}) != "" {
 				continue
-			}
-			for _, version := range of.Versions {
-				kind.resources = append(kind.resources, schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 			}
 			known[kind.GroupKind] = true
 			all = append(all, kind)
@@ -151,22 +149,37 @@ func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group st
 	return served, nil
 }
 
-// stored is how to address a kind in the version in which it is stored, where it is of a group that was read.
-func (g servedGroups) stored(kind schema.GroupKind) (clusters.Resource, bool) {
+// stored are the ways to address a kind, in the version in which it is stored first, where it is of a group that was
+// read.
+func (g servedGroups) stored(kind schema.GroupKind) []clusters.Resource {
 	for plural, of := range g[kind.Group] {
 		if of.Kind == kind.Kind {
-			gvr := schema.GroupVersionResource{Group: kind.Group, Version: of.Versions[0], Resource: plural}
-			return clusters.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced}, true
+			return resourcesOf(kind.Group, plural, of)
 		}
 	}
-	return clusters.Resource{}, false
+	return nil
+}
+
+func resourcesOf(group, plural string, of clusters.Served) []clusters.Resource {
+	all := make([]clusters.Resource, 0, len(of.Versions))
+	for _, version := range of.Versions {
+		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
+		all = append(all, clusters.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced})
+	}
+	return all
 }
 
 // failedInside tells whether an API server could not do what it was asked for, as where it has to convert an object and
-// the webhook that does it is dead.
+// the webhook that does it is dead. Objects that it lists from its cache it then answers 429 for, since it cannot fill
+// that cache (k8s.io/apiserver, cacher.ready).
 func failedInside(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError
+	if !errors.As(err, &status) {
+		return false
+	}
+	s := status.Status()
+	return s.Code == http.StatusInternalServerError ||
+		s.Code == http.StatusTooManyRequests && strings.Contains(s.Message, "storage is (re)initializing")
 }
 
 // moduleObjects are what a module itself has: what of its kinds is not its users'.

@@ -191,8 +191,9 @@ func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stan
 	return newStandIn(t, "LM_TEST_REMOTE", module, change)
 }
 
-// newStandApart makes one for a test that brings our own definitions into the remote cluster: not the one where tests
-// of other packages see that all of them are cleaned up.
+// newStandApart makes one for a test that brings our own definitions into the remote cluster, or a kind that the API
+// server cannot list, by which no namespace can be deleted for a while: not the one where tests of other packages see
+// that everything is cleaned up.
 func newStandApart(t *testing.T, module string, change func(*v1beta2.Manifest)) *stand {
 	t.Helper()
 	return newStandIn(t, "FLEET_REMOTE_1_KUBECONFIG", module, change)

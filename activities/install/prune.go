@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -203,26 +204,54 @@ func (r *remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 // another one. A kind that the module defines is addressed in the version in which it is stored, which the API server
 // answers in also when the webhook is dead that converts to others.
 func (r *remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
-	if stored, known := r.groups.stored(gvk.GroupKind()); known {
+	all, err := r.resources(ctx, gvk)
+	if err != nil {
+		return clusters.Resource{}, err
+	}
+	return all[0], nil
+}
+
+// resources are all ways to address a kind, the best one first. An object may have been stored before its kind's stored
+// version was changed; without the webhook that converts, the API server has it in that older version only.
+func (r *remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([]clusters.Resource, error) {
+	if stored := r.groups.stored(gvk.GroupKind()); len(stored) > 0 {
 		return stored, nil
 	}
 	resource, err := r.kinds.resource(ctx, gvk)
 	if meta.IsNoMatchError(err) {
-		return r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
+		resource, err = r.kinds.resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
 	}
-	return resource, err
+	return []clusters.Resource{resource}, err
 }
 
-// live reads the metadata of an object; nil when it, or its kind, is not there.
+// inOneOf asks in one version after the other until the API server can answer, and returns the one in which it did. The
+// error is that of the first one.
+func inOneOf(resources []clusters.Resource, ask func(clusters.Resource) error) (clusters.Resource, error) {
+	var first error
+	for _, resource := range resources {
+		err := ask(resource)
+		if !failedInside(err) {
+			return resource, err
+		}
+		first = cmp.Or(first, err)
+	}
+	return resources[0], first
+}
+
+// live reads the metadata of an object, and returns how to address it; nil when it, or its kind, is not there.
 func (r *remover) live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
-	resource, err := r.resource(ctx, gvk)
+	resources, err := r.resources(ctx, gvk)
 	if meta.IsNoMatchError(err) {
-		return nil, resource, nil
+		return nil, clusters.Resource{}, nil
 	}
 	if err != nil {
-		return nil, resource, err
+		return nil, clusters.Resource{}, err
 	}
-	live, err := r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	var live *metav1.PartialObjectMetadata
+	resource, err := inOneOf(resources, func(resource clusters.Resource) (err error) {
+		live, err = r.cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		return err
+	})
 	if apierrors.IsNotFound(err) {
 		return nil, resource, nil
 	}

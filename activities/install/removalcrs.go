@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -83,10 +84,10 @@ func (r *remover) lookAtCRs(ctx context.Context, m *v1beta2.Manifest) (blockingC
 // crsOf lists the custom resources of one kind that a removal waits for. Where the API server cannot answer in one
 // version, as when the webhook is dead that converts to it, the kind is listed in another.
 func (r *remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own *foundCR, others []foundCR, err error) {
-	for _, resource := range kind.resources {
+	_, err = inOneOf(kind.resources, func(resource clusters.Resource) error {
 		own, others = nil, nil
-		failure := r.eachCR(ctx, resource, func(cr *metav1.PartialObjectMetadata) {
-			found := foundCR{kind: kind.GroupKind, resource: resource, meta: cr}
+		return r.eachCR(ctx, resource.GroupVersionResource, func(cr *metav1.PartialObjectMetadata) {
+			found := foundCR{kind: kind.GroupKind, resource: resource.GroupVersionResource, meta: cr}
 			switch {
 			case kind.GroupKind == module.defaultKind && isRecorded(module.defaultCR, cr):
 				own = &found
@@ -94,12 +95,8 @@ func (r *remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 				others = append(others, found)
 			}
 		}, func() bool { return len(others) >= countedCRs })
-		if !failedInside(failure) {
-			return own, others, failure
-		}
-		err = cmp.Or(err, failure)
-	}
-	return nil, nil, err
+	})
+	return own, others, err
 }
 
 // isRecorded tells whether an object is the default custom resource that we made or adopted. One that was

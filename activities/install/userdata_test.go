@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -9,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -210,7 +213,7 @@ func convertedCRD() string {
 }
 
 func TestARemovalEndsThoughTheModulesConversionWebhookIsDead(t *testing.T) {
-	s := newStand(t, convertedCRD()+operatorYAML, withDefaultCR)
+	s := newStandApart(t, convertedCRD()+operatorYAML, withDefaultCR)
 	s.installReady()
 	mine := s.make("Sample", "mine", nil)
 	s.delete()
@@ -218,6 +221,65 @@ func TestARemovalEndsThoughTheModulesConversionWebhookIsDead(t *testing.T) {
 	require.Equal(t, ReasonBlockedByModuleCRs, result.Observed.Reason)
 	require.Contains(t, result.Observed.Hint, "Sample "+s.id+"-remote/mine", "what is stored can be read")
 	require.NoError(t, s.remote.Delete(context.Background(), mine))
+	s.removedSoon()
+	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
+}
+
+// storeInV2 makes the definition store what is written from now on as v2. What is there stays stored as v1, and a webhook
+// that nobody serves would convert it.
+func (s *stand) storeInV2() {
+	definition := s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com")
+	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	require.NoError(s, err)
+	v1 := versions[0].(map[string]any)
+	v2 := maps.Clone(v1)
+	v1["storage"], v2["name"] = false, "v2"
+	require.NoError(s, unstructured.SetNestedSlice(definition.Object, []any{v1, v2}, "spec", "versions"))
+	require.NoError(s, unstructured.SetNestedMap(definition.Object, map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/convert"},
+		},
+	}, "spec", "conversion"))
+	s.Cleanup(func() { _ = s.switchConversionOff() }) // else no namespace of the cluster could be deleted any more
+	require.NoError(s, s.remote.Update(context.Background(), definition))
+	sample := schema.GroupVersionKind{Group: s.id + ".example.com", Version: "v2", Kind: "SampleList"}
+	require.Eventually(s, func() bool {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(sample)
+		err := s.remote.List(context.Background(), list)
+		return failedInside(err)
+	}, 30*time.Second, 200*time.Millisecond, "the API server has to convert")
+}
+
+// switchConversionOff makes objects readable as they are stored.
+func (s *stand) switchConversionOff() error {
+	definition := &unstructured.Unstructured{}
+	definition.SetAPIVersion("apiextensions.k8s.io/v1")
+	definition.SetKind("CustomResourceDefinition")
+	definition.SetName("samples." + s.id + ".example.com")
+	off := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+	return s.remote.Patch(context.Background(), definition, off)
+}
+
+func TestARemovalReadsWhatIsStoredInAnOldVersionAndSaysThatTheConversionWebhookIsDead(t *testing.T) {
+	ctx := context.Background()
+	s := newStandApart(t, moduleYAML, nil)
+	s.installReady()
+	s.make("Sample", "mine", nil)
+	s.storeInV2()
+	s.delete()
+	result := s.remove(Observed{})
+	require.Equal(t, ReasonBlockedByModuleCRs, result.Observed.Reason, result.Observed.Message)
+	require.Contains(t, result.Observed.Hint, "Sample "+s.id+"-remote/mine", "what is stored can be read")
+
+	s.update(func(m *v1beta2.Manifest) {
+		m.Annotations = map[string]string{"operator.kyma-project.io/delete-user-data": "true"}
+	})
+	_, err := s.activities.RemoveManifest(ctx, RemoveInput{Ref: s.ref()})
+	require.Equal(t, clusters.ReasonConversionFailed, fault.FromTemporal(err).Reason)
+
+	require.NoError(t, s.switchConversionOff())
 	s.removedSoon()
 	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
 }

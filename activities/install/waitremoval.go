@@ -91,15 +91,18 @@ func (r *remover) lookAtStage(ctx context.Context, entries []v1beta2.InventoryEn
 // by its name, until the first one that is gone: then there is news, whatever else is to be seen.
 func (r *remover) lookAtKind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) ([]string, error) {
 	listed := map[types.NamespacedName]bool{}
-	resource, err := r.resource(ctx, gvk)
+	resources, err := r.resources(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
 	}
-	err = metadataOf(ctx, r.cluster, resource, r.owner.selector(), func(live *metav1.PartialObjectMetadata) {
-		listed[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = r.owner.owns(live)
+	_, err = inOneOf(resources, func(resource clusters.Resource) error {
+		clear(listed)
+		return metadataOf(ctx, r.cluster, resource, r.owner.selector(), func(live *metav1.PartialObjectMetadata) {
+			listed[types.NamespacedName{Namespace: live.Namespace, Name: live.Name}] = r.owner.owns(live)
+		})
 	})
 	if err != nil {
 		return nil, err

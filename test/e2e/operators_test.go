@@ -22,6 +22,7 @@ import (
 // definitions, and a chart with an aggregated API that stays unavailable, because no container runs here.
 func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 	s := harness.NewStage(t)
+	s.SweepRarely()
 	s.Push("test/modules/sample/1.0.0")
 	pushPublished(s)
 	s.Instance.Start()
@@ -80,6 +81,7 @@ func pushPublished(s *harness.Stage) {
 // Kicks that come while work is under way cost little, and cause no work of their own.
 func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 	s := harness.NewStage(t)
+	s.SweepRarely()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("kicked", "sample"))

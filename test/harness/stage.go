@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ type Stage struct {
 	Temporal  temporal.Client
 	// Instance is the one that all tests have; see NewInstance for more.
 	Instance *Instance
+
+	sweepsRarely *atomic.Bool
 }
 
 // NewStage waits for a free fleet, and prepares its control plane and an instance with these flags, which the test
@@ -49,7 +52,7 @@ type Stage struct {
 func NewStage(t testing.TB, flags ...string) *Stage {
 	t.Helper()
 	fleet := takeFleet(t)
-	s := &Stage{T: t, Fleet: fleet, ControlPlane: openCluster(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
+	s := &Stage{T: t, Fleet: fleet, sweepsRarely: &atomic.Bool{}, ControlPlane: openCluster(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
 	for _, remote := range fleet.Remotes {
 		s.Remotes = append(s.Remotes, openCluster(t, remote))
 	}

@@ -25,7 +25,7 @@ func ofReason(reason string) string {
 	case "UnreachableResponseTooLarge":
 		return "look for what fills the cluster, such as a resource kind with huge objects"
 	case "ConversionFailed":
-		return "repair the webhook, often the module's own operator; or, if the objects may be read as they are stored, switch the conversion off: spec.conversion of the CustomResourceDefinition to strategy: None"
+		return "repair the webhook, often the module's own operator; or, if the objects may be read as they are stored, switch the conversion of the CustomResourceDefinition off (strategy None)"
 	case "ControlPlaneAccess":
 		return "give it the kubeconfig of the remote cluster; or, if that is wanted, set --allow-control-plane-modules"
 	case "ClusterChanged":

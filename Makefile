@@ -8,6 +8,7 @@ CONTROLLER_GEN_VERSION := v0.23.0
 CRD_REF_DOCS_VERSION   := v0.3.0
 GOLANGCI_LINT_VERSION  := v2.15.0
 GOTESTSUM_VERSION      := v1.13.0
+OPENAPI_GEN_VERSION    := v0.0.0-20260721132016-d427ff9ee9ad
 WORKFLOWCHECK_VERSION  := v0.6.0
 
 SHELL         := /bin/bash
@@ -21,6 +22,7 @@ CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)
 CRD_REF_DOCS   := $(TOOLS_DIR)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 GOLANGCI_LINT  := $(TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GOTESTSUM      := $(TOOLS_DIR)/gotestsum-$(GOTESTSUM_VERSION)
+OPENAPI_GEN    := $(TOOLS_DIR)/openapi-gen-$(OPENAPI_GEN_VERSION)
 WORKFLOWCHECK  := $(TOOLS_DIR)/workflowcheck-$(WORKFLOWCHECK_VERSION)
 
 # Every Go module of this repository that has code of ours, the product's (.)
@@ -146,10 +148,16 @@ generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs, the A
 	$(CRD_REF_DOCS) --config api/crd-ref-docs.yaml --source-path api/v1beta2 --renderer markdown \
 		--output-path docs/api-reference.md --log-level ERROR
 
+# Takes a minute, and what it writes changes only with the version of k8s.io/api
+# in cmd/module/go.mod, to which a test compares it: so it is no part of generate.
+.PHONY: generate-fields
+generate-fields: $(OPENAPI_GEN) ## Generate what module lint knows of Kubernetes' fields, after k8s.io/api was raised
+	go run -C cmd/module ./lint/generate -openapi-gen $(OPENAPI_GEN)
+
 ##@ Tools
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(OPENAPI_GEN) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
 
 # Builds a tool into a folder of its own first, so that a build that was broken
 # off leaves nothing that looks like a tool.
@@ -171,6 +179,9 @@ $(GOLANGCI_LINT):
 
 $(GOTESTSUM):
 	$(call build-tool,gotest.tools/gotestsum@$(GOTESTSUM_VERSION))
+
+$(OPENAPI_GEN):
+	$(call build-tool,k8s.io/kube-openapi/cmd/openapi-gen@$(OPENAPI_GEN_VERSION))
 
 $(WORKFLOWCHECK):
 	$(call build-tool,go.temporal.io/sdk/contrib/tools/workflowcheck@$(WORKFLOWCHECK_VERSION))

@@ -28,6 +28,7 @@ type builtin struct {
 	core          *runtime.Scheme
 	clusterScoped sets.Set[schema.GroupKind]
 	kubernetes    *semver.Version
+	fields        fields
 }
 
 // newBuiltin looks at objects as Kubernetes in the given version does.
@@ -48,7 +49,7 @@ func newBuiltin(kubeVersion string) (*builtin, error) {
 		}
 	}
 	return &builtin{
-		scheme: all, core: core, kubernetes: version, clusterScoped: clusterScopedKinds(),
+		scheme: all, core: core, kubernetes: version, clusterScoped: clusterScopedKinds(), fields: fields{},
 		decoder: json.NewSerializerWithOptions(json.DefaultMetaFactory, all, all, json.SerializerOptions{Strict: true}),
 		merging: applyconfigurations.NewTypeConverter(core),
 	}, nil
@@ -133,7 +134,7 @@ func (b *builtin) check(item object, report *Report) {
 		return
 	}
 	b.checkServed(item, typed, report)
-	if !b.core.Recognizes(kind) {
+	if !b.fields.check(item, typed, report) || !b.core.Recognizes(kind) {
 		return
 	}
 	if _, err := b.merging.ObjectToTyped(item.Unstructured); err != nil {

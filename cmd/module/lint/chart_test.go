@@ -32,7 +32,8 @@ metadata:
   name: {{ .Release.Name }}
   namespace: {{ .Release.Namespace }}
 spec:
-  template: {spec: {containers: [{name: a, image: "a:{{ required "a tag is needed" .Values.image.tag }}"}]}}
+  selector: {matchLabels: {a: b}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: "a:{{ required "a tag is needed" .Values.image.tag }}"}]}}
 `,
 		"chart/templates/NOTES.txt":    "not: [yaml",
 		"chart/templates/_helpers.tpl": "{{ define \"x\" }}not: [yaml{{ end }}",

@@ -1,0 +1,134 @@
+package lint
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// fieldsFile says which fields of the kinds of Kubernetes are required, and which values those with a list of values may
+// have. `make generate-fields` writes it; what is in it an API server refuses (package generate).
+//
+//go:embed fields.json
+var fieldsFile []byte
+
+// readFields reads the file when the first object is looked at; schemas by name are read as they are needed.
+var readFields = sync.OnceValues(func() (file struct {
+	// Version of k8s.io/api that the schemas are from.
+	Version string                     `json:"version"`
+	Schemas map[string]json.RawMessage `json:"schemas"`
+}, err error,
+) {
+	if err := json.Unmarshal(fieldsFile, &file); err != nil {
+		return file, fmt.Errorf("read the fields of Kubernetes' kinds: %w", err)
+	}
+	return file, nil
+})
+
+// fields are the required fields and the enumerated values of kinds, by the name of the kind's schema; nil for a kind
+// that has none.
+type fields map[string]validation.SchemaValidator
+
+// check reports whether nothing is wrong with the object's required fields and enumerated values. The kind's type in Go
+// knows the name of its schema; kinds without a schema have nothing wrong.
+func (f fields) check(item object, typed runtime.Object, report *Report) bool {
+	named, isNamed := typed.(interface{ OpenAPIModelName() string })
+	if !isNamed {
+		return true
+	}
+	validator, err := f.validator(named.OpenAPIModelName())
+	if err != nil {
+		report.fail(item.file, item.where(), "%v", err)
+		return false
+	}
+	if validator == nil {
+		return true
+	}
+	problems := validation.ValidateCustomResource(nil, withoutEmpty(item.Object), validator)
+	for _, problem := range problems {
+		report.fail(item.file, item.where(), "%v", problem)
+	}
+	return len(problems) == 0
+}
+
+func (f fields) validator(name string) (validation.SchemaValidator, error) {
+	if known, done := f[name]; done {
+		return known, nil
+	}
+	file, err := readFields()
+	if err != nil {
+		return nil, err
+	}
+	if _, has := file.Schemas[name]; !has {
+		f[name] = nil
+		return nil, nil
+	}
+	resolved := apiextensionsv1.JSONSchemaProps{Ref: &name}
+	if err := resolve(&resolved, file.Schemas); err != nil {
+		return nil, err
+	}
+	schema := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&resolved, schema, nil); err != nil {
+		return nil, fmt.Errorf("schema %s: %w", name, err)
+	}
+	f[name], _, err = validation.NewSchemaValidator(schema)
+	if err != nil {
+		return nil, fmt.Errorf("schema %s: %w", name, err)
+	}
+	return f[name], nil
+}
+
+// resolve puts schemas in the place of references to them, as the validator follows none. No schema contains itself.
+func resolve(schema *apiextensionsv1.JSONSchemaProps, named map[string]json.RawMessage) error {
+	if schema.Ref != nil {
+		name := *schema.Ref
+		*schema = apiextensionsv1.JSONSchemaProps{}
+		if err := json.Unmarshal(named[name], schema); err != nil {
+			return fmt.Errorf("schema %s: %w", name, err)
+		}
+	}
+	for field, property := range schema.Properties {
+		if err := resolve(&property, named); err != nil {
+			return err
+		}
+		schema.Properties[field] = property
+	}
+	if schema.Items != nil {
+		if err := resolve(schema.Items.Schema, named); err != nil {
+			return err
+		}
+	}
+	if schema.AdditionalProperties != nil {
+		return resolve(schema.AdditionalProperties.Schema, named)
+	}
+	return nil
+}
+
+// withoutEmpty is a value without the fields that are null, an empty text or an empty list: to an API server, whose
+// types are Go's, they are as if they were not there, required or not.
+func withoutEmpty(value any) any {
+	switch of := value.(type) {
+	case map[string]any:
+		kept := make(map[string]any, len(of))
+		for name, field := range of {
+			if list, isList := field.([]any); field != nil && field != "" && (!isList || len(list) > 0) {
+				kept[name] = withoutEmpty(field)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(of))
+		for i := range of {
+			kept[i] = withoutEmpty(of[i])
+		}
+		return kept
+	default:
+		return value
+	}
+}

@@ -28,7 +28,7 @@ type builtin struct {
 	core          *runtime.Scheme
 	clusterScoped sets.Set[schema.GroupKind]
 	kubernetes    *semver.Version
-	fields        fields
+	fields        *fields
 }
 
 // newBuiltin looks at objects as Kubernetes in the given version does.
@@ -49,7 +49,7 @@ func newBuiltin(kubeVersion string) (*builtin, error) {
 		}
 	}
 	return &builtin{
-		scheme: all, core: core, kubernetes: version, clusterScoped: clusterScopedKinds(), fields: fields{},
+		scheme: all, core: core, kubernetes: version, clusterScoped: clusterScopedKinds(), fields: &fields{},
 		decoder: json.NewSerializerWithOptions(json.DefaultMetaFactory, all, all, json.SerializerOptions{Strict: true}),
 		merging: applyconfigurations.NewTypeConverter(core),
 	}, nil

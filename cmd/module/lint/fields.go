@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,31 +12,23 @@ import (
 )
 
 // fieldsFile says which fields of the kinds of Kubernetes are required, and which values those with a list of values may
-// have. `make generate-fields` writes it; what is in it an API server refuses (package generate).
+// have. `make generate-fields` writes it; what an
+// API server does not insist on is left out.
 //
 //go:embed fields.json
 var fieldsFile []byte
 
-// readFields reads the file when the first object is looked at; schemas by name are read as they are needed.
-var readFields = sync.OnceValues(func() (file struct {
-	// Version of k8s.io/api that the schemas are from.
-	Version string                     `json:"version"`
-	Schemas map[string]json.RawMessage `json:"schemas"`
-}, err error,
-) {
-	if err := json.Unmarshal(fieldsFile, &file); err != nil {
-		return file, fmt.Errorf("read the fields of Kubernetes' kinds: %w", err)
-	}
-	return file, nil
-})
-
-// fields are the required fields and the enumerated values of kinds, by the name of the kind's schema; nil for a kind
-// that has none.
-type fields map[string]validation.SchemaValidator
+// fields are the required fields and the enumerated values of kinds. The zero value is ready for use: the file is read
+// when the first object is looked at, and the schema of a kind when the first object of that kind is.
+type fields struct {
+	schemas map[string]json.RawMessage
+	// validators by the name of the kind's schema; nil for a kind of which nothing is known.
+	validators map[string]validation.SchemaValidator
+}
 
 // check reports whether nothing is wrong with the object's required fields and enumerated values. The kind's type in Go
-// knows the name of its schema; kinds without a schema have nothing wrong.
-func (f fields) check(item object, typed runtime.Object, report *Report) bool {
+// knows the name of its schema; with an object of a kind that has none nothing is wrong.
+func (f *fields) check(item object, typed runtime.Object, report *Report) bool {
 	named, isNamed := typed.(interface{ OpenAPIModelName() string })
 	if !isNamed {
 		return true
@@ -57,31 +48,45 @@ func (f fields) check(item object, typed runtime.Object, report *Report) bool {
 	return len(problems) == 0
 }
 
-func (f fields) validator(name string) (validation.SchemaValidator, error) {
-	if known, done := f[name]; done {
+// validator of the schema with the name; nil where there is no such schema.
+func (f *fields) validator(name string) (validation.SchemaValidator, error) {
+	if known, done := f.validators[name]; done {
 		return known, nil
 	}
-	file, err := readFields()
-	if err != nil {
+	if err := f.read(); err != nil {
 		return nil, err
 	}
-	if _, has := file.Schemas[name]; !has {
-		f[name] = nil
+	if _, has := f.schemas[name]; !has {
+		f.validators[name] = nil
 		return nil, nil
 	}
-	resolved := apiextensionsv1.JSONSchemaProps{Ref: &name}
-	if err := resolve(&resolved, file.Schemas); err != nil {
+	resolved, schema := apiextensionsv1.JSONSchemaProps{Ref: &name}, apiextensions.JSONSchemaProps{}
+	if err := resolve(&resolved, f.schemas); err != nil {
 		return nil, err
 	}
-	schema := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&resolved, schema, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&resolved, &schema, nil); err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
-	f[name], _, err = validation.NewSchemaValidator(schema)
+	validator, _, err := validation.NewSchemaValidator(&schema)
 	if err != nil {
 		return nil, fmt.Errorf("schema %s: %w", name, err)
 	}
-	return f[name], nil
+	f.validators[name] = validator
+	return validator, nil
+}
+
+func (f *fields) read() error {
+	if f.schemas != nil {
+		return nil
+	}
+	var file struct {
+		Schemas map[string]json.RawMessage `json:"schemas"`
+	}
+	if err := json.Unmarshal(fieldsFile, &file); err != nil {
+		return fmt.Errorf("read the fields of Kubernetes' kinds: %w", err)
+	}
+	f.schemas, f.validators = file.Schemas, map[string]validation.SchemaValidator{}
+	return nil
 }
 
 // resolve puts schemas in the place of references to them, as the validator follows none. No schema contains itself.

@@ -12,14 +12,6 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// machinery are the packages that types of all kinds refer to.
-var machinery = []string{
-	"k8s.io/apimachinery/pkg/api/resource",
-	"k8s.io/apimachinery/pkg/apis/meta/v1",
-	"k8s.io/apimachinery/pkg/runtime",
-	"k8s.io/apimachinery/pkg/util/intstr",
-}
-
 // kinds returns the names of the schemas of Kubernetes' kinds in stable versions, and the packages that have them.
 // Others may say the one thing in this version of Kubernetes and the other thing in the next one. CustomResourceDefinition
 // is left out: lint holds those against the API server's own rules.
@@ -30,7 +22,13 @@ func kinds() (names, packages []string, err error) {
 			return nil, nil, fmt.Errorf("collect the kinds of Kubernetes: %w", err)
 		}
 	}
-	schemas, folders := map[string]bool{}, map[string]bool{}
+	schemas, folders := map[string]bool{}, map[string]bool{
+		// Types of all kinds refer to those of these.
+		"k8s.io/apimachinery/pkg/api/resource": true,
+		"k8s.io/apimachinery/pkg/apis/meta/v1": true,
+		"k8s.io/apimachinery/pkg/runtime":      true,
+		"k8s.io/apimachinery/pkg/util/intstr":  true,
+	}
 	for kind, goType := range scheme.AllKnownTypes() {
 		named, isKind := reflect.New(goType).Interface().(interface{ OpenAPIModelName() string })
 		_, hasMetadata := goType.FieldByName("ObjectMeta")
@@ -41,9 +39,6 @@ func kinds() (names, packages []string, err error) {
 		if !strings.Contains(kind.Version, "alpha") && !strings.Contains(kind.Version, "beta") {
 			schemas[named.OpenAPIModelName()] = true
 		}
-	}
-	for _, folder := range machinery {
-		folders[folder] = true
 	}
 	return slices.Sorted(maps.Keys(schemas)), slices.Sorted(maps.Keys(folders)), nil
 }

@@ -18,6 +18,7 @@ const metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 // reduction keeps of schemas what they say of required fields and enumerated values.
 type reduction struct {
 	published map[string]spec.Schema
+	except    exceptions
 	// kept by name; nil for those of which nothing is.
 	kept map[string]*apiextensionsv1.JSONSchemaProps
 	// within are the schemas that are being reduced.
@@ -28,21 +29,19 @@ type reduction struct {
 
 // reduce returns what is kept of the schemas with the names, and of those that they refer to. An exception that says
 // nothing any more is an error.
-func reduce(published map[string]spec.Schema, names []string) (map[string]*apiextensionsv1.JSONSchemaProps, error) {
-	r := &reduction{published: published, kept: map[string]*apiextensionsv1.JSONSchemaProps{}, met: map[string]bool{}}
+func reduce(published map[string]spec.Schema, names []string, except exceptions) (map[string]*apiextensionsv1.JSONSchemaProps, error) {
+	r := &reduction{published: published, except: except, kept: map[string]*apiextensionsv1.JSONSchemaProps{}, met: map[string]bool{}}
 	for _, name := range names {
-		if r.isIn(notChecked, name) {
+		if r.isIn(r.except.notChecked, name) {
 			continue
 		}
 		if _, err := r.named(name); err != nil {
 			return nil, err
 		}
 	}
-	for _, exceptions := range []map[string]string{notRequired, notChecked} {
-		for exception := range exceptions {
-			if !r.met[exception] {
-				return nil, fmt.Errorf("%s is an exception from nothing", exception)
-			}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(except.notRequired)), slices.Collect(maps.Keys(except.notChecked))) {
+		if !r.met[name] {
+			return nil, fmt.Errorf("%s is an exception from nothing", name)
 		}
 	}
 	maps.DeleteFunc(r.kept, func(_ string, kept *apiextensionsv1.JSONSchemaProps) bool { return kept == nil })
@@ -90,10 +89,10 @@ func (r *reduction) schema(name string, from spec.Schema) (*apiextensionsv1.JSON
 	_, isObject := from.Properties["metadata"]
 	for _, field := range slices.Sorted(maps.Keys(from.Properties)) {
 		full := name + "." + field
-		if r.isIn(notChecked, full) || isObject && field == "status" {
+		if r.isIn(r.except.notChecked, full) || isObject && field == "status" {
 			continue // an API server takes no status from a new object
 		}
-		if slices.Contains(from.Required, field) && !r.isIn(notRequired, full) {
+		if slices.Contains(from.Required, field) && !r.isIn(r.except.notRequired, full) {
 			kept.Required = append(kept.Required, field)
 		}
 		property, err := r.schema(full, from.Properties[field])

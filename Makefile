@@ -157,7 +157,7 @@ generate-fields: $(OPENAPI_GEN) ## Generate what module lint knows of Kubernetes
 ##@ Tools
 
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(OPENAPI_GEN) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(WORKFLOWCHECK) ## Build the tools, which the other targets do as needed
 
 # Builds a tool into a folder of its own first, so that a build that was broken
 # off leaves nothing that looks like a tool.

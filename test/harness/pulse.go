@@ -32,7 +32,7 @@ const (
 	pulsed = 8
 )
 
-// SweepRarely, called before the instance is started, leaves all that follows to kicks. It is for tests that count the
+// SweepRarely leaves all that follows to kicks; call it before the instance is started. It is for tests that count the
 // events of an installation: walks as frequent as the tests' find it under way where the machine is slow, and their
 // kicks would count.
 func (s *Stage) SweepRarely() {

@@ -90,7 +90,8 @@ func (p *policyWatch) look(ctx context.Context) error {
 	return err
 }
 
-// waiting are the Kymas of this instance that have a module waiting for a window.
+// waiting are the Kymas of this instance that have a module waiting for a window, or one of which a report that came
+// before this look said by the new policy that it waits no more, while nothing was done about it.
 func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	var list v1beta2.KymaList
 	if err := w.reader.List(ctx, &list); err != nil {
@@ -100,9 +101,13 @@ func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	if err != nil {
 		return nil, err
 	}
+	manifests, err := w.manifestsByName(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var kymas []*v1beta2.Kyma
 	for i := range list.Items {
-		if kyma := &list.Items[i]; w.isOurs(kyma) && (all || waitsForWindow(kyma)) {
+		if kyma := &list.Items[i]; w.isOurs(kyma) && (all || waitsForWindow(kyma) || awaitsUpgrade(kyma, manifests)) {
 			kymas = append(kymas, kyma)
 		}
 	}
@@ -135,6 +140,29 @@ func (w *watcher) isOurs(kyma *v1beta2.Kyma) bool {
 // waitsForWindow tells whether the policy decides about a module of a Kyma, whose upgrade waits.
 func waitsForWindow(kyma *v1beta2.Kyma) bool {
 	return slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool { return m.Maintenance })
+}
+
+// awaitsUpgrade tells whether the status of a Kyma has a module in a version that its Manifest has not.
+func awaitsUpgrade(kyma *v1beta2.Kyma, manifests map[types.NamespacedName]*v1beta2.Manifest) bool {
+	return slices.ContainsFunc(kyma.Status.Modules, func(module v1beta2.ModuleStatus) bool {
+		if module.Manifest == nil {
+			return false
+		}
+		m := manifests[types.NamespacedName{Namespace: module.Manifest.Metadata.Namespace, Name: module.Manifest.Metadata.Name}]
+		return m != nil && desired.AwaitsUpgrade(module, m)
+	})
+}
+
+func (w *watcher) manifestsByName(ctx context.Context) (map[types.NamespacedName]*v1beta2.Manifest, error) {
+	var list v1beta2.ManifestList
+	if err := w.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list Manifests: %w", err)
+	}
+	byName := make(map[types.NamespacedName]*v1beta2.Manifest, len(list.Items))
+	for i := range list.Items {
+		byName[client.ObjectKeyFromObject(&list.Items[i])] = &list.Items[i]
+	}
+	return byName, nil
 }
 
 // mandatoryMayWait tells whether any Kyma may wait with a mandatory module, which no status shows.

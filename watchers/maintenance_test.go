@@ -13,6 +13,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -63,6 +64,30 @@ func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
 	looks(115*time.Second, 0, "not all workers have it")
 	looks(5*time.Second, 1, "once more")
 	looks(time.Hour, 0, "unchanged")
+}
+
+// A report that is made after the policy changed, and before the watch sees it, says by the new one that nothing waits.
+func TestAPolicyChangeWakesThoseThatAReportHasSaidToBeOnTheirWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		version string
+		kicks   int
+	}{
+		"the Manifest has another version": {"1.0.0", 1},
+		"the Manifest has the version":     {"1.1.0", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := named("told", func(k *v1beta2.Kyma) {
+				module := v1beta2.ModuleStatus{Name: "b", Version: "1.1.0", State: shared.StateProcessing, Manifest: &v1beta2.TrackedObject{}}
+				module.Manifest.Metadata.Namespace, module.Manifest.Metadata.Name = k.Namespace, "told-b"
+				k.Status.Modules = []v1beta2.ModuleStatus{module}
+			})
+			manifest := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: told.Namespace, Name: "told-b"}}
+			manifest.Spec.Version = test.version
+			watch, _, kicks, _ := newPolicyWatch(t, told, manifest)
+			require.NoError(t, watch.look(t.Context()))
+			require.Len(t, kicks.sent, test.kicks)
+		})
+	}
 }
 
 func TestOnlyOurKymasThatWaitAreWoken(t *testing.T) {

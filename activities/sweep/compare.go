@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,6 +141,9 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 			found.rollout = digest
 		}
 	}
+	if found.reason == "" && found.stale != nil && awaitsUpgrade(kyma, found.stale) {
+		found.reason = "a Manifest does not have the version that the status says"
+	}
 	if found.reason == "" && w.mayBeMended(ctx, kyma, manifests) {
 		found.reason = "a newer version may end a removal"
 	}
@@ -187,6 +191,11 @@ func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) *v1beta2.Mani
 		}
 	}
 	return nil
+}
+
+// awaitsUpgrade tells whether a Kyma's status is ahead of a Manifest, so that another report would say the same again.
+func awaitsUpgrade(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
+	return slices.ContainsFunc(kyma.Status.Modules, func(module v1beta2.ModuleStatus) bool { return desired.AwaitsUpgrade(module, m) })
 }
 
 // isSettled tells whether a Manifest has settled for its present inputs.

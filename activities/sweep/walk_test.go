@@ -308,6 +308,13 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
+		"a Kyma whose status shows a version on its way that its Manifest does not have": {
+			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				module := &k.Status.Modules[0]
+				module.State, module.Version, module.Message = shared.StateProcessing, "1.1.0", "upgrading from 1.0.0 to version 1.1.0"
+			},
+			want: map[string]string{kymaID: "a Manifest does not have the version that the status says"},
+		},
 		"nobody for a module that waits though an earlier version is settled": {
 			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateError, "module template not allowed: beta module"

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
@@ -93,7 +94,7 @@ func classifyStatus(err error) error {
 		return fault.New(fault.Unreachable, ReasonUnreachableForbidden, "the cluster forbids what is needed: %w", err)
 	case apierrors.IsConflict(err):
 		return fault.New(fault.Transient, ReasonConflict, "%w", err)
-	case conversionFailed(err):
+	case conversionFailed(status.Status()):
 		return fault.New(fault.Transient, ReasonConversionFailed, "%w", err)
 	case apierrors.IsTooManyRequests(err):
 		f := fault.New(fault.Transient, ReasonThrottled, "%w", err)
@@ -110,9 +111,10 @@ func classifyStatus(err error) error {
 }
 
 // conversionFailed tells whether the webhook failed that a definition has objects converted by. The API server says so
-// only in words (k8s.io/apiextensions-apiserver, conversion.webhookConverter).
-func conversionFailed(err error) bool {
-	return strings.Contains(err.Error(), "conversion webhook for ")
+// only in words (k8s.io/apiextensions-apiserver, conversion.webhookConverter), with 500, or 429 where it fills a cache.
+func conversionFailed(status metav1.Status) bool {
+	return (status.Code == http.StatusInternalServerError || status.Code == http.StatusTooManyRequests) &&
+		strings.Contains(status.Message, "conversion webhook for ")
 }
 
 // otherAnswer is the fault of an answer that came, and is not what was asked for, as of a server that is no API server:

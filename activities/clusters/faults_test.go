@@ -38,6 +38,8 @@ func TestClassify(t *testing.T) {
 		{"429", apierrors.NewTooManyRequests("slow down", 3), fault.Transient, ReasonThrottled},
 		{"500", apierrors.NewInternalError(errors.New("boom")), fault.Transient, ReasonServerFailed},
 		{"a dead conversion webhook", apierrors.NewInternalError(errors.New("conversion webhook for a.example.com/v1, Kind=A failed: Post")), fault.Transient, ReasonConversionFailed},
+		{"a dead conversion webhook, by which a cache cannot be filled", apierrors.NewTooManyRequests("storage is (re)initializing: failed to list: conversion webhook for a.example.com/v1, Kind=A failed: Post", 1), fault.Transient, ReasonConversionFailed},
+		{"what only speaks of one", apierrors.NewServiceUnavailable("conversion webhook for a"), fault.Transient, ReasonServerFailed},
 		{"503", apierrors.NewServiceUnavailable("later"), fault.Transient, ReasonServerFailed},
 		{"504", apierrors.NewServerTimeout(pods, "get", 1), fault.Transient, ReasonServerFailed},
 	}

@@ -12,8 +12,7 @@ import (
 )
 
 // fieldsFile says which fields of the kinds of Kubernetes are required, and which values those with a list of values may
-// have. `make generate-fields` writes it; what an
-// API server does not insist on is left out.
+// have. `make generate-fields` writes it; what an API server does not insist on is left out.
 //
 //go:embed fields.json
 var fieldsFile []byte

@@ -48,6 +48,9 @@ type Options struct {
 	Work *Work
 	// StopTimeout is how long running activities may go on after a stop; keep it below the pod's own.
 	StopTimeout time.Duration
+	// Version is the program's, by which histories name who did a workflow task. Where it is empty, each process reads
+	// its whole executable at its start, for a checksum of it.
+	Version string
 }
 
 // Workers are the Temporal workers of one process, one per task queue.
@@ -59,6 +62,9 @@ type Workers struct {
 
 // New assembles the workers. It makes no connection.
 func New(temporal client.Client, o Options) *Workers {
+	if o.Version != "" {
+		worker.SetBinaryChecksum(o.Version)
+	}
 	w := &Workers{fatal: make(chan error, 1)}
 	for _, q := range w.queues(o) {
 		each := worker.New(temporal, q.name, q.options)

@@ -162,6 +162,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 			Work:        a.Work,
 			Slots:       worker.Slots{ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
+			Version:     version,
 		})
 		return mgr.Add(onAgreement{Runnable: workers, reached: settings.reached})
 	}

@@ -55,6 +55,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 		recordHistories(s, "install", created)
 		assertHistoryBudgets(t, s, created)
+		require.Contains(t, harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(created)))), `"0.0.0-dev"`, "the version that did its tasks")
 	})
 	t.Run("nothing of the kubeconfig is in a history", func(t *testing.T) {
 		config, err := clientcmd.LoadFromFile(s.Remote.Access)

@@ -25,7 +25,7 @@ func addModule(s *harness.Stage, module string) {
 
 // What befalls the access to one cluster is felt in that one alone.
 func TestWhatBefallsTheAccessToOneClusterIsFeltInThatOneAlone(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewWideStage(t)
 	s.PushTiny("first")
 	s.PushTiny("second")
 	s.Instance.Start()
@@ -73,7 +73,7 @@ func TestWhatBefallsTheAccessToOneClusterIsFeltInThatOneAlone(t *testing.T) {
 
 // Kymas of equal name in different namespaces have each its own cluster, also where one of them has no access.
 func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewWideStage(t)
 	modules := []string{"dawn", "noon", "dusk"}
 	for _, module := range modules {
 		s.PushTiny(module)
@@ -131,7 +131,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 
 // Each owner gets what is asked for in the own cluster, and reads there what became of it.
 func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewWideStage(t)
 	s.PushOne(harness.Tiny{Name: "common"})
 	s.PushOne(harness.Tiny{Name: "common", Version: "2.0.0", Channels: "fast, regular=1.0.0"})
 	s.PushTiny("extra")
@@ -189,7 +189,7 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 // Two Kymas are deleted at once, each in another way: nothing of them is left in their clusters, and nothing is
 // written to the third.
 func TestTheDeletionOfKymasTouchesNoOtherCluster(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewWideStage(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	names := []string{"background", "foreground", "staying"}
@@ -240,7 +240,7 @@ func ourDefinitions(t *testing.T, c harness.Cluster) []string {
 // cluster. The lost one can be taken into care again.
 func TestAPurgeTouchesNoOtherCluster(t *testing.T) {
 	const grace = 10 * time.Second
-	s := harness.NewStage(t, "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String())
+	s := harness.NewWideStage(t, "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String())
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	held, lost, steady := s.At(0), s.At(1), s.At(2)

@@ -75,7 +75,7 @@ func BenchmarkIsolation(b *testing.B) {
 func newIsolation(b *testing.B) *isolation {
 	b.Helper()
 	i := &isolation{b: b}
-	i.Stage = harness.NewStage(b)
+	i.Stage = harness.NewWideStage(b)
 	for _, remote := range i.Remotes {
 		kubeconfig, err := os.ReadFile(remote.Access)
 		require.NoError(b, err)

@@ -23,7 +23,7 @@ const fleetSize = 20
 
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewWideStage(t)
 	announced := s.Pack(harness.Tiny{Name: "common", Channels: "regular"})
 	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, announced)
 	s.Instance.Start()

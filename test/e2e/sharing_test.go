@@ -15,7 +15,7 @@ import (
 // Several Kymas, each with a cluster of its own, and with the same module for the control plane's own cluster have one installation of it, in one version,
 // which goes with the last of them.
 func TestKymasShareAModuleOfTheControlPlane(t *testing.T) {
-	s := harness.NewStage(t, "--allow-control-plane-modules")
+	s := harness.NewWideStage(t, "--allow-control-plane-modules")
 	s.PushOne(harness.Tiny{Name: "common", Config: "target: control-plane"})
 	s.PushOne(harness.Tiny{Name: "common", Version: "2.0.0", Channels: "fast, regular=1.0.0", Config: "target: control-plane"})
 	s.Instance.Start()

@@ -33,13 +33,13 @@
 //
 // What there is to it, by file:
 //
-//   - stage.go: the stage, At for another remote cluster, Eventually; instance.go: Start, Kill, more instances
+//   - stage.go: the stage, NewWideStage and At for more than one remote cluster, Eventually; instance.go: Start, Kill, more instances
 //   - kyma.go, edit.go: make, read and change Kymas here and there; status.go: what they say and what Events warn of
 //   - tiny.go, sample.go: modules to install
 //   - look.go: everything in a cluster, and whether anybody wrote there; history.go: workflows and their histories
 //   - pulse.go: Sweeps, where a test must know that the sweep has looked
 //   - access.go, account.go, cable.go, gate.go: ways to a remote cluster that can be closed
-//   - cleanup.go: what is deleted after a test; fleet.go, pace.go, namespaces.go: how tests share the machine
+//   - cleanup.go: what is deleted after a test; fleet.go, fleetpool.go, pace.go, namespaces.go: how tests share the machine
 //
 // # Modules
 //

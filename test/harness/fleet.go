@@ -36,35 +36,44 @@ type FleetCluster struct {
 // fleetsVariable lists the state folders of the fleets, where there are more than the one of FLEET_STATE_DIR.
 const fleetsVariable = "LM_TEST_FLEETS"
 
-// freeFleets are the fleets that nobody plays on.
-var freeFleets = sync.OnceValue(func() chan string {
+// fleets are those of this test run, once the first test has asked for one.
+var fleets struct {
+	sync.Mutex
+	*fleetPool
+}
+
+func allFleets(t testing.TB) *fleetPool {
+	t.Helper()
+	fleets.Lock()
+	defer fleets.Unlock()
+	if fleets.fleetPool != nil {
+		return fleets.fleetPool
+	}
 	folders := filepath.SplitList(strings.TrimSuffix(os.Getenv(fleetsVariable), string(os.PathListSeparator)))
 	if len(folders) == 0 {
-		folders = []string{os.Getenv("FLEET_STATE_DIR")}
+		folders = []string{testfleet.Require(t, "FLEET_STATE_DIR")}
 	}
-	free := make(chan string, len(folders))
-	for _, folder := range folders {
-		free <- folder
+	all := make([]Fleet, len(folders))
+	for i, folder := range folders {
+		described, err := exec.CommandContext(t.Context(), testfleet.Binary(t, "fleet"), "env", "-o", "json", "--state-dir", folder).Output()
+		require.NoError(t, err, "the fleet in %s", folder)
+		require.NoError(t, json.Unmarshal(described, &all[i]))
 	}
-	return free
-})
+	fleets.fleetPool = newFleetPool(all...)
+	return fleets.fleetPool
+}
 
-// takeFleet waits for a free fleet, and gives it back when the test has ended.
-func takeFleet(t testing.TB) Fleet {
+// takeFleet waits for a free fleet with so many remote clusters, and gives it back when the test has ended.
+func takeFleet(t testing.TB, remotes int) Fleet {
 	t.Helper()
 	if test, ok := t.(*testing.T); ok {
 		test.Parallel()
 	}
-	if os.Getenv(fleetsVariable) == "" {
-		testfleet.Require(t, "FLEET_STATE_DIR")
-	}
-	folder := <-freeFleets()
-	t.Cleanup(func() { freeFleets() <- folder })
+	pool := allFleets(t)
+	require.GreaterOrEqual(t, pool.largest, remotes, "bring a fleet up with --remotes %d", remotes)
+	fleet := pool.take(remotes)
+	t.Cleanup(func() { pool.giveBack(fleet) })
 	sideBySide().begin(t)
-	described, err := exec.CommandContext(t.Context(), testfleet.Binary(t, "fleet"), "env", "-o", "json", "--state-dir", folder).Output()
-	require.NoError(t, err)
-	var f Fleet
-	require.NoError(t, json.Unmarshal(described, &f))
-	require.GreaterOrEqual(t, len(f.Remotes), 3, "bring the fleet up with --remotes 3")
-	return f
+	fleet.Remotes = fleet.Remotes[:remotes]
+	return fleet
 }

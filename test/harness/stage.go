@@ -32,7 +32,7 @@ type Stage struct {
 	T            testing.TB
 	Fleet        Fleet
 	ControlPlane Cluster
-	// Remotes are all remote clusters, and Remote is the first of them, which is all that most tests need.
+	// Remotes are all remote clusters of the stage, and Remote is the first of them, which is all that most tests need.
 	Remotes []Cluster
 	Remote  Cluster
 	// Registry is the host of the fleet's registry, which speaks plain HTTP.
@@ -46,12 +46,23 @@ type Stage struct {
 	sweepsRarely *atomic.Bool
 }
 
-// NewStage waits for a free fleet, and prepares its control plane and an instance with these flags, which the test
-// starts. It makes the test parallel. Where there is no fleet, the test is skipped. At the end of the test all Kymas are
-// deleted, by the instance, and the test fails where that does not come to its end.
+// NewStage waits for a free fleet, and prepares its control plane, one remote cluster and an instance with these flags,
+// which the test starts. It makes the test parallel. Where there is no fleet, the test is skipped. At the end of the test
+// all Kymas are deleted, by the instance, and the test fails where that does not come to its end.
 func NewStage(t testing.TB, flags ...string) *Stage {
 	t.Helper()
-	fleet := takeFleet(t)
+	return newStage(t, 1, flags)
+}
+
+// NewWideStage is a stage with three remote clusters, as not every fleet has them.
+func NewWideStage(t testing.TB, flags ...string) *Stage {
+	t.Helper()
+	return newStage(t, 3, flags)
+}
+
+func newStage(t testing.TB, remotes int, flags []string) *Stage {
+	t.Helper()
+	fleet := takeFleet(t, remotes)
 	s := &Stage{T: t, Fleet: fleet, sweepsRarely: &atomic.Bool{}, ControlPlane: openCluster(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
 	for _, remote := range fleet.Remotes {
 		s.Remotes = append(s.Remotes, openCluster(t, remote))

@@ -60,15 +60,12 @@ func (b build) run(ctx context.Context) error {
 
 func (b build) arguments() []string {
 	// Without the version control stamp, equal sources give equal programs.
-	arguments := []string{"build", "-C", b.module, "-v", "-buildvcs=false", "-o", b.target}
-	if len(b.variables) > 0 {
-		var linker []string
-		for _, name := range slices.Sorted(maps.Keys(b.variables)) {
-			linker = append(linker, "-X", name+"="+b.variables[name])
-		}
-		arguments = append(arguments, "-ldflags", strings.Join(linker, " "))
+	// Symbols for debuggers take a third of the time to link, and of the size; stack traces do without them.
+	linker := []string{"-s", "-w"}
+	for _, name := range slices.Sorted(maps.Keys(b.variables)) {
+		linker = append(linker, "-X", name+"="+b.variables[name])
 	}
-	return append(arguments, b.source)
+	return []string{"build", "-C", b.module, "-v", "-buildvcs=false", "-ldflags", strings.Join(linker, " "), "-o", b.target, b.source}
 }
 
 // notices says now and then how far the build is, until stop is called.

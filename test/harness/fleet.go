@@ -71,9 +71,10 @@ func takeFleet(t testing.TB, remotes int) Fleet {
 	}
 	pool := allFleets(t)
 	require.GreaterOrEqual(t, pool.largest, remotes, "bring a fleet up with --remotes %d", remotes)
-	fleet := pool.take(remotes)
-	t.Cleanup(func() { pool.giveBack(fleet) })
+	whole := pool.take(remotes)
+	t.Cleanup(func() { pool.giveBack(whole) })
 	sideBySide().begin(t)
-	fleet.Remotes = fleet.Remotes[:remotes]
-	return fleet
+	part := whole
+	part.Remotes = whole.Remotes[:remotes]
+	return part
 }

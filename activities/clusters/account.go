@@ -57,6 +57,11 @@ func (a Account) Is(account types.NamespacedName) bool {
 	return a.User == serviceAccountPrefix+account.Namespace+":"+account.Name
 }
 
+// IsIn tells whether the account is a ServiceAccount in that namespace.
+func (a Account) IsIn(namespace string) bool {
+	return namespace != "" && strings.HasPrefix(a.User, serviceAccountPrefix+namespace+":")
+}
+
 // IsAmong tells whether the account has rights by what is bound to these subjects, and not only because it is one of
 // many. A ServiceAccount without a namespace is in the given one.
 func (a Account) IsAmong(subjects []rbacv1.Subject, namespace string) bool {

@@ -13,6 +13,10 @@ func TestWhoHasRightsByABindingAndWhoAsOneOfMany(t *testing.T) {
 	require.True(t, account.Is(types.NamespacedName{Namespace: "ns", Name: "us"}))
 	require.False(t, account.Is(types.NamespacedName{Namespace: "other", Name: "us"}))
 	require.False(t, Account{}.Is(types.NamespacedName{}), "where nothing is known")
+	require.True(t, account.IsIn("ns"))
+	require.False(t, account.IsIn("n"))
+	require.False(t, account.IsIn(""))
+	require.False(t, Account{User: "admin"}.IsIn("ns"))
 	for name, c := range map[string]struct {
 		subject rbacv1.Subject
 		among   bool

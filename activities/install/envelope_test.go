@@ -98,6 +98,7 @@ func TestInstallMakesAModuleReadyAndSaysSo(t *testing.T) {
 	// What is applied side by side may find that the namespace is missing once each, and is sent again.
 	slices.Sort(requests)
 	requests = slices.Compact(requests)
+	// Beside those, it asks which cluster it is, whom that takes it for, and what is bound to it.
 	require.LessOrEqual(t, len(requests), objects+4, requests)
 
 	m := s.read()

@@ -143,14 +143,15 @@ func (f *Fleet) registry() service.Registry {
 }
 
 // garbageCollection is how much a program's heap may grow, in percent, before it is collected. At 100, Go's default, an
-// API server with next to nothing in it spends a fifth of its processor time on that; memory is cheaper here.
+// API server with next to nothing in it spends a fifth of its processor time on that; memory is cheaper here. Who brings
+// up many fleets sets GOMEMLIMIT, for each of their programs.
 const garbageCollection = "400"
 
 // environment is what every program gets: enough to run, and nothing by which a
 // user's settings could change what it does. Its home is the fleet's folder.
 func (f *Fleet) environment(more ...string) []string {
 	environment := []string{"HOME=" + f.Folder.Path, "GOGC=" + garbageCollection}
-	for _, name := range []string{"PATH", "TMPDIR", "TZ", "LANG", "GOMAXPROCS"} {
+	for _, name := range []string{"PATH", "TMPDIR", "TZ", "LANG", "GOMAXPROCS", "GOMEMLIMIT"} {
 		if value, set := os.LookupEnv(name); set {
 			environment = append(environment, name+"="+value)
 		}

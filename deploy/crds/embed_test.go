@@ -148,6 +148,15 @@ func TestGetReturnsDefinitionsInTheOrderAsked(t *testing.T) {
 	require.Equal(t, "Kyma", found[1].Spec.Names.Kind)
 }
 
+func TestWhatACallerChangesNobodyElseGets(t *testing.T) {
+	first, err := crds.Get(crds.Kymas)
+	require.NoError(t, err)
+	first[0].Spec.Versions[0].Name = "changed"
+	second, err := crds.Get(crds.Kymas)
+	require.NoError(t, err)
+	require.NotEqual(t, "changed", second[0].Spec.Versions[0].Name)
+}
+
 func TestGetRefusesANameThatIsNotOurs(t *testing.T) {
 	_, err := crds.Get(crds.Kymas, "pods.example.com")
 	require.ErrorIs(t, err, crds.ErrUnknown)

@@ -92,7 +92,8 @@ func (p *pace) watch() {
 	}
 }
 
-// cores is what all cores did since the start of the machine, in seconds. Time that a virtual machine did not get counts as busy.
+// cores is what all cores did since the start of the machine, in seconds. Time that a virtual machine did not get counts
+// as busy.
 type cores struct{ idle, busy float64 }
 
 func allCores() cores {

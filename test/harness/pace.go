@@ -13,7 +13,7 @@ import (
 
 const (
 	// enough is the share of a core that whoever has work must get where a further test is to begin.
-	enough = 0.5
+	enough = 0.4
 	// spare is the part of all cores that must be idle, or at work for others at a lower priority, where a further test
 	// is to begin though there is one for each core already: about what a test takes on two cores.
 	spare = 0.25

@@ -18,7 +18,7 @@ const (
 	// lanes is how many points are run at once.
 	lanes = 8
 	// sampled is every how manieth point is run where not all are.
-	sampled = 10
+	sampled = 7
 )
 
 // point is one disturbed run.

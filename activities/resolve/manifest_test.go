@@ -287,7 +287,7 @@ spec:
 }
 
 func TestWhatTheModuleToolPushesIsUnderstood(t *testing.T) {
-	raw, err := os.ReadFile("../../test/modules/testdata/descriptor-example.json")
+	raw, err := os.ReadFile("../../cmd/module/component/testdata/descriptor-example.json")
 	require.NoError(t, err)
 	descriptor, err := ParseDescriptor(raw)
 	require.NoError(t, err)

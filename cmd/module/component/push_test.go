@@ -71,7 +71,7 @@ func TestDescriptorIsLikeTheExample(t *testing.T) {
 	got, err := outcome.Descriptor.JSON()
 	require.NoError(t, err)
 
-	want, err := os.ReadFile(filepath.FromSlash("../../../test/modules/testdata/descriptor-example.json"))
+	want, err := os.ReadFile("testdata/descriptor-example.json")
 	require.NoError(t, err)
 	require.JSONEq(t, string(want), strings.ReplaceAll(string(got), address, "127.0.0.1:5000"))
 }

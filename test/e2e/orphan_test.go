@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -19,6 +21,7 @@ import (
 // What a Kyma that is deleted with `--cascade=orphan` leaves, it is the garbage collector that takes the owner off.
 func TestWhatAKymaThatTheGarbageCollectorOrphanedLeftIsTheNextOnes(t *testing.T) {
 	s := harness.NewStage(t)
+	garbageCollectorKnowsManifests(s)
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()
@@ -72,4 +75,19 @@ func TestWhatAKymaThatTheGarbageCollectorOrphanedLeftIsTheNextOnes(t *testing.T)
 	s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(again)) })
 	require.Empty(t, s.OfModule(t, s.Remote))
 	require.Equal(t, shared.FinalizerManifest, left.Finalizers[0], "it had kept its finalizers")
+}
+
+// garbageCollectorKnowsManifests waits until the garbage collector takes away what it takes for left behind. It looks for
+// new kinds every 30 s, and before it knows Manifests it lets an orphaning Kyma go with the owner still on them.
+func garbageCollectorKnowsManifests(s *harness.Stage) {
+	s.T.Helper()
+	probe := &v1beta2.Manifest{}
+	probe.Namespace, probe.Name = harness.ControlPlaneNamespace, "left-behind"
+	probe.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: uuid.NewUUID()}}
+	probe.Spec.Install.Name = "none"
+	probe.Spec.Install.Source = v1beta2.ImageSpec{Repo: "none", Name: "none", Ref: "none", Type: v1beta2.ImageSourceOCIRef}
+	require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), probe))
+	s.Eventually("the garbage collector knows Manifests", time.Minute, func(c *assert.CollectT) {
+		assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(probe), &v1beta2.Manifest{})))
+	})
 }

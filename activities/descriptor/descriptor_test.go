@@ -1,10 +1,9 @@
 package descriptor
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +16,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+//go:embed testdata
+var descriptors embed.FS
+
 // testdata reads a descriptor as JSON.
 func testdata(t testing.TB, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("testdata", name))
+	raw, err := descriptors.ReadFile("testdata/" + name)
 	require.NoError(t, err)
 	asJSON, err := yaml.YAMLToJSON(raw)
 	require.NoError(t, err)
@@ -369,7 +371,7 @@ func paths(problems field.ErrorList) []string {
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{fileV2, fileV3} {
 		f.Add(testdata(f, file))
-		raw, err := os.ReadFile(filepath.Join("testdata", file))
+		raw, err := descriptors.ReadFile("testdata/" + file)
 		require.NoError(f, err)
 		f.Add(raw)
 	}

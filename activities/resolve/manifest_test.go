@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor/descriptortest"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -287,9 +287,7 @@ spec:
 }
 
 func TestWhatTheModuleToolPushesIsUnderstood(t *testing.T) {
-	raw, err := os.ReadFile("../../cmd/module/component/testdata/descriptor-example.json")
-	require.NoError(t, err)
-	descriptor, err := ParseDescriptor(raw)
+	descriptor, err := ParseDescriptor(descriptortest.Example)
 	require.NoError(t, err)
 	found, refusal := layersOf(descriptor, descriptor.Repository)
 	require.Nil(t, refusal)

@@ -1,15 +1,16 @@
 package windows
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/docs"
 )
 
 func TestTheDocumentedPolicyIsOne(t *testing.T) {
-	page, err := os.ReadFile("../../docs/maintenance-windows.md")
+	page, err := docs.Pages.ReadFile("maintenance-windows.md")
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(page), "```json\n")
 	require.True(t, found)

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/docs"
 )
 
 // documented are the flags in a table of the documentation, with their defaults. A flag in brackets is another name of
@@ -32,7 +33,7 @@ func documented(t *testing.T, section string) map[string]string {
 }
 
 func TestThePageAboutOperatingHasEveryFlagOfRunOnceWithItsDefault(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operating.md")
+	page, err := docs.Pages.ReadFile("operating.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "## Flags of `run`\n")
 	require.True(t, found)

@@ -4,10 +4,14 @@
 package replay
 
 import (
-	"path/filepath"
+	"embed"
+	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -15,26 +19,39 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
+//go:embed histories
+var histories embed.FS
+
 func TestRecordedHistoriesReplay(t *testing.T) {
-	files, err := filepath.Glob("histories/*/*.json")
+	files, err := fs.Glob(histories, "histories/*/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "there must be recorded histories")
 	for _, file := range files {
-		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
-			require.NoError(t, replayer().ReplayWorkflowHistoryFromJSONFile(nil, file))
+		t.Run(strings.TrimPrefix(file, "histories/"), func(t *testing.T) {
+			require.NoError(t, replayer().ReplayWorkflowHistory(nil, recorded(t, file)))
 		})
 	}
 }
 
 func TestAReplayNoticesAChangedDecision(t *testing.T) {
-	files, err := filepath.Glob("histories/*/install-manifest.json")
+	files, err := fs.Glob(histories, "histories/*/install-manifest.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	changed := worker.NewWorkflowReplayer()
 	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.ManifestInput) error {
 		return workflow.Sleep(ctx, 1)
 	}, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
-	require.Error(t, changed.ReplayWorkflowHistoryFromJSONFile(nil, files[0]), "a check that cannot fail is none")
+	require.Error(t, changed.ReplayWorkflowHistory(nil, recorded(t, files[0])), "a check that cannot fail is none")
+}
+
+func recorded(t *testing.T, file string) *history.History {
+	t.Helper()
+	content, err := histories.Open(file)
+	require.NoError(t, err)
+	events, err := client.HistoryFromJSON(content, client.HistoryJSONOptions{})
+	require.NoError(t, err)
+	require.NoError(t, content.Close())
+	return events
 }
 
 func replayer() worker.WorkflowReplayer {

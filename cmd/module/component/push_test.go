@@ -17,6 +17,7 @@ import (
 	"ocm.software/ocm/api/ocm/cpi"
 	"ocm.software/ocm/api/ocm/extensions/repositories/ocireg"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor/descriptortest"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/component"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 )
@@ -71,9 +72,7 @@ func TestDescriptorIsLikeTheExample(t *testing.T) {
 	got, err := outcome.Descriptor.JSON()
 	require.NoError(t, err)
 
-	want, err := os.ReadFile("testdata/descriptor-example.json")
-	require.NoError(t, err)
-	require.JSONEq(t, string(want), strings.ReplaceAll(string(got), address, "127.0.0.1:5000"))
+	require.JSONEq(t, string(descriptortest.Example), strings.ReplaceAll(string(got), address, "127.0.0.1:5000"))
 }
 
 func TestDescriptorOfAPlainAddressHasNoSubPath(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// It stands here, and not beside the fields, as it reads a file that Go cannot embed: the tests there take longer to run again.
+// It stands here, and not beside the fields, as it reads a file that Go cannot embed and so is run again in each clone:
+// the tests there take longer.
 func TestFieldsAreThoseOfTheVersionOfKubernetesThatObjectsAreReadWith(t *testing.T) {
 	content, err := os.ReadFile("../fields.json")
 	require.NoError(t, err)

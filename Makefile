@@ -60,7 +60,7 @@ build: ## Build all programs into bin/
 	@go run ./test/build -version $(VERSION)
 
 .PHONY: test
-test: build $(GOTESTSUM) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
+test: $(GOTESTSUM) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
 	@GOTESTSUM=$(GOTESTSUM) test/run
 
 .PHONY: unit
@@ -68,16 +68,16 @@ unit: ## Run the tests that need no fleet, and count those that do; ARGS=./activ
 	@test/unit $(ARGS)
 
 .PHONY: soak
-soak: build $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of them on a busy machine, and print a table
+soak: $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of them on a busy machine, and print a table
 	@GOTESTSUM=$(GOTESTSUM) test/soak $(RUNS)
 
 .PHONY: crashpoints
-crashpoints: build ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
+crashpoints: ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
 	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m
 	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledInMidWork -v -count 1 -timeout 30m
 
 .PHONY: record-histories
-record-histories: build ## Record the workflow histories of test/replay; LOGIC=v4 names the version of the logic
+record-histories: ## Record the workflow histories of test/replay; LOGIC=v4 names the version of the logic
 	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run TheLifeOf -count 1 -timeout 20m
 
 .PHONY: fleet
@@ -95,7 +95,7 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 	go -C api/schematest test ./...
 
 .PHONY: bench
-bench: $(if $(BENCH_ON_FLEET),build) ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve for some of them, without one
+bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve for some of them, without one
 	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 60m $(PACKAGES)
 
 .PHONY: fuzz

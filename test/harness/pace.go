@@ -92,8 +92,8 @@ func (p *pace) watch() {
 	}
 }
 
-// cores is what all cores did since the start of the machine, in seconds. Time that a virtual machine did not get counts
-// as busy.
+// cores is what all cores did since the start of the machine, in seconds, without the time that a virtual machine did not
+// get.
 type cores struct{ idle, busy float64 }
 
 func allCores() cores {
@@ -106,7 +106,7 @@ func allCores() cores {
 		return cores{}
 	}
 	c := stat.CPUTotal
-	return cores{idle: c.Idle + c.Iowait + c.Nice, busy: c.User + c.System + c.IRQ + c.SoftIRQ + c.Steal}
+	return cores{idle: c.Idle + c.Iowait + c.Nice, busy: c.User + c.System + c.IRQ + c.SoftIRQ}
 }
 
 // idleUntil is which part of the time between two looks the cores were idle.

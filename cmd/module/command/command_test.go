@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"log"
 	"net/http/httptest"
 	"os"
@@ -24,6 +25,8 @@ type outcome struct {
 
 func module(t *testing.T, arguments ...string) outcome {
 	t.Helper()
+	// Unlike this, t.Chdir opens the folder where it was, and Go goes by its files' times then.
+	require.NoError(t, os.Chdir(elsewhere)) //nolint:usetesting // see above
 	var out, failed bytes.Buffer
 	code := command.Execute(arguments, command.Streams{In: strings.NewReader("secret\n"), Out: &out, Err: &failed})
 	return outcome{code, out.String(), failed.String()}
@@ -41,9 +44,10 @@ func newRegistry(t *testing.T) (address string) {
 func requireGolden(t *testing.T, path, got string) {
 	t.Helper()
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(here, path), []byte(got), 0o600))
+		return
 	}
-	want, err := os.ReadFile(path)
+	want, err := testdata.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
 }
@@ -202,7 +206,9 @@ func TestAWrongChannelIsTheModulesFault(t *testing.T) {
 func copyOf(t *testing.T, folder string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "module")
-	require.NoError(t, os.CopyFS(path, os.DirFS(folder)))
+	content, err := fs.Sub(testdata, folder)
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(path, content))
 	return path
 }
 

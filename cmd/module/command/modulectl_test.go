@@ -56,7 +56,7 @@ spec:
 // modulectlModule is a folder with a configuration of modulectl, whose files are at an address.
 func modulectlModule(t *testing.T) (folder string) {
 	t.Helper()
-	definition, err := os.ReadFile("testdata/widget/manifest/crd.yaml")
+	definition, err := testdata.ReadFile("testdata/widget/manifest/crd.yaml")
 	require.NoError(t, err)
 	files := http.NewServeMux()
 	serve := func(path, content string) {

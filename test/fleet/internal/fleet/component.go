@@ -14,7 +14,7 @@ import (
 const (
 	// readyTimeout is generous: a busy machine starts slowly, and a program that
 	// fails ends by itself and is noticed at once.
-	readyTimeout = 2 * time.Minute
+	readyTimeout = 5 * time.Minute
 	// probeTimeout bounds one look at whether something is ready.
 	probeTimeout = 5 * time.Second
 	// probePause is the time between two looks.

@@ -19,6 +19,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -96,7 +98,7 @@ func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {
 func TestWhichEventsOfASecretAreLookedInto(t *testing.T) {
 	events, ctx := secretEvents(), t.Context()
 	secret := func(version string) *metav1.PartialObjectMetadata {
-		s := SecretMetadata()
+		s := fleet.SecretMetadata()
 		s.Namespace, s.Name, s.ResourceVersion = "kcp-system", "s", version
 		s.Labels = map[string]string{shared.LabelKymaName: "demo"}
 		return s
@@ -129,7 +131,7 @@ func indexed(t *testing.T, objects ...client.Object) *watcher {
 	w, _, _ := newWatcher(t)
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
-	w.reader = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	w.reader = fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).
 		WithIndex(&v1beta2.Kyma{}, desired.IndexKymaReferences, desired.KymaReferencesIndexer).
 		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).Build()
 	return w
@@ -275,7 +277,7 @@ func TestNoKickIsDropped(t *testing.T) {
 		"a Kyma changed":     func() error { _, err := w.kickKyma(ctx, kymaRequest{Ref: demo, Own: true}); return err },
 		"a Kyma is gone":     func() error { _, err := w.kickKyma(ctx, kymaRequest{Ref: demo, Gone: true}); return err },
 		"a Manifest changed": func() error { _, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m)}); return err },
-		"a Manifest is gone": func() error { _, err := w.kickManifest(ctx, gone(m)); return err },
+		"a Manifest is gone": func() error { _, err := w.kickManifest(ctx, gone(m, "1")); return err },
 		"another's Manifest went": func() error {
 			_, err := w.kickManifest(ctx, manifestRequest{Ref: kick.RefOf(m), Gone: true})
 			return err

@@ -25,6 +25,8 @@ type manifestRequest struct {
 	// Gone is true when the Manifest was removed; Kyma is then whose it was.
 	Gone bool
 	Kyma kick.Ref
+	// Version is the resource version of its removal.
+	Version string
 }
 
 type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
@@ -44,14 +46,14 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q manifestQueue) {
 			if e.ObjectOld.UID != e.ObjectNew.UID {
-				q.Add(gone(e.ObjectOld))
+				q.Add(gone(e.ObjectOld, e.ObjectNew.ResourceVersion))
 			}
 			if w.changed(e.ObjectOld, e.ObjectNew) || isDecidedAnew(e.ObjectOld, e.ObjectNew) {
 				q.Add(manifestRequest{Ref: kick.RefOf(e.ObjectNew)})
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q manifestQueue) {
-			q.Add(gone(e.Object))
+			q.Add(gone(e.Object, e.Object.ResourceVersion))
 		},
 	}
 }
@@ -62,8 +64,9 @@ func isDecidedAnew(before, after *v1beta2.Manifest) bool {
 		!equality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after))
 }
 
-func gone(m *v1beta2.Manifest) manifestRequest {
-	req := manifestRequest{Ref: kick.RefOf(m), Gone: true}
+// gone asks to tell of a Manifest that is gone, as of this resource version.
+func gone(m *v1beta2.Manifest, resourceVersion string) manifestRequest {
+	req := manifestRequest{Ref: kick.RefOf(m), Gone: true, Version: resourceVersion}
 	switch owner := metav1.GetControllerOf(m); {
 	case owner != nil && owner.Kind == "Kyma":
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
@@ -92,7 +95,7 @@ func (w *watcher) kickKymasOf(ctx context.Context, kyma kick.Ref, k kick.Kick) e
 func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconcile.Result, error) {
 	k := kick.Kick{Kind: "Manifest", Namespace: req.Namespace, Name: req.Name, Urgent: true}
 	if req.Gone {
-		k.Reason, k.Gone = "Manifest is gone", true
+		k.Reason, k.Gone, k.ResourceVersion = "Manifest is gone", true, req.Version
 		if req.Kyma.Name != "" {
 			if err := w.kickKymasOf(ctx, req.Kyma, k); err != nil {
 				return reconcile.Result{}, err

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -38,7 +39,7 @@ func (w *watcher) addPullSecret(mgr manager.Manager) error {
 	one, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{SecretMetadata(): {
+		ByObject: map[client.Object]cache.ByObject{fleet.SecretMetadata(): {
 			Namespaces: map[string]cache.Config{shared.NamespaceControlPlane: {}},
 			Field:      fields.OneTermEqualSelector("metadata.name", name),
 		}},
@@ -50,7 +51,7 @@ func (w *watcher) addPullSecret(mgr manager.Manager) error {
 		return err
 	}
 	return builder.TypedControllerManagedBy[pullSecretRequest](mgr).Named("image-pull-secret").
-		WatchesRawSource(source.TypedKind(one, SecretMetadata(), pullSecretEvents(name))).
+		WatchesRawSource(source.TypedKind(one, fleet.SecretMetadata(), pullSecretEvents(name))).
 		Complete(reconcile.TypedFunc[pullSecretRequest](w.kickForPullSecret))
 }
 

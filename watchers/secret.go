@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -32,17 +32,9 @@ type secretRequest struct {
 
 type secretQueue = workqueue.TypedRateLimitingInterface[secretRequest]
 
-// SecretMetadata is the object under which Secrets are watched and cached: their metadata alone. No secret
-// is ever held in a cache.
-func SecretMetadata() *metav1.PartialObjectMetadata {
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret))
-	return secret
-}
-
 func (w *watcher) addSecrets(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[secretRequest](mgr).Named("access-secret").
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), SecretMetadata(), secretEvents())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), fleet.SecretMetadata(), secretEvents())).
 		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
 }
 
@@ -86,9 +78,9 @@ func secretRequests(before, after *metav1.PartialObjectMetadata) []secretRequest
 
 // kickForSecret evicts what is cached of a cluster whose access changed, then kicks its Kyma at once.
 func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconcile.Result, error) {
-	options := []client.ListOption{client.InNamespace(req.Namespace)}
-	if req.Namespace == w.Settings.AccessSecretNamespace {
-		options = nil
+	options := []client.ListOption{client.MatchingFields{fleet.IndexName: req.KymaName}}
+	if req.Namespace != w.Settings.AccessSecretNamespace {
+		options = append(options, client.InNamespace(req.Namespace))
 	}
 	var kymas v1beta2.KymaList
 	if err := w.reader.List(ctx, &kymas, options...); err != nil {
@@ -96,7 +88,7 @@ func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconci
 	}
 	for i := range kymas.Items {
 		kyma := &kymas.Items[i]
-		if kyma.Name != req.KymaName || !w.Settings.Ours(kyma.Labels) {
+		if !w.Settings.Ours(kyma.Labels) {
 			continue
 		}
 		w.Clusters.Evict(kyma.Namespace, kyma.Name, req.Cause.ResourceVersion)

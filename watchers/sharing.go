@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -68,7 +69,7 @@ func (w *watcher) tellOwners(ctx context.Context, req sharedRequest) (reconcile.
 		return reconcile.Result{}, w.tellRefused(ctx, req.Released)
 	}
 	var list v1beta2.ManifestList
-	if err := w.reader.List(ctx, &list, client.MatchingLabels{desired.LabelSharedModule: req.Module}); err != nil {
+	if err := w.reader.List(ctx, &list, client.MatchingFields{fleet.IndexSharedModule: req.Module}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list the owners of a shared module: %w", err)
 	}
 	holder := desired.Holder(list.Items)

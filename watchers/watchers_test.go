@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -72,7 +73,7 @@ func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *e
 			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
 			KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
 		},
-		reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+		reader: fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build(),
 	}, kicks, evicted
 }
 
@@ -179,7 +180,7 @@ func TestAKymaThatIsGoneWakesOnlyAnOpenWorkflow(t *testing.T) {
 func TestAManifestThatIsGoneWakesAlsoTheKymaThatHasTheNameNow(t *testing.T) {
 	successor := kymaWith(func(k *v1beta2.Kyma) { k.UID = "successor" })
 	w, kicks, _ := newWatcher(t, successor)
-	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil)))
+	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil), "1"))
 	require.NoError(t, err)
 	var to []string
 	for _, sent := range kicks.sent {
@@ -248,7 +249,7 @@ func TestAManifestsWorkflowIsToBeFoundByWhatItsWatcherReads(t *testing.T) {
 
 func TestAManifestThatIsGoneWakesItsKyma(t *testing.T) {
 	w, kicks, _ := newWatcher(t)
-	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil)))
+	_, err := w.kickManifest(t.Context(), gone(manifestWith(nil), "1"))
 	require.NoError(t, err)
 	require.Len(t, kicks.sent, 2)
 	require.Equal(t, "open kyma/kcp-system/demo/uid", kicks.sent[0].to)

@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
@@ -82,6 +83,7 @@ type Assembly struct {
 	Clusters   *clusters.Registry
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
+	known      *fleet.Fleet
 	// Work measures what workers do.
 	Work *Work
 	// PullSecret is nil where none is configured.
@@ -100,7 +102,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := resolve.RegisterIndex(ctx, indexer); err != nil {
 		return err
 	}
-	return sweep.RegisterIndex(ctx, indexer)
+	return fleet.Register(ctx, indexer)
 }
 
 // Assemble makes the activities and what they share. It makes no request.
@@ -113,8 +115,9 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
+	known := fleet.New(p.Cache, controlPlane)
 	access, err := clusters.New(clusters.Options{
-		ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits, Allow: p.Config.Access,
+		Fleet: known, ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits, Allow: p.Config.Access,
 		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace, WrapTransport: measured(work, p.Config.WrapRemote),
 	})
 	if err != nil {
@@ -126,9 +129,10 @@ func Assemble(p Parts) (*Assembly, error) {
 	}
 	a := &Assembly{
 		Clusters: access,
+		known:    known,
 		Work:     work,
 		Kicks:    kick.NewSender(p.Temporal, counter),
-		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: p.Cache},
+		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: known},
 	}
 	signatures, err := signature.New(signature.Options{Policy: cmp.Or(p.Config.Signatures, signature.Ignore), Keys: controlPlane})
 	if err != nil {
@@ -161,7 +165,7 @@ func Assemble(p Parts) (*Assembly, error) {
 func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store, signatures *signature.Verifier, purges *purge.Teller) error {
 	var err error
 	resolveOptions := resolve.Options{
-		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache,
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known,
 		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
 		PullSecret: a.Inputs.PullSecret, Clusters: a.Clusters,
 	}
@@ -177,7 +181,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 		return err
 	}
 	syncOptions := syncing.Options{
-		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Clusters: a.Clusters,
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known, Clusters: a.Clusters,
 		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
 		Purges: purges, PurgeRules: p.Config.PurgeRules, Events: p.Events,
 	}
@@ -188,7 +192,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 		return err
 	}
 	a.Activities.Status, err = status.New(status.Options{
-		Settings: p.Config.Settings, ControlPlane: controlPlane, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Known: a.known, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})
 	return err
 }
@@ -218,7 +222,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		RemoteNamespace:   p.Config.Settings.SyncNamespace,
 		MissingAPITimeout: p.Config.MissingAPITimeout, StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout,
 		Events: p.Events, Drift: drift, Settings: p.Config.Settings,
-		Fleet: p.Cache, Purges: purges, PurgeRules: p.Config.PurgeRules,
+		Fleet: p.Cache, Known: a.known, Purges: purges, PurgeRules: p.Config.PurgeRules,
 	})
 	if err != nil {
 		return err

@@ -46,6 +46,9 @@ type KymaCarry struct {
 	NextLookFor string    `json:"nextLookFor,omitempty"`
 	// Purge is where the deletion stands with regard to its end by force.
 	Purge PurgeCarry `json:"purge,omitzero"`
+	// NewestManifest is the newest resource version of a Manifest of the Kyma that this workflow knows of: whoever says
+	// what Manifests there are must be as new.
+	NewestManifest string `json:"newestManifest,omitempty"`
 	// Paced is true when a removal waits for its turn at NextLook.
 	Paced bool `json:"paced,omitempty"`
 }
@@ -61,6 +64,10 @@ func KymaWorkflow(ctx workflow.Context, in KymaInput) error {
 type kymaRun struct {
 	entity
 	state KymaCarry
+	// seen are the versions that the kicks told of which the present look answers.
+	seen []SeenVersion
+	// deleted is true when the present look deleted Manifests.
+	deleted bool
 
 	resolve *resolve.Activities
 	sync    *syncing.Activities

@@ -190,7 +190,7 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 	p := &r.state.Purge
 	var res syncing.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "clean up the remote cluster by force"),
-		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref, Force: true}).Get(ctx, &res)
+		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref, Seen: r.versions(), Force: true}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
 	}

@@ -32,6 +32,7 @@ const (
 // A look that could not read the remote Kyma changes no Manifest.
 func (r *kymaRun) look(ctx workflow.Context) error {
 	pending, started := r.begin(ctx)
+	r.note(pending.Seen)
 	r.doing(ctx, "looking: "+orElse(pending.Reason, "started"))
 
 	stop, err := r.synchronize(ctx)
@@ -40,7 +41,7 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 	}
 	digest := ""
 	if r.state.SyncFault.IsZero() {
-		if digest, stop, err = r.resolveModules(ctx, pending.Seen); err != nil || stop {
+		if digest, stop, err = r.resolveModules(ctx); err != nil || stop {
 			return r.endLook(ctx, started, err)
 		}
 	}
@@ -52,7 +53,7 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	var res syncing.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "synchronize the remote cluster"),
-		r.sync.SyncRemote, syncing.Input{Ref: r.ref}).Get(ctx, &res)
+		r.sync.SyncRemote, syncing.Input{Ref: r.ref, Seen: r.versions()}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return true, err
 	}
@@ -64,10 +65,10 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 }
 
 // resolveModules writes the Manifests that the Kyma asks for.
-func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (string, bool, error) {
+func (r *kymaRun) resolveModules(ctx workflow.Context) (string, bool, error) {
 	var res resolve.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests"),
-		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: append(versions(seen), r.state.Sync.TakenIn...)}).Get(ctx, &res)
+		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...)}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return "", true, err
 	}
@@ -75,6 +76,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, seen []SeenVersion) (stri
 		return "", false, nil
 	}
 	r.state.ResolveFault = res.Fault
+	r.noteWritten(res)
 	r.state.NextLook, r.state.NextLookFor, r.state.Paced = res.NextLook, res.NextLookFor, res.Paced
 	if soon := workflow.Now(ctx).Add(minNextLook); !res.NextLook.IsZero() && res.NextLook.Before(soon) {
 		// The clock of the worker that looked is behind.
@@ -99,6 +101,7 @@ func (r *kymaRun) ends(gone, deleting bool) bool {
 // report aggregates the status alone: what changed is the state of a Manifest.
 func (r *kymaRun) report(ctx workflow.Context) error {
 	pending, started := r.beginPart(ctx)
+	r.note(pending.Seen)
 	r.doing(ctx, "aggregating the status: "+pending.Reason)
 	if err := r.aggregate(ctx, "", pending.Gone); err != nil {
 		return err
@@ -118,7 +121,7 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 func (r *kymaRun) aggregate(ctx workflow.Context, digest string, gone bool) error {
 	r.state.ReportFault = fault.Fault{}
 	return r.reportKyma(ctx, status.ReportInput{
-		Ref: r.ref, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()), ManifestGone: gone,
+		Ref: r.ref, Seen: r.versions(), Deleted: r.deleted, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()), ManifestGone: gone,
 		Sync: r.state.SyncFault, Resolve: r.state.ResolveFault,
 		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
@@ -249,6 +252,7 @@ func (r *kymaRun) worst() fault.Fault {
 // remove takes one step of the removal of a Kyma, in the contract's order (section 6).
 func (r *kymaRun) remove(ctx workflow.Context) error {
 	pending, started := r.begin(ctx)
+	r.note(pending.Seen)
 	r.doing(ctx, "removing")
 	r.state.RemovalChecks++
 	if pending.Count > 0 {
@@ -266,7 +270,7 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 
 	var left resolve.DeleteResult
 	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "delete the Manifests"),
-		r.resolve.DeleteManifests, resolve.Input{Ref: r.ref}).Get(ctx, &left)
+		r.resolve.DeleteManifests, resolve.Input{Ref: r.ref, Seen: r.versions()}).Get(ctx, &left)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -310,7 +314,7 @@ func (r *kymaRun) comeBack() {
 func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 	var res syncing.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
-		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref}).Get(ctx, &res)
+		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref, Seen: r.versions()}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -328,7 +332,7 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 func (r *kymaRun) release(ctx workflow.Context, summary, letGo string) error {
 	var released status.ReportResult
 	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary),
-		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, LetGo: letGo}).Get(ctx, &released)
+		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), LetGo: letGo}).Get(ctx, &released)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -403,10 +407,34 @@ func (r *kymaRun) viewReport() {
 	}
 }
 
-func versions(seen []SeenVersion) []resolve.Version {
-	out := make([]resolve.Version, 0, len(seen))
+// note notes the versions that kicks told of, for the look that answers them.
+func (r *kymaRun) note(seen []SeenVersion) {
+	r.seen, r.deleted = seen, false
 	for _, s := range seen {
+		if s.Kind == shared.KindManifest && isNewer(s.ResourceVersion, r.state.NewestManifest) {
+			r.state.NewestManifest = s.ResourceVersion
+		}
+	}
+}
+
+// noteWritten notes what a look did to Manifests: what follows must not go by an earlier state of theirs.
+func (r *kymaRun) noteWritten(res resolve.Result) {
+	r.deleted = len(res.Deleted) > 0
+	for _, wrote := range res.Wrote {
+		if isNewer(wrote.ResourceVersion, r.state.NewestManifest) {
+			r.state.NewestManifest = wrote.ResourceVersion
+		}
+	}
+}
+
+// versions are those that the caches of who works on the Kyma must have.
+func (r *kymaRun) versions() []resolve.Version {
+	out := make([]resolve.Version, 0, len(r.seen)+1)
+	for _, s := range r.seen {
 		out = append(out, resolve.Version(s))
+	}
+	if r.state.NewestManifest != "" {
+		out = append(out, resolve.Version{Kind: shared.KindManifest, ResourceVersion: r.state.NewestManifest})
 	}
 	return out
 }

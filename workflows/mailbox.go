@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/workflow"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
@@ -47,7 +48,7 @@ const maxSeen = 32
 
 // Add sums up one more kick.
 func (p *Pending) Add(k kick.Kick) {
-	aboutManifest := k.Kind == "Manifest" && !k.Deleting
+	aboutManifest := k.Kind == "Manifest" && !k.Deleting && !k.Whole
 	at := time.Time{}
 	if k.NotBefore != nil {
 		at = *k.NotBefore
@@ -101,7 +102,21 @@ func (p *Pending) see(v SeenVersion) {
 	}
 	if len(p.Seen) < maxSeen {
 		p.Seen = append(p.Seen, v)
+		return
 	}
+	// Of one kind, the newest version says how new all must be.
+	for i, old := range p.Seen {
+		if old.Kind == v.Kind && isNewer(v.ResourceVersion, old.ResourceVersion) {
+			p.Seen[i] = v
+			return
+		}
+	}
+}
+
+// isNewer compares resource versions of one kind. What cannot be compared is not newer.
+func isNewer(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return than == "" || err == nil && order > 0
 }
 
 // mailbox receives the signals of one run.

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 )
 
 // Options configure a Registry. The zero value of every field but ControlPlane and Scheme is usable.
@@ -15,6 +17,8 @@ type Options struct {
 	ControlPlane *rest.Config
 	// Scheme must know the core types and Lifecycle Manager's own.
 	Scheme *runtime.Scheme
+	// Fleet knows which access Secrets there are, so that only those are read; by default they are listed.
+	Fleet *fleet.Fleet
 	// AccessSecretNamespace is where access Secrets are looked for when a Kyma's own namespace has
 	// none. Empty means nowhere else.
 	AccessSecretNamespace string

@@ -14,11 +14,14 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -63,6 +66,9 @@ func New(o Options) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Fleet == nil {
+		o.Fleet = fleet.Live(controlPlane.Client)
+	}
 	cache, err := simplelru.NewLRU(o.Limits.MaxClusters, func(_ types.NamespacedName, e *entry) { e.cluster.closeIdle() })
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of clusters: %w", err)
@@ -76,6 +82,30 @@ func New(o Options) (*Registry, error) {
 
 // ControlPlane is the cluster of Lifecycle Manager's own resources.
 func (r *Registry) ControlPlane() *Cluster { return r.controlPlane }
+
+// Reach is ForKyma for who only looks, or writes what may be written twice: where access is cached for the very Secret
+// that the informer knows of, the control plane is asked nothing.
+func (r *Registry) Reach(ctx context.Context, namespace, kymaName string) (*Cluster, error) {
+	if r.options.Fleet.IsLive() {
+		return r.ForKyma(ctx, namespace, kymaName)
+	}
+	read := parseVersion(r.options.Fleet.SecretsVersion(ctx))
+	for _, place := range r.places(namespace) {
+		known, err := r.options.Fleet.Secrets(ctx, place, kymaName)
+		if err != nil {
+			return nil, err
+		}
+		if len(known) != 1 {
+			continue
+		}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: known[0].UID, ResourceVersion: known[0].ResourceVersion}}
+		if cluster := r.cached(types.NamespacedName{Namespace: namespace, Name: kymaName}, secret, read); cluster != nil {
+			return cluster, nil
+		}
+		break
+	}
+	return r.ForKyma(ctx, namespace, kymaName)
+}
 
 // ForKyma gives access to the remote cluster of a Kyma. Its access Secret is read live each time, in the
 // Kyma's namespace, else in Options.AccessSecretNamespace; the clients are made only when it changed. No
@@ -132,41 +162,84 @@ func (r *Registry) Len() int {
 	return r.cache.Len()
 }
 
+// places are the namespaces where the access Secret of a Kyma may be, the first that has one before the others.
+func (r *Registry) places(namespace string) []string {
+	if other := r.options.AccessSecretNamespace; other != "" && other != namespace {
+		return []string{namespace, other}
+	}
+	return []string{namespace}
+}
+
 // accessSecret finds the one access Secret of a Kyma, and says at which version of the control plane.
 func (r *Registry) accessSecret(ctx context.Context, namespace, kymaName string) (*corev1.Secret, revision, error) {
-	places := []string{namespace}
-	if other := r.options.AccessSecretNamespace; other != "" && other != namespace {
-		places = append(places, other)
+	places := r.places(namespace)
+	found, read, err := r.secretsIn(ctx, places, kymaName)
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("look for the access Secret of Kyma %s/%s: %w", namespace, kymaName, err)
+	case len(found) == 0:
+		return nil, 0, fault.New(fault.Unreachable, ReasonAccessSecretNotFound, shared.MessageAccessSecretNotFound).
+			WithHint("no Secret in namespace %s has the label %s=%s: create it there, and it is taken up at once",
+				strings.Join(places, " or "), shared.LabelKymaName, kymaName)
+	case len(found) > 1:
+		return nil, 0, fault.New(fault.Rejected, ReasonAccessSecretAmbiguous,
+			"more than one access secret is labelled for Kyma %s/%s: %s", namespace, kymaName, names(found))
 	}
+	return &found[0], read, nil
+}
+
+// secretsIn reads the access Secrets in the first of these places that has any, and says as of which version of the
+// control plane, at the least. The informer names them; that they are as it says, a live read of each of them shows.
+func (r *Registry) secretsIn(ctx context.Context, places []string, kymaName string) ([]corev1.Secret, revision, error) {
+	if r.options.Fleet.IsLive() {
+		return r.listSecrets(ctx, places, kymaName)
+	}
+	// What is read after this is at least as new.
+	read := parseVersion(r.options.Fleet.SecretsVersion(ctx))
+	for len(places) > 0 {
+		known, err := r.options.Fleet.AccessSecrets(ctx, places, kymaName)
+		if err != nil || len(known) == 0 {
+			return nil, read, err
+		}
+		var found []corev1.Secret
+		for _, version := range known {
+			secret := corev1.Secret{}
+			err := r.controlPlane.Client.Get(ctx, types.NamespacedName{Namespace: version.Namespace, Name: version.Name}, &secret)
+			switch {
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				return nil, 0, err
+			case secret.Labels[shared.LabelKymaName] == kymaName:
+				found = append(found, secret)
+			}
+		}
+		if len(found) > 0 {
+			return found, read, nil
+		}
+		// All that the informer knew of here are gone.
+		places = places[slices.Index(places, known[0].Namespace)+1:]
+	}
+	return nil, read, nil
+}
+
+// listSecrets is secretsIn without an informer.
+func (r *Registry) listSecrets(ctx context.Context, places []string, kymaName string) ([]corev1.Secret, revision, error) {
 	var first revision
 	for i, place := range places {
-		found, err := r.secretsIn(ctx, place, kymaName)
+		var found corev1.SecretList
+		err := r.controlPlane.Client.List(ctx, &found, client.InNamespace(place), client.MatchingLabels{shared.LabelKymaName: kymaName})
 		if err != nil {
-			return nil, 0, fmt.Errorf("list the access Secrets of Kyma %s/%s in namespace %s: %w", namespace, kymaName, place, err)
+			return nil, 0, fmt.Errorf("list Secrets in namespace %s: %w", place, err)
 		}
 		if i == 0 {
 			// That there was none in the first place is as old as this reading.
 			first = parseVersion(found.ResourceVersion)
 		}
-		switch len(found.Items) {
-		case 0:
-			continue
-		case 1:
-			return &found.Items[0], first, nil
-		default:
-			return nil, 0, fault.New(fault.Rejected, ReasonAccessSecretAmbiguous,
-				"more than one access secret is labelled for Kyma %s/%s: %s", namespace, kymaName, names(found.Items))
+		if len(found.Items) > 0 {
+			return found.Items, first, nil
 		}
 	}
-	return nil, 0, fault.New(fault.Unreachable, ReasonAccessSecretNotFound, shared.MessageAccessSecretNotFound).
-		WithHint("no Secret in namespace %s has the label %s=%s: create it there, and it is taken up at once",
-			strings.Join(places, " or "), shared.LabelKymaName, kymaName)
-}
-
-func (r *Registry) secretsIn(ctx context.Context, namespace, kymaName string) (*corev1.SecretList, error) {
-	var found corev1.SecretList
-	err := r.controlPlane.Client.List(ctx, &found, client.InNamespace(namespace), client.MatchingLabels{shared.LabelKymaName: kymaName})
-	return &found, err
+	return nil, first, nil
 }
 
 func names(secrets []corev1.Secret) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -30,7 +31,7 @@ func TestTheDigestOfDelistedModulesChangesWithTheirCatalogOnly(t *testing.T) {
 	digest := func(kyma *v1beta2.Kyma, m v1beta2.Manifest, catalog ...client.Object) string {
 		t.Helper()
 		cluster := desiredtest.NewCluster("cp", catalog...)
-		inputs := desired.Inputs{Index: desired.NewCached(cluster), Secrets: cluster}
+		inputs := desired.Inputs{Index: desired.NewCached(cluster), Secrets: fleet.Live(cluster)}
 		found, err := inputs.Delisted(context.Background(), kyma, []v1beta2.Manifest{m})
 		require.NoError(t, err)
 		return found

@@ -126,8 +126,8 @@ func objectInputs(object client.Object) any {
 type Inputs struct {
 	Settings Settings
 	Index    Index
-	// Secrets reads the metadata of Secrets.
-	Secrets client.Reader
+	// Secrets names access Secrets.
+	Secrets AccessSource
 	// PullSecret is nil where no image pull Secret is configured.
 	PullSecret PullSecret
 	// Trusted is the fingerprint of the keys that descriptors are verified with; may be nil.

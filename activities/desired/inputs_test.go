@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -43,7 +44,7 @@ func newWorld() *world {
 func (w *world) digest(t *testing.T) string {
 	t.Helper()
 	cluster := desiredtest.NewCluster("cp", append([]client.Object{w.template, w.meta, w.secret}, w.others...)...)
-	inputs := desired.Inputs{Settings: w.settings, Index: desired.NewCached(cluster), Secrets: cluster}
+	inputs := desired.Inputs{Settings: w.settings, Index: desired.NewCached(cluster), Secrets: fleet.Live(cluster)}
 	digest, err := inputs.Digest(context.Background(), w.kyma)
 	require.NoError(t, err)
 	return digest
@@ -112,7 +113,7 @@ func TestTheAccessSecretIsFirstLookedForBesideTheKyma(t *testing.T) {
 	elsewhere.Namespace = "secrets"
 	cluster := desiredtest.NewCluster("cp", elsewhere)
 	settings := desired.Settings{AccessSecretNamespace: "secrets"}
-	found, err := desired.AccessSecrets(context.Background(), cluster, settings, desiredtest.Kyma())
+	found, err := desired.AccessSecrets(context.Background(), fleet.Live(cluster), settings, desiredtest.Kyma())
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, "secrets", found[0].Namespace)
@@ -120,7 +121,7 @@ func TestTheAccessSecretIsFirstLookedForBesideTheKyma(t *testing.T) {
 	require.NoError(t, cluster.Create(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: "near", Namespace: desiredtest.Namespace, Labels: map[string]string{shared.LabelKymaName: "kyma-sample"},
 	}}))
-	found, err = desired.AccessSecrets(context.Background(), cluster, settings, desiredtest.Kyma())
+	found, err = desired.AccessSecrets(context.Background(), fleet.Live(cluster), settings, desiredtest.Kyma())
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Equal(t, "near", found[0].Name)

@@ -24,7 +24,7 @@ import (
 // isIn tells whether another Kyma is synchronized into a cluster in earnest: its access leads to the same address with the
 // same authority, or its remote Kyma is to be seen there, with its uid and the mark of that Kyma.
 func (a *Activities) isIn(ctx context.Context, cluster *clusters.Cluster, kyma *v1beta2.Kyma) (bool, error) {
-	theirs, err := a.options.Clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+	theirs, err := a.options.Clusters.Reach(ctx, kyma.Namespace, kyma.Name)
 	if err == nil && sameAddress(theirs, cluster) {
 		return true, nil
 	}

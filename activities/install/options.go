@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -19,6 +20,8 @@ import (
 type Access interface {
 	ControlPlane() *clusters.Cluster
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+	// Reach is ForKyma for who only looks: it asks the control plane nothing where access is known.
+	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
 // Sender wakes the open workflow of a Kyma; *kick.Sender does.
@@ -51,6 +54,8 @@ type Options struct {
 	Settings desired.Settings
 	// Fleet lists Kymas and Manifests, from a cache; ControlPlane by default.
 	Fleet client.Reader
+	// Known knows which Manifests there are; by default they are listed in the control plane.
+	Known *fleet.Fleet
 	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
 	Purges     Purges
 	PurgeRules purge.Rules
@@ -95,6 +100,9 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.Fleet == nil {
 		o.Fleet = o.ControlPlane
+	}
+	if o.Known == nil {
+		o.Known = fleet.Live(o.ControlPlane)
 	}
 	if o.RemoteNamespace == "" {
 		o.RemoteNamespace = shared.NamespaceRemote

@@ -49,7 +49,7 @@ func (a *Activities) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]D
 		}
 		at := places[desired.InControlPlane(m)]
 		if at == nil {
-			cluster, err := a.target(ctx, m)
+			cluster, err := a.reach(ctx, m)
 			if err != nil {
 				return nil, err
 			}

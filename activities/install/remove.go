@@ -143,6 +143,9 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*Obser
 			if r.siblings, err = a.siblings(ctx, m); err != nil {
 				return nil, err
 			}
+			if r.siblings, err = a.asTheyAre(ctx, r.siblings); err != nil {
+				return nil, err
+			}
 			r.siblings = append(r.siblings, r.used.manifests...)
 		}
 		if err := a.unchanged(ctx, m); err != nil {

@@ -25,14 +25,30 @@ const (
 	ReasonSharedVersion = "SharedModuleVersion"
 )
 
-// owners lists all owners of the installation that a Manifest is for, itself included, live.
+// owners are all owners of the installation that a Manifest is for, itself included, as the informer knows them: as of
+// this one's own resource version at least, so that who came before is among them.
 func (a *Activities) owners(ctx context.Context, m *v1beta2.Manifest) ([]v1beta2.Manifest, error) {
-	var list v1beta2.ManifestList
-	err := a.options.ControlPlane.List(ctx, &list, client.MatchingLabels{desired.LabelSharedModule: m.Labels[desired.LabelSharedModule]})
+	return a.options.Known.Sharing(ctx, m.Labels[desired.LabelSharedModule], m.ResourceVersion)
+}
+
+// holder is the one of them that installs it, read live; nil where there is none.
+func (a *Activities) holder(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Manifest, error) {
+	owners, err := a.owners(ctx, m)
 	if err != nil {
-		return nil, fmt.Errorf("list the Manifests that share the module of Manifest %s/%s: %w", m.Namespace, m.Name, err)
+		return nil, err
 	}
-	return list.Items, nil
+	holder := desired.Holder(owners)
+	if holder == nil || holder.UID == m.UID || a.options.Known.IsLive() {
+		return holder, nil
+	}
+	now, err := a.options.Known.Manifest(ctx, client.ObjectKeyFromObject(holder))
+	if err != nil {
+		return nil, err
+	}
+	if now == nil || now.UID != holder.UID || !desired.IsShared(now) {
+		return nil, fault.New(fault.Transient, ReasonManifestChanged, "Manifest %s/%s, which installs the shared module, has just changed", holder.Namespace, holder.Name)
+	}
+	return now, nil
 }
 
 // heldByAnother says what is shown of a module that another Manifest installs; nil where this one does.
@@ -40,11 +56,10 @@ func (a *Activities) heldByAnother(ctx context.Context, m *v1beta2.Manifest) (*O
 	if !desired.IsShared(m) {
 		return nil, nil //nolint:nilnil // not being shared is the ordinary case
 	}
-	owners, err := a.owners(ctx, m)
+	holder, err := a.holder(ctx, m)
 	if err != nil {
 		return nil, err
 	}
-	holder := desired.Holder(owners)
 	switch {
 	case holder == nil || holder.UID == m.UID:
 		return tookOverNewer(m), nil
@@ -96,12 +111,11 @@ func (a *Activities) handOver(ctx context.Context, m *v1beta2.Manifest) (bool, e
 	if !desired.InControlPlane(m) || m.Labels[desired.LabelSharedModule] == "" {
 		return false, nil
 	}
-	owners, err := a.owners(ctx, m)
+	// The one that goes is none of them: it is under deletion.
+	next, err := a.holder(ctx, m)
 	if err != nil {
 		return false, err
 	}
-	// The one that goes is none of them: it is under deletion.
-	next := desired.Holder(owners)
 	if next == nil || next.UID == m.UID {
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -50,7 +51,7 @@ func sharing(t *testing.T, manifests ...*v1beta2.Manifest) (*Activities, client.
 		builder = builder.WithObjects(m, kymaNamed(m.KymaName()))
 	}
 	c := builder.Build()
-	return &Activities{options: Options{ControlPlane: c, Fleet: c, Clock: time.Now, Settings: desired.Settings{AllowControlPlaneModules: true}}}, c
+	return &Activities{options: Options{ControlPlane: c, Fleet: c, Known: fleet.Live(c), Clock: time.Now, Settings: desired.Settings{AllowControlPlaneModules: true}}}, c
 }
 
 func holding(m *v1beta2.Manifest) {

@@ -2,42 +2,68 @@ package install
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// siblings are the other Manifests of the same Kyma for the same cluster, read live.
+// siblings are the other Manifests of the same Kyma for the same cluster, as the informer knows them: as of this one's
+// own resource version at least, so that of two that were written one after the other, the later sees the earlier.
 func (a *Activities) siblings(ctx context.Context, m *v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
 	kyma := metav1.GetControllerOf(m)
 	if m.KymaName() == "" || kyma == nil {
 		return nil, nil
 	}
-	var list v1beta2.ManifestList
-	err := a.options.ControlPlane.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingLabels{shared.LabelKymaName: m.KymaName()})
+	all, err := a.options.Known.OfKyma(ctx, kymaRefOf(m), m.ResourceVersion)
 	if err != nil {
-		return nil, fmt.Errorf("list the Manifests of Kyma %s/%s: %w", m.Namespace, m.KymaName(), err)
+		return nil, err
 	}
 	var others []*v1beta2.Manifest
-	for i := range list.Items {
-		other := &list.Items[i]
-		owner := metav1.GetControllerOf(other)
-		if other.UID != m.UID && owner != nil && owner.UID == kyma.UID && desired.InControlPlane(other) == desired.InControlPlane(m) {
+	for i := range all {
+		if other := &all[i]; other.UID != m.UID && desired.InControlPlane(other) == desired.InControlPlane(m) {
 			others = append(others, other)
 		}
 	}
 	return others, nil
 }
 
+// claimants are the siblings that have one of these objects, by inventory id, in their inventory, read live.
+func (a *Activities) claimants(ctx context.Context, m *v1beta2.Manifest, ids map[string]bool) ([]*v1beta2.Manifest, error) {
+	others, err := a.siblings(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	others = slices.DeleteFunc(others, func(other *v1beta2.Manifest) bool { return !fleet.Claims(other, ids) })
+	return a.asTheyAre(ctx, others)
+}
+
+// asTheyAre reads Manifests live that the informer named. Those that are gone are left out.
+func (a *Activities) asTheyAre(ctx context.Context, known []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
+	if a.options.Known.IsLive() {
+		return known, nil
+	}
+	var all []*v1beta2.Manifest
+	for _, m := range known {
+		now, err := a.options.Known.Manifest(ctx, client.ObjectKeyFromObject(m))
+		if err != nil {
+			return nil, err
+		}
+		if now != nil && now.UID == m.UID {
+			all = append(all, now)
+		}
+	}
+	return all, nil
+}
+
 // yield takes out of the plan what another module of the same Kyma has: two that apply one object would undo
-// each other's work for ever. It costs one request to the control plane, and only while some of the plan was
-// never applied before.
+// each other's work for ever. It costs a request to the control plane for each module that has the same, and only
+// while some of the plan was never applied before.
 //
 // It comes after the announcement. So of two that announce the same object at the same time at least one sees
 // the other, and they decide alike: what is applied belongs to whoever applied it; else to the older Manifest,
@@ -46,7 +72,11 @@ func (a *Activities) yield(ctx context.Context, job *installation) error {
 	if !job.claimsNew() {
 		return nil
 	}
-	others, err := a.siblings(ctx, job.manifest)
+	planned := make(map[string]bool, len(job.plan.entries))
+	for _, e := range job.plan.entries {
+		planned[e.ID] = true
+	}
+	others, err := a.claimants(ctx, job.manifest, planned)
 	if err != nil {
 		return err
 	}

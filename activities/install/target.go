@@ -92,6 +92,16 @@ func (a *Activities) ownerIn(ctx context.Context, reader client.Reader, m *v1bet
 
 // target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
 func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
+	return a.access(ctx, m, a.options.Clusters.ForKyma)
+}
+
+// reach is target for who only looks: access is not read anew where it is known.
+func (a *Activities) reach(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
+	return a.access(ctx, m, a.options.Clusters.Reach)
+}
+
+func (a *Activities) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error),
+) (*clusters.Cluster, error) {
 	stands, err := a.stands(ctx, m)
 	switch {
 	case err != nil:
@@ -111,7 +121,7 @@ func (a *Activities) target(ctx context.Context, m *v1beta2.Manifest) (*clusters
 		}
 		return a.options.Clusters.ControlPlane(), nil
 	}
-	cluster, err := a.options.Clusters.ForKyma(ctx, m.Namespace, m.KymaName())
+	cluster, err := to(ctx, m.Namespace, m.KymaName())
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +170,7 @@ func (a *Activities) undecided(ctx context.Context, m *v1beta2.Manifest, kyma *v
 func (a *Activities) askKyma(ctx context.Context, m *v1beta2.Manifest, reason string) error {
 	ref := kymaRefOf(m)
 	err := a.options.Kymas.OpenKyma(ctx, ref, kick.Kick{
-		Reason: reason, Urgent: true, Kind: shared.KindKyma, Namespace: ref.Namespace, Name: ref.Name,
+		Reason: reason, Urgent: true, Whole: true, Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 	})
 	if err != nil {
 		return fmt.Errorf("tell Kyma %s that Manifest %s is not as planned: %w", ref, m.Name, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -25,6 +26,10 @@ import (
 type access struct{ Access }
 
 func (access) ControlPlane() *clusters.Cluster { return &clusters.Cluster{Name: "the control plane"} }
+
+func (a access) Reach(ctx context.Context, namespace, kyma string) (*clusters.Cluster, error) {
+	return a.ForKyma(ctx, namespace, kyma)
+}
 
 func (access) ForKyma(_ context.Context, namespace, kyma string) (*clusters.Cluster, error) {
 	return &clusters.Cluster{Name: "the cluster of " + namespace + "/" + kyma}, nil
@@ -46,7 +51,7 @@ func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{}).WithObjects(objects...).Build()
 	told := &kicks{}
-	return &Activities{options: Options{ControlPlane: c, Fleet: c, Clock: time.Now, Settings: settings, Clusters: access{}, Kymas: told}}, told, c
+	return &Activities{options: Options{ControlPlane: c, Fleet: c, Known: fleet.Live(c), Clock: time.Now, Settings: settings, Clusters: access{}, Kymas: told}}, told, c
 }
 
 func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
@@ -258,7 +263,8 @@ func TestWhatIsNotAsItWasDecidedIsNotInstalledAndItsKymaIsAsked(t *testing.T) {
 			}
 			require.Equal(t, test.reason, undecided.Reason)
 			require.Len(t, told.all, 1)
-			require.Equal(t, "Kyma", told.all[0].Kind, "a whole look, not only a report of states")
+			require.True(t, told.all[0].Whole, "a whole look, not only a report of states")
+			require.Equal(t, m.ResourceVersion, told.all[0].ResourceVersion, "by what the Manifest is now")
 		})
 	}
 }

@@ -68,7 +68,7 @@ func (a *Activities) lookAt(ctx context.Context, ref kick.Ref) (Observed, *v1bet
 	if m == nil || !m.DeletionTimestamp.IsZero() {
 		return leaving(), nil, nil
 	}
-	cluster, err := a.target(ctx, m)
+	cluster, err := a.reach(ctx, m)
 	if err != nil {
 		return Observed{}, nil, err
 	}

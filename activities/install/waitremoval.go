@@ -44,7 +44,7 @@ func (a *Activities) lookAtRemoval(ctx context.Context, ref kick.Ref) (RemoveRes
 	case m.DeletionTimestamp.IsZero():
 		return RemoveResult{Outcome: OutcomeApplied}, nil
 	}
-	cluster, err := a.target(ctx, m)
+	cluster, err := a.reach(ctx, m)
 	if err != nil {
 		return RemoveResult{}, err
 	}

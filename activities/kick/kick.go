@@ -41,6 +41,8 @@ type Kick struct {
 	Deleting bool `json:"deleting,omitempty"`
 	// Gone says that the object was removed.
 	Gone bool `json:"gone,omitempty"`
+	// Whole asks for a look at everything, also where it is a Manifest that changed.
+	Whole bool `json:"whole,omitempty"`
 	// NotBefore delays the look that this kick causes, to spread a roll-out over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// Found are the search attributes that a workflow has which this kick starts. They are no part of the signal.

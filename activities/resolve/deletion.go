@@ -8,7 +8,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -25,10 +27,11 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}
-	own, _, err := ManifestsOf(ctx, a.controlPlane, kyma)
+	all, err := a.known.AllManifests(ctx, kyma, fleet.Newest(Seen(in.Seen), shared.KindManifest))
 	if err != nil {
 		return DeleteResult{}, err
 	}
+	own := all.Own
 	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.settings.Purge.Orderly}
 	result.PurgeAt, _ = desired.PurgeTime(kyma, a.settings.Purge)
 	if desired.IsOrphaning(kyma) {

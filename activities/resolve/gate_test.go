@@ -19,25 +19,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// fleet is an instance with several Kymas that have the same modules.
-type fleet struct {
+// instance is an instance with several Kymas that have the same modules.
+type instance struct {
 	*Activities
 	cluster *desiredtest.Cluster
 	refs    []kick.Ref
 	told    []string
 }
 
-func (f *fleet) Event(object runtime.Object, _, reason, message string) {
+func (f *instance) Event(object runtime.Object, _, reason, message string) {
 	f.told = append(f.told, reason+": "+message)
 }
 
-func (f *fleet) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+func (f *instance) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
 	f.Event(object, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-func newFleet(t *testing.T, size int, limits Limits, modules []string, objects ...client.Object) *fleet {
+func newFleet(t *testing.T, size int, limits Limits, modules []string, objects ...client.Object) *instance {
 	t.Helper()
-	f := &fleet{}
+	f := &instance{}
 	for i := range size {
 		kyma := desiredtest.Kyma(modules...)
 		kyma.Name, kyma.UID = fmt.Sprintf("kyma-%02d", i), types.UID(fmt.Sprintf("uid-%02d", i))
@@ -58,7 +58,7 @@ func newFleet(t *testing.T, size int, limits Limits, modules []string, objects .
 }
 
 // lookAtAll looks at every Kyma and forgets what was counted.
-func (f *fleet) lookAtAll(t *testing.T) []Result {
+func (f *instance) lookAtAll(t *testing.T) []Result {
 	t.Helper()
 	f.planner.gate.counts = map[string]count{}
 	results := make([]Result, 0, len(f.refs))
@@ -78,7 +78,7 @@ func deleted(results []Result) int {
 	return all
 }
 
-func (f *fleet) change(t *testing.T, object client.Object, change func()) {
+func (f *instance) change(t *testing.T, object client.Object, change func()) {
 	t.Helper()
 	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(object), object))
 	change()

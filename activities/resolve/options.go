@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 )
 
@@ -77,6 +78,8 @@ type Options struct {
 	Signatures Signatures
 	// Fleet reads the Kymas and Manifests of this instance from a cache with the index of RegisterIndex.
 	Fleet client.Reader
+	// Known knows which Manifests and access Secrets there are; by default they are listed in the control plane.
+	Known *fleet.Fleet
 	// PullSecret is nil where no image pull Secret is configured.
 	PullSecret desired.PullSecret
 	// Clusters may be nil: then no access Secret is found to be gone.
@@ -94,6 +97,7 @@ type Activities struct {
 	settings     desired.Settings
 	controlPlane client.Client
 	planner      *Planner
+	known        *fleet.Fleet
 	clusters     Clusters
 	events       EventRecorder
 	now          func() time.Time
@@ -107,6 +111,9 @@ func New(options Options) (*Activities, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	if options.Known == nil {
+		options.Known = fleet.Live(options.ControlPlane)
+	}
 	planner, err := NewPlanner(options)
 	if err != nil {
 		return nil, err
@@ -115,6 +122,7 @@ func New(options Options) (*Activities, error) {
 		settings:     options.Settings.WithDefaults(),
 		controlPlane: options.ControlPlane,
 		planner:      planner,
+		known:        options.Known,
 		clusters:     options.Clusters,
 		events:       options.Events,
 		now:          options.Now,

@@ -33,17 +33,16 @@ func (p *planning) isThere(orphan *v1beta2.Manifest, remote bool) bool {
 
 // adoptOrphans makes the Kyma the owner of Manifests that an earlier one left when it was deleted with
 // `--cascade=orphan`, where it lists their modules and they are for its cluster: what they know of what is installed
-// holds. It tells whether there were any.
-func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view View) (bool, error) {
+// holds. It returns the versions that they have then.
+func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view View) ([]Version, error) {
 	if !view.Wanted.Complete {
-		return false, nil
+		return nil, nil
 	}
-	adopted := false
+	var adopted []Version
 	for _, plan := range slices.Concat(view.Modules, view.Mandatory) {
 		if plan.orphan == nil || !plan.adopts || plan.Action != ActionCreate {
 			continue
 		}
-		adopted = true
 		after := plan.orphan.DeepCopy()
 		after.OwnerReferences = append(after.OwnerReferences, ownerReference(kyma))
 		patch := client.MergeFromWithOptions(plan.orphan, client.MergeFromWithOptimisticLock{})
@@ -52,14 +51,20 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 			continue
 		}
 		if err != nil {
-			return false, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", describe(plan.orphan), err)
+			return nil, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", describe(plan.orphan), err)
 		}
+		adopted = append(adopted, versionOf(after))
 		if a.events != nil {
 			a.events.Event(kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
 				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", describe(plan.orphan)))
 		}
 	}
 	return adopted, nil
+}
+
+// versionOf is the version of a Manifest as it was just written.
+func versionOf(m *v1beta2.Manifest) Version {
+	return Version{Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
 }
 
 // releaseOrphan lets a Manifest go that an earlier Kyma left when it was deleted with `--cascade=orphan`, and leaves all

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -26,6 +26,7 @@ type Planner struct {
 	settings    desired.Settings
 	live        client.Reader
 	cache       client.Reader
+	known       *fleet.Fleet
 	descriptors DescriptorSource
 	objects     ObjectSource
 	windows     Windows
@@ -45,6 +46,9 @@ func NewPlanner(options Options) (*Planner, error) {
 	if options.Catalog == nil || options.ControlPlane == nil || options.Descriptors == nil {
 		return nil, errors.New("resolve: catalog, control plane client and descriptor source are needed")
 	}
+	if options.Known == nil {
+		options.Known = fleet.Live(options.ControlPlane)
+	}
 	parsed, err := lru.New[[sha256.Size]byte, parsedDescriptor](parsedDescriptors)
 	if err != nil {
 		return nil, fmt.Errorf("resolve: cache of descriptors: %w", err)
@@ -53,6 +57,7 @@ func NewPlanner(options Options) (*Planner, error) {
 		settings:    options.Settings.WithDefaults(),
 		live:        options.ControlPlane,
 		cache:       options.Catalog,
+		known:       options.Known,
 		descriptors: options.Descriptors,
 		objects:     options.Objects,
 		windows:     options.Windows,
@@ -97,7 +102,10 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	secrets, err := desired.Secrets(ctx, p.secrets(seen), p.pullSecret, p.settings, kyma)
+	if err := p.known.AwaitSecrets(ctx, seen); err != nil {
+		return View{}, err
+	}
+	secrets, err := desired.Secrets(ctx, p.known, p.pullSecret, p.settings, kyma)
 	if err != nil {
 		return View{}, err
 	}
@@ -116,7 +124,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
-		DefaultCR: p.defaultCRs(ctx), Known: p.known(ctx, kyma),
+		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma),
 	})
 	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
@@ -151,9 +159,9 @@ func (p *Planner) window(kyma *v1beta2.Kyma) func() Wait {
 	return sync.OnceValue(func() Wait { return p.windows.Window(kyma.Labels) })
 }
 
-// known lists the modules that a Kyma may have, from the cache and at most once per look. It is for hints: what cannot
+// offered lists the modules that a Kyma may have, from the cache and at most once per look. It is for hints: what cannot
 // be listed is not suggested.
-func (p *Planner) known(ctx context.Context, kyma *v1beta2.Kyma) func() []string {
+func (p *Planner) offered(ctx context.Context, kyma *v1beta2.Kyma) func() []string {
 	return sync.OnceValue(func() []string {
 		var metas v1beta2.ModuleReleaseMetaList
 		var templates v1beta2.ModuleTemplateList
@@ -162,17 +170,6 @@ func (p *Planner) known(ctx context.Context, kyma *v1beta2.Kyma) func() []string
 		}
 		return p.settings.ModulesFor(kyma, templates.Items, metas.Items)
 	})
-}
-
-// secrets reads the metadata of access Secrets live after a kick that told of one, for what was seen may not
-// be in the cache yet; otherwise from the cache.
-func (p *Planner) secrets(seen []desired.Seen) client.Reader {
-	for _, one := range seen {
-		if one.Kind == "Secret" {
-			return p.live
-		}
-	}
-	return p.cache
 }
 
 // describe returns the descriptor that a template embeds, or fetches it.
@@ -228,24 +225,6 @@ func (p *Planner) parse(raw []byte) (*Descriptor, error) {
 	parsed, err := ParseDescriptor(raw)
 	p.parsed.Add(key, parsedDescriptor{parsed, err})
 	return parsed, err
-}
-
-// ManifestsOf reads the Manifests of a Kyma live, by label and owner uid, and apart from them those that
-// another Kyma of the same name owns.
-func ManifestsOf(ctx context.Context, live client.Reader, kyma *v1beta2.Kyma) (own, foreign []v1beta2.Manifest, err error) {
-	var list v1beta2.ManifestList
-	err = live.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingLabels{shared.LabelKymaName: kyma.Name})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list Manifests of Kyma %s: %w", nameOf(kyma), err)
-	}
-	for _, manifest := range list.Items {
-		if ownedBy(&manifest, kyma) {
-			own = append(own, manifest)
-		} else {
-			foreign = append(foreign, manifest)
-		}
-	}
-	return own, foreign, nil
 }
 
 // ownedBy tells whether the controller of a Manifest is this very Kyma.

@@ -41,11 +41,15 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if adopted {
+	if len(adopted) > 0 {
+		in.Seen = append(slices.Clone(in.Seen), adopted...)
 		// What becomes of what is the Kyma's now is decided as of all that it has.
 		if view, err = a.view(ctx, kyma, in); err != nil {
 			return Result{}, err
 		}
+	}
+	if err := a.record(ctx, kyma, view); err != nil {
+		return Result{}, err
 	}
 	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel}
 	if !view.Wanted.Complete {
@@ -61,19 +65,6 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	}
 	result.InputsDigest = view.InputsDigest
 	return result, nil
-}
-
-// view looks at the Kyma and at its Manifests as they are now.
-func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
-	own, foreign, err := ManifestsOf(ctx, a.controlPlane, kyma)
-	if err != nil {
-		return View{}, err
-	}
-	view, err := a.planner.View(ctx, kyma, own, foreign, Seen(in.Seen))
-	if err != nil {
-		return View{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
-	}
-	return view, nil
 }
 
 // look reads the Kyma live and says whether it is there and to be worked on.
@@ -193,6 +184,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 		return err
 	}
 	result.Created = append(result.Created, plan.Manifest.Name)
+	result.Wrote = append(result.Wrote, versionOf(now))
 	return plan.target.write(ctx, a.controlPlane, now)
 }
 
@@ -215,6 +207,7 @@ func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Resul
 		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
+	result.Wrote = append(result.Wrote, versionOf(now))
 	a.tellRestored(existing)
 	return plan.target.write(ctx, a.controlPlane, now)
 }

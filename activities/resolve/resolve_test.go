@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -87,10 +88,11 @@ func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	result := b.look(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, Result{
-		Outcome: OutcomeDone, Channel: "regular", Created: []string{name}, Refused: 1, InputsDigest: result.InputsDigest,
+		Outcome: OutcomeDone, Channel: "regular", Created: []string{name}, Refused: 1, InputsDigest: result.InputsDigest, Wrote: result.Wrote,
 	}, result)
+	require.Len(t, result.Wrote, 1)
 	require.NotEmpty(t, result.InputsDigest)
-	require.Equal(t, []string{"patch Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name, "patch ModuleTemplate keda-regular"}, b.cluster.Writes())
+	require.Equal(t, []string{"patch Kyma kyma-sample", "patch status Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name, "patch ModuleTemplate keda-regular"}, b.cluster.Writes())
 
 	kyma := b.read(t)
 	require.Equal(t, []string{"operator.kyma-project.io/Kyma"}, kyma.Finalizers)
@@ -116,7 +118,7 @@ func TestTheDigestIsTheOneThatWatchersCompute(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	result := b.look(t)
 	digest, err := desired.Inputs{
-		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(b.cluster), Secrets: b.cluster,
+		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(b.cluster), Secrets: fleet.Live(b.cluster),
 	}.Digest(context.Background(), b.read(t))
 	require.NoError(t, err)
 	require.Equal(t, digest, result.InputsDigest)

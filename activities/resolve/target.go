@@ -35,10 +35,15 @@ func targetOf(planned *v1beta2.Manifest) *target {
 	return &target{record: &v1beta2.TargetRecord{Cluster: cluster, SpecDigest: desired.SpecDigest(planned.Spec)}}
 }
 
+// differs tells whether a Manifest's status says otherwise where it goes.
+func (t *target) differs(manifest *v1beta2.Manifest) bool {
+	return t != nil && !equality.Semantic.DeepEqual(manifest.Status.Target, t.record)
+}
+
 // write records where a Manifest goes into its status, where that does not say so. It needs no resource version: what
 // it says is about one spec, whichever the Manifest has by now.
 func (t *target) write(ctx context.Context, c client.Client, manifest *v1beta2.Manifest) error {
-	if t == nil || equality.Semantic.DeepEqual(manifest.Status.Target, t.record) {
+	if !t.differs(manifest) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{

@@ -55,6 +55,8 @@ type Result struct {
 	Created []string `json:"created,omitempty"`
 	Updated []string `json:"updated,omitempty"`
 	Deleted []string `json:"deleted,omitempty"`
+	// Wrote are the versions of Manifests that this look made or changed: a cache that is older does not know of it.
+	Wrote []Version `json:"wrote,omitempty"`
 	// Refused counts module entries that could not be resolved; the status says why.
 	Refused int `json:"refused,omitempty"`
 	// NextLook is when to look again without a kick, such as at the beginning of a maintenance window; zero means

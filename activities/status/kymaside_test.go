@@ -26,6 +26,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -153,7 +154,7 @@ func newSide(t *testing.T) *side {
 	require.NoError(t, err)
 	s.status, err = status.New(status.Options{Settings: settings, ControlPlane: s.control, Planner: planner, Clusters: registry})
 	require.NoError(t, err)
-	s.inputs = desired.Inputs{Settings: settings, Index: desired.NewCached(catalog), Secrets: catalog}
+	s.inputs = desired.Inputs{Settings: settings, Index: desired.NewCached(catalog), Secrets: fleet.Live(catalog)}
 	return s
 }
 

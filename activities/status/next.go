@@ -47,6 +47,7 @@ func next(o observation) v1beta2.KymaStatus {
 		markStale(status.Modules, o.manifests, since)
 	}
 	status.ModulesReady = modulesReady(status.Modules)
+	status.Manifests = recorded(o)
 	setConditions(&status, o, deleting)
 	setEditIgnored(&status, o, deleting)
 	status.State = state(status, o.worst(), deleting)
@@ -71,6 +72,16 @@ func next(o observation) v1beta2.KymaStatus {
 		status.ObservedGeneration = o.kyma.Generation
 	}
 	return status
+}
+
+// recorded are the names of the Manifests that there are, and of those that are to be made.
+func recorded(o observation) []string {
+	planned := o.view.Names(&v1beta2.Kyma{})
+	for i := range o.manifests {
+		planned = append(planned, o.manifests[i].Name)
+	}
+	slices.Sort(planned)
+	return slices.Compact(planned)
 }
 
 // worst is the fault that the whole Kyma suffers from, the one that people should mend first.

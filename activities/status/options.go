@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -16,9 +17,9 @@ import (
 
 // Clusters gives access to the clusters of Kymas.
 type Clusters interface {
-	// ForKyma returns access to the cluster that the access Secret of this Kyma leads to; its errors are
+	// Reach returns access to the cluster that the access Secret of this Kyma leads to; its errors are
 	// fault.Errors.
-	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
 // EventRecorder tells people about transitions. A client-go record.EventRecorder is one.
@@ -35,6 +36,8 @@ type Options struct {
 	Settings desired.Settings
 	// ControlPlane reads and writes the control plane, uncached.
 	ControlPlane client.Client
+	// Known knows which Manifests there are; by default they are listed in the control plane.
+	Known *fleet.Fleet
 	// Planner says what each module resolves to; it is the one that resolve.NewPlanner made.
 	Planner *resolve.Planner
 	// Clusters gives access to remote clusters, for the copy of the status.
@@ -51,6 +54,7 @@ type Options struct {
 type Activities struct {
 	settings     desired.Settings
 	controlPlane client.Client
+	known        *fleet.Fleet
 	planner      *resolve.Planner
 	clusters     Clusters
 	events       EventRecorder
@@ -63,12 +67,16 @@ func New(options Options) (*Activities, error) {
 	if options.ControlPlane == nil || options.Planner == nil || options.Clusters == nil {
 		return nil, errors.New("status: control plane client, planner and clusters are needed")
 	}
+	if options.Known == nil {
+		options.Known = fleet.Live(options.ControlPlane)
+	}
 	if options.Now == nil {
 		options.Now = time.Now
 	}
 	return &Activities{
 		settings:     options.Settings.WithDefaults(),
 		controlPlane: options.ControlPlane,
+		known:        options.Known,
 		planner:      options.Planner,
 		clusters:     options.Clusters,
 		events:       options.Events,

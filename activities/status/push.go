@@ -43,7 +43,7 @@ func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	}
 	there := a.controlPlane
 	if s.Strategy != v1beta2.SyncStrategyLocalClient {
-		cluster, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+		cluster, err := a.clusters.Reach(ctx, kyma.Namespace, kyma.Name)
 		if err != nil {
 			return false, fault.Of(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -34,11 +35,11 @@ func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult
 		return summary(kyma), nil // it is not being deleted
 	case claim.Deleting:
 	}
-	own, _, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(resolve.Seen(in.Seen), shared.KindManifest))
 	if err != nil {
 		return ReportResult{}, err
 	}
-	if len(own) > 0 {
+	if len(left.Own) > 0 {
 		result := summary(kyma)
 		result.Deleting, result.Outcome = true, OutcomeBlocked
 		return result, nil

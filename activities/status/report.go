@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -37,15 +38,16 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	case claim.Ours, claim.Deleting:
 	}
 	o := observation{kyma: kyma, in: in, now: a.now(), pullSecret: a.settings.ImagePullSecret != ""}
-	own, foreign, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	all, err := a.manifests(ctx, kyma, in)
 	if err != nil {
 		return ReportResult{}, err
 	}
+	own, foreign := all.Own, all.Foreign
 	o.manifests = own
 	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.settings.Purge)
 	if standing == claim.Deleting {
 		o.view = leaving(kyma, a.settings, own)
-	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, resolve.Seen(in.TakenIn)); err != nil {
+	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, resolve.Seen(slices.Concat(in.TakenIn, in.Seen))); err != nil {
 		return ReportResult{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
 	}
 	before := kyma.DeepCopy()
@@ -69,6 +71,15 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	result.Pushed, result.Push = pushed, failed
 	return result, nil
+}
+
+// manifests are those of the Kyma, at least as new as what the report was asked for. Of one that changed since, its own
+// kick is on the way. A removal, and what was deleted just now, shows only in a live read.
+func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in ReportInput) (fleet.Manifests, error) {
+	if in.Deleted || !kyma.DeletionTimestamp.IsZero() {
+		return a.known.LiveManifests(ctx, kyma)
+	}
+	return a.known.Manifests(ctx, kyma, fleet.Newest(resolve.Seen(in.Seen), shared.KindManifest))
 }
 
 // reportSkipped says that a Kyma is left alone, and nothing else: what its modules are like is not looked at.

@@ -42,7 +42,7 @@ type bench struct {
 	unreachable     error
 }
 
-func (b *bench) ForKyma(context.Context, string, string) (*clusters.Cluster, error) {
+func (b *bench) Reach(context.Context, string, string) (*clusters.Cluster, error) {
 	if b.unreachable != nil {
 		return nil, b.unreachable
 	}

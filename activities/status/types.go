@@ -32,6 +32,10 @@ type ReportInput struct {
 	// Parked is true when the look failed in a way that only a change can mend: then the present inputs
 	// are recorded, so that nobody is woken until one of them changes.
 	Parked bool `json:"parked,omitempty"`
+	// Seen are the newest versions that kicks and the look told of; a cache that is older is bypassed. Deleted is true
+	// when the look deleted Manifests, of which no version is known.
+	Seen    []resolve.Version `json:"seen,omitempty"`
+	Deleted bool              `json:"deleted,omitempty"`
 	// ManifestGone is true when the report was asked for because a Manifest was removed.
 	ManifestGone bool `json:"manifestGone,omitempty"`
 	// Sync is the outcome of the last synchronization: zero when it succeeded or is off.
@@ -66,6 +70,8 @@ type ReportInput struct {
 // ReleaseInput says which Kyma is to lose its finalizer.
 type ReleaseInput struct {
 	Ref kick.Ref `json:"ref"`
+	// Seen are the newest versions that kicks told of; nothing is released by a cache that is older.
+	Seen []resolve.Version `json:"seen,omitempty"`
 	// LetGo says in words what in the remote cluster of a purged Kyma could not be cleaned up; an Event tells it.
 	LetGo string `json:"letGo,omitempty"`
 }

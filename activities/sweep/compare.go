@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -338,7 +339,7 @@ func parseWorkflowID(id string) (ref kick.Ref, kind string, ok bool) {
 
 func (w *walk) manifestsOf(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.Manifest, error) {
 	var list v1beta2.ManifestList
-	err := w.options.Fleet.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingFields{ManifestsByKyma: string(kyma.UID)})
+	err := w.options.Fleet.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingFields{fleet.IndexKymaUID: string(kyma.UID)})
 	return list.Items, err
 }
 

@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -63,7 +62,7 @@ type Options struct {
 	RolloutSpread time.Duration
 	// Ours tells whether an object with these labels belongs to this instance.
 	Ours func(labels map[string]string) bool
-	// Fleet reads Kymas and Manifests from a cache on which the field index ManifestsByKyma exists.
+	// Fleet reads Kymas and Manifests from a cache on which fleet.Register was called.
 	Fleet client.Reader
 	// Live reads the control plane uncached.
 	Live    client.Reader
@@ -76,19 +75,6 @@ type Options struct {
 	KickLimit *rate.Limiter
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-}
-
-// ManifestsByKyma is the name of the cache index of Manifests by the UID of the Kyma that owns them.
-const ManifestsByKyma = "owner.kyma.uid"
-
-// IndexManifestByKyma computes the index ManifestsByKyma.
-func IndexManifestByKyma(obj client.Object) []string {
-	for _, owner := range obj.GetOwnerReferences() {
-		if owner.Kind == "Kyma" {
-			return []string{string(owner.UID)}
-		}
-	}
-	return nil
 }
 
 // Activities are the activities of this package.
@@ -125,12 +111,4 @@ func New(o Options) (*Activities, error) {
 		o.Ours = func(map[string]string) bool { return true }
 	}
 	return &Activities{options: o}, nil
-}
-
-// RegisterIndex makes the index ManifestsByKyma.
-func RegisterIndex(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1beta2.Manifest{}, ManifestsByKyma, IndexManifestByKyma); err != nil {
-		return fmt.Errorf("index Manifests: %w", err)
-	}
-	return nil
 }

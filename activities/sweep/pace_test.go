@@ -52,7 +52,7 @@ func (s *slow) Probe(ctx context.Context, _ *v1beta2.Kyma, _ bool) (bool, string
 }
 
 // fleetOf are n Kymas of one shard with their open workflows, in hash order.
-func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*fleet, []client.Object) {
+func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*world, []client.Object) {
 	f := quiet()
 	var kymas []client.Object
 	for i := 0; len(kymas) < n; i++ {
@@ -73,13 +73,13 @@ func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*fleet, []client.Ob
 // locked takes kicks from many goroutines.
 type locked struct {
 	mu sync.Mutex
-	*fleet
+	*world
 }
 
 func (l *locked) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fleet.Kyma(ctx, ref, k)
+	return l.world.Kyma(ctx, ref, k)
 }
 
 func walked(t *testing.T, a *Activities) {
@@ -149,7 +149,7 @@ func TestTheKicksOfAPassAreLimited(t *testing.T) {
 		f, kymas := fleetOf(21, nil)
 		f.digest = "then"
 		a := activitiesFor(t, f, kymas...)
-		a.options.Kicks = &locked{fleet: f}
+		a.options.Kicks = &locked{world: f}
 		a.options.KickLimit, a.options.Interval = rate.NewLimiter(rate.Every(time.Second), 1), time.Nanosecond
 		began := time.Now()
 		walked(t, a)
@@ -169,7 +169,7 @@ func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
 	f, kymas := fleetOf(3, nil)
 	f.digest = "then"
 	a := activitiesFor(t, f, kymas...)
-	a.options.Kicks = &locked{fleet: f}
+	a.options.Kicks = &locked{world: f}
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
@@ -210,7 +210,7 @@ func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {
 }
 
 // failing is a fleet of which something does not answer.
-type failing struct{ *fleet }
+type failing struct{ *world }
 
 func (failing) Digest(context.Context, *v1beta2.Kyma) (string, error) {
 	return "", errors.New("no answer")
@@ -255,7 +255,7 @@ func TestAKymaOfAnotherInstanceIsNotWalked(t *testing.T) {
 
 // heard remembers the kicks of Kymas as they were sent.
 type heard struct {
-	*fleet
+	*world
 	kicks []kick.Kick
 }
 
@@ -266,13 +266,13 @@ func (h *heard) Kyma(_ context.Context, _ kick.Ref, k kick.Kick) error {
 
 // An edit by the cluster's owner is a change of the spec like one in the control plane; what else differs is paced.
 func TestOnlyAnEditInTheRemoteClusterPassesAtOnce(t *testing.T) {
-	for urgent, prepare := range map[bool]func(*fleet){
-		true:  func(f *fleet) { f.probe = func() (bool, string, error) { return true, "remote Kyma was edited", nil } },
-		false: func(f *fleet) { f.digest = "then" },
+	for urgent, prepare := range map[bool]func(*world){
+		true:  func(f *world) { f.probe = func() (bool, string, error) { return true, "remote Kyma was edited", nil } },
+		false: func(f *world) { f.digest = "then" },
 	} {
 		f := quiet()
 		prepare(f)
-		a, h := activitiesFor(t, f, quietKyma(), quietManifest()), &heard{fleet: f}
+		a, h := activitiesFor(t, f, quietKyma(), quietManifest()), &heard{world: f}
 		a.options.Kicks = h
 		_, err := walkShard(t, a, shardOf("uid"))
 		require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 // kicksOf records whole kicks.
 type kicksOf struct {
-	*fleet
+	*world
 	kymas []kick.Kick
 }
 
@@ -25,19 +25,19 @@ func (k *kicksOf) Kyma(_ context.Context, _ kick.Ref, sent kick.Kick) error {
 }
 
 // rolloutBench is a quiet fleet in which a change of the catalog has reached nobody yet.
-func rolloutBench(t *testing.T, spread time.Duration, prepare func(*fleet, *v1beta2.Kyma)) (*Activities, *kicksOf) {
+func rolloutBench(t *testing.T, spread time.Duration, prepare func(*world, *v1beta2.Kyma)) (*Activities, *kicksOf) {
 	t.Helper()
 	f, kyma := quiet(), quietKyma()
 	f.digest, kyma.Status.InputsDigest = "own.after", "own.before"
 	prepare(f, kyma)
 	a := activitiesFor(t, f, kyma, quietManifest())
-	kicks := &kicksOf{fleet: f}
+	kicks := &kicksOf{world: f}
 	a.options.Kicks, a.options.RolloutSpread = kicks, spread
 	return a, kicks
 }
 
 func TestASweepThatFindsAChangeOfTheCatalogShortensNoRollout(t *testing.T) {
-	a, kicks := rolloutBench(t, 2*time.Hour, func(*fleet, *v1beta2.Kyma) {})
+	a, kicks := rolloutBench(t, 2*time.Hour, func(*world, *v1beta2.Kyma) {})
 	now := time.Now()
 	a.options.Now = func() time.Time { return now }
 	turn := now.Add(desired.RolloutDelay("uid", "own.after", 2*time.Hour))
@@ -65,15 +65,15 @@ func TestWhatDoesNotWaitForARolloutInASweep(t *testing.T) {
 	lacks := func() (bool, string, error) { return true, "remote catalog differs", nil }
 	for name, tc := range map[string]struct {
 		spread  time.Duration
-		prepare func(*fleet, *v1beta2.Kyma)
+		prepare func(*world, *v1beta2.Kyma)
 		want    string
 		waits   bool
 	}{
-		"a catalog that the roll-out brings does": {time.Hour, func(f *fleet, _ *v1beta2.Kyma) { f.probe = lacks }, "the inputs differ from those last looked at", true},
-		"what the cluster's owner changed":        {time.Hour, func(f *fleet, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited", false},
-		"a change of the Kyma itself":             {time.Hour, func(f *fleet, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last looked at", false},
-		"a roll-out without a span":               {0, func(*fleet, *v1beta2.Kyma) {}, "the inputs differ from those last looked at", false},
-		"a Kyma without an open workflow":         {time.Hour, func(f *fleet, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow", false},
+		"a catalog that the roll-out brings does": {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.probe = lacks }, "the inputs differ from those last looked at", true},
+		"what the cluster's owner changed":        {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited", false},
+		"a change of the Kyma itself":             {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last looked at", false},
+		"a roll-out without a span":               {0, func(*world, *v1beta2.Kyma) {}, "the inputs differ from those last looked at", false},
+		"a Kyma without an open workflow":         {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, kicks := rolloutBench(t, tc.spread, tc.prepare)
@@ -87,7 +87,7 @@ func TestWhatDoesNotWaitForARolloutInASweep(t *testing.T) {
 }
 
 func TestAStatusThatIsBehindIsAggregatedDuringARollout(t *testing.T) {
-	a, kicks := rolloutBench(t, time.Hour, func(_ *fleet, kyma *v1beta2.Kyma) { kyma.Status.Modules[0].State = shared.StateProcessing })
+	a, kicks := rolloutBench(t, time.Hour, func(_ *world, kyma *v1beta2.Kyma) { kyma.Status.Modules[0].State = shared.StateProcessing })
 	for range 2 {
 		_, err := walkShard(t, a, shardOf("uid"))
 		require.NoError(t, err)

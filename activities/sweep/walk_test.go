@@ -19,14 +19,15 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// fleet is all that a walk talks to but the caches.
-type fleet struct {
+// world is all that a walk talks to but the caches.
+type world struct {
 	digest string
 	// delisted is what the catalog has for modules under removal.
 	delisted string
@@ -42,37 +43,37 @@ type fleet struct {
 	found    kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
-func (f *fleet) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
+func (f *world) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
 
-func (f *fleet) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
+func (f *world) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
 	return f.delisted, nil
 }
 
-func (f *fleet) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
+func (f *world) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, string, error) {
 	f.awaited.Store(awaited)
 	return f.probe()
 }
 
-func (f *fleet) OpenWorkflows(context.Context) (Open, error) { return f.open, f.openErr }
+func (f *world) OpenWorkflows(context.Context) (Open, error) { return f.open, f.openErr }
 
-func (f *fleet) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
+func (f *world) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
 
-func (f *fleet) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
+func (f *world) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	f.kicked[kick.KymaWorkflowID(ref)] = k.Reason
 	return nil
 }
 
-func (f *fleet) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
+func (f *world) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	f.kicked[kick.ManifestWorkflowID(ref)], f.found = k.Reason, k.Found
 	return nil
 }
 
-func (f *fleet) SignalOpen(_ context.Context, id string, k kick.Kick) error {
+func (f *world) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 	f.kicked["open "+id] = k.Reason
 	return nil
 }
 
-type moduleProbe struct{ *fleet }
+type moduleProbe struct{ *world }
 
 func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]install.Difference, error) {
 	m.probes.Add(1)
@@ -91,8 +92,8 @@ const (
 )
 
 // quiet is a fleet of one Kyma with one module in which nothing differs.
-func quiet() *fleet {
-	return &fleet{
+func quiet() *world {
+	return &world{
 		digest: "now", probe: func() (bool, string, error) { return false, "", nil },
 		module: shared.StateReady,
 		open:   Open{kymaID: time.Now()}, kicked: map[string]string{},
@@ -117,12 +118,11 @@ func quietManifest() *v1beta2.Manifest {
 	return m
 }
 
-func activitiesFor(t *testing.T, f *fleet, objects ...client.Object) *Activities {
+func activitiesFor(t *testing.T, f *world, objects ...client.Object) *Activities {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithIndex(&v1beta2.Manifest{}, ManifestsByKyma, IndexManifestByKyma).Build()
+	reader := fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build()
 	a, err := New(Options{
 		Interval: time.Second, ShardsAtOnce: DefaultShards, Fleet: reader, Live: reader, Inputs: f, Remote: f, Modules: moduleProbe{f}, Kicks: f, Open: f,
 		KickLimit: rate.NewLimiter(rate.Inf, 1),
@@ -151,35 +151,35 @@ func shardOf(uid types.UID) int { return ShardOf(uid, DefaultShards) }
 func TestWhatAWalkKicks(t *testing.T) {
 	unreachable := false
 	cases := map[string]struct {
-		prepare func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest)
+		prepare func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest)
 		want    map[string]string
 	}{
-		"nothing where nothing differs": {prepare: func(*fleet, *v1beta2.Kyma, *v1beta2.Manifest) {}},
+		"nothing where nothing differs": {prepare: func(*world, *v1beta2.Kyma, *v1beta2.Manifest) {}},
 		"a Kyma whose inputs changed unnoticed": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
 			want:    map[string]string{kymaID: "the inputs differ from those last looked at"},
 		},
 		"a Kyma without an open workflow": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },
 			want:    map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
 		"not a Kyma whose workflow has begun since the open ones were listed": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open, f.begun = Open{}, kymaID },
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open, f.begun = Open{}, kymaID },
 		},
 		"a Kyma of which nobody can tell whether it has an open workflow": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open, f.begun, f.err = Open{}, kymaID, errors.New("unavailable")
 			},
 			want: map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
 		"a Kyma that was edited in its remote cluster": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
 			},
 			want: map[string]string{kymaID: "the remote Kyma was edited"},
 		},
 		"a Kyma whose cluster has become unreachable": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 				}
@@ -187,7 +187,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
 		"a Kyma whose cluster fails": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) {
 					return false, "", &fault.Error{Kind: fault.Transient, Reason: "ServerFailed", Message: "503",
 						Lasting: fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableServerFailed"}}
@@ -196,7 +196,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
 		"nobody while a cluster stays unreachable": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, f.digest = &unreachable, "then"
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -204,7 +204,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"not an unsettled Manifest whose cluster does not answer": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -212,7 +212,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"not an unsettled Manifest whose cluster may not be used": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.Settled, m.Spec.Remote = false, true
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Rejected, "KubeconfigRejected", "exec")
@@ -220,7 +220,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"what a Kyma under deletion waits for when its cluster can be reached again": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				k.Status.Remote.Reachable, m.Status.Settled, m.Spec.Remote = &unreachable, false, true
@@ -229,59 +229,59 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the Manifest is not settled and has no open workflow"},
 		},
 		"a Kyma and its unsettled Manifests when the cluster can be reached again": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Remote.Reachable, m.Status.Settled = &unreachable, false
 				f.open[manifestID] = time.Now()
 			},
 			want: map[string]string{kymaID: "the remote cluster can be reached again", manifestID: "the remote cluster can be reached again"},
 		},
 		"a Kyma whose status does not show a Manifest's state": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules[0].State = shared.StateProcessing
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
 		"an unsettled Manifest without an open workflow": {
-			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
 			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
 		},
 		"not an unsettled Manifest whose workflow has begun since the open ones were listed": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled, f.begun = false, manifestID },
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled, f.begun = false, manifestID },
 		},
 		"not an unsettled Manifest that is being worked on": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				m.Status.Settled, f.open[manifestID] = false, time.Now()
 			},
 		},
 		"an unsettled Manifest that is only waited for, and whose module drifted": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, time.Hour) },
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, time.Hour) },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
 		"not one that changed within the interval": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { onlyWaitedFor(f, m, 0) },
 		},
 		"not one of which not everything was applied": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				onlyWaitedFor(f, m, time.Hour)
 				m.Status.InstalledRef = "an earlier one"
 			},
 		},
 		"a Manifest whose inputs changed unnoticed": {
-			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Generation = 2 },
 			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
 		},
 		"a settled Manifest whose module changed its state": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.module = shared.StateWarning },
 			want:    map[string]string{manifestID: "the module changed its state"},
 		},
 		"a settled Manifest whose module changed its state, though another's could not be read": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.module, f.err = shared.StateWarning, errors.New("forbidden")
 			},
 			want: map[string]string{manifestID: "the module changed its state"},
 		},
 		"no Manifest of a cluster that does not answer": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.module = shared.StateWarning
 				f.probe = func() (bool, string, error) {
 					return false, "", fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
@@ -290,52 +290,52 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
 		},
 		"not a Manifest that is to be left alone": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.module = shared.StateWarning
 				m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
 				m.Status.InputsDigest = install.InputsDigest(m)
 			},
 		},
 		"not a Manifest that was refused": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.module = shared.StateReady
 				m.Status.State, k.Status.Modules[0].State = shared.StateError, shared.StateError
 			},
 		},
 		"a Kyma whose status shows a module on its way that has settled": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateProcessing, "installing version 1.0.0"
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
 		"a Kyma whose status shows a version on its way that its Manifest does not have": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				module := &k.Status.Modules[0]
 				module.State, module.Version, module.Message = shared.StateProcessing, "1.1.0", "upgrading from 1.0.0 to version 1.1.0"
 			},
 			want: map[string]string{kymaID: "a Manifest does not have the version that the status says"},
 		},
 		"nobody for a module that waits though an earlier version is settled": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				k.Status.Modules[0].State, k.Status.Modules[0].Message = shared.StateError, "module template not allowed: beta module"
 			},
 		},
 		"a Kyma whose deletion was not seen": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers = &deleted, []string{"operator.kyma-project.io/Kyma"}
 			},
 			want: map[string]string{kymaID: "nothing was done about the Kyma's deletion"},
 		},
 		"not a Kyma that is being removed": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				f.digest = "then"
 			},
 		},
 		"not a Kyma that is being removed and whose cluster has become unreachable": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted, reachable := metav1.Now(), true
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				k.Status.Remote.Reachable = &reachable
@@ -345,14 +345,14 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 		},
 		"not a Kyma that only others' finalizers hold": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
 				m.OwnerReferences, f.open = nil, Open{}
 			},
 		},
 		"a Kyma that lost our finalizer while Manifests are left": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"example.com/other"}, shared.StateDeleting
 				f.open = Open{}
@@ -360,20 +360,20 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{kymaID: "the Kyma has no open workflow"},
 		},
 		"not a Kyma that is to be left alone": {
-			prepare: func(f *fleet, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				k.Labels, f.digest = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}, "then"
 				f.probe = func() (bool, string, error) { return true, "the remote Kyma was edited", nil }
 			},
 		},
 		"not a Manifest that is to be left alone and whose deletion waits for its Kyma's": {
-			prepare: func(_ *fleet, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
 				m.Labels = map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 			},
 		},
 		"a Manifest that is to be left alone when its Kyma goes": {
-			prepare: func(_ *fleet, k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			prepare: func(_ *world, k *v1beta2.Kyma, m *v1beta2.Manifest) {
 				deleted := metav1.Now()
 				k.DeletionTimestamp, k.Finalizers, k.Status.State = &deleted, []string{"operator.kyma-project.io/Kyma"}, shared.StateDeleting
 				m.DeletionTimestamp, m.Finalizers = &deleted, []string{"declarative.kyma-project.io/finalizer"}
@@ -382,13 +382,13 @@ func TestWhatAWalkKicks(t *testing.T) {
 			want: map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},
 		},
 		"workflows whose resource is gone, and does not start them": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open["kyma/kcp-system/gone/uid"] = time.Now().Add(-time.Hour) // same uid: same shard
 			},
 			want: map[string]string{"open kyma/kcp-system/gone/uid": "the resource was not found"},
 		},
 		"not a young workflow that caches do not know yet": {
-			prepare: func(f *fleet, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
+			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.open["kyma/kcp-system/young/uid"] = time.Now()
 			},
 		},
@@ -410,7 +410,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 }
 
 // onlyWaitedFor makes a Manifest one that was applied and has been in error since, with a module that drifted.
-func onlyWaitedFor(f *fleet, m *v1beta2.Manifest, since time.Duration) {
+func onlyWaitedFor(f *world, m *v1beta2.Manifest, since time.Duration) {
 	f.module, f.open[manifestID] = shared.StateWarning, time.Now()
 	m.Spec.Install.Source.Ref, m.Status.InstalledRef = "sha256:a", "sha256:a"
 	m.Status.Settled = false

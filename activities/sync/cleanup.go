@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -41,13 +42,13 @@ func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
 	}
-	own, _, err := resolve.ManifestsOf(ctx, a.controlPlane, kyma)
+	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(resolve.Seen(in.Seen), shared.KindManifest))
 	if err != nil {
 		return Result{}, err
 	}
-	if len(own) > 0 {
+	if len(left.Own) > 0 {
 		return Result{}, fault.New(fault.Transient, ReasonManifestsLeft,
-			"Kyma %s still has %d Manifests, which need the remote cluster to be removed", in.Ref, len(own))
+			"Kyma %s still has %d Manifests, which need the remote cluster to be removed", in.Ref, len(left.Own))
 	}
 	s := desired.SyncOf(kyma, a.settings)
 	r, err := a.connect(ctx, kyma, s)

@@ -54,7 +54,7 @@ type remote struct {
 
 // connect gives access to the Kyma's cluster and finds out which one it is.
 func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
-	r, err := a.reach(ctx, kyma, s)
+	r, err := a.reach(ctx, kyma, s, a.clusters.ForKyma)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +81,11 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	return r, nil
 }
 
+// accessTo gives access to the cluster of a Kyma: Clusters.ForKyma or Clusters.Reach.
+type accessTo func(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+
 // reach gives access without asking which cluster it is.
-func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
+func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, to accessTo) (*remote, error) {
 	if kyma.DeletionTimestamp.IsZero() && s.LocalClientRefused(a.settings) {
 		return nil, fault.New(fault.Rejected, resolve.ReasonControlPlaneTarget,
 			"Kyma %s would be synchronized into the control plane itself by the strategy local-client, which is not allowed here", nameOf(kyma))
@@ -90,7 +93,7 @@ func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if s.Strategy == v1beta2.SyncStrategyLocalClient {
 		return &remote{Client: a.controlPlane, identify: a.identity.get}, nil
 	}
-	cluster, err := a.clusters.ForKyma(ctx, kyma.Namespace, kyma.Name)
+	cluster, err := to(ctx, kyma.Namespace, kyma.Name)
 	if err != nil {
 		return nil, err
 	}

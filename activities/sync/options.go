@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 )
@@ -19,6 +20,8 @@ type Clusters interface {
 	// ForKyma returns access to the cluster that the access Secret of this Kyma leads to; its errors are
 	// fault.Errors.
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+	// Reach is ForKyma for who only looks: it asks the control plane nothing where access is known.
+	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
 // Options are what the activities need.
@@ -29,6 +32,8 @@ type Options struct {
 	ControlPlane client.Client
 	// Catalog reads ModuleTemplates and ModuleReleaseMetas from a cache.
 	Catalog client.Reader
+	// Known knows which Manifests and access Secrets there are; by default they are listed in the control plane.
+	Known *fleet.Fleet
 	// Clusters gives access to remote clusters.
 	Clusters Clusters
 	// Definitions are the CustomResourceDefinitions that remote clusters get: Kyma, ModuleTemplate and
@@ -56,6 +61,7 @@ type Activities struct {
 	settings     desired.Settings
 	controlPlane client.Client
 	catalog      client.Reader
+	known        *fleet.Fleet
 	clusters     Clusters
 	definitions  []definition
 	digests      *digests
@@ -75,6 +81,9 @@ func New(options Options) (*Activities, error) {
 	}
 	if options.Settings.ImagePullSecret != "" && options.PullSecret == nil {
 		return nil, errors.New("sync: an image pull Secret is configured, but not given")
+	}
+	if options.Known == nil {
+		options.Known = fleet.Live(options.ControlPlane)
 	}
 	if options.Purges == nil {
 		options.Purges = purge.NewTeller(options.ControlPlane)
@@ -103,6 +112,7 @@ func New(options Options) (*Activities, error) {
 		settings:     options.Settings.WithDefaults(),
 		controlPlane: options.ControlPlane,
 		catalog:      options.Catalog,
+		known:        options.Known,
 		clusters:     options.Clusters,
 		definitions:  definitions,
 		digests:      digests,

@@ -31,7 +31,7 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool
 	if !s.Enabled {
 		return false, "", nil
 	}
-	r, err := a.reach(ctx, kyma, s)
+	r, err := a.reach(ctx, kyma, s, a.clusters.Reach)
 	if err != nil {
 		return false, "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -51,6 +52,9 @@ func triesOf(ctx context.Context) int32 {
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
+		return Result{}, err
+	}
+	if err := a.known.AwaitSecrets(ctx, resolve.Seen(in.Seen)); err != nil {
 		return Result{}, err
 	}
 	result, err := a.syncKyma(ctx, kyma, standing)

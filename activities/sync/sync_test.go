@@ -34,6 +34,10 @@ type bench struct {
 	unreachable     error
 }
 
+func (b *bench) Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error) {
+	return b.ForKyma(ctx, namespace, kymaName)
+}
+
 func (b *bench) ForKyma(context.Context, string, string) (*clusters.Cluster, error) {
 	if b.unreachable != nil {
 		return nil, b.unreachable

@@ -27,11 +27,15 @@ const (
 // Input names the Kyma whose cluster is to be synchronized.
 type Input struct {
 	Ref kick.Ref `json:"ref"`
+	// Seen are the newest versions that kicks told of: access is not looked for with a cache that is older.
+	Seen []resolve.Version `json:"seen,omitempty"`
 }
 
 // CleanupInput names the Kyma under deletion whose cluster is to be cleaned up.
 type CleanupInput struct {
 	Ref kick.Ref `json:"ref"`
+	// Seen are the newest versions that kicks told of: that no Manifest is left is not believed of a cache that is older.
+	Seen []resolve.Version `json:"seen,omitempty"`
 	// Force takes off the finalizers that hold the remote Kyma, whoever set them: the Kyma is purged.
 	Force bool `json:"force,omitempty"`
 }

@@ -32,6 +32,13 @@ type KymaStatus struct {
 	// +optional
 	Modules []ModuleStatus `json:"modules,omitempty"`
 
+	// Manifests are the names of the Kyma's Manifests, those of mandatory modules
+	// among them. Each is written before the Manifest is made, and stays until it
+	// is gone.
+	// +listType=atomic
+	// +optional
+	Manifests []string `json:"manifests,omitempty"`
+
 	// ActiveChannel is the channel that the cluster was last Ready with.
 	// +optional
 	ActiveChannel string `json:"activeChannel,omitempty"`

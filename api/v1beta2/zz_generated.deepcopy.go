@@ -264,6 +264,11 @@ func (in *KymaStatus) DeepCopyInto(out *KymaStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Manifests != nil {
+		in, out := &in.Manifests, &out.Manifests
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Remote != nil {
 		in, out := &in.Remote, &out.Remote
 		*out = new(RemoteStatus)

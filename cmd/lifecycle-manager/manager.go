@@ -5,21 +5,17 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/watchers"
+	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // newScheme knows the core types and our own.
@@ -45,7 +41,7 @@ func newManager(f *flags) (manager.Manager, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst = f.clientQPS, f.clientBurst
-	cached, err := cacheOptions(f.settings)
+	cached, err := worker.CacheOptions(f.settings)
 	if err != nil {
 		return nil, err
 	}
@@ -75,35 +71,4 @@ func newManager(f *flags) (manager.Manager, error) {
 // one lease, all but one would wait for ever.
 func leaseName(settings desired.Settings) string {
 	return "lifecycle-manager" + instanceSuffix(settings) + "." + shared.OperatorGroup
-}
-
-// cacheOptions keep the caches small: of Secrets only the metadata of those that give access to clusters,
-// of Manifests not the inventory, of nothing the managed fields, and of our own kinds only what is labelled as this
-// instance's. The default instance also takes what has no label, which no selector can say.
-func cacheOptions(settings desired.Settings) (cache.Options, error) {
-	isAccess, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
-	if err != nil {
-		return cache.Options{}, fmt.Errorf("select access Secrets: %w", err)
-	}
-	ours := labels.Everything()
-	if settings = settings.WithDefaults(); settings.ManagedBy != shared.ManagedByLifecycleManager {
-		ours = labels.SelectorFromSet(labels.Set{shared.LabelManagedBy: settings.ManagedBy})
-	}
-	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject: map[client.Object]cache.ByObject{
-			watchers.SecretMetadata():    {Label: labels.NewSelector().Add(*isAccess)},
-			&v1beta2.Kyma{}:              {Label: ours},
-			&v1beta2.ModuleTemplate{}:    {Label: ours},
-			&v1beta2.ModuleReleaseMeta{}: {Label: ours},
-			&v1beta2.Manifest{}:          {Label: ours, Transform: withoutInventory},
-		},
-	}, nil
-}
-
-func withoutInventory(obj any) (any, error) {
-	if m, ok := obj.(*v1beta2.Manifest); ok {
-		m.ManagedFields, m.Status.Inventory, m.Status.Synced, m.Spec.Resource = nil, nil, nil, nil
-	}
-	return obj, nil
 }

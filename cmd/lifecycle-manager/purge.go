@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/workflows"
@@ -76,11 +76,11 @@ func purgeKyma(ctx context.Context, in io.Reader, out io.Writer, f *purgeFlags, 
 	if kyma.DeletionTimestamp.IsZero() {
 		return fmt.Errorf("purge Kyma %s: %w", key, errNotBeingDeleted)
 	}
-	manifests, _, err := resolve.ManifestsOf(ctx, reader, kyma)
+	manifests, err := fleet.Live(reader).LiveManifests(ctx, kyma)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(out, purgePlan(kyma, manifests)); err != nil {
+	if _, err := io.WriteString(out, purgePlan(kyma, manifests.Own)); err != nil {
 		return err
 	}
 	if !f.yes {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
@@ -104,7 +105,7 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if err := assembly.Clusters.Follow(ctx, mgr.GetCache(), watchers.SecretMetadata()); err != nil {
+	if err := assembly.Clusters.Follow(ctx, mgr.GetCache(), fleet.SecretMetadata()); err != nil {
 		return err
 	}
 	agreement, err := addAgreement(mgr, f, log, func() map[string]string {

@@ -16,6 +16,25 @@ import (
 // What a module's own steps are, but for its waits, whose number depends on how long they take.
 var installing = []string{"ApplyManifest", "EnsureDefaultCR", "ReportManifest"}
 
+// TestWhatAKymaWithAModuleCosts counts everything that is asked of the control plane for a new Kyma until it is Ready.
+func TestWhatAKymaWithAModuleCosts(t *testing.T) {
+	b := &bill{}
+	i := newInstance(t, false)
+	defer func() { t.Logf("\n%s", b) }()
+	i.create(&v1beta2.Kyma{
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.id, Name: kymaName, Labels: i.labels()},
+		Spec:       v1beta2.KymaSpec{Channel: "regular", Modules: []v1beta2.Module{{Name: module}}},
+	})
+	i.kickKyma()
+	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
+	i.kickManifest()
+	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
+	requests := i.quiet()
+	for _, line := range lines(requests) {
+		t.Log(line)
+	}
+}
+
 // sweeps is the activity that compares a cluster with what was left there.
 const sweeps = "WalkShard"
 

@@ -110,9 +110,10 @@ func (i *instance) forget() {
 // startCache starts a cache of the instance's namespace with the indexes that the product has.
 func (i *instance) startCache() {
 	i.Helper()
-	made, err := cache.New(i.ControlConfig, cache.Options{
-		Scheme: i.Scheme, DefaultNamespaces: map[string]cache.Config{i.id: {}},
-	})
+	options, err := worker.CacheOptions(desired.Settings{ManagedBy: i.id})
+	require.NoError(i, err)
+	options.Scheme = i.Scheme
+	made, err := cache.New(i.ControlConfig, options)
 	require.NoError(i, err)
 	ctx, stop := context.WithCancel(context.Background())
 	require.NoError(i, worker.Index(ctx, made))

@@ -1,0 +1,178 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// world is an API server that counts what is read of it, and informers that may know less.
+type world struct {
+	*Fleet
+	live  client.Client
+	known client.Client
+	reads []string
+	// upTo is the resource version up to which the informers know everything.
+	upTo string
+}
+
+func newWorld(t *testing.T, known ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	w := &world{upTo: "100"}
+	w.live = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			w.reads = append(w.reads, "get "+key.Name)
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			w.reads = append(w.reads, "list")
+			return c.List(ctx, list, options...)
+		},
+	}).Build()
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(known...)
+	require.NoError(t, Register(context.Background(), indexer{builder}))
+	w.known = builder.Build()
+	w.Fleet = &Fleet{known: w.known, live: w.live, version: func(context.Context, client.Object) string { return w.upTo }}
+	return w
+}
+
+type indexer struct{ *fake.ClientBuilder }
+
+func (i indexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	i.WithIndex(object, field, values)
+	return nil
+}
+
+func (w *world) make(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		object.SetResourceVersion("")
+		require.NoError(t, w.live.Create(context.Background(), object))
+	}
+	w.reads = nil
+}
+
+func kyma(recorded ...string) *v1beta2.Kyma {
+	return &v1beta2.Kyma{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"},
+		Status:     v1beta2.KymaStatus{Manifests: recorded},
+	}
+}
+
+func manifest(name string, owner types.UID) *v1beta2.Manifest {
+	isController := true
+	return &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "kcp-system", Name: name, UID: types.UID(name), Labels: map[string]string{shared.LabelKymaName: "demo"},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: v1beta2.GroupVersion.String(), Kind: "Kyma", Name: "demo", UID: owner, Controller: &isController}},
+	}}
+}
+
+func names(manifests []v1beta2.Manifest) []string {
+	var all []string
+	for _, m := range manifests {
+		all = append(all, m.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestWhatTheInformerKnowsIsNotAskedForAgain(t *testing.T) {
+	unlabelled := manifest("unlabelled", "demo-uid")
+	unlabelled.Labels = nil
+	w := newWorld(t, manifest("a", "demo-uid"), manifest("earlier", "another-uid"), unlabelled)
+	found, err := w.Manifests(context.Background(), kyma("a"), "100")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "unlabelled"}, names(found.Own), "by owner, whatever its labels")
+	require.Equal(t, []string{"earlier"}, names(found.Foreign))
+	require.Empty(t, w.reads)
+}
+
+func TestWhatIsOnRecordIsReadWhereTheInformerDoesNotKnowIt(t *testing.T) {
+	w := newWorld(t, manifest("a", "demo-uid"))
+	w.make(t, manifest("b", "demo-uid"))
+	of := kyma("a", "b", "gone")
+	of.Status.Modules = []v1beta2.ModuleStatus{{Name: "c", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "c"}}}}
+	w.make(t, manifest("c", "demo-uid"))
+	found, err := w.Manifests(context.Background(), of, "")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, names(found.Own))
+	slices.Sort(w.reads)
+	require.Equal(t, []string{"get b", "get c", "get gone"}, w.reads)
+}
+
+func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
+	w := newWorld(t, manifest("a", "demo-uid"), manifest("deleted", "demo-uid"))
+	w.make(t, manifest("a", "demo-uid"))
+	found, err := w.Manifests(context.Background(), kyma("a"), "101")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, names(found.Own), "each is read by name")
+	require.NotContains(t, w.reads, "list")
+
+	_, err = w.AllManifests(context.Background(), kyma(), "101")
+	require.Equal(t, ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
+	require.Equal(t, fault.Transient, fault.Of(err).Kind)
+	_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, "101")
+	require.Equal(t, ReasonBehind, fault.Of(err).Reason)
+	_, err = w.Sharing(context.Background(), "module", "101")
+	require.Equal(t, ReasonBehind, fault.Of(err).Reason)
+	w.upTo = ""
+	_, err = w.AllManifests(context.Background(), kyma(), "1")
+	require.Equal(t, ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
+}
+
+func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {
+	w := newWorld(t, manifest("known", "demo-uid"))
+	w.make(t, manifest("recorded", "demo-uid"))
+	found, err := w.AllManifests(context.Background(), kyma("recorded"), "100")
+	require.NoError(t, err)
+	require.Equal(t, []string{"recorded"}, names(found.Own))
+	require.ElementsMatch(t, []string{"get known", "get recorded"}, w.reads)
+}
+
+func TestTheNewestVersionOfAKindSaysHowNewAllMustBe(t *testing.T) {
+	seen := []desired.Seen{
+		{Kind: "Manifest", Name: "a", ResourceVersion: "99"}, {Kind: "Manifest", Name: "b", ResourceVersion: "101"},
+		{Kind: "Secret", Name: "s", ResourceVersion: "500"}, {Kind: "Manifest", Name: "c"},
+	}
+	require.Equal(t, "101", Newest(seen, "Manifest"))
+	require.Empty(t, Newest(seen, "Kyma"))
+}
+
+func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
+	m := manifest("a", "demo-uid")
+	m.Status.Inventory = []v1beta2.InventoryEntry{{ID: "ns_one__ConfigMap", UID: "1"}, {ID: "ns_two__ConfigMap"}, {ID: "_three_rbac_ClusterRole"}}
+	full := m.DeepCopy()
+	for range 2 { // an informer may strip what it has stripped
+		_, err := Strip(m)
+		require.NoError(t, err)
+	}
+	require.Len(t, m.Status.Inventory, 1)
+	require.Len(t, m.Status.Inventory[0].ID, 1+3*8)
+	for _, either := range []*v1beta2.Manifest{m, full} {
+		for _, entry := range full.Status.Inventory {
+			require.True(t, Claims(either, map[string]bool{entry.ID: true, "other": true}))
+		}
+		require.False(t, Claims(either, map[string]bool{"ns_four__ConfigMap": true, "ns_five__ConfigMap": true}))
+	}
+	empty := manifest("b", "demo-uid")
+	_, err := Strip(empty)
+	require.NoError(t, err)
+	require.Empty(t, empty.Status.Inventory)
+	require.False(t, Claims(empty, map[string]bool{"": true}))
+}

@@ -1,0 +1,63 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Names of the cache indexes that Register makes.
+const (
+	// IndexKymaUID indexes Manifests by the uid of the Kyma that owns them.
+	IndexKymaUID = "lifecycle-manager.kyma-uid"
+	// IndexKymaName indexes Manifests and access Secrets by the Kyma's name in their label.
+	IndexKymaName = "lifecycle-manager.kyma-name"
+	// IndexSharedModule indexes Manifests by their label shared-module.
+	IndexSharedModule = "lifecycle-manager.shared-module"
+	// IndexName indexes Kymas by name.
+	IndexName = "lifecycle-manager.name"
+)
+
+// Register makes the indexes by which a Fleet looks things up. It must be called before the cache is started.
+func Register(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object client.Object
+		name   string
+		values client.IndexerFunc
+	}{
+		{&v1beta2.Manifest{}, IndexKymaUID, ByKymaUID},
+		{&v1beta2.Manifest{}, IndexKymaName, byLabel(shared.LabelKymaName)},
+		{&v1beta2.Manifest{}, IndexSharedModule, byLabel(desired.LabelSharedModule)},
+		{SecretMetadata(), IndexKymaName, byLabel(shared.LabelKymaName)},
+		{&v1beta2.Kyma{}, IndexName, func(object client.Object) []string { return []string{object.GetName()} }},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
+			return fmt.Errorf("make the index %s: %w", index.name, err)
+		}
+	}
+	return nil
+}
+
+// ByKymaUID is the function behind IndexKymaUID.
+func ByKymaUID(object client.Object) []string {
+	for _, owner := range object.GetOwnerReferences() {
+		if owner.Kind == shared.KindKyma {
+			return []string{string(owner.UID)}
+		}
+	}
+	return nil
+}
+
+func byLabel(label string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		if value := object.GetLabels()[label]; value != "" {
+			return []string{value}
+		}
+		return nil
+	}
+}

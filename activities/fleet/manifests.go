@@ -1,0 +1,226 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// readsAtOnce is how many Manifests of one Kyma are read side by side.
+const readsAtOnce = 8
+
+// Manifests are those of a Kyma, and those that carry its name and are another's: an earlier Kyma's of the same name.
+type Manifests struct {
+	Own, Foreign []v1beta2.Manifest
+}
+
+// Replace puts what a live read found in the place of what was known; nil takes it away.
+func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
+	for _, list := range []*[]v1beta2.Manifest{&m.Own, &m.Foreign} {
+		at := slices.IndexFunc(*list, func(known v1beta2.Manifest) bool { return known.Name == name })
+		switch {
+		case at < 0:
+		case now == nil || now.UID != (*list)[at].UID:
+			// Another one of this name is news, and its event is on the way.
+			*list = slices.Delete(slices.Clone(*list), at, at+1)
+		default:
+			*list = slices.Clone(*list)
+			(*list)[at] = *now
+		}
+	}
+}
+
+// Manifests returns the Manifests of a Kyma at least as new as seen, the newest resource version of a Manifest that is
+// known of. They may lack what informers leave out (Strip), and the informer's word on one that changed since may be old:
+// read what you act on by name. Where the informer is behind, all are read live.
+func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+		return f.LiveManifests(ctx, kyma)
+	}
+	known, err := f.knownManifests(ctx, kyma)
+	if err != nil {
+		return Manifests{}, err
+	}
+	found := map[string]*v1beta2.Manifest{}
+	for i := range known {
+		found[known[i].Name] = &known[i]
+	}
+	var missing []string
+	for _, name := range Recorded(kyma) {
+		if found[name] == nil && !f.IsLive() {
+			missing = append(missing, name)
+		}
+	}
+	read, err := f.read(ctx, kyma.Namespace, missing)
+	if err != nil {
+		return Manifests{}, err
+	}
+	for i := range read {
+		found[read[i].Name] = &read[i]
+	}
+	return sorted(kyma, found), nil
+}
+
+// LiveManifests reads every Manifest of a Kyma live that the informer or the Kyma's record names.
+func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifests, error) {
+	known, err := f.knownManifests(ctx, kyma)
+	if err != nil {
+		return Manifests{}, err
+	}
+	if !f.IsLive() {
+		names := map[string]bool{}
+		for i := range known {
+			names[known[i].Name] = true
+		}
+		for _, name := range Recorded(kyma) {
+			names[name] = true
+		}
+		if known, err = f.read(ctx, kyma.Namespace, slices.Sorted(maps.Keys(names))); err != nil {
+			return Manifests{}, err
+		}
+	}
+	found := map[string]*v1beta2.Manifest{}
+	for i := range known {
+		found[known[i].Name] = &known[i]
+	}
+	return sorted(kyma, found), nil
+}
+
+// AllManifests is LiveManifests for who may only act where there are none: the informer must be as new as seen.
+func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+		return Manifests{}, behind("Manifests", seen)
+	}
+	return f.LiveManifests(ctx, kyma)
+}
+
+// Manifest reads one Manifest live; nil where it is not there.
+func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta2.Manifest, error) {
+	m := &v1beta2.Manifest{}
+	err := f.live.Get(ctx, key, m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Manifest %s: %w", key, err)
+	}
+	return m, nil
+}
+
+// OfKyma returns the Manifests that a Kyma owns, at least as new as seen. They may lack what informers leave out.
+func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen string) ([]v1beta2.Manifest, error) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+		return nil, behind("Manifests", seen)
+	}
+	owner := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID}}
+	known, err := f.knownManifests(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(known, func(m v1beta2.Manifest) bool { return !owns(owner, &m) }), nil
+}
+
+// Sharing returns the Manifests with this value of the label shared-module, in all namespaces, at least as new as seen. They
+// may lack what informers leave out.
+func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Manifest, error) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+		return nil, behind("Manifests", seen)
+	}
+	var list v1beta2.ManifestList
+	if err := f.known.List(ctx, &list, f.by(IndexSharedModule, module, desired.LabelSharedModule, module)); err != nil {
+		return nil, fmt.Errorf("look up the Manifests of a shared module: %w", err)
+	}
+	return list.Items, nil
+}
+
+// Recorded are the names of the Manifests that a Kyma's status has on record.
+func Recorded(kyma *v1beta2.Kyma) []string {
+	names := slices.Clone(kyma.Status.Manifests)
+	for _, module := range kyma.Status.Modules {
+		if module.Manifest != nil && module.Manifest.Metadata.Name != "" {
+			names = append(names, module.Manifest.Metadata.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// knownManifests are those that the Kyma owns and those that carry its name.
+func (f *Fleet) knownManifests(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.Manifest, error) {
+	selections := []client.ListOption{f.by(IndexKymaName, kyma.Name, shared.LabelKymaName, kyma.Name)}
+	if !f.IsLive() {
+		selections = append(selections, client.MatchingFields{IndexKymaUID: string(kyma.UID)})
+	}
+	found := map[string]bool{}
+	var all []v1beta2.Manifest
+	for _, selected := range selections {
+		var list v1beta2.ManifestList
+		if err := f.known.List(ctx, &list, client.InNamespace(kyma.Namespace), selected); err != nil {
+			return nil, fmt.Errorf("look up the Manifests of Kyma %s: %w", keyOf(kyma), err)
+		}
+		for i := range list.Items {
+			if m := &list.Items[i]; !found[m.Name] {
+				found[m.Name] = true
+				all = append(all, *m)
+			}
+		}
+	}
+	return all, nil
+}
+
+// read reads Manifests live by name. Those that are not there are left out.
+func (f *Fleet) read(ctx context.Context, namespace string, names []string) ([]v1beta2.Manifest, error) {
+	all := make([]*v1beta2.Manifest, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readsAtOnce)
+	for i, name := range names {
+		group.Go(func() error {
+			var err error
+			all[i], err = f.Manifest(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var found []v1beta2.Manifest
+	for _, m := range all {
+		if m != nil {
+			found = append(found, *m)
+		}
+	}
+	return found, nil
+}
+
+// sorted tells a Kyma's own Manifests from those that carry its name and are another's; a record may name one that is
+// neither.
+func sorted(kyma *v1beta2.Kyma, found map[string]*v1beta2.Manifest) Manifests {
+	var all Manifests
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		switch m := found[name]; {
+		case owns(kyma, m):
+			all.Own = append(all.Own, *m)
+		case m.KymaName() == kyma.Name:
+			all.Foreign = append(all.Foreign, *m)
+		}
+	}
+	return all
+}
+
+// owns tells whether the controller of a Manifest is this very Kyma.
+func owns(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
+	owner := metav1.GetControllerOf(m)
+	return owner != nil && owner.UID == kyma.UID
+}

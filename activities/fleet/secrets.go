@@ -1,0 +1,127 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// kindSecret is what a kick calls a Secret.
+const kindSecret = "Secret"
+
+// absence is how long an access Secret that is not known of is waited for, in case that it was made just now.
+const absence = time.Second
+
+// SecretMetadata is the object under which Secrets are watched and cached: their metadata alone. No secret is ever held
+// in a cache.
+func SecretMetadata() *metav1.PartialObjectMetadata {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret))
+	return secret
+}
+
+// Secrets names the access Secrets of Kymas of a name in a namespace, by name, with their versions as the informer knows
+// them.
+func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desired.SecretVersion, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret + "List"))
+	err := f.known.List(ctx, list, client.InNamespace(namespace), f.by(IndexKymaName, kymaName, shared.LabelKymaName, kymaName))
+	if err != nil {
+		return nil, fmt.Errorf("look up the access Secrets of Kyma %s in namespace %s: %w", kymaName, namespace, err)
+	}
+	versions := make([]desired.SecretVersion, 0, len(list.Items))
+	for i := range list.Items {
+		secret := &list.Items[i]
+		versions = append(versions, desired.SecretVersion{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion})
+	}
+	slices.SortFunc(versions, func(a, b desired.SecretVersion) int { return cmp.Compare(a.Name, b.Name) })
+	return versions, nil
+}
+
+// AwaitSecrets waits until the informer of access Secrets knows of what kicks told of. Its error is Transient.
+func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
+	if newest := Newest(seen, kindSecret); !f.Await(ctx, SecretMetadata(), newest) {
+		return behind("access Secrets", newest)
+	}
+	return nil
+}
+
+// AccessSecrets are the Secrets of the first of these namespaces that has any for Kymas of this name. Where none has,
+// they are looked for a moment longer: nobody looks again by itself at a Kyma that has none, and the informer may not
+// have heard yet of one that was made right before the Kyma.
+func (f *Fleet) AccessSecrets(ctx context.Context, namespaces []string, kymaName string) ([]desired.SecretVersion, error) {
+	var found []desired.SecretVersion
+	look := func(ctx context.Context) (bool, error) {
+		for _, namespace := range namespaces {
+			var err error
+			if found, err = f.Secrets(ctx, namespace, kymaName); err != nil || len(found) > 0 {
+				return true, err
+			}
+		}
+		return f.IsLive(), nil
+	}
+	err := wait.PollUntilContextTimeout(ctx, absence/10, absence, true, look)
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		err = nil
+	}
+	return found, err
+}
+
+// SecretsVersion is the resource version up to which the informer of access Secrets knows everything: what is read live
+// afterwards is at least that new. It is empty where that is not known.
+func (f *Fleet) SecretsVersion(ctx context.Context) string {
+	if f.IsLive() {
+		return ""
+	}
+	return f.version(ctx, SecretMetadata())
+}
+
+// KymasNamed returns the Kymas of a name, in all namespaces, as soon as the informer knows that this one is among them:
+// then it knows of all that were made before. Its error is Transient where it does not. They are not to be changed.
+func (f *Fleet) KymasNamed(ctx context.Context, kyma client.ObjectKey) ([]client.Object, error) {
+	if f.IsLive() {
+		return f.listKymas(ctx, kyma.Name)
+	}
+	var list v1beta2.KymaList
+	err := wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
+		err := f.known.List(ctx, &list, client.MatchingFields{IndexName: kyma.Name}, client.UnsafeDisableDeepCopy)
+		return slices.ContainsFunc(list.Items, func(k v1beta2.Kyma) bool { return k.Namespace == kyma.Namespace }), err
+	})
+	switch {
+	case wait.Interrupted(err) && ctx.Err() == nil:
+		return nil, fault.New(fault.Transient, ReasonBehind, "the informer of Kymas does not know of Kyma %s yet", kyma)
+	case err != nil:
+		return nil, fmt.Errorf("look up the Kymas named %s: %w", kyma.Name, err)
+	}
+	found := make([]client.Object, 0, len(list.Items))
+	for i := range list.Items {
+		found = append(found, &list.Items[i])
+	}
+	return found, nil
+}
+
+// listKymas is KymasNamed without an informer.
+func (f *Fleet) listKymas(ctx context.Context, name string) ([]client.Object, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindKyma + "List"))
+	if err := f.live.List(ctx, list, client.MatchingFields{"metadata.name": name}); err != nil {
+		return nil, fmt.Errorf("list the Kymas named %s: %w", name, err)
+	}
+	found := make([]client.Object, 0, len(list.Items))
+	for i := range list.Items {
+		found = append(found, &list.Items[i])
+	}
+	return found, nil
+}

@@ -1,0 +1,81 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"sort"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Strip takes out of what an informer received what nobody reads there. Of a Manifest's inventory it keeps which objects
+// are in it, in eight bytes each (Claims); it is empty only where the inventory is.
+func Strip(received any) (any, error) {
+	if object, ok := received.(client.Object); ok {
+		object.SetManagedFields(nil)
+	}
+	if m, ok := received.(*v1beta2.Manifest); ok {
+		m.Status.Synced = nil
+		m.Status.Inventory = stripped(m.Status.Inventory)
+	}
+	return received, nil
+}
+
+// digestBytes is the size of what is kept of one object of an inventory.
+const digestBytes = 8
+
+func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	if len(inventory) == 0 || isStripped(inventory) {
+		return inventory
+	}
+	digests := make([]uint64, 0, len(inventory))
+	for _, entry := range inventory {
+		digests = append(digests, digestOf(entry.ID))
+	}
+	slices.Sort(digests)
+	packed := make([]byte, 0, 1+digestBytes*len(digests))
+	packed = append(packed, mark)
+	for _, digest := range digests {
+		packed = binary.BigEndian.AppendUint64(packed, digest)
+	}
+	return []v1beta2.InventoryEntry{{ID: string(packed)}}
+}
+
+// mark is the first byte of what is left of an inventory. No inventory id has it.
+const mark = 0
+
+func isStripped(inventory []v1beta2.InventoryEntry) bool {
+	return len(inventory) == 1 && len(inventory[0].ID) > 0 && inventory[0].ID[0] == mark
+}
+
+func digestOf(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return h.Sum64()
+}
+
+// Claims tells whether one of these objects, by inventory id, may be in a Manifest's inventory, of which only Strip's rest
+// may be left: a yes is to be made sure of by a live read.
+func Claims(m *v1beta2.Manifest, ids map[string]bool) bool {
+	if !isStripped(m.Status.Inventory) {
+		return slices.ContainsFunc(m.Status.Inventory, func(e v1beta2.InventoryEntry) bool { return ids[e.ID] })
+	}
+	packed := []byte(m.Status.Inventory[0].ID[1:])
+	for id := range ids {
+		if has(packed, digestOf(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+func has(packed []byte, digest uint64) bool {
+	wanted := binary.BigEndian.AppendUint64(nil, digest)
+	at := func(i int) []byte { return packed[i*digestBytes : (i+1)*digestBytes] }
+	i := sort.Search(len(packed)/digestBytes, func(i int) bool { return bytes.Compare(at(i), wanted) >= 0 })
+	return i < len(packed)/digestBytes && bytes.Equal(at(i), wanted)
+}

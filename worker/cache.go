@@ -1,0 +1,39 @@
+package worker
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// CacheOptions keep the caches of an instance small: of Secrets only the metadata of those that give access to clusters,
+// of Manifests hardly anything of the inventory, of nothing the managed fields, and of our own kinds only what is labelled as this
+// instance's. The default instance also takes what has no label, which no selector can say.
+func CacheOptions(settings desired.Settings) (cache.Options, error) {
+	isAccess, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("select access Secrets: %w", err)
+	}
+	ours := labels.Everything()
+	if settings = settings.WithDefaults(); settings.ManagedBy != shared.ManagedByLifecycleManager {
+		ours = labels.SelectorFromSet(labels.Set{shared.LabelManagedBy: settings.ManagedBy})
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			fleet.SecretMetadata():       {Label: labels.NewSelector().Add(*isAccess)},
+			&v1beta2.Kyma{}:              {Label: ours},
+			&v1beta2.ModuleTemplate{}:    {Label: ours},
+			&v1beta2.ModuleReleaseMeta{}: {Label: ours},
+			&v1beta2.Manifest{}:          {Label: ours, Transform: fleet.Strip},
+		},
+	}, nil
+}

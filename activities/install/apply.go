@@ -53,6 +53,7 @@ func (a *Activities) apply(ctx context.Context, ref kick.Ref) (ApplyResult, erro
 }
 
 func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
+	asOf := time.Now()
 	m, err := a.read(ctx, ref)
 	if err != nil {
 		return ApplyResult{}, err
@@ -100,7 +101,7 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 	if err != nil {
 		return ApplyResult{}, a.noteRejected(ctx, m, err)
 	}
-	job.until = until
+	job.until, job.asOf = until, asOf
 	if err := job.spareAccess(ctx); err != nil {
 		return ApplyResult{}, err
 	}
@@ -141,6 +142,8 @@ type installation struct {
 	began time.Time
 	// silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what stands on them.
 	silent []string
+	// asOf is when the Manifest was last read live, or written as it had been read.
+	asOf time.Time
 	// until is when no further object is begun, but for the first.
 	until time.Time
 	begun atomic.Bool
@@ -271,6 +274,9 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 		if err != nil {
 			return ApplyResult{}, clusters.Classify(err)
 		}
+		if !judged {
+			observed, judged = a.judgeSoon(ctx, job, applied, gone)
+		}
 		if judged {
 			result.Observed, result.Judged = observed, true
 		}
@@ -321,7 +327,7 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	if err != nil {
 		return unidentified(m, err)
 	}
-	before := m.Status.DeepCopy()
+	before, began := m.Status.DeepCopy(), time.Now()
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
 	job.repair.only = !begins
 	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
@@ -338,6 +344,9 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 	})
 	if err != nil {
 		return err
+	}
+	if changed {
+		job.asOf = began
 	}
 	if changed && before.State != shared.StateUnknown && tells(before, &m.Status) {
 		return a.kickKyma(ctx, m)
@@ -380,6 +389,9 @@ func (a *Activities) recordApplied(ctx context.Context, job *installation, appli
 		}
 		if result.Judged || through {
 			setObserved(m, s, result.Observed, a.now())
+		}
+		if result.Judged {
+			s.Settled = true
 		}
 	})
 	if err == nil && (result.Judged || through) && tells(before, &m.Status) {

@@ -232,7 +232,7 @@ func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manife
 	require.NoError(t, err)
 	s.activities, err = New(Options{
 		ControlPlane: s.control, Clusters: access, Artifacts: store, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
-		Events: s.told, Drift: s.told, Clock: func() time.Time { return time.Now().Add(s.later) },
+		ReadyWithin: -1, Events: s.told, Drift: s.told, Clock: func() time.Time { return time.Now().Add(s.later) },
 	})
 	require.NoError(t, err)
 	s.createManifest(module, change)

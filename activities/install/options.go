@@ -77,6 +77,9 @@ type Options struct {
 	// HookPatience is how long one pass waits for the hooks of a chart; one that takes longer is found by the
 	// next pass; 20 s.
 	HookPatience time.Duration
+	// ReadyWithin is how long one look at a Manifest goes on after everything is applied, for a module that becomes ready
+	// within it: then its state is written together with what was applied. 1 s; below zero for none.
+	ReadyWithin time.Duration
 	// HeartbeatInterval of the activities that write; 5 s.
 	HeartbeatInterval time.Duration
 	// Clock defaults to time.Now.
@@ -127,6 +130,9 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.HookPatience == 0 {
 		o.HookPatience = 20 * time.Second
+	}
+	if o.ReadyWithin == 0 {
+		o.ReadyWithin = time.Second
 	}
 	if o.HeartbeatInterval == 0 {
 		o.HeartbeatInterval = 5 * time.Second

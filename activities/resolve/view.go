@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -111,6 +112,5 @@ func (v *View) Names(kyma *v1beta2.Kyma) []string {
 			names = append(names, plan.Manifest.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return desired.Recorded(names, nil)
 }

@@ -79,6 +79,27 @@ func transitions(before, after v1beta2.KymaStatus, t told) []event {
 	return append(events, kymaEvents(before, after, t.of)...)
 }
 
+// merged are events of which one says all that became ready at once: the Kyma's, where it became so with its modules.
+func merged(events []event) []event {
+	last := len(events) - 1
+	if last < 1 || events[last].reason != EventReady {
+		return events
+	}
+	var kept []event
+	ready := events[last]
+	for _, e := range events[:last] {
+		if e.reason != EventModuleReady || len(ready.message)+len(e.message) > maxMerged {
+			kept = append(kept, e)
+			continue
+		}
+		ready.message += "; " + e.message
+	}
+	return append(kept, ready)
+}
+
+// maxMerged bounds the message of an Event; the API server takes 1,024 bytes.
+const maxMerged = 900
+
 func moduleEvent(old, module v1beta2.ModuleStatus) (event, bool) {
 	switch module.State {
 	case shared.StateReady:

@@ -80,8 +80,7 @@ func recorded(o observation) []string {
 	for i := range o.manifests {
 		planned = append(planned, o.manifests[i].Name)
 	}
-	slices.Sort(planned)
-	return slices.Compact(planned)
+	return desired.Recorded(planned, nil)
 }
 
 // worst is the fault that the whole Kyma suffers from, the one that people should mend first.

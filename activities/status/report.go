@@ -117,7 +117,7 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t to
 	if err != nil {
 		return fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}
-	a.tell(kyma, transitions(before.Status, wanted, t))
+	a.tell(kyma, merged(transitions(before.Status, wanted, t)))
 	return nil
 }
 

@@ -178,7 +178,7 @@ func TestTheStatusOfAKymaOnItsWayToReady(t *testing.T) {
 		Resource: &v1beta2.TrackedObject{APIVersion: "example.com/v1", Kind: "Keda",
 			Metadata: v1beta2.TrackedMeta{Name: "default", Namespace: "kyma-system"}},
 	}}, kyma.Status.Modules)
-	require.Equal(t, []string{"Normal ModuleReady: module keda is ready in version 1.0.0", "Normal KymaReady: kyma is ready"}, b.told)
+	require.Equal(t, []string{"Normal KymaReady: kyma is ready; module keda is ready in version 1.0.0"}, b.told)
 }
 
 func TestASecondReportOfTheSameWritesNothingAndTellsNobody(t *testing.T) {

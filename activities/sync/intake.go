@@ -63,7 +63,7 @@ func (a *Activities) takeIn(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	}
 	changed = before.UID == "" || before.Channel != accepted.Channel ||
 		!equality.Semantic.DeepEqual(before.Modules, accepted.Modules)
-	err = a.record(ctx, kyma, accepted)
+	err = a.record(ctx, kyma, accepted, a.expected(ctx, kyma, accepted)...)
 	if apierrors.IsInvalid(err) {
 		// The definition in the remote cluster is laxer than ours.
 		return false, invalidRemote(copied, "its modules are not valid: "+err.Error()), a.noteRefused(ctx, kyma, copied)
@@ -89,10 +89,25 @@ func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 	}
 }
 
-// record writes what is known of the remote Kyma into the status, at the resource version that was read.
-func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, remote v1beta2.RemoteStatus) error {
+// expected are the names of the Manifests that will be made for what is asked for, as far as the catalog says now. That
+// they are on record before spares a write of their own; what is missing here is recorded by who makes them.
+func (a *Activities) expected(ctx context.Context, kyma *v1beta2.Kyma, accepted v1beta2.RemoteStatus) []string {
+	asking := kyma.DeepCopy()
+	asking.Status.Remote = &accepted
+	wanted := desired.WantedBy(asking, desired.SyncOf(asking, a.settings))
+	catalog, err := desired.Gather(ctx, desired.NewCached(a.catalog), a.settings, wanted)
+	if err != nil {
+		return nil
+	}
+	return catalog.ManifestNames(kyma.Name)
+}
+
+// record writes what is known of the remote Kyma into the status, at the resource version that was read, and adds these
+// names of Manifests to those on record.
+func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, remote v1beta2.RemoteStatus, manifests ...string) error {
 	before := kyma.DeepCopy()
 	kyma.Status.Remote = &remote
+	kyma.Status.Manifests = desired.Recorded(kyma.Status.Manifests, manifests)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		kyma.Status.Remote = before.Status.Remote

@@ -1,6 +1,9 @@
 package cost
 
 import (
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,8 +33,30 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 	i.kickManifest()
 	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
 	requests := i.quiet()
-	for _, line := range lines(requests) {
-		t.Log(line)
+	// What a process asks once, whatever the number of Kymas.
+	requests = slices.DeleteFunc(requests, func(r harness.Request) bool {
+		return r.To == harness.ToControlPlane && (r.Activity == "" && !r.Writes() || strings.HasSuffix(r.Path, "/namespaces/kube-system"))
+	})
+	refuseLists(i, requests)
+	b.charge(t, "a new Kyma with a module, until it is Ready", requests, 42, map[string]int{ofKyma: 5, ofManifest: 3, ofEvents: 1})
+	reads := 0
+	for _, r := range requests {
+		if r.To == harness.ToControlPlane && !r.Writes() {
+			reads++
+		}
+	}
+	require.LessOrEqual(t, reads, 14, "reads of the control plane:\n%s", strings.Join(lines(requests), "\n"))
+}
+
+// refuseLists fails where Kymas, Manifests or Secrets were listed: the API server looks at every object of the kind then,
+// so that the work on one Kyma would cost more the more there are.
+func refuseLists(i *instance, requests []harness.Request) {
+	i.Helper()
+	for _, r := range requests {
+		switch path.Base(r.Path) {
+		case "kymas", "manifests", "secrets":
+			require.False(i, r.To == harness.ToControlPlane && !r.Writes(), "a LIST of the control plane by %s: %s", r.Activity, r)
+		}
 	}
 }
 
@@ -86,10 +111,15 @@ func firstInstall(i *instance, b *bill, crs int) {
 	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
 	requests := i.quiet()
 	// A default custom resource is one more object, and its intent and its uid are written before and after.
-	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...), harness.TwentyObjects+crs+6, map[string]int{ofManifest: 4 + 2*crs})
-	waiting := dearestAttempt(requests, "WaitManifest")
-	b.charge(i.T, "one wait attempt", waiting, harness.TwentyKindsWithHealth+1, nil)
-	onlyReads(i, waiting)
+	refuseLists(i, requests)
+	// The step itself looks twice at most whether the module is ready soon, and writes then what it sees with what it did.
+	const looks = 2
+	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...),
+		harness.TwentyObjects+crs+4+looks*harness.TwentyKindsWithHealth, map[string]int{ofManifest: 4 + 2*crs})
+	if waiting := dearestAttempt(requests, "WaitManifest"); len(waiting) > 0 {
+		b.charge(i.T, "one wait attempt", waiting, harness.TwentyKindsWithHealth+1, nil)
+		onlyReads(i, waiting)
+	}
 }
 
 func steadySweep(i *instance, b *bill, crs int) {
@@ -97,6 +127,9 @@ func steadySweep(i *instance, b *bill, crs int) {
 	requests := i.quiet()
 	b.charge(i.T, "sweep of one cluster, nothing changed", requests, harness.TwentyKinds+crs+3, nil)
 	onlyReads(i, requests)
+	for _, r := range requests {
+		require.NotEqual(i, harness.ToControlPlane, r.To, "an idle Kyma's pass asks the control plane nothing: %s", r)
+	}
 }
 
 // onlyReads refuses requests that could change anything in either cluster.

@@ -1,0 +1,75 @@
+package apis
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
+)
+
+// ServeHTTP answers a request whose context has a cluster (store.In) and request information (WithInfo). Paths are those
+// of a cluster.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	info, _ := request.RequestInfoFrom(req.Context())
+	cluster := store.From(req.Context())
+	if info == nil || cluster == nil {
+		notFound(w, req)
+		return
+	}
+	switch {
+	case req.URL.Path == "/version" || req.URL.Path == "/version/":
+		responsewriters.WriteRawJSON(http.StatusOK, version.Info{
+			Major: "1", Minor: "36", GitVersion: Version, GitTreeState: "clean", Platform: "linux/amd64", Compiler: "gc",
+		}, w)
+	case req.URL.Path == "/healthz" || req.URL.Path == "/livez" || req.URL.Path == "/readyz":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok"))
+	case info.IsResourceRequest && s.groups.has(info.APIGroup, info.APIVersion):
+		s.builtIn.ServeHTTP(w, req)
+	case info.IsResourceRequest:
+		s.serveCustom(w, req, cluster, info)
+	default:
+		s.serveDiscovery(w, req, cluster)
+	}
+}
+
+func (s *Server) serveCustom(w http.ResponseWriter, req *http.Request, cluster *store.Cluster, info *request.RequestInfo) {
+	one, ok := s.definitionsOf(cluster).byName[schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}.String()]
+	if !ok {
+		notFound(w, req)
+		return
+	}
+	handler, err := one.serve()
+	if err != nil {
+		responsewriters.InternalError(w, req, err)
+		return
+	}
+	handler.ServeHTTP(w, req)
+}
+
+// Info says what a request is about.
+func (s *Server) Info(req *http.Request) (*request.RequestInfo, error) {
+	return s.resolver.NewRequestInfo(req)
+}
+
+// Admin is whom a cluster takes those for who have its token.
+func Admin() user.Info {
+	return &user.DefaultInfo{Name: "system:serviceaccount:kube-system:lifecycle-manager", Groups: []string{user.SystemPrivilegedGroup, "system:authenticated"}}
+}
+
+// notFound is the answer of a real server for what it does not serve.
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "404 page not found", http.StatusNotFound)
+}
+
+// Refuse answers with an error, in the form that the client asks for.
+func Refuse(w http.ResponseWriter, req *http.Request, err error) {
+	responsewriters.ErrorNegotiated(err, legacyscheme.Codecs, schema.GroupVersion{Version: "v1"}, w, req)
+}

@@ -23,14 +23,14 @@ import (
 type Options struct {
 	// Clusters is how many there are. They are named 00000, 00001 and so on.
 	Clusters int
-	// ReadyAfter is when workloads are available, and custom resources of ReadyGroups Ready; default 1 s.
+	// ReadyAfter is when workloads are available, and the custom resources of Ready are; default 1 s.
 	ReadyAfter time.Duration
 	// EstablishAfter is when definitions are served; default 100 ms.
 	EstablishAfter time.Duration
 	// CollectAfter is when garbage is collected and namespaces are emptied; default 100 ms.
 	CollectAfter time.Duration
-	// ReadyGroups are the API groups whose custom resources become Ready by themselves.
-	ReadyGroups []string
+	// Ready are the API groups or, as plural.group, kinds whose custom resources get status.state Ready by themselves.
+	Ready []string
 	// Secret is what the clusters' tokens are made of. Who knows it has access to all; default: drawn.
 	Secret []byte
 	// Faults are what goes wrong; see Fleet.SetFaults.
@@ -95,7 +95,7 @@ func New(o Options) (*Fleet, error) {
 	}
 	const workers = 4
 	manager, err := controllers.New(server, controllers.Options{
-		ReadyAfter: o.ReadyAfter, EstablishAfter: o.EstablishAfter, CollectAfter: o.CollectAfter, ReadyGroups: o.ReadyGroups,
+		ReadyAfter: o.ReadyAfter, EstablishAfter: o.EstablishAfter, CollectAfter: o.CollectAfter, Ready: o.Ready,
 		Workers: workers, Log: o.Log,
 	})
 	if err != nil {

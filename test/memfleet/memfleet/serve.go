@@ -7,7 +7,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/endpoints/filters"
-	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/apis"
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
@@ -37,8 +36,7 @@ func (f *Fleet) serveCluster(w http.ResponseWriter, req *http.Request, number in
 		apis.Refuse(w, within, apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
-	ctx := request.WithUser(request.WithRequestInfo(within.Context(), info), apis.Admin())
-	within = within.WithContext(ctx)
+	within = within.WithContext(apis.WithInfo(within.Context(), info))
 	answer := filters.WithWarningRecorder(f.server)
 	if rules := f.rulesFor(number); rules != nil {
 		f.serveFaulty(w, within, number, rules, answer)

@@ -1,10 +1,13 @@
 package apis
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -55,13 +58,16 @@ func (s *Server) serveCustom(w http.ResponseWriter, req *http.Request, cluster *
 }
 
 // Info says what a request is about.
-func (s *Server) Info(req *http.Request) (*request.RequestInfo, error) {
-	return s.resolver.NewRequestInfo(req)
-}
+func (s *Server) Info(req *http.Request) (*request.RequestInfo, error) { return s.resolver.NewRequestInfo(req) }
 
-// Admin is whom a cluster takes those for who have its token.
-func Admin() user.Info {
-	return &user.DefaultInfo{Name: "system:serviceaccount:kube-system:lifecycle-manager", Groups: []string{user.SystemPrivilegedGroup, "system:authenticated"}}
+// WithInfo returns the context of a request that is about this, and made by an administrator of the cluster.
+func WithInfo(ctx context.Context, info *request.RequestInfo) context.Context {
+	account := &user.DefaultInfo{
+		Name: "system:serviceaccount:kube-system:lifecycle-manager", Groups: []string{user.SystemPrivilegedGroup, user.AllAuthenticated},
+	}
+	// The handlers expect one, also where nothing is audited.
+	ctx = audit.WithAuditContext(request.WithUser(request.WithRequestInfo(ctx, info), account))
+	return request.WithReceivedTimestamp(ctx, time.Now())
 }
 
 // notFound is the answer of a real server for what it does not serve.

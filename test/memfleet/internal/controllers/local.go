@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -35,8 +34,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body = http.NoBody
 	}
 	answer := &answer{header: http.Header{}, code: http.StatusOK}
-	ctx := request.WithUser(request.WithRequestInfo(req.Context(), info), apis.Admin())
-	t.server.ServeHTTP(answer, req.WithContext(ctx))
+	t.server.ServeHTTP(answer, req.WithContext(apis.WithInfo(req.Context(), info)))
 	return &http.Response{
 		StatusCode: answer.code, Status: http.StatusText(answer.code), Header: answer.header, Request: req,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()),

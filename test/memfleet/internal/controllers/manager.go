@@ -30,8 +30,9 @@ type Options struct {
 	EstablishAfter time.Duration
 	// CollectAfter is when garbage is collected, and a namespace that is deleted is emptied.
 	CollectAfter time.Duration
-	// ReadyGroups are API groups whose custom resources get status.state Ready after ReadyAfter, as from an operator.
-	ReadyGroups []string
+	// Ready are the API groups or, as plural.group, kinds whose custom resources get status.state Ready after ReadyAfter,
+	// as from an operator.
+	Ready []string
 	// Workers is how many things are done at a time.
 	Workers int
 	// Log is told of what failed.
@@ -159,7 +160,7 @@ func (m *Manager) Changed(c *store.Cluster, change store.Change) {
 	switch {
 	case change.Resource == apis.Definitions():
 		plan(taskEstablish, key, m.options.EstablishAfter)
-	case becomesReady(change.Resource) || slices.Contains(m.options.ReadyGroups, change.Resource.Group):
+	case becomesReady(change.Resource) || slices.Contains(m.options.Ready, change.Resource.Group) || slices.Contains(m.options.Ready, change.Resource.String()):
 		plan(taskReady, key, m.options.ReadyAfter)
 	}
 }

@@ -1,0 +1,186 @@
+// Package conformance_test compares a fake cluster with a real API server: the same requests have the same answers.
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kyma-project/lifecycle-manager/test/memfleet/memfleet"
+)
+
+// TestAnswersAreThoseOfARealServer runs every scenario here and there, and compares the answers.
+func TestAnswersAreThoseOfARealServer(t *testing.T) {
+	path := os.Getenv("LM_TEST_REMOTE")
+	if path == "" {
+		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
+			t.Fatal("LM_TEST_REMOTE is not set, but a fleet is required")
+		}
+		t.Skip("needs the kubeconfig of a real cluster, see test/fleet/README.md, in LM_TEST_REMOTE")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	actual := newCluster(t, config)
+	fake := newCluster(t, fakeCluster(t))
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			want := make(chan []string, 1)
+			go func() { want <- actual.run(t, s) }()
+			got := fake.run(t, s)
+			for i, wanted := range <-want {
+				assert.Equal(t, wanted, got[i], "step %d: %s %s %s", i, s.steps[i].verb, s.steps[i].path, s.steps[i].patch)
+			}
+		})
+	}
+}
+
+func fakeCluster(t *testing.T) *rest.Config {
+	t.Helper()
+	fleet, err := memfleet.New(memfleet.Options{Clusters: 1, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), ReadyAfter: 100 * time.Millisecond})
+	require.NoError(t, err)
+	listener, err := fleet.Listen(t.Context(), "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		go fleet.Run(ctx)
+		assert.NoError(t, listener.Serve(ctx))
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	raw, err := listener.Kubeconfig(0)
+	require.NoError(t, err)
+	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
+	require.NoError(t, err)
+	return config
+}
+
+type cluster struct {
+	config *rest.Config
+	http   *http.Client
+}
+
+func newCluster(t *testing.T, config *rest.Config) *cluster {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	return &cluster{config: config, http: client}
+}
+
+// answer is what a request led to.
+type answer struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// run makes the requests of a scenario, and returns the answers as text that can be compared.
+func (c *cluster) run(t *testing.T, s scenario) []string {
+	t.Helper()
+	namespace := fmt.Sprintf("conf-%x", time.Now().UnixNano()%(1<<40))
+	c.do(t, step{verb: "POST", path: "/api/v1/namespaces", body: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespace + `"}}`})
+	defer c.do(t, step{verb: "DELETE", path: "/api/v1/namespaces/" + namespace})
+	n := &normalizer{namespace: namespace, tokens: map[string]string{}}
+	var answers []answer
+	var lines []string
+	for _, st := range s.steps {
+		st.path, st.body = fill(st.path, namespace, answers), fill(st.body, namespace, answers)
+		a := c.await(t, st)
+		answers = append(answers, a)
+		lines = append(lines, n.text(a))
+	}
+	return lines
+}
+
+// await makes a request until what the step waits for has happened.
+func (c *cluster) await(t *testing.T, st step) answer {
+	t.Helper()
+	const patience, still = 20 * time.Second, 1500 * time.Millisecond
+	last, since := c.do(t, st), time.Now()
+	for start := time.Now(); time.Since(start) < patience; {
+		switch {
+		case st.until == "",
+			st.until == "gone" && last.code == http.StatusNotFound,
+			st.until == "there" && last.code == http.StatusOK,
+			st.until == "settled" && time.Since(since) > still:
+			return last
+		}
+		time.Sleep(100 * time.Millisecond)
+		next := c.do(t, st)
+		if !bytes.Equal(next.body, last.body) {
+			since = time.Now()
+		}
+		last = next
+	}
+	return last
+}
+
+func (c *cluster) do(t *testing.T, st step) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), st.verb, c.config.Host+st.path, strings.NewReader(st.body))
+	require.NoError(t, err)
+	types := map[string]string{
+		"": "application/json", "apply": "application/apply-patch+yaml", "merge": "application/merge-patch+json",
+		"json": "application/json-patch+json", "strategic": "application/strategic-merge-patch+json",
+	}
+	if st.body != "" {
+		req.Header.Set("Content-Type", types[st.patch])
+	}
+	req.Header.Set("Accept", "application/json")
+	if st.accept != "" {
+		req.Header.Set("Accept", st.accept)
+	}
+	if st.agent == "" {
+		st.agent = "conformance"
+	}
+	req.Header.Set("User-Agent", st.agent)
+	resp, err := c.http.Do(req)
+	if !assert.NoError(t, err) {
+		return answer{}
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	assert.NoError(t, err)
+	return answer{resp.StatusCode, resp.Header, body}
+}
+
+var place = regexp.MustCompile(`\$\{(uid|rv|continue) (\d+)\}`)
+
+// fill puts in what is known only now.
+func fill(text, namespace string, answers []answer) string {
+	text = place.ReplaceAllStringFunc(text, func(found string) string {
+		match := place.FindStringSubmatch(found)
+		at, _ := strconv.Atoi(match[2])
+		var object struct {
+			Metadata struct{ UID, ResourceVersion, Continue string }
+		}
+		_ = json.Unmarshal(answers[at].body, &object)
+		switch match[1] {
+		case "uid":
+			return object.Metadata.UID
+		case "rv":
+			return object.Metadata.ResourceVersion
+		}
+		return object.Metadata.Continue
+	})
+	return strings.ReplaceAll(text, "NS", namespace)
+}

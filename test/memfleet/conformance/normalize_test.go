@@ -1,0 +1,113 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// normalizer makes the answers of two clusters comparable: what differs from one real cluster to another, and from one
+// run to the next, becomes the same text. Values are numbered by when they were first seen in the scenario, so that it
+// still shows which are the same.
+type normalizer struct {
+	namespace string
+	tokens    map[string]string
+}
+
+var (
+	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+\b`)
+	generated  = regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`)
+)
+
+func (n *normalizer) text(a answer) string {
+	if a.code == 0 {
+		return "no answer"
+	}
+	head := fmt.Sprintf("%d %s\n", a.code, strings.Split(a.header.Get("Content-Type"), ";")[0])
+	for _, warning := range a.header.Values("Warning") {
+		head += "Warning: " + warning + "\n"
+	}
+	body := string(a.body)
+	var object map[string]any
+	if json.Unmarshal(a.body, &object) == nil {
+		n.object(object)
+		encoded, _ := json.MarshalIndent(object, "", " ")
+		body = string(encoded)
+	}
+	body = strings.ReplaceAll(body, n.namespace, "NS")
+	body = timestamps.ReplaceAllString(body, "TIME")
+	body = uids.ReplaceAllStringFunc(body, func(uid string) string { return n.token("UID", uid) })
+	body = addresses.ReplaceAllString(body, "ADDRESS")
+	body = generated.ReplaceAllString(body, "gen-NAME")
+	return head + body
+}
+
+func (n *normalizer) token(kind, value string) string {
+	key := kind + value
+	if n.tokens[key] == "" {
+		n.tokens[key] = fmt.Sprintf("%s-%d", kind, len(n.tokens))
+	}
+	return n.tokens[key]
+}
+
+func (n *normalizer) object(object map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	items, isList := object["items"].([]any)
+	if isList {
+		// Others write at the same time.
+		delete(metadata, "resourceVersion")
+		if metadata["continue"] != nil {
+			metadata["continue"] = "CONTINUE"
+		}
+	}
+	for _, item := range items {
+		if one, ok := item.(map[string]any); ok {
+			n.object(one)
+		}
+	}
+	if version, ok := metadata["resourceVersion"].(string); ok {
+		metadata["resourceVersion"] = n.token("VERSION", version)
+	}
+	n.deliberate(object, metadata)
+}
+
+// deliberate takes out what a fake cluster does differently on purpose.
+func (n *normalizer) deliberate(object, metadata map[string]any) {
+	// The Deployment controller of a real cluster notes the revision of its ReplicaSets. Here are none.
+	if annotations, ok := metadata["annotations"].(map[string]any); ok {
+		delete(annotations, "deployment.kubernetes.io/revision")
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+	// So it is one more manager, or has more fields.
+	if managed, ok := metadata["managedFields"].([]any); ok {
+		metadata["managedFields"] = slices.DeleteFunc(managed, func(entry any) bool {
+			e, _ := entry.(map[string]any)
+			return e["manager"] == "kube-controller-manager"
+		})
+	}
+	if object["kind"] == "Deployment" {
+		if status, ok := object["status"].(map[string]any); ok {
+			n.deploymentStatus(status)
+		}
+	}
+}
+
+// deploymentStatus keeps what clients look at: the order of conditions, their times and texts, and counts that a real
+// controller adds, differ.
+func (n *normalizer) deploymentStatus(status map[string]any) {
+	delete(status, "terminatingReplicas")
+	conditions, _ := status["conditions"].([]any)
+	var kept []string
+	for _, condition := range conditions {
+		c, _ := condition.(map[string]any)
+		kept = append(kept, fmt.Sprintf("%v=%v (%v)", c["type"], c["status"], c["reason"]))
+	}
+	slices.Sort(kept)
+	status["conditions"] = kept
+}

@@ -20,6 +20,8 @@ var (
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+\b`)
+	inRecord   = regexp.MustCompile(`ResourceVersion in record \(\d+\)`)
+	hashes     = regexp.MustCompile(`("storageVersionHash": )"[^"]+"`)
 	generated  = regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`)
 )
 
@@ -42,6 +44,9 @@ func (n *normalizer) text(a answer) string {
 	body = timestamps.ReplaceAllString(body, "TIME")
 	body = uids.ReplaceAllStringFunc(body, func(uid string) string { return n.token("UID", uid) })
 	body = addresses.ReplaceAllString(body, "ADDRESS")
+	body = inRecord.ReplaceAllString(body, "ResourceVersion in record (VERSION)")
+	// The group's name is in it, which is another one each time.
+	body = hashes.ReplaceAllString(body, `$1"HASH"`)
 	body = generated.ReplaceAllString(body, "gen-NAME")
 	return head + body
 }
@@ -86,10 +91,13 @@ func (n *normalizer) deliberate(object, metadata map[string]any) {
 	}
 	// So it is one more manager, or has more fields.
 	if managed, ok := metadata["managedFields"].([]any); ok {
-		metadata["managedFields"] = slices.DeleteFunc(managed, func(entry any) bool {
+		managed = slices.DeleteFunc(managed, func(entry any) bool {
 			e, _ := entry.(map[string]any)
 			return e["manager"] == "kube-controller-manager"
 		})
+		// They are sorted by time, in whole seconds, and then by name.
+		slices.SortFunc(managed, func(a, b any) int { return strings.Compare(withoutTime(a), withoutTime(b)) })
+		metadata["managedFields"] = managed
 	}
 	if object["kind"] == "Deployment" {
 		if status, ok := object["status"].(map[string]any); ok {
@@ -110,4 +118,9 @@ func (n *normalizer) deploymentStatus(status map[string]any) {
 	}
 	slices.Sort(kept)
 	status["conditions"] = kept
+}
+
+func withoutTime(entry any) string {
+	e, _ := entry.(map[string]any)
+	return fmt.Sprint(e["manager"], e["operation"], e["subresource"], e["apiVersion"], e["fieldsV1"])
 }

@@ -195,7 +195,10 @@ func scenarios() []scenario {
 			{verb: "GET", path: "/apis/apps"},
 			{verb: "GET", path: "/apis/apps/v1"},
 			{verb: "GET", path: "/api/v1/namespaces/NS/configmaps/a/status"},
-			{verb: "GET", path: "/api/v1"},
+			{verb: "GET", path: "/apis/apps/v1beta1/namespaces/NS/deployments"},
+			{verb: "GET", path: "/apis/batch/v1"},
+			{verb: "GET", path: "/apis/rbac.authorization.k8s.io/v1"},
+			{verb: "GET", path: "/nothing"},
 		}},
 		customResources(),
 	}

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/pkg/apis/core"
 
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
 )
@@ -42,7 +45,8 @@ func (nobody) AuthenticateRequest(*http.Request) (*authenticator.Response, bool,
 }
 
 // lifecycle is the admission plugin NamespaceLifecycle: nothing is made in a namespace that is not there or being
-// deleted, and some namespaces stay. The original looks namespaces up by an informer, which knows no clusters.
+// deleted, and some namespaces stay. The original looks namespaces up by an informer, which knows no clusters. It is also
+// StorageObjectInUseProtection, which puts finalizers on volumes.
 type lifecycle struct{}
 
 var _ admission.MutationInterface = lifecycle{}
@@ -64,6 +68,9 @@ func (lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admission.
 			return apierrors.NewForbidden(a.GetResource().GroupResource(), name, errors.New("this namespace may not be deleted"))
 		}
 		return nil
+	}
+	if a.GetOperation() == admission.Create && a.GetSubresource() == "" {
+		protect(a.GetObject())
 	}
 	if a.GetNamespace() == "" || a.GetOperation() == admission.Delete || a.GetResource().Group == "authorization.k8s.io" {
 		return nil
@@ -87,4 +94,23 @@ func (lifecycle) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		})
 	}
 	return forbidden
+}
+
+// Finalizers that keep volumes while they are in use.
+const (
+	FinalizerClaim  = "kubernetes.io/pvc-protection"
+	FinalizerVolume = "kubernetes.io/pv-protection"
+)
+
+func protect(object runtime.Object) {
+	switch o := object.(type) {
+	case *core.PersistentVolumeClaim:
+		if !slices.Contains(o.Finalizers, FinalizerClaim) {
+			o.Finalizers = append(o.Finalizers, FinalizerClaim)
+		}
+	case *core.PersistentVolume:
+		if !slices.Contains(o.Finalizers, FinalizerVolume) {
+			o.Finalizers = append(o.Finalizers, FinalizerVolume)
+		}
+	}
 }

@@ -24,13 +24,8 @@ import (
 // discovery answers what a cluster serves: by path, what is not among the built-in APIs.
 type discovery struct{ handlers map[string]http.Handler }
 
-func (b *builtInGroups) has(group, version string) bool {
-	if group == "" {
-		return version == "v1"
-	}
-	return slices.ContainsFunc(b.groups, func(g metav1.APIGroup) bool {
-		return g.Name == group && slices.ContainsFunc(g.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version })
-	})
+func (b *builtInGroups) has(group string) bool {
+	return group == "" || slices.ContainsFunc(b.groups, func(g metav1.APIGroup) bool { return g.Name == group })
 }
 
 func (s *Server) serveDiscovery(w http.ResponseWriter, req *http.Request, cluster *store.Cluster) {
@@ -40,13 +35,11 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, req *http.Request, cluste
 		return
 	}
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	builtIn := path == "/api" || path == "/api/v1" || len(parts) == 3 && parts[0] == "apis" && s.groups.has(parts[1], parts[2]) ||
-		len(parts) == 2 && parts[0] == "apis" && slices.ContainsFunc(s.groups.groups, func(g metav1.APIGroup) bool { return g.Name == parts[1] })
-	if !builtIn {
-		notFound(w, req)
+	if parts[0] == "api" || len(parts) > 1 && parts[0] == "apis" && parts[1] != "" && s.groups.has(parts[1]) {
+		s.builtIn.ServeHTTP(w, req)
 		return
 	}
-	s.builtIn.ServeHTTP(w, req)
+	notFound(w, req)
 }
 
 // discover makes the discovery of those who have these definitions.

@@ -34,7 +34,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.URL.Path == "/healthz" || req.URL.Path == "/livez" || req.URL.Path == "/readyz":
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok"))
-	case info.IsResourceRequest && s.groups.has(info.APIGroup, info.APIVersion):
+	case info.IsResourceRequest && s.groups.has(info.APIGroup):
 		s.builtIn.ServeHTTP(w, req)
 	case info.IsResourceRequest:
 		s.serveCustom(w, req, cluster, info)
@@ -58,7 +58,9 @@ func (s *Server) serveCustom(w http.ResponseWriter, req *http.Request, cluster *
 }
 
 // Info says what a request is about.
-func (s *Server) Info(req *http.Request) (*request.RequestInfo, error) { return s.resolver.NewRequestInfo(req) }
+func (s *Server) Info(req *http.Request) (*request.RequestInfo, error) {
+	return s.resolver.NewRequestInfo(req)
+}
 
 // WithInfo returns the context of a request that is about this, and made by an administrator of the cluster.
 func WithInfo(ctx context.Context, info *request.RequestInfo) context.Context {

@@ -44,9 +44,24 @@ func sameNames(a, b apiextensionsv1.CustomResourceDefinitionNames) bool {
 
 // emptyDefinition removes the custom resources of a definition that is deleted, and lets it go when none is left.
 func (m *Manager) emptyDefinition(ctx context.Context, t task) error {
-	record := t.cluster.Get(t.resource, t.key)
-	if record == nil || !record.Deleting() {
+	client := m.definitions.ApiextensionsV1().CustomResourceDefinitions()
+	crd, err := client.Get(ctx, t.key, metav1.GetOptions{})
+	if err != nil || crd.DeletionTimestamp == nil {
+		return err
+	}
+	at := slices.Index(crd.Finalizers, apiextensionsv1.CustomResourceCleanupFinalizer)
+	if at < 0 {
 		return nil
+	}
+	const inProgress = "InstanceDeletionInProgress"
+	if c := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating); c == nil || c.Reason != inProgress {
+		apihelpers.SetCRDCondition(crd, apiextensionsv1.CustomResourceDefinitionCondition{
+			Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: inProgress,
+			Message: "CustomResource deletion is in progress",
+		})
+		if crd, err = client.UpdateStatus(ctx, crd, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
 	}
 	plural, group, _ := strings.Cut(t.key, ".")
 	resource := schema.GroupResource{Group: group, Resource: plural}
@@ -55,16 +70,6 @@ func (m *Manager) emptyDefinition(ctx context.Context, t task) error {
 	}
 	if len(t.cluster.All(resource, "")) > 0 {
 		// The last one that goes leads here again.
-		return nil
-	}
-	client := m.definitions.ApiextensionsV1().CustomResourceDefinitions()
-	crd, err := client.Get(ctx, t.key, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	const cleanup = apiextensionsv1.CustomResourceCleanupFinalizer
-	at := slices.Index(crd.Finalizers, cleanup)
-	if at < 0 {
 		return nil
 	}
 	crd.Finalizers = slices.Delete(crd.Finalizers, at, at+1)

@@ -99,6 +99,8 @@ func (m *Manager) finish(ctx context.Context, t task) error {
 			finalizers = without(finalizers, metav1.FinalizerDeleteDependents)
 		}
 	}
+	// Nothing uses volumes.
+	finalizers = without(without(finalizers, apis.FinalizerClaim), apis.FinalizerVolume)
 	if len(finalizers) == len(live.Finalizers) {
 		return nil
 	}

@@ -56,7 +56,10 @@ func (s *Storage) restore(r *Record, revision uint64) (runtime.Object, error) {
 	accessor.SetUID(r.UID())
 	accessor.SetResourceVersion(strconv.FormatUint(revision, 10))
 	accessor.SetCreationTimestamp(timeOf(r.created))
-	accessor.SetLabels(decodeBlob(r.labels))
+	if r.labels != (blob{}) {
+		accessor.SetLabels(decodeBlob(r.labels))
+	}
+	// Else decoding may have set some by default, as for Jobs.
 	accessor.SetAnnotations(decodeBlob(r.annotations))
 	if r.rare != nil {
 		accessor.SetOwnerReferences(r.rare.owners)

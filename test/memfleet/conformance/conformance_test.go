@@ -36,23 +36,33 @@ func TestAnswersAreThoseOfARealServer(t *testing.T) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
 	actual := newCluster(t, config)
-	fake := newCluster(t, fakeCluster(t))
-	for _, s := range scenarios() {
+	fakes := fakeClusters(t)
+	for i, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			want := make(chan []string, 1)
-			go func() { want <- actual.run(t, s) }()
-			got := fake.run(t, s)
-			for i, wanted := range <-want {
-				assert.Equal(t, wanted, got[i], "step %d: %s %s %s", i, s.steps[i].verb, s.steps[i].path, s.steps[i].patch)
+			namespace := fmt.Sprintf("conf-%d-%x", i, time.Now().UnixNano()%(1<<40))
+			answers := make(chan []string, 1)
+			go func() { answers <- actual.run(t, s, namespace) }()
+			got := make([][]string, repetitions)
+			for n := range got {
+				got[n] = newCluster(t, fakes[n]).run(t, s, namespace)
+			}
+			for i, wanted := range <-answers {
+				for n := range got {
+					assert.Equal(t, wanted, got[n][i], "cluster %d, step %d: %s %s %s", n, i, s.steps[i].verb, s.steps[i].path, s.steps[i].patch)
+				}
 			}
 		})
 	}
 }
 
-func fakeCluster(t *testing.T) *rest.Config {
+// repetitions is in how many fake clusters a scenario is run, one after the other: from the third one on, requests are
+// answered by what the same requests came to before.
+const repetitions = 3
+
+func fakeClusters(t *testing.T) []*rest.Config {
 	t.Helper()
-	fleet, err := memfleet.New(memfleet.Options{Clusters: 1, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), ReadyAfter: 100 * time.Millisecond})
+	fleet, err := memfleet.New(memfleet.Options{Clusters: repetitions, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), ReadyAfter: 100 * time.Millisecond})
 	require.NoError(t, err)
 	listener, err := fleet.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -67,11 +77,14 @@ func fakeCluster(t *testing.T) *rest.Config {
 		cancel()
 		<-done
 	})
-	raw, err := listener.Kubeconfig(0)
-	require.NoError(t, err)
-	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
-	require.NoError(t, err)
-	return config
+	configs := make([]*rest.Config, repetitions)
+	for n := range configs {
+		raw, err := listener.Kubeconfig(n)
+		require.NoError(t, err)
+		configs[n], err = clientcmd.RESTConfigFromKubeConfig(raw)
+		require.NoError(t, err)
+	}
+	return configs
 }
 
 type cluster struct {
@@ -94,9 +107,8 @@ type answer struct {
 }
 
 // run makes the requests of a scenario, and returns the answers as text that can be compared.
-func (c *cluster) run(t *testing.T, s scenario) []string {
+func (c *cluster) run(t *testing.T, s scenario, namespace string) []string {
 	t.Helper()
-	namespace := fmt.Sprintf("conf-%x", time.Now().UnixNano()%(1<<40))
 	c.do(t, step{verb: "POST", path: "/api/v1/namespaces", body: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + namespace + `"}}`})
 	defer c.do(t, step{verb: "DELETE", path: "/api/v1/namespaces/" + namespace})
 	n := &normalizer{namespace: namespace, tokens: map[string]string{}}

@@ -3,6 +3,7 @@ package apis
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,7 +36,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok"))
 	case info.IsResourceRequest && s.groups.has(info.APIGroup):
-		s.builtIn.ServeHTTP(w, req)
+		s.serveWrite(w, req, cluster, info, "", s.builtIn)
 	case info.IsResourceRequest:
 		s.serveCustom(w, req, cluster, info)
 	default:
@@ -54,7 +55,7 @@ func (s *Server) serveCustom(w http.ResponseWriter, req *http.Request, cluster *
 		responsewriters.InternalError(w, req, err)
 		return
 	}
-	handler.ServeHTTP(w, req)
+	s.serveWrite(w, req, cluster, info, strconv.Itoa(one.number), handler)
 }
 
 // Info says what a request is about.

@@ -49,12 +49,13 @@ type Server struct {
 	// schemas are the OpenAPI models of metadata, of which those of custom resources are made.
 	schemas     map[string]*spec.Schema
 	definitions definitions
+	repeats     repeats
 }
 
 // New returns a Server. It serves nothing but clusters' requests: see Server.ServeHTTP.
 func New() (*Server, error) {
 	backend := store.NewBackend(decodedObjects)
-	s := &Server{resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}}
+	s := &Server{repeats: newRepeats(), resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("apis", "api"), GrouplessAPIPrefixes: sets.NewString("api")}}
 	config := genericserver.NewConfig(legacyscheme.Codecs)
 	config.ExternalAddress = "memfleet:443"
 	config.LoopbackClientConfig = &rest.Config{}

@@ -88,6 +88,7 @@ func (s *Storage) Create(ctx context.Context, key string, obj, out runtime.Objec
 	if _, ok := c.put(s.resource, short, nil, r); !ok {
 		return storage.NewKeyExistsError(key, 0)
 	}
+	s.trace(ctx, nil, r)
 	if out == nil {
 		return nil
 	}
@@ -205,9 +206,11 @@ func (s *Storage) GuaranteedUpdate(ctx context.Context, key string, destination 
 			return err
 		}
 		if before != nil && before.same(next) {
+			s.trace(ctx, before, before)
 			return s.restoreInto(before, before.revision, destination)
 		}
 		if _, ok := c.put(s.resource, short, before, next); ok {
+			s.trace(ctx, before, next)
 			return s.restoreInto(next, next.revision, destination)
 		}
 	}

@@ -119,7 +119,7 @@ func (f *Fleet) adminMemory(w http.ResponseWriter, _ *http.Request) {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	m := Memory{Heap: stats.HeapAlloc, Goroutines: runtime.NumGoroutine(), Waiting: f.manager.Waiting()}
+	m := Memory{Heap: stats.HeapAlloc, Goroutines: runtime.NumGoroutine(), Waiting: f.Waiting()}
 	for i := range f.clusters {
 		if c := f.clusters[i].used(); c != nil {
 			m.Clusters++

@@ -112,6 +112,9 @@ func New(o Options) (*Fleet, error) {
 // Run does what happens in clusters by itself, until the context ends.
 func (f *Fleet) Run(ctx context.Context) { f.manager.Run(ctx) }
 
+// Waiting is how many things are yet to happen in clusters by themselves.
+func (f *Fleet) Waiting() int { return f.manager.Waiting() }
+
 // at returns a cluster that is in use from now on.
 func (f *Fleet) at(number int) *cluster {
 	c := &f.clusters[number]

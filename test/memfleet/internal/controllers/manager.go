@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/utils/lru"
 
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/apis"
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
@@ -48,13 +49,15 @@ type Manager struct {
 	definitions definitionsclient.Interface
 	metadata    metadata.Interface
 	dynamic     dynamic.Interface
+	// transitions is what tasks came to.
+	transitions *lru.Cache
 	// since is the time in what the status of a definition says. It is the same for all, so that all clusters share them.
 	since metav1.Time
 }
 
 // New returns a Manager, which does nothing until Run.
 func New(server *apis.Server, o Options) (*Manager, error) {
-	m := &Manager{options: o, server: server, timers: newTimers(), since: metav1.NewTime(time.Now().Truncate(time.Second))}
+	m := &Manager{options: o, server: server, timers: newTimers(), transitions: lru.New(rememberedTransitions), since: metav1.NewTime(time.Now().Truncate(time.Second))}
 	var err1, err2, err3, err4 error
 	m.core, err1 = kubernetes.NewForConfig(local(server, "kube-controller-manager", true))
 	m.definitions, err2 = definitionsclient.NewForConfig(local(server, "kube-apiserver", false))
@@ -107,9 +110,9 @@ func (m *Manager) do(ctx context.Context, t task) {
 	var err error
 	switch t.kind {
 	case taskReady:
-		err = m.ready(in, t)
+		err = m.once(in, t, m.ready)
 	case taskEstablish:
-		err = m.establish(in, t)
+		err = m.once(in, t, m.establish)
 	case taskEmptyNamespace:
 		err = m.emptyNamespace(in, t)
 	case taskCollect:

@@ -42,6 +42,15 @@ func newClient(tb testing.TB, o memfleet.Options) client {
 	return client{tb, fleet}
 }
 
+// within reads what is at a path, as long as the context lasts.
+func (c client) within(ctx context.Context, cluster int, path string) *httptest.ResponseRecorder {
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "https://memfleet/clusters/"+memfleet.Name(cluster)+path, http.NoBody)
+	req.Header.Set("Authorization", "Bearer "+c.fleet.Token(cluster))
+	recorder := httptest.NewRecorder()
+	c.fleet.ServeHTTP(recorder, req)
+	return recorder
+}
+
 func (c client) do(cluster int, verb, path, contentType, accept, body string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(verb, "https://memfleet/clusters/"+memfleet.Name(cluster)+path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bearer "+c.fleet.Token(cluster))

@@ -25,6 +25,7 @@ func programs(version string) []program {
 		{name: "fleet", module: "test/fleet", source: "."},
 		{name: "sample-operator", module: ".", source: "./test/sample-operator"},
 		manager,
+		{name: "memfleet", module: "test/memfleet", source: "."},
 		{name: "module", module: "cmd/module", source: "."},
 		{name: "modules", module: "test/modules", source: "."},
 	}

@@ -41,13 +41,11 @@ func TestAnswersAreThoseOfARealServer(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			namespace := fmt.Sprintf("conf-%d-%x", i, time.Now().UnixNano()%(1<<40))
-			answers := make(chan []string, 1)
-			go func() { answers <- actual.run(t, s, namespace) }()
 			got := make([][]string, repetitions)
 			for n := range got {
 				got[n] = newCluster(t, fakes[n]).run(t, s, namespace)
 			}
-			for i, wanted := range <-answers {
+			for i, wanted := range actual.run(t, s, namespace) {
 				for n := range got {
 					assert.Equal(t, wanted, got[n][i], "cluster %d, step %d: %s %s %s", n, i, s.steps[i].verb, s.steps[i].path, s.steps[i].patch)
 				}
@@ -62,7 +60,7 @@ const repetitions = 3
 
 func fakeClusters(t *testing.T) []*rest.Config {
 	t.Helper()
-	fleet, err := memfleet.New(memfleet.Options{Clusters: repetitions, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), ReadyAfter: 100 * time.Millisecond})
+	fleet, err := memfleet.New(t.Context(), memfleet.Options{Clusters: repetitions, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), ReadyAfter: 100 * time.Millisecond})
 	require.NoError(t, err)
 	listener, err := fleet.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -166,12 +164,10 @@ func (c *cluster) do(t *testing.T, st step) answer {
 	}
 	req.Header.Set("User-Agent", st.agent)
 	resp, err := c.http.Do(req)
-	if !assert.NoError(t, err) {
-		return answer{}
-	}
+	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
-	assert.NoError(t, err)
+	require.NoError(t, err)
 	return answer{resp.StatusCode, resp.Header, body}
 }
 

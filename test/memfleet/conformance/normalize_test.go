@@ -26,9 +26,6 @@ var (
 )
 
 func (n *normalizer) text(a answer) string {
-	if a.code == 0 {
-		return "no answer"
-	}
 	head := fmt.Sprintf("%d %s\n", a.code, strings.Split(a.header.Get("Content-Type"), ";")[0])
 	for _, warning := range a.header.Values("Warning") {
 		head += "Warning: " + warning + "\n"

@@ -27,7 +27,7 @@ type client struct {
 func newClient(tb testing.TB, o memfleet.Options) client {
 	tb.Helper()
 	o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	fleet, err := memfleet.New(o)
+	fleet, err := memfleet.New(tb.Context(), o)
 	require.NoError(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

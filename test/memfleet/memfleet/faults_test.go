@@ -95,7 +95,9 @@ func TestStaleReadsAreSomeWritesBehind(t *testing.T) {
 
 func TestAWipedClusterIsANewOne(t *testing.T) {
 	c := newClient(t, memfleet.Options{Clusters: 1})
-	uid := func() string { return c.do(0, http.MethodGet, "/api/v1/namespaces/kube-system", "", "application/json", "").Body.String() }
+	uid := func() string {
+		return c.do(0, http.MethodGet, "/api/v1/namespaces/kube-system", "", "application/json", "").Body.String()
+	}
 	before := uid()
 	c.apply(0, configMaps+"/a", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
 	c.fleet.Wipe(0)

@@ -22,6 +22,7 @@ func (f *Fleet) serveFaulty(w http.ResponseWriter, req *http.Request, number int
 	info, _ := request.RequestInfoFrom(req.Context())
 	c := f.at(number)
 	ctx := req.Context()
+	ends := endless
 	for _, rule := range rules {
 		if !rule.matches(info) {
 			continue
@@ -44,13 +45,19 @@ func (f *Fleet) serveFaulty(w http.ResponseWriter, req *http.Request, number int
 			ctx = store.Stale(ctx)
 		}
 		if after := rule.EndWatchesAfter.Duration; after > 0 && info.Verb == "watch" {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, after)
-			defer cancel()
+			ends = min(ends, after)
 		}
+	}
+	if ends < endless {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, ends)
+		defer cancel()
 	}
 	answer.ServeHTTP(w, req.WithContext(ctx))
 }
+
+// endless is longer than any request lasts.
+const endless = 1000 * time.Hour
 
 func (r *Rule) matches(info *request.RequestInfo) bool {
 	return (len(r.Verbs) == 0 || slices.Contains(r.Verbs, info.Verb)) && (len(r.Resources) == 0 || slices.Contains(r.Resources, info.Resource))

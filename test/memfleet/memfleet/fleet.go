@@ -66,7 +66,8 @@ type Fleet struct {
 	names    names
 	plan     atomic.Pointer[plan]
 	conns    connections
-	seeds    func() ([]*store.Record, error)
+	// seeds are what is in every cluster from the start.
+	seeds []*store.Record
 }
 
 // cluster is one of a fleet. What is needed only for a cluster that was talked to is made when it is.
@@ -80,7 +81,7 @@ type cluster struct {
 }
 
 // New returns a fleet. It needs Run for whatever happens in clusters by itself.
-func New(o Options) (*Fleet, error) {
+func New(ctx context.Context, o Options) (*Fleet, error) {
 	o = o.withDefaults()
 	if o.Clusters < 1 {
 		return nil, errors.New("a fleet needs a cluster")
@@ -102,11 +103,13 @@ func New(o Options) (*Fleet, error) {
 		return nil, err
 	}
 	f := &Fleet{options: o, server: server, manager: manager, tokens: tokens, clusters: make([]cluster, o.Clusters)}
-	f.seeds = sync.OnceValues(func() ([]*store.Record, error) { return seeds(server) })
-	if _, err := f.seeds(); err != nil {
+	if f.seeds, err = seeds(ctx, server); err != nil {
 		return nil, fmt.Errorf("make what is in every cluster: %w", err)
 	}
-	return f, f.SetFaults(o.Faults)
+	if err := f.SetFaults(o.Faults); err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Run does what happens in clusters by itself, until the context ends.
@@ -136,12 +139,7 @@ func (c *cluster) used() *store.Cluster {
 
 // seed puts in a cluster what is in every cluster.
 func (f *Fleet) seed(c *cluster) {
-	records, err := f.seeds()
-	if err != nil {
-		// New has failed then.
-		return
-	}
-	for _, r := range records {
+	for _, r := range f.seeds {
 		c.store.Copy(apis.Namespaces(), r, time.Now())
 	}
 }

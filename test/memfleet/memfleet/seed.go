@@ -12,13 +12,13 @@ import (
 )
 
 // seeds makes the namespaces that are in every cluster, once, by requests as a real server makes them.
-func seeds(server *apis.Server) ([]*store.Record, error) {
+func seeds(ctx context.Context, server *apis.Server) ([]*store.Record, error) {
 	pattern := store.NewCluster(nil)
 	client, err := controllers.Client(server)
 	if err != nil {
 		return nil, err
 	}
-	ctx := store.In(context.Background(), pattern)
+	ctx = store.In(ctx, pattern)
 	for _, name := range []string{metav1.NamespaceDefault, "kube-node-lease", metav1.NamespacePublic, metav1.NamespaceSystem} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {

@@ -36,7 +36,7 @@ func (f *Fleet) serveCluster(w http.ResponseWriter, req *http.Request, number in
 		apis.Refuse(w, within, apierrors.NewUnauthorized("Unauthorized"))
 		return
 	}
-	within = within.WithContext(apis.WithInfo(within.Context(), info))
+	within = within.WithContext(apis.WithInfo(within.Context(), info)) //nolint:contextcheck // it is the context of this request
 	answer := filters.WithWarningRecorder(f.server)
 	if rules := f.rulesFor(number); rules != nil {
 		f.serveFaulty(w, within, number, rules, answer)

@@ -101,7 +101,6 @@ func workloads(all map[string]rest.Storage, options generic.RESTOptionsGetter) e
 // none is remembered: two Services that ask for the same address both get it.
 type addresses struct {
 	next atomic.Uint32
-	dry  bool
 }
 
 var _ ipallocator.Interface = (*addresses)(nil)

@@ -17,7 +17,6 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
-	aggregatorinternal "k8s.io/kube-aggregator/pkg/apis/apiregistration"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	apiservicerest "k8s.io/kube-aggregator/pkg/registry/apiservice/rest"
@@ -115,7 +114,7 @@ func allGroups(backend *store.Backend) (*groups, error) {
 		}
 		g.named = append(g.named, &info)
 	}
-	definitions, err := definitionsGroup(typedOptions{backend, apiextensions.Codecs, apiextensionsv1.SchemeGroupVersion, apiextensionsinternal.SchemeGroupVersion})
+	definitions, err := definitionsGroup(typedOptions{backend, apiextensions.Codecs, apiextensionsv1.SchemeGroupVersion})
 	if err != nil {
 		return nil, fmt.Errorf("make the storage of definitions: %w", err)
 	}
@@ -124,7 +123,7 @@ func allGroups(backend *store.Backend) (*groups, error) {
 	aggregatorscheme.Scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},
 		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
 	services := apiservicerest.NewRESTStorage(served,
-		typedOptions{backend, aggregatorscheme.Codecs, apiregistrationv1.SchemeGroupVersion, aggregatorinternal.SchemeGroupVersion}, false)
+		typedOptions{backend, aggregatorscheme.Codecs, apiregistrationv1.SchemeGroupVersion}, false)
 	g.named = append(g.named, definitions, &services)
 	return g, nil
 }
@@ -191,7 +190,7 @@ type typedOptions struct {
 	codecs  interface {
 		LegacyCodec(...schema.GroupVersion) runtime.Codec
 	}
-	external, _ schema.GroupVersion
+	external schema.GroupVersion
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.

@@ -3,6 +3,7 @@ package apis
 // What the built-in kinds are, their versions, defaults and conversions: these packages register them in the scheme of
 // Kubernetes when they are imported.
 import (
+	// Each registers one group.
 	_ "k8s.io/kubernetes/pkg/apis/admission/install"
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -129,7 +130,7 @@ func (s *Storage) managed(r *Record) ([]metav1.ManagedFieldsEntry, error) {
 
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource && a.APIVersion == b.APIVersion &&
-		string(a.FieldsV1.GetRawBytes()) == string(b.FieldsV1.GetRawBytes())
+		bytes.Equal(a.FieldsV1.GetRawBytes(), b.FieldsV1.GetRawBytes())
 }
 
 // Same tells whether two recipes do the same.

@@ -100,6 +100,9 @@ func (m *Manager) work(ctx context.Context) {
 	}
 }
 
+// observeAfter is when a Deployment says that it has seen a change which leaves its pods as they are.
+const observeAfter = 20 * time.Millisecond
+
 // again is when what failed is tried once more.
 const again = time.Second
 
@@ -111,6 +114,8 @@ func (m *Manager) do(ctx context.Context, t task) {
 	switch t.kind {
 	case taskReady:
 		err = m.once(in, t, m.ready)
+	case taskObserve:
+		err = m.once(in, t, m.observe)
 	case taskEstablish:
 		err = m.once(in, t, m.establish)
 	case taskEmptyNamespace:
@@ -164,6 +169,9 @@ func (m *Manager) Changed(c *store.Cluster, change store.Change) {
 	case change.Resource == apis.Definitions():
 		plan(taskEstablish, key, m.options.EstablishAfter)
 	case becomesReady(change.Resource) || slices.Contains(m.options.Ready, change.Resource.Group) || slices.Contains(m.options.Ready, change.Resource.String()):
+		if change.Before != nil && change.Resource == deployments() {
+			plan(taskObserve, key, observeAfter)
+		}
 		plan(taskReady, key, m.options.ReadyAfter)
 	}
 }

@@ -22,6 +22,7 @@ type taskKind int
 
 const (
 	taskReady taskKind = iota
+	taskObserve
 	taskEstablish
 	taskEmptyNamespace
 	taskCollect

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -76,6 +77,34 @@ func (m *Manager) ready(ctx context.Context, t task) error {
 	return m.readyCustom(ctx, t)
 }
 
+func deployments() schema.GroupResource {
+	return schema.GroupResource{Group: "apps", Resource: "deployments"}
+}
+
+// observe is ready for a Deployment that was changed, where its pods stay as they are: there is nothing to wait for then.
+func (m *Manager) observe(ctx context.Context, t task) error {
+	namespace, name, _ := strings.Cut(t.key, "/")
+	d, err := m.core.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Message == progressed(d) {
+			return m.ready(ctx, t)
+		}
+	}
+	return nil
+}
+
+// progressed is what a Deployment says of its present template, whose hash is in the name of a ReplicaSet.
+func progressed(d *appsv1.Deployment) string {
+	hash := fnv.New32a()
+	// What came from a server can be encoded, and a hash.Hash never returns an error.
+	encoded, _ := json.Marshal(d.Spec.Template)
+	_, _ = hash.Write(encoded)
+	return fmt.Sprintf("ReplicaSet %q has successfully progressed.", fmt.Sprintf("%s-%08x", d.Name, hash.Sum32()))
+}
+
 // settle writes a status where it is not as it should be.
 func settle[T any](ctx context.Context, name string, get metav1.GetOptions, put metav1.UpdateOptions,
 	read func(context.Context, string, metav1.GetOptions) (T, error), write func(context.Context, T, metav1.UpdateOptions) (T, error),
@@ -107,7 +136,9 @@ func deploymentStatus(d *appsv1.Deployment, now metav1.Time) appsv1.DeploymentSt
 		ObservedGeneration: d.Generation, Replicas: n, UpdatedReplicas: n, ReadyReplicas: n, AvailableReplicas: n,
 		Conditions: d.Status.Conditions,
 	}
-	if len(status.Conditions) == 0 {
+	if len(status.Conditions) == 2 {
+		status.Conditions[1].Message = progressed(d)
+	} else {
 		status.Conditions = []appsv1.DeploymentCondition{
 			{
 				Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable",
@@ -115,7 +146,7 @@ func deploymentStatus(d *appsv1.Deployment, now metav1.Time) appsv1.DeploymentSt
 			},
 			{
 				Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
-				Message: fmt.Sprintf("ReplicaSet %q has successfully progressed.", d.Name), LastUpdateTime: now, LastTransitionTime: now,
+				Message: progressed(d), LastUpdateTime: now, LastTransitionTime: now,
 			},
 		}
 	}

@@ -98,6 +98,11 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve for some of them, without one
 	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 60m $(PACKAGES)
 
+.PHONY: scale
+scale: ## Measure what CLUSTERS (150) Kymas with MODULES (1) modules each cost; ARGS=-h shows more
+	@go run ./test/build fleet memfleet module lifecycle-manager
+	@go run ./test/scale -clusters $(or $(CLUSTERS),150) -modules $(if $(filter command,$(firstword $(origin MODULES))),$(MODULES),1) $(ARGS)
+
 .PHONY: fuzz
 fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run
 	@for package in $(FUZZED); do \

@@ -46,8 +46,8 @@ type KymaCarry struct {
 	NextLookFor string    `json:"nextLookFor,omitempty"`
 	// Purge is where the deletion stands with regard to its end by force.
 	Purge PurgeCarry `json:"purge,omitzero"`
-	// NewestManifest is the newest resource version of a Manifest of the Kyma that this workflow knows of: whoever says
-	// what Manifests there are must be as new.
+	// NewestManifest is the newest resource version of a Manifest of the Kyma that the present look knows of, or, under
+	// deletion, all looks: whoever says what Manifests there are must be as new.
 	NewestManifest string `json:"newestManifest,omitempty"`
 	// Paced is true when a removal waits for its turn at NextLook.
 	Paced bool `json:"paced,omitempty"`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -112,6 +113,7 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 		r.end(ctx, started, r.worst())
 		r.waitForNextLook(ctx)
 	}
+	r.forgetVersions()
 	r.lookAgainIfNeeded()
 	r.viewReport()
 	return nil
@@ -188,6 +190,7 @@ func (r *kymaRun) endLook(ctx workflow.Context, started time.Time, err error) er
 		return err
 	}
 	r.state.Looked = true
+	r.forgetVersions()
 	r.end(ctx, started, r.worst())
 	r.waitForNextLook(ctx)
 	r.lookAgainIfNeeded()
@@ -424,6 +427,18 @@ func (r *kymaRun) noteWritten(res resolve.Result) {
 		if isNewer(wrote.ResourceVersion, r.state.NewestManifest) {
 			r.state.NewestManifest = wrote.ResourceVersion
 		}
+	}
+}
+
+// forgetVersions forgets the newest version when a look has ended. While the Kyma is being deleted it stays, but not once
+// nobody came to know of it in all tries: a control plane that was restored from a backup counts from an earlier version on.
+func (r *kymaRun) forgetVersions() {
+	behind := false
+	for _, f := range []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault} {
+		behind = behind || f.Reason == fleet.ReasonBehind
+	}
+	if behind || !r.state.Deleting {
+		r.state.NewestManifest = ""
 	}
 }
 

@@ -50,10 +50,15 @@ func New(informers cache.Cache, live client.Reader) *Fleet {
 		if err != nil {
 			return ""
 		}
-		if stored, ok := informer.(interface{ GetStore() toolscache.Store }); ok {
-			return stored.GetStore().LastStoreSyncResourceVersion()
+		stored, ok := informer.(toolscache.SharedInformer)
+		if !ok {
+			return ""
 		}
-		return ""
+		if version := stored.GetStore().LastStoreSyncResourceVersion(); version != "" {
+			return version
+		}
+		// Where client-go's feature AtomicFIFO is off, this is known instead: what was received, a moment before it is there.
+		return stored.LastSyncResourceVersion()
 	}}
 }
 

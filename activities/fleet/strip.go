@@ -49,7 +49,7 @@ func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 const mark = 0
 
 func isStripped(inventory []v1beta2.InventoryEntry) bool {
-	return len(inventory) == 1 && len(inventory[0].ID) > 0 && inventory[0].ID[0] == mark
+	return len(inventory) == 1 && inventory[0].ID != "" && inventory[0].ID[0] == mark
 }
 
 func digestOf(id string) uint64 {

@@ -180,13 +180,13 @@ func (e *environment) start(name string, variables []string, program string, arg
 }
 
 // takeDown stops everything, what was started last first.
-func (e *environment) takeDown() {
+func (e *environment) takeDown(ctx context.Context) {
 	for i := len(e.started) - 1; i >= 0; i-- {
 		_ = e.started[i].Process.Signal(syscall.SIGTERM)
 		_ = e.started[i].Wait()
 	}
 	if e.up {
-		if _, err := output(context.Background(), nil, "bin/fleet", "--state-dir", e.path("fleet"), "down"); err != nil {
+		if _, err := output(ctx, nil, "bin/fleet", "--state-dir", e.path("fleet"), "down"); err != nil {
 			say("%v", err)
 		}
 	}

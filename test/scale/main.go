@@ -40,8 +40,9 @@ func main() {
 	flag.BoolVar(&o.keep, "keep", false, "leave the folder with all logs and say where it is")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
+	err := run(ctx, o)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
@@ -57,7 +58,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	e := &environment{options: o, folder: folder}
 	defer func() {
-		e.takeDown()
+		e.takeDown(context.WithoutCancel(ctx))
 		if o.keep {
 			fmt.Fprintln(os.Stderr, "all logs are in", folder)
 			return

@@ -13,7 +13,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -166,7 +169,8 @@ func (e *environment) push(ctx context.Context, version string) error {
 	return nil
 }
 
-func moduleName(m int) string { return fmt.Sprintf("module-%d", m) }
+// moduleName is a name of letters, as those of modules are.
+func moduleName(m int) string { return "module-" + strings.Repeat(string(rune('a'+m%26)), 3+m/26) }
 
 // moduleManifest has a Deployment, an account and ConfigMaps, three of which differ from version to version.
 func moduleManifest(name, version string, objects int) string {
@@ -248,6 +252,19 @@ func (e *environment) oneByOne(ctx context.Context, names []string) ([]time.Dura
 	return all, nil
 }
 
+// kymas lists and watches all Kymas.
+func (e *environment) kymas() *toolscache.ListWatch {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list := &v1beta2.KymaList{}
+			return list, e.client.List(ctx, list, client.InNamespace(kymaNamespace), &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return e.client.Watch(ctx, &v1beta2.KymaList{}, client.InNamespace(kymaNamespace), &client.ListOptions{Raw: &options})
+		},
+	}
+}
+
 // isReady tells whether a Kyma is Ready with all its modules in a version.
 func isReady(version string) func(event watch.Event, kyma *v1beta2.Kyma) bool {
 	return func(event watch.Event, kyma *v1beta2.Kyma) bool {
@@ -258,7 +275,7 @@ func isReady(version string) func(event watch.Event, kyma *v1beta2.Kyma) bool {
 
 func isGone(event watch.Event, _ *v1beta2.Kyma) bool { return event.Type == watch.Deleted }
 
-// errWatchEnded is the error of a watch that the server ended.
+// errWatchEnded is the error of an informer that ended.
 var errWatchEnded = errors.New("the watch of Kymas ended")
 
 // observed begins something and says how long after that each of these Kymas was as it is to be.
@@ -273,11 +290,12 @@ func (e *environment) observed(ctx context.Context, names []string, so func(watc
 	for _, name := range names {
 		waiting[name] = true
 	}
-	events, err := e.client.Watch(ctx, &v1beta2.KymaList{}, client.InNamespace(kymaNamespace))
-	if err != nil {
-		return nil, fmt.Errorf("watch Kymas: %w", err)
-	}
-	defer events.Stop()
+	// An informer, for the API server ends watches of those that are slow while it is busy.
+	_, _, events, ended := watchtools.NewIndexerInformerWatcher(e.kymas(), &v1beta2.Kyma{})
+	defer func() {
+		events.Stop()
+		<-ended
+	}()
 	began := time.Now()
 	beginning := make(chan error, 1)
 	go func() { beginning <- begin() }()
@@ -291,7 +309,7 @@ func (e *environment) observed(ctx context.Context, names []string, so func(watc
 			beginning = nil
 		case event, open := <-events.ResultChan():
 			if !open {
-				return nil, errors.Join(errWatchEnded, context.Cause(ctx))
+				return nil, errWatchEnded
 			}
 			if kyma, ok := event.Object.(*v1beta2.Kyma); ok && waiting[kyma.Name] && so(event, kyma) {
 				delete(waiting, kyma.Name)

@@ -35,6 +35,8 @@ type controlPlane struct {
 	mu      sync.Mutex
 	secrets []corev1.Secret
 	kymas   []types.NamespacedName
+	// gets counts the Secrets that were read by name.
+	gets int
 	// version is that of the lists; 0 leaves it out.
 	version int
 	// while, where set, runs between the reading of a list and its arrival.
@@ -57,11 +59,32 @@ func (c *controlPlane) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.serveKymas(w, r)
 		return
 	}
+	if parts := strings.Split(r.URL.Path, "/"); len(parts) == 7 {
+		c.serveSecret(w, parts[4], parts[6])
+		return
+	}
 	body, while := c.listSecrets(r)
 	if while != nil {
 		while()
 	}
 	_, _ = w.Write(body)
+}
+
+func (c *controlPlane) serveSecret(w http.ResponseWriter, namespace, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gets++
+	for _, s := range c.secrets {
+		if s.Namespace == namespace && s.Name == name {
+			s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
+			_ = json.NewEncoder(w).Encode(s)
+			return
+		}
+	}
+	w.WriteHeader(http.StatusNotFound)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound,
+	})
 }
 
 func (c *controlPlane) serveKymas(w http.ResponseWriter, r *http.Request) {

@@ -45,7 +45,7 @@ type Fleet struct {
 // New returns a Fleet that knows what the informers know, on whose cache Register was called, and reads by name with
 // live, which must be uncached.
 func New(informers cache.Cache, live client.Reader) *Fleet {
-	return &Fleet{known: informers, live: live, version: func(ctx context.Context, kind client.Object) string {
+	return Over(informers, live, func(ctx context.Context, kind client.Object) string {
 		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return ""
@@ -59,7 +59,13 @@ func New(informers cache.Cache, live client.Reader) *Fleet {
 		}
 		// Where client-go's feature AtomicFIFO is off, this is known instead: what was received, a moment before it is there.
 		return stored.LastSyncResourceVersion()
-	}}
+	})
+}
+
+// Over returns a Fleet that knows what a cache knows which says by version up to which resource version that is everything
+// of a kind; empty where that is not known.
+func Over(known, live client.Reader, version func(ctx context.Context, kind client.Object) string) *Fleet {
+	return &Fleet{known: known, live: live, version: version}
 }
 
 // Live returns a Fleet that lists at the API server itself: for commands and tests that run no informers.

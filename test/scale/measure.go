@@ -53,7 +53,7 @@ func (e *environment) use() map[string]usage {
 	const ticksPerSecond, pageSize = 100, 4096
 	used := map[string]usage{}
 	for name, pid := range e.watched {
-		line, err := os.ReadFile("/proc/"+strconv.Itoa(pid)+"/stat")
+		line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
 			continue
 		}

@@ -91,9 +91,10 @@ func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) 
 			!desired.SyncOf(kyma, w.Settings).Enabled {
 			continue
 		}
+		// Without its resource version: the informer of access Secrets never hears of this one, and must not be waited for.
 		k := kick.Kick{
 			Reason: "image pull Secret changed", Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
-			ResourceVersion: req.Cause.ResourceVersion, NotBefore: w.turn(kyma, req.Cause.ResourceVersion),
+			NotBefore: w.turn(kyma, req.Cause.ResourceVersion),
 		}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
 			return reconcile.Result{}, err

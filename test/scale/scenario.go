@@ -72,6 +72,7 @@ func play(ctx context.Context, e *environment) (*record, error) {
 		return nil, err
 	}
 	one, all := e.names(0, e.warm), e.names(e.warm, e.all())
+	some := all[:min(20, len(all))]
 	for _, step := range []struct {
 		name  string
 		kymas []string
@@ -84,8 +85,7 @@ func play(ctx context.Context, e *environment) (*record, error) {
 		{"a new version for all at once", append(slices.Clone(one), all...), func() ([]time.Duration, error) {
 			return e.observed(ctx, append(slices.Clone(one), all...), isReady("1.1.0"), func() error { return e.push(ctx, "1.1.0") })
 		}},
-		{"delete 20 at once", all[:min(20, len(all))], func() ([]time.Duration, error) {
-			some := all[:min(20, len(all))]
+		{fmt.Sprintf("delete %d at once", len(some)), some, func() ([]time.Duration, error) {
 			return e.observed(ctx, some, isGone, func() error { return e.remove(ctx, some) })
 		}},
 	} {

@@ -175,7 +175,9 @@ var place = regexp.MustCompile(`\$\{(uid|rv|continue) (\d+)\}`)
 
 // fill puts in what is known only now.
 func fill(text, namespace string, answers []answer) string {
-	text = place.ReplaceAllStringFunc(text, func(found string) string {
+	// The namespace first: a token to continue with is any letters, "NS" among them.
+	text = strings.ReplaceAll(text, "NS", namespace)
+	return place.ReplaceAllStringFunc(text, func(found string) string {
 		match := place.FindStringSubmatch(found)
 		at, _ := strconv.Atoi(match[2])
 		var object struct {
@@ -190,5 +192,4 @@ func fill(text, namespace string, answers []answer) string {
 		}
 		return object.Metadata.Continue
 	})
-	return strings.ReplaceAll(text, "NS", namespace)
 }

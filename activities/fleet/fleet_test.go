@@ -1,4 +1,4 @@
-package fleet
+package fleet_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -22,9 +24,8 @@ import (
 
 // world is an API server that counts what is read of it, and informers that may know less.
 type world struct {
-	*Fleet
+	*fleet.Fleet
 	live  client.Client
-	known client.Client
 	reads []string
 	// upTo is the resource version up to which the informers know everything.
 	upTo string
@@ -45,18 +46,9 @@ func newWorld(t *testing.T, known ...client.Object) *world {
 			return c.List(ctx, list, options...)
 		},
 	}).Build()
-	builder := fake.NewClientBuilder().WithScheme(scheme).WithObjects(known...)
-	require.NoError(t, Register(context.Background(), indexer{builder}))
-	w.known = builder.Build()
-	w.Fleet = &Fleet{known: w.known, live: w.live, version: func(context.Context, client.Object) string { return w.upTo }}
+	cached := fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(known...).Build()
+	w.Fleet = fleet.Over(cached, w.live, func(context.Context, client.Object) string { return w.upTo })
 	return w
-}
-
-type indexer struct{ *fake.ClientBuilder }
-
-func (i indexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
-	i.WithIndex(object, field, values)
-	return nil
 }
 
 func (w *world) make(t *testing.T, objects ...client.Object) {
@@ -125,15 +117,15 @@ func TestAnInformerThatIsBehindIsNotBelieved(t *testing.T) {
 	require.NotContains(t, w.reads, "list")
 
 	_, err = w.AllManifests(context.Background(), kyma(), "101")
-	require.Equal(t, ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
+	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "that there is nothing else is not believed")
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	_, err = w.OfKyma(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "demo-uid"}, "101")
-	require.Equal(t, ReasonBehind, fault.Of(err).Reason)
+	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
 	_, err = w.Sharing(context.Background(), "module", "101")
-	require.Equal(t, ReasonBehind, fault.Of(err).Reason)
+	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason)
 	w.upTo = ""
 	_, err = w.AllManifests(context.Background(), kyma(), "1")
-	require.Equal(t, ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
+	require.Equal(t, fleet.ReasonBehind, fault.Of(err).Reason, "nor one that does not say how new it is")
 }
 
 func TestNothingIsLeftOnlyWhereIndexAndRecordAndLiveReadsSaySo(t *testing.T) {
@@ -150,8 +142,8 @@ func TestTheNewestVersionOfAKindSaysHowNewAllMustBe(t *testing.T) {
 		{Kind: "Manifest", Name: "a", ResourceVersion: "99"}, {Kind: "Manifest", Name: "b", ResourceVersion: "101"},
 		{Kind: "Secret", Name: "s", ResourceVersion: "500"}, {Kind: "Manifest", Name: "c"},
 	}
-	require.Equal(t, "101", Newest(seen, "Manifest"))
-	require.Empty(t, Newest(seen, "Kyma"))
+	require.Equal(t, "101", fleet.Newest(seen, "Manifest"))
+	require.Empty(t, fleet.Newest(seen, "Kyma"))
 }
 
 func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
@@ -159,20 +151,20 @@ func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
 	m.Status.Inventory = []v1beta2.InventoryEntry{{ID: "ns_one__ConfigMap", UID: "1"}, {ID: "ns_two__ConfigMap"}, {ID: "_three_rbac_ClusterRole"}}
 	full := m.DeepCopy()
 	for range 2 { // an informer may strip what it has stripped
-		_, err := Strip(m)
+		_, err := fleet.Strip(m)
 		require.NoError(t, err)
 	}
 	require.Len(t, m.Status.Inventory, 1)
 	require.Len(t, m.Status.Inventory[0].ID, 1+3*8)
 	for _, either := range []*v1beta2.Manifest{m, full} {
 		for _, entry := range full.Status.Inventory {
-			require.True(t, Claims(either, map[string]bool{entry.ID: true, "other": true}))
+			require.True(t, fleet.Claims(either, map[string]bool{entry.ID: true, "other": true}))
 		}
-		require.False(t, Claims(either, map[string]bool{"ns_four__ConfigMap": true, "ns_five__ConfigMap": true}))
+		require.False(t, fleet.Claims(either, map[string]bool{"ns_four__ConfigMap": true, "ns_five__ConfigMap": true}))
 	}
 	empty := manifest("b", "demo-uid")
-	_, err := Strip(empty)
+	_, err := fleet.Strip(empty)
 	require.NoError(t, err)
 	require.Empty(t, empty.Status.Inventory)
-	require.False(t, Claims(empty, map[string]bool{"": true}))
+	require.False(t, fleet.Claims(empty, map[string]bool{"": true}))
 }

@@ -58,7 +58,7 @@ func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) 
 		found[known[i].Name] = &known[i]
 	}
 	var missing []string
-	for _, name := range Recorded(kyma) {
+	for _, name := range onRecord(kyma) {
 		if found[name] == nil && !f.IsLive() {
 			missing = append(missing, name)
 		}
@@ -84,7 +84,7 @@ func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifest
 		for i := range known {
 			names[known[i].Name] = true
 		}
-		for _, name := range Recorded(kyma) {
+		for _, name := range onRecord(kyma) {
 			names[name] = true
 		}
 		if known, err = f.read(ctx, kyma.Namespace, slices.Sorted(maps.Keys(names))); err != nil {
@@ -145,16 +145,15 @@ func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Man
 	return list.Items, nil
 }
 
-// Recorded are the names of the Manifests that a Kyma's status has on record.
-func Recorded(kyma *v1beta2.Kyma) []string {
-	names := slices.Clone(kyma.Status.Manifests)
+// onRecord are the names of the Manifests that a Kyma's status has on record.
+func onRecord(kyma *v1beta2.Kyma) []string {
+	var shown []string
 	for _, module := range kyma.Status.Modules {
 		if module.Manifest != nil && module.Manifest.Metadata.Name != "" {
-			names = append(names, module.Manifest.Metadata.Name)
+			shown = append(shown, module.Manifest.Metadata.Name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return desired.Recorded(kyma.Status.Manifests, shown)
 }
 
 // knownManifests are those that the Kyma owns and those that carry its name.

@@ -43,7 +43,7 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		activities []string
 	}{
 		"lifecycle-manager-control-plane": {10, true, true, []string{
-			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "SendPurge",
+			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "SendPurge", "SyncRemote",
 		}},
 		"lifecycle-manager-remote": {20, false, true, []string{
 			"SyncRemote", "CleanupRemote", "ReportKyma",

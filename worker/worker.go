@@ -36,6 +36,8 @@ type Activities struct {
 type Slots struct {
 	ControlPlane int
 	Remote       int
+	// Workflow is how many workflow tasks there are at once, in which short steps are tried.
+	Workflow int
 	// Sweep is how many shards are walked at once (flag sweep-concurrency).
 	Sweep int
 }
@@ -87,10 +89,12 @@ type taskQueue struct {
 // queues are the task queues with what runs on each.
 func (w *Workers) queues(o Options) []taskQueue {
 	a := o.Activities
+	// The workflows' worker also has what workflows try as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge, a.Sync.SyncRemote,
 	}}
+	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
 	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{

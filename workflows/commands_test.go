@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
@@ -28,7 +29,11 @@ type commands struct {
 	interceptor.WorkerInterceptorBase
 	// activities are the options of each scheduled activity, by its name and in order.
 	activities map[string][]workflow.ActivityOptions
-	// inputs are what each activity was given.
+	// locals are the options of each local activity.
+	locals map[string][]workflow.LocalActivityOptions
+	// late is true where every local activity takes too long.
+	late bool
+	// inputs are what each activity was given, local or not.
 	inputs map[string][]any
 	// timers are the summaries of all timers.
 	timers []string
@@ -43,7 +48,9 @@ type commands struct {
 
 // recorded makes an environment record the commands of its workflows.
 func recorded(env *testsuite.TestWorkflowEnvironment) *commands {
-	c := &commands{activities: map[string][]workflow.ActivityOptions{}, inputs: map[string][]any{}}
+	c := &commands{
+		activities: map[string][]workflow.ActivityOptions{}, locals: map[string][]workflow.LocalActivityOptions{}, inputs: map[string][]any{},
+	}
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 10 * time.Second, Interceptors: []interceptor.WorkerInterceptor{c}})
 	return c
 }
@@ -82,6 +89,18 @@ func (r *recordedOutbound) ExecuteActivity(ctx workflow.Context, name string, ar
 	r.commands.activities[name] = append(r.commands.activities[name], workflow.GetActivityOptions(ctx))
 	r.commands.inputs[name] = append(r.commands.inputs[name], args...)
 	return r.Next.ExecuteActivity(ctx, name, args...)
+}
+
+func (r *recordedOutbound) ExecuteLocalActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
+	r.commands.note("local activity " + name)
+	r.commands.locals[name] = append(r.commands.locals[name], workflow.GetLocalActivityOptions(ctx))
+	r.commands.inputs[name] = append(r.commands.inputs[name], args...)
+	if r.commands.late {
+		future, set := workflow.NewFuture(ctx)
+		set.SetError(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil))
+		return future
+	}
+	return r.Next.ExecuteLocalActivity(ctx, name, args...)
 }
 
 func (r *recordedOutbound) AwaitWithTimeout(ctx workflow.Context, timeout time.Duration, condition func() bool) (bool, error) {
@@ -131,11 +150,15 @@ func (r *recordedOutbound) RequestCancelExternalWorkflow(ctx workflow.Context, w
 	return r.Next.RequestCancelExternalWorkflow(ctx, workflowID, runID)
 }
 
-// everyStep runs workflows through all that they do, and returns what each of them asked for.
-func everyStep(t *testing.T) []*commands {
+// everyStep runs workflows through all that they do, and returns what each of them asked for. Late means that no step
+// is done in time by a local activity.
+func everyStep(t *testing.T, late bool) []*commands {
 	t.Helper()
 	var all []*commands
-	ran := func(c *commands) { all = append(all, c) }
+	ran := func(c *commands) {
+		c.late = late
+		all = append(all, c)
+	}
 
 	// A Kyma: looked at, kicked in vain, deleted in order.
 	w := deletingWorld(2)
@@ -222,7 +245,7 @@ func TestEveryActivityHasItsQueue(t *testing.T) {
 		"WalkShard": {sweeps},
 	}
 	got := map[string][]string{}
-	for name, options := range activitiesOf(everyStep(t)) {
+	for name, options := range activitiesOf(everyStep(t, true)) {
 		for _, o := range options {
 			if !slices.Contains(got[name], o.TaskQueue) {
 				got[name] = append(got[name], o.TaskQueue)
@@ -241,16 +264,18 @@ func TestAReportThatIsNotCopiedNeedsNoSlotForRemoteClusters(t *testing.T) {
 	w.sync = func(int) (res syncing.Result, err error) { return res, unreachable }
 	env := environment(t, w)
 	c := recorded(env)
+	c.late = true
 	endKyma(env, w, 24*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
+	require.NotEmpty(t, c.activities["ReportKyma"])
 	for _, o := range c.activities["ReportKyma"] {
 		require.Equal(t, "lifecycle-manager-control-plane", o.TaskQueue)
 	}
 }
 
 func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) {
-	steps := activitiesOf(everyStep(t))
+	steps := activitiesOf(everyStep(t, true))
 	for _, name := range []string{"WaitManifest", "WaitRemoval", "WalkShard"} {
 		require.Contains(t, steps, name)
 		delete(steps, name)
@@ -281,7 +306,7 @@ func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) 
 
 // A wait writes no history while it is retried, and a kick does not wait for it.
 func TestAWaitHoldsNoSlotForLong(t *testing.T) {
-	steps := activitiesOf(everyStep(t))
+	steps := activitiesOf(everyStep(t, true))
 	for _, name := range []string{"WaitManifest", "WaitRemoval"} {
 		require.NotEmpty(t, steps[name])
 		for _, o := range steps[name] {
@@ -295,7 +320,7 @@ func TestAWaitHoldsNoSlotForLong(t *testing.T) {
 }
 
 func TestAWalkHasTwiceItsIntervalAndIsMissedAfterThirtySeconds(t *testing.T) {
-	for _, o := range activitiesOf(everyStep(t))["WalkShard"] {
+	for _, o := range activitiesOf(everyStep(t, true))["WalkShard"] {
 		require.GreaterOrEqual(t, o.StartToCloseTimeout, 20*time.Minute)
 		require.Equal(t, 30*time.Second, o.HeartbeatTimeout)
 		require.True(t, o.WaitForCancellation)
@@ -305,7 +330,7 @@ func TestAWalkHasTwiceItsIntervalAndIsMissedAfterThirtySeconds(t *testing.T) {
 
 func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
 	timers := 0
-	for _, c := range everyStep(t) {
+	for _, c := range everyStep(t, false) {
 		for name, options := range c.activities {
 			for _, o := range options {
 				require.NotEmpty(t, o.Summary, name)
@@ -322,13 +347,13 @@ func TestEveryActivityAndTimerSaysWhatItIsFor(t *testing.T) {
 // A signal that a workflow sends in the task in which it completes is dropped by the server, without any error. Who
 // writes a status signals by a client afterwards.
 func TestWorkflowsSignalNobody(t *testing.T) {
-	for _, c := range everyStep(t) {
+	for _, c := range everyStep(t, false) {
 		require.Empty(t, c.others)
 	}
 }
 
 func TestEveryRunReadsTheOneMarkerFirst(t *testing.T) {
-	for _, c := range everyStep(t) {
+	for _, c := range everyStep(t, false) {
 		require.Equal(t, []string{"logic"}, c.markers)
 		require.Equal(t, "marker logic", c.first)
 	}

@@ -12,7 +12,7 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicModuleState
+const logicVersion = logicLocalSteps
 
 const (
 	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
@@ -22,6 +22,8 @@ const (
 	// logicModuleState is the version from which on a Manifest's workflow shows the module's state to searches, and
 	// workflows know which search attributes they were started with.
 	logicModuleState = 4
+	// logicLocalSteps is the version from which on short steps are tried in the worker of the workflow task first.
+	logicLocalSteps = 5
 )
 
 // logicChangeID names the one version marker.
@@ -74,6 +76,7 @@ type entity struct {
 	logic workflow.Version
 	mail  mailbox
 	pace  Pace
+	local localTries
 	// urgent is true when the present look, or the last one, was asked for by an urgent kick.
 	urgent bool
 

@@ -53,8 +53,8 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 // the Kyma is gone or being deleted.
 func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	var res syncing.Result
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "synchronize the remote cluster"),
-		r.sync.SyncRemote, syncing.Input{Ref: r.ref, Seen: r.versions()}).Get(ctx, &res)
+	err := r.do(ctx, kick.RemoteQueue, "synchronize the remote cluster", &res,
+		r.sync.SyncRemote, syncing.Input{Ref: r.ref, Seen: r.versions()})
 	if temporal.IsCanceledError(err) {
 		return true, err
 	}
@@ -68,8 +68,8 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 // resolveModules writes the Manifests that the Kyma asks for.
 func (r *kymaRun) resolveModules(ctx workflow.Context) (string, bool, error) {
 	var res resolve.Result
-	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests"),
-		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...)}).Get(ctx, &res)
+	err := r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res,
+		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...)})
 	if temporal.IsCanceledError(err) {
 		return "", true, err
 	}
@@ -161,7 +161,7 @@ func (r *kymaRun) writeReport(ctx workflow.Context, in status.ReportInput) error
 		queue, summary = kick.RemoteQueue, "aggregate the status, also in the remote cluster"
 	}
 	var res status.ReportResult
-	err := workflow.ExecuteActivity(writing(ctx, queue, summary), r.status.ReportKyma, in).Get(ctx, &res)
+	err := r.do(ctx, queue, summary, &res, r.status.ReportKyma, in)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -272,8 +272,8 @@ func (r *kymaRun) remove(ctx workflow.Context) error {
 	}
 
 	var left resolve.DeleteResult
-	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "delete the Manifests"),
-		r.resolve.DeleteManifests, resolve.Input{Ref: r.ref, Seen: r.versions()}).Get(ctx, &left)
+	err := r.do(ctx, kick.ControlPlaneQueue, "delete the Manifests", &left,
+		r.resolve.DeleteManifests, resolve.Input{Ref: r.ref, Seen: r.versions()})
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -334,8 +334,8 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 // release lets the Kyma go.
 func (r *kymaRun) release(ctx workflow.Context, summary, letGo string) error {
 	var released status.ReportResult
-	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary),
-		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), LetGo: letGo}).Get(ctx, &released)
+	err := r.do(ctx, kick.ControlPlaneQueue, summary, &released,
+		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), LetGo: letGo})
 	if temporal.IsCanceledError(err) {
 		return err
 	}

@@ -106,8 +106,8 @@ func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f faul
 // fault of writing.
 func (r *manifestRun) report(ctx workflow.Context, o install.Observed, settled bool) (fault.Fault, error) {
 	var res install.ReportResult
-	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, "report "+string(o.State)), r.install.ReportManifest,
-		install.ReportInput{Ref: r.ref, Observed: o, InputsDigest: r.state.InputsDigest, Settled: settled}).Get(ctx, &res)
+	err := r.do(ctx, kick.ControlPlaneQueue, "report "+string(o.State), &res, r.install.ReportManifest,
+		install.ReportInput{Ref: r.ref, Observed: o, InputsDigest: r.state.InputsDigest, Settled: settled})
 	if temporal.IsCanceledError(err) {
 		return fault.Fault{}, err
 	}

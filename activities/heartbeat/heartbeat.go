@@ -25,11 +25,12 @@ const defaultTimeout = 30 * time.Second
 // cause ErrLost when no heartbeat got through for the activity's heartbeat time-out (design, section 4:
 // no zombie writes late). stop waits for the background work to end; call it before returning.
 //
-// Outside of an activity, and where somebody heartbeats for it already, it only derives a context.
+// Outside of an activity, in a local one, whose end its worker sees to, and where somebody heartbeats for it already, it
+// only derives a context.
 func Every(ctx context.Context, interval time.Duration) (context.Context, func()) {
 	beats := ctx.Value(beating{}) != nil
 	ctx, cancel := context.WithCancelCause(ctx)
-	if beats || !activity.IsActivity(ctx) {
+	if beats || !activity.IsActivity(ctx) || activity.GetInfo(ctx).IsLocalActivity {
 		return ctx, func() { cancel(context.Canceled) }
 	}
 	ctx = context.WithValue(ctx, beating{}, true)

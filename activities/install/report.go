@@ -3,10 +3,10 @@ package install
 import (
 	"context"
 
-	"go.temporal.io/sdk/activity"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/attempt"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
@@ -20,18 +20,11 @@ import (
 func (a *Activities) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
 	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
 	defer stop()
-	result, err := a.report(ctx, in, attemptOf(ctx))
+	result, err := a.report(ctx, in, attempt.Of(ctx))
 	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
 }
 
-func attemptOf(ctx context.Context) int32 {
-	if !activity.IsActivity(ctx) {
-		return 1
-	}
-	return activity.GetInfo(ctx).Attempt
-}
-
-func (a *Activities) report(ctx context.Context, in ReportInput, attempt int32) (ReportResult, error) {
+func (a *Activities) report(ctx context.Context, in ReportInput, try int32) (ReportResult, error) {
 	m, err := a.read(ctx, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
@@ -61,7 +54,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput, attempt int32) 
 		return ReportResult{}, err
 	}
 	// An earlier attempt may have written and then failed to tell.
-	if tells(before, &m.Status) || attempt > 1 {
+	if tells(before, &m.Status) || try > 1 {
 		return result, a.kickKyma(ctx, m)
 	}
 	return result, nil

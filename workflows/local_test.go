@@ -1,0 +1,122 @@
+package workflows
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+)
+
+// A look that goes well costs a marker a step, and no task of a queue.
+func TestAKymaIsLookedAtWithinItsWorkflowTask(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	kickAt(env, time.Hour, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Name: "m"})
+	endKyma(env, w, 2*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Empty(t, c.activities)
+	require.Len(t, c.locals["SyncRemote"], 2)
+	require.Len(t, c.locals["ResolveKyma"], 1)
+	require.Len(t, c.locals["ReportKyma"], 2)
+	for name, options := range c.locals {
+		for _, o := range options {
+			require.LessOrEqual(t, o.ScheduleToCloseTimeout, 3*time.Second, name)
+			require.Equal(t, int32(1), o.RetryPolicy.MaximumAttempts, "%s: further tries are the queue's", name)
+			require.NotEmpty(t, o.Summary, name)
+		}
+	}
+}
+
+func TestAStepThatIsNotDoneInTimeIsTakenFromTheQueue(t *testing.T) {
+	w := quietWorld()
+	env := environment(t, w)
+	c := recorded(env)
+	c.late = true
+	endKyma(env, w, time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"sync", "resolve", "report", "sync"}, w.calls)
+	for name, inputs := range map[string]int{"SyncRemote": 4, "ResolveKyma": 2, "ReportKyma": 2} {
+		require.Len(t, c.inputs[name], inputs)
+		require.Equal(t, c.inputs[name][0], c.inputs[name][1], "%s is the same step", name)
+	}
+}
+
+func TestTheFirstTryCountsAmongAllTries(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(int) (syncing.Result, error) { return syncing.Result{}, errors.New("conflict") }
+	env := environment(t, w)
+	c := recorded(env)
+	endKyma(env, w, 30*time.Second)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.NotEmpty(t, c.activities["SyncRemote"])
+	require.Equal(t, retryShortly().MaximumAttempts-1, c.activities["SyncRemote"][0].RetryPolicy.MaximumAttempts)
+}
+
+// A workflow task never waits twice for a cluster that does not answer.
+func TestAClusterThatDidNotAnswerIsNotAskedWithinAWorkflowTask(t *testing.T) {
+	w := quietWorld()
+	w.sync = func(n int) (syncing.Result, error) {
+		if n < 3 {
+			return syncing.Result{}, unreachable
+		}
+		return synced()
+	}
+	env := environment(t, w)
+	c := recorded(env)
+	kickAt(env, 20*time.Hour, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true})
+	endKyma(env, w, 24*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, c.activities["SyncRemote"], 2, "the second look that fails, and the one that finds it back")
+	require.Len(t, c.locals["SyncRemote"], 3, "the first, one after it answers again, and that which finds the Kyma gone")
+}
+
+func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
+	busy := fault.New(fault.Transient, "Busy", "busy")
+	busy.RetryAfter = 20 * time.Second
+	for name, c := range map[string]struct {
+		err   error
+		wait  time.Duration
+		again bool
+	}{
+		"done":                  {nil, 0, false},
+		"cannot succeed":        {fault.ToTemporal(fault.New(fault.Rejected, "UnknownChannel", "no such channel")), 0, false},
+		"does not answer":       {fault.ToTemporal(unreachable), 0, false},
+		"may succeed":           {fault.ToTemporal(errors.New("conflict")), time.Second, true},
+		"asked for a pause":     {fault.ToTemporal(busy), 20 * time.Second, true},
+		"its time was over":     {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
+		"its worker is stopped": {temporal.NewCanceledError(), 0, true},
+	} {
+		wait, again := againAfterLocal(c.err)
+		require.Equal(t, c.again, again, name)
+		require.Equal(t, c.wait, wait, name)
+	}
+}
+
+// The worker that does a workflow task may be cut off from the server. Another begins with the same task after ten
+// seconds.
+func TestNoTryOutlivesItsWorkflowTask(t *testing.T) {
+	const taskTimeout = 10 * time.Second
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var tries localTries
+	now := start
+	for tries.mayTry(now) {
+		now = now.Add(localTimeout)
+		tries.ended = now
+	}
+	require.True(t, now.After(start))
+	require.Less(t, now.Sub(start), taskTimeout)
+	require.False(t, tries.mayTry(now), "still the same task")
+	require.True(t, tries.mayTry(now.Add(time.Millisecond)), "another task began")
+}

@@ -77,7 +77,7 @@ crashpoints: ## Cut the work on a module off before and after each of its writes
 	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledInMidWork -v -count 1 -timeout 30m
 
 .PHONY: record-histories
-record-histories: ## Record the workflow histories of test/replay; LOGIC=v4 names the version of the logic
+record-histories: ## Record the workflow histories of test/replay; LOGIC=v5 names the version of the logic
 	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run TheLifeOf -count 1 -timeout 20m
 
 .PHONY: fleet

@@ -79,7 +79,7 @@ func (c Cluster) apiServer() Program {
 		// A loopback address is refused as the endpoint of the service
 		// "kubernetes", and nothing here needs one.
 		"--endpoint-reconciler-type=none",
-		"--profiling=false",
+		"--profiling=true",
 	}}
 }
 

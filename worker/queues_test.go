@@ -31,7 +31,7 @@ var assembled = Options{
 		Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Install: &install.Activities{},
 		Purge: &purge.Activities{}, Sweep: &sweep.Activities{},
 	},
-	Slots:       Slots{ControlPlane: 10, Remote: 20, Sweep: 8},
+	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Sweep: 8},
 	StopTimeout: 20 * time.Second,
 }
 
@@ -58,6 +58,9 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		expected := want[q.name]
 		require.Equal(t, expected.slots, q.options.MaxConcurrentActivityExecutionSize, q.name)
 		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
+		if q.name == "lifecycle-manager-control-plane" {
+			require.Equal(t, 5, q.options.MaxConcurrentWorkflowTaskExecutionSize, "else steps within workflow tasks hold up one another")
+		}
 		require.Equal(t, 20*time.Second, q.options.WorkerStopTimeout, q.name)
 		require.Less(t, q.options.MaxHeartbeatThrottleInterval, 10*time.Second, "%s: a lost connection is noticed in time", q.name)
 		beats := false

@@ -15,8 +15,9 @@ const (
 	// localTimeout bounds the try of a step in the worker that does the workflow task.
 	localTimeout = 3 * time.Second
 	// localBudget bounds all such tries of one workflow task. A task counts as lost after 10 s, and another worker may
-	// begin with the same: no try outlives its task.
-	localBudget = 9 * time.Second
+	// begin with the same: no try outlives its task. After 8 s the SDK would ask for another task for what is still under
+	// way, and what is decided by the time would not be so in a replay.
+	localBudget = 7 * time.Second
 )
 
 // localTries is when the steps of the present workflow task began that were tried in its worker, and when they ended. The

@@ -11,6 +11,8 @@ const DefaultShards = 8
 // WalkInput names the shard to walk.
 type WalkInput struct {
 	Shard int `json:"shard"`
+	// ProbeFrom is the ProbeFrom of the last walk's result.
+	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 }
 
 // WalkResult says how a walk went.
@@ -22,6 +24,9 @@ type WalkResult struct {
 	// Shards is the number of shards as configured there: a sweep whose shard is none of them has come to its end.
 	// Zero is the answer of a worker of an earlier release, which had 64.
 	Shards int `json:"shards,omitempty"`
+	// ProbeFrom is the place in hash order with which the next walk is to begin among clusters marked unreachable: there
+	// may be more of them than fit into an interval.
+	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 	// Kymas is the number of Kymas looked at, Kicked the number of workflows that were kicked.
 	Kymas  int `json:"kymas"`
 	Kicked int `json:"kicked"`

@@ -71,14 +71,14 @@ func (c *Cache) Run(t testing.TB) *Cache {
 }
 
 // Set makes or changes an object. The informer hears of it a moment later.
-func (c *Cache) Set(object client.Object) { c.source(object).Modify(object) }
+func (c *Cache) Set(object client.Object) { c.source(object).Modify(object.DeepCopyObject()) }
 
 // Unset deletes an object.
-func (c *Cache) Unset(object client.Object) { c.source(object).Delete(object) }
+func (c *Cache) Unset(object client.Object) { c.source(object).Delete(object.DeepCopyObject()) }
 
 // UnsetUnseen deletes an object while nobody watches: the informer finds it gone when it lists again.
 func (c *Cache) UnsetUnseen(object client.Object) {
-	c.source(object).DeleteDropWatch(object)
+	c.source(object).DeleteDropWatch(object.DeepCopyObject())
 	c.source(object).ResetWatch()
 }
 

@@ -37,7 +37,7 @@ func mixedFleet(t *testing.T, n int, gone func(i int) bool) *Activities {
 // remotes are clusters of which those marked unreachable never answer, and the others after a while.
 type remotes struct {
 	answersAfter time.Duration
-	// released, where set, lets those go that are marked unreachable, when so many others were looked at.
+	// releaseAfter, where it is not 0, is the number of others that must be looked at until those marked unreachable answer.
 	releaseAfter int
 	released     chan struct{}
 
@@ -88,7 +88,8 @@ func (r *remotes) end(ctx context.Context, uid types.UID, unreachable bool) {
 		r.ended[uid]++
 	}
 	if !unreachable {
-		if r.answered++; r.answered == r.releaseAfter {
+		r.answered++
+		if r.answered == r.releaseAfter {
 			close(r.released)
 		}
 		return

@@ -59,4 +59,3 @@ func (w *walk) read(ctx context.Context, at place) (*v1beta2.Kyma, error) {
 	}
 	return kyma, nil
 }
-

@@ -1,6 +1,7 @@
 package fleettest
 
 import (
+	"context"
 	"reflect"
 	"sync"
 	"testing"
@@ -95,8 +96,8 @@ func (c *Cache) source(kind runtime.Object) *cachetesting.FakeControllerSource {
 func (c *Cache) listWatch(kind runtime.Object) *toolscache.ListWatch {
 	source := c.source(kind)
 	return &toolscache.ListWatch{
-		ListFunc:  func(o metav1.ListOptions) (runtime.Object, error) { return source.List(o) },
-		WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) { return source.Watch(o) },
+		ListWithContextFunc:  func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) { return source.List(o) },
+		WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) { return source.Watch(o) },
 	}
 }
 

@@ -5,7 +5,8 @@ package sweep
 import "time"
 
 // DefaultShards is the number of shards of the fleet where nothing else is configured (flag sweep-shards). Each walk
-// lists the fleet and the open workflows once, so that many shards of a few Kymas cost more than they spread.
+// has a workflow with its history and goes over all open workflows, so that many shards of a few Kymas cost more than they
+// spread.
 const DefaultShards = 8
 
 // WalkInput names the shard to walk.

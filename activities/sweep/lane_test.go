@@ -124,7 +124,7 @@ func TestFiveHundredBlackHolesDoNotHoldUpTheHealthyClustersOfTheirShard(t *testi
 		require.Equal(t, healthy, clusters.answered)
 		require.Len(t, clusters.ended, all)
 		require.Equal(t, all, clusters.total(), "each was looked at once")
-		require.Equal(t, kymasAtOnce, clusters.most)
+		require.LessOrEqual(t, clusters.most, kymasAtOnce)
 	})
 }
 

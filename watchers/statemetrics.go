@@ -2,10 +2,13 @@ package watchers
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -13,35 +16,103 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// StateMetrics exports the states of Kymas, their modules and the mandatory ones from the cache, at the moment they are asked for
-// (contract, section 8). Each Kyma and each module has one series, that of its present state, with the value 1.
-// Only the leader exports them, so that nothing is counted twice.
-type StateMetrics struct {
-	reader client.Reader
-	leads  <-chan struct{}
-	ours   func(labels map[string]string) bool
+// Labels of the state metrics.
+const (
+	labelInstance = "instance_id"
+	labelKyma     = "kyma_name"
+	labelModule   = "module_name"
+	labelShoot    = "shoot"
+	labelState    = "state"
+)
 
-	kymas, modules, mandatory *prometheus.Desc
+// StateMetrics exports the states of Kymas, their modules and the mandatory ones (contract, section 8). Each Kyma and each
+// module has one series, that of its present state, with the value 1. They follow the events of the informers, so that a
+// scrape reads no object. Every process with watchers follows them, and only the leader exports them: nothing is counted
+// twice, and a new leader knows them all.
+type StateMetrics struct {
+	leads <-chan struct{}
+	ours  func(labels map[string]string) bool
+
+	kymas, modules, mandatory *family
+	series                    *seriesByObject
+	following                 []toolscache.ResourceEventHandlerRegistration
 }
 
-// NewStateMetrics returns a collector that reads Kymas from a cache. It exports nothing before leads is closed.
-func NewStateMetrics(reader client.Reader, leads <-chan struct{}, settings desired.Settings) *StateMetrics {
-	return &StateMetrics{
-		reader: reader, leads: leads, ours: settings.WithDefaults().Ours,
-		kymas: prometheus.NewDesc("lifecycle_mgr_kyma_state", "The state of a Kyma.",
-			[]string{"kyma_name", "state", "shoot", "instance_id"}, nil),
-		modules: prometheus.NewDesc("lifecycle_mgr_module_state", "The state of a module of a Kyma.",
-			[]string{"module_name", "kyma_name", "state", "shoot", "instance_id"}, nil),
-		mandatory: prometheus.NewDesc("lifecycle_mgr_mandatory_module_state", "The state of a mandatory module of a Kyma.",
-			[]string{"module_name", "kyma_name", "state"}, nil),
+// NewStateMetrics returns a collector that follows the informers of Kymas and Manifests. It exports nothing before leads is
+// closed.
+func NewStateMetrics(ctx context.Context, informers cache.Informers, leads <-chan struct{}, settings desired.Settings) (*StateMetrics, error) {
+	s := &StateMetrics{
+		leads: leads, ours: settings.WithDefaults().Ours, series: newSeriesByObject(),
+		kymas:     newFamily("lifecycle_mgr_kyma_state", "The state of a Kyma.", labelInstance, labelKyma, labelShoot, labelState),
+		modules:   newFamily("lifecycle_mgr_module_state", "The state of a module of a Kyma.", labelInstance, labelKyma, labelModule, labelShoot, labelState),
+		mandatory: newFamily("lifecycle_mgr_mandatory_module_state", "The state of a mandatory module of a Kyma.", labelKyma, labelModule, labelState),
 	}
+	for kind, of := range map[client.Object]func(client.Object) []identity{&v1beta2.Kyma{}: s.ofKyma, &v1beta2.Manifest{}: s.ofManifest} {
+		if err := s.follow(ctx, informers, kind, of); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// follow keeps the series of the objects of a kind.
+func (s *StateMetrics) follow(ctx context.Context, informers cache.Informers, kind client.Object, of func(client.Object) []identity) error {
+	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("follow the states of %T: %w", kind, err)
+	}
+	name := func(key string) string { return fmt.Sprintf("%T/%s", kind, key) }
+	set := func(changed any) {
+		if object, ok := changed.(client.Object); ok {
+			s.series.set(name(client.ObjectKeyFromObject(object).String()), of(object)...)
+		}
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, now any) { set(now) },
+		DeleteFunc: func(last any) {
+			// Of what went while nobody watched, only the key is sure to be known.
+			if key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(last); err == nil {
+				s.series.set(name(key))
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("follow the states of %T: %w", kind, err)
+	}
+	s.following = append(s.following, registration)
+	return nil
+}
+
+// ofKyma are the series of a Kyma and its modules.
+func (s *StateMetrics) ofKyma(object client.Object) []identity {
+	kyma, ok := object.(*v1beta2.Kyma)
+	if !ok || !s.ours(kyma.Labels) || desired.IsSyncedCopy(kyma) {
+		return nil
+	}
+	shoot, instance := shootOf(kyma), kyma.InstanceID()
+	found := make([]identity, 0, 1+len(kyma.Status.Modules))
+	found = append(found, s.kymas.with(instance, kyma.Name, shoot, string(kyma.Status.State)))
+	for _, module := range kyma.Status.Modules {
+		found = append(found, s.modules.with(instance, kyma.Name, module.Name, shoot, string(module.State)))
+	}
+	return found
+}
+
+// ofManifest is the series of a mandatory module, which no Kyma's status shows.
+func (s *StateMetrics) ofManifest(object client.Object) []identity {
+	m, ok := object.(*v1beta2.Manifest)
+	if !ok || m.Labels[shared.LabelMandatoryModule] != shared.ValueTrue || !s.ours(m.Labels) {
+		return nil
+	}
+	return []identity{s.mandatory.with(m.KymaName(), m.ModuleName(), string(m.Status.State))}
 }
 
 // Describe implements prometheus.Collector.
 func (s *StateMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	descriptions <- s.kymas
-	descriptions <- s.modules
-	descriptions <- s.mandatory
+	for _, each := range []*family{s.kymas, s.modules, s.mandatory} {
+		descriptions <- each.desc
+	}
 }
 
 // collectTimeout bounds a scrape; the cache answers at once.
@@ -54,42 +125,13 @@ func (s *StateMetrics) Collect(metrics chan<- prometheus.Metric) {
 	default:
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
-	defer cancel()
-	var kymas v1beta2.KymaList
-	if err := s.reader.List(ctx, &kymas); err != nil {
-		metrics <- prometheus.NewInvalidMetric(s.kymas, err)
-		return
-	}
-	for i := range kymas.Items {
-		kyma := &kymas.Items[i]
-		if !s.ours(kyma.Labels) || desired.IsSyncedCopy(kyma) {
-			continue
-		}
-		shoot, instance := shootOf(kyma), kyma.InstanceID()
-		metrics <- prometheus.MustNewConstMetric(s.kymas, prometheus.GaugeValue, 1,
-			kyma.Name, string(kyma.Status.State), shoot, instance)
-		for _, module := range kyma.Status.Modules {
-			metrics <- prometheus.MustNewConstMetric(s.modules, prometheus.GaugeValue, 1,
-				module.Name, kyma.Name, string(module.State), shoot, instance)
+	for _, each := range s.following {
+		if !each.HasSynced() {
+			return // a part of the fleet would look like the whole
 		}
 	}
-	s.collectMandatory(ctx, metrics)
-}
-
-// collectMandatory exports the states of mandatory modules, which no Kyma's status shows.
-func (s *StateMetrics) collectMandatory(ctx context.Context, metrics chan<- prometheus.Metric) {
-	var manifests v1beta2.ManifestList
-	err := s.reader.List(ctx, &manifests, client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue}, client.UnsafeDisableDeepCopy)
-	if err != nil {
-		metrics <- prometheus.NewInvalidMetric(s.mandatory, err)
-		return
-	}
-	for i := range manifests.Items {
-		if manifest := &manifests.Items[i]; s.ours(manifest.Labels) {
-			metrics <- prometheus.MustNewConstMetric(s.mandatory, prometheus.GaugeValue, 1,
-				manifest.ModuleName(), manifest.KymaName(), string(manifest.Status.State))
-		}
+	for _, each := range s.series.all() {
+		metrics <- each
 	}
 }
 

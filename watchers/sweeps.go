@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -89,11 +90,11 @@ func (s *sweepWatch) look(ctx context.Context) error {
 // Manifests that are not settled. Everything else is the sweep's to find.
 func (w *watcher) kickUnsettled(ctx context.Context) error {
 	var kymas v1beta2.KymaList
-	if err := w.reader.List(ctx, &kymas); err != nil {
+	if err := w.reader.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Kymas: %w", err)
 	}
 	var manifests v1beta2.ManifestList
-	if err := w.reader.List(ctx, &manifests); err != nil {
+	if err := w.reader.List(ctx, &manifests, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Manifests: %w", err)
 	}
 	var failed []error

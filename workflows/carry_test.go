@@ -108,6 +108,8 @@ func fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
 	default:
 		panic("fill: " + v.Type().String() + " is none of the types that are carried so far")
 	}

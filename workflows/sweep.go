@@ -19,6 +19,8 @@ type SweepInput struct {
 	Shards int `json:"shards,omitempty"`
 	// Interval is the resync interval until the first walk tells the present one.
 	Interval time.Duration `json:"interval"`
+	// ProbeFrom is where the next walk begins among clusters marked unreachable, as the last walk told.
+	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 	// NextWalk is when the next walk starts; zero means within one interval, by the shard's turn.
 	NextWalk time.Time `json:"nextWalk,omitzero"`
 }
@@ -85,7 +87,7 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 func (s *sweepRun) walk(ctx workflow.Context) (abolished bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
-	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{Shard: s.in.Shard}).Get(ctx, &res)
+	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
@@ -93,7 +95,7 @@ func (s *sweepRun) walk(ctx workflow.Context) (abolished bool, err error) {
 		if res.Shards > 0 && s.in.Shard >= res.Shards {
 			return true, nil
 		}
-		started, s.in.Interval = res.Started, res.Interval
+		started, s.in.Interval, s.in.ProbeFrom = res.Started, res.Interval, res.ProbeFrom
 		workflow.SetCurrentDetails(ctx, fmt.Sprintf("last walk: %d Kymas, %d kicked", res.Kymas, res.Kicked))
 	}
 	s.in.NextWalk = started.Add(s.in.Interval)

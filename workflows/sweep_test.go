@@ -80,6 +80,29 @@ func TestASweepKeepsTheIntervalOfTheWorkersConfiguration(t *testing.T) {
 	require.Equal(t, time.Minute, next.Interval)
 }
 
+// There may be more clusters out of reach than can be probed within an interval.
+func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
+	var began []uint64
+	const lastWhole = uint64(1)<<63 + 1 // which is no float64
+	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
+		began = append(began, in.ProbeFrom)
+		if len(began) == 2 {
+			return sweep.WalkResult{}, fault.ToTemporal(fault.New(fault.Rejected, "Forbidden", "cannot be retried"))
+		}
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute, ProbeFrom: lastWhole}, nil
+	}, activity.RegisterOptions{Name: "WalkShard"})
+	env.ExecuteWorkflow(SweepWorkflow, shard32)
+	require.Equal(t, []uint64{0, lastWhole, lastWhole}, began[:3])
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var next SweepInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+	require.Equal(t, lastWhole, next.ProbeFrom)
+}
+
 func TestASweepGoesOnAfterAWalkThatFailed(t *testing.T) {
 	walks, _ := sweeping(t, shard32, func(n int) (sweep.WalkResult, error) {
 		if n == 1 {

@@ -21,6 +21,8 @@ const (
 	IndexSharedModule = "lifecycle-manager.shared-module"
 	// IndexName indexes Kymas by name.
 	IndexName = "lifecycle-manager.name"
+	// IndexBucket indexes Kymas by BucketOf their uids: InBucket.
+	IndexBucket = "lifecycle-manager.bucket"
 )
 
 // Register makes the indexes by which a Fleet looks things up. It must be called before the cache is started.
@@ -35,6 +37,7 @@ func Register(ctx context.Context, indexer client.FieldIndexer) error {
 		{&v1beta2.Manifest{}, IndexSharedModule, byLabel(desired.LabelSharedModule)},
 		{SecretMetadata(), IndexKymaName, byLabel(shared.LabelKymaName)},
 		{&v1beta2.Kyma{}, IndexName, func(object client.Object) []string { return []string{object.GetName()} }},
+		{&v1beta2.Kyma{}, IndexBucket, byBucket},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
 			return fmt.Errorf("make the index %s: %w", index.name, err)

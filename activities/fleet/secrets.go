@@ -37,7 +37,7 @@ func SecretMetadata() *metav1.PartialObjectMetadata {
 func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desired.SecretVersion, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret + "List"))
-	err := f.known.List(ctx, list, client.InNamespace(namespace), f.by(IndexKymaName, kymaName, shared.LabelKymaName, kymaName))
+	err := f.known.List(ctx, list, client.InNamespace(namespace), f.by(IndexKymaName, kymaName, shared.LabelKymaName, kymaName), client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("look up the access Secrets of Kyma %s in namespace %s: %w", kymaName, namespace, err)
 	}

@@ -2,14 +2,10 @@ package sweep
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
@@ -22,17 +18,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// orphanAge is how old an open workflow must be before its resource is looked for: a younger one may be
-// ahead of what visibility and caches show.
-const orphanAge = 10 * time.Minute
-
 // lookAt compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
-// Errors concern this Kyma alone: they are logged, and the next pass looks again.
-func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, reachable bool) {
-	deadline := kymaDeadline
-	if !reachable {
-		deadline = probeDeadline
-	}
+// Errors concern this Kyma alone: they are logged, and the next pass looks again. Kyma and Manifests are those that the
+// cache holds, and nobody may change them.
+func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
+	reachable := !markedUnreachable(kyma)
 	lookCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
@@ -293,53 +283,9 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	}
 }
 
-// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live look decides. Only
-// what the cache does not know is read from the API server.
-func (w *walk) kickOrphans(ctx context.Context, open Open) {
-	for id, started := range open {
-		ref, kind, ok := parseWorkflowID(id)
-		if !ok || ShardOf(ref.UID, w.options.Shards) != w.shard || w.options.Now().Sub(started) < orphanAge || ctx.Err() != nil {
-			continue
-		}
-		if isThere(ctx, w.options.Fleet, kind, ref) == nil {
-			continue
-		}
-		if errors.Is(isThere(ctx, w.options.Live, kind, ref), errNotThere) {
-			w.send(ctx, func() error {
-				return w.options.Kicks.SignalOpen(ctx, id, kick.Kick{Reason: "the resource was not found"})
-			})
-		}
-	}
-}
-
-// errNotThere is the answer of a complete reading that did not find a resource, or another one of its name.
-var errNotThere = errors.New("the resource is not there")
-
-// isThere returns nil when the resource is there, errNotThere when it is not, and else why that is not known.
-func isThere(ctx context.Context, reader client.Reader, kind string, ref kick.Ref) error {
-	var obj client.Object = &v1beta2.Kyma{}
-	if kind == "manifest" {
-		obj = &v1beta2.Manifest{}
-	}
-	err := reader.Get(ctx, ref.Key(), obj)
-	if apierrors.IsNotFound(err) || (err == nil && obj.GetUID() != ref.UID) {
-		return errNotThere
-	}
-	return err
-}
-
-// parseWorkflowID reads the identity out of a workflow id.
-func parseWorkflowID(id string) (ref kick.Ref, kind string, ok bool) {
-	parts := strings.Split(id, "/")
-	if len(parts) != 4 || (parts[0] != "kyma" && parts[0] != "manifest") {
-		return kick.Ref{}, "", false
-	}
-	return kick.Ref{Namespace: parts[1], Name: parts[2], UID: types.UID(parts[3])}, parts[0], true
-}
-
 func (w *walk) manifestsOf(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.Manifest, error) {
 	var list v1beta2.ManifestList
-	err := w.options.Fleet.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingFields{fleet.IndexKymaUID: string(kyma.UID)})
+	err := w.options.Fleet.List(ctx, &list, client.InNamespace(kyma.Namespace), client.MatchingFields{fleet.IndexKymaUID: string(kyma.UID)}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }
 

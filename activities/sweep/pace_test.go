@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -176,15 +178,15 @@ func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
 	started := time.Now().Add(-time.Minute).UTC().Round(0)
 	last := uint64(0)
 	for _, kyma := range kymas[:2] {
-		last = max(last, Position(kyma.GetUID()))
+		last = max(last, fleet.Position(kyma.GetUID()))
 	}
 	done := 0
 	for _, kyma := range kymas {
-		if Position(kyma.GetUID()) <= last {
+		if fleet.Position(kyma.GetUID()) <= last {
 			done++
 		}
 	}
-	env.SetHeartbeatDetails(cursor{Started: started, Last: last, Kymas: done, Kicked: 1})
+	env.SetHeartbeatDetails(cursor{Started: started, Shards: DefaultShards, Last: last, Kymas: done, Kicked: 1})
 	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: 7})
 	require.NoError(t, err)
 	var res WalkResult
@@ -193,6 +195,21 @@ func TestAnAttemptGoesOnFromWhatTheLastOneHeartbeated(t *testing.T) {
 	require.Equal(t, 1+3-done, res.Kicked)
 	require.True(t, started.Equal(res.Started), "the pass began with its first attempt")
 	require.Len(t, f.kicked, 3-done)
+}
+
+// The shard of the same number is then another part of the fleet.
+func TestAnAttemptBeginsAnewWhereTheFleetWasSplitOtherwise(t *testing.T) {
+	f, kymas := fleetOf(3, nil)
+	a := activitiesFor(t, f, kymas...)
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a)
+	env.SetHeartbeatDetails(cursor{Started: time.Now().Add(-time.Minute), Shards: DefaultShards + 1, Last: math.MaxUint64, Kymas: 100})
+	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: 7})
+	require.NoError(t, err)
+	var res WalkResult
+	require.NoError(t, value.Get(&res))
+	require.Equal(t, 3, res.Kymas)
 }
 
 func TestAWalkHandsOverWhenItsWorkerStops(t *testing.T) {

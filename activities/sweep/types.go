@@ -5,12 +5,15 @@ package sweep
 import "time"
 
 // DefaultShards is the number of shards of the fleet where nothing else is configured (flag sweep-shards). Each walk
-// lists the fleet and the open workflows once, so that many shards of a few Kymas cost more than they spread.
+// has a workflow with its history and goes over all open workflows, so that many shards of a few Kymas cost more than they
+// spread.
 const DefaultShards = 8
 
 // WalkInput names the shard to walk.
 type WalkInput struct {
 	Shard int `json:"shard"`
+	// ProbeFrom is the ProbeFrom of the last walk's result.
+	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 }
 
 // WalkResult says how a walk went.
@@ -22,6 +25,9 @@ type WalkResult struct {
 	// Shards is the number of shards as configured there: a sweep whose shard is none of them has come to its end.
 	// Zero is the answer of a worker of an earlier release, which had 64.
 	Shards int `json:"shards,omitempty"`
+	// ProbeFrom is the place in hash order with which the next walk is to begin among clusters marked unreachable: there
+	// may be more of them than fit into an interval.
+	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 	// Kymas is the number of Kymas looked at, Kicked the number of workflows that were kicked.
 	Kymas  int `json:"kymas"`
 	Kicked int `json:"kicked"`

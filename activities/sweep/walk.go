@@ -5,22 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"k8s.io/apimachinery/pkg/types"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 const (
-	// kymasAtOnce is how many Kymas of one shard are looked at at once.
+	// kymasAtOnce is how many Kymas of one shard each lane looks at at once.
 	kymasAtOnce = 8
 	// kymaDeadline bounds the look at one Kyma, probeDeadline that at one marked unreachable.
 	kymaDeadline  = 20 * time.Second
@@ -29,27 +27,16 @@ const (
 	heartbeatEvery = 5 * time.Second
 )
 
-// cursor is where a walk stands. It is heartbeated, so that another worker goes on from there.
-type cursor struct {
-	// Started is when the pass started.
-	Started time.Time `json:"started"`
-	// Last is the position of the last Kyma in hash order that was begun with.
-	Last uint64 `json:"last"`
-	// Kymas and Kicked count what was done so far.
-	Kymas  int `json:"kymas"`
-	Kicked int `json:"kicked"`
-}
-
 // WalkShard looks at every Kyma of a shard once, spread evenly over the shard's share of the interval. It
 // hands over at once when its worker stops, and goes on where an earlier attempt was interrupted.
 func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, error) {
-	at := cursor{Started: a.options.Now()}
+	at := cursor{Started: a.options.Now(), Shards: a.options.Shards, ProbeFrom: in.ProbeFrom}
 	if in.Shard >= a.options.Shards {
-		return WalkResult{Started: at.Started, Interval: a.options.Interval, Shards: a.options.Shards}, nil
+		return a.result(at), nil
 	}
 	if activity.HasHeartbeatDetails(ctx) {
 		var resumed cursor
-		if err := activity.GetHeartbeatDetails(ctx, &resumed); err == nil && !resumed.Started.IsZero() {
+		if err := activity.GetHeartbeatDetails(ctx, &resumed); err == nil && resumed.Shards == at.Shards {
 			at = resumed
 		}
 	}
@@ -58,18 +45,28 @@ func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, e
 	if err != nil {
 		return WalkResult{}, fault.ToTemporal(err)
 	}
-	done := w.cursor()
-	return WalkResult{Started: done.Started, Interval: a.options.Interval, Shards: a.options.Shards, Kymas: done.Kymas, Kicked: done.Kicked}, nil
+	return a.result(w.cursor()), nil
+}
+
+// result is how a walk went that has come to its end here.
+func (a *Activities) result(at cursor) WalkResult {
+	return WalkResult{
+		Started: at.Started, Interval: a.options.Interval, Shards: a.options.Shards, ProbeFrom: at.ProbeFrom + at.Probed,
+		Kymas: at.Kymas, Kicked: at.Kicked,
+	}
 }
 
 // walk is one attempt to walk a shard.
 type walk struct {
 	*Activities
-	shard  int
+	shard int
+	// at is where the attempt began.
+	at     cursor
 	kicked atomic.Int64
 
 	mu sync.Mutex
-	at cursor
+	// answering and unreachable are the lanes; nil until it is known where they lead.
+	answering, unreachable *lane
 }
 
 // errHandedOver ends an attempt whose worker stops; another worker goes on at the cursor.
@@ -90,7 +87,7 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 		}
 	})
 
-	kymas, err := w.kymas(ctx)
+	places, err := w.places(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,7 +95,7 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 	if err != nil {
 		return fmt.Errorf("list open workflows: %w", err)
 	}
-	if err := w.lookAtAll(ctx, kymas, open); err != nil {
+	if err := w.lookAtAll(ctx, places, open); err != nil {
 		return err
 	}
 	w.kickOrphans(ctx, open)
@@ -123,77 +120,77 @@ func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {
 // cursor is where the walk stands, with what this attempt and those before it have done.
 func (w *walk) cursor() cursor {
 	w.mu.Lock()
-	defer w.mu.Unlock()
+	answering, unreachable := w.answering, w.unreachable
+	w.mu.Unlock()
 	at := w.at
 	at.Kicked += int(w.kicked.Load())
+	if answering == nil {
+		return at
+	}
+	if upTo, kymas, begun := answering.stands(); begun {
+		at.Last = upTo
+		at.Kymas += kymas
+	}
+	if upTo, kymas, begun := unreachable.stands(); begun {
+		at.Probed = at.alongRing(upTo) + 1
+		at.Kymas += kymas
+	}
 	return at
 }
 
-// kymas are the Kymas of this shard behind the cursor, in hash order.
-func (w *walk) kymas(ctx context.Context) ([]*v1beta2.Kyma, error) {
-	var list v1beta2.KymaList
-	if err := w.options.Fleet.List(ctx, &list); err != nil {
-		return nil, fmt.Errorf("list Kymas: %w", err)
-	}
-	var ours []*v1beta2.Kyma
-	for i := range list.Items {
-		kyma := &list.Items[i]
-		if ShardOf(kyma.UID, w.options.Shards) == w.shard && Position(kyma.UID) > w.at.Last && w.options.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) {
-			ours = append(ours, kyma)
-		}
-	}
-	slices.SortFunc(ours, func(a, b *v1beta2.Kyma) int { return cmp.Compare(Position(a.UID), Position(b.UID)) })
-	return ours, nil
-}
-
-// ShardOf is the shard of an entity in a fleet of so many shards.
-func ShardOf(uid types.UID, shards int) int {
-	return int(Position(uid) % uint64(shards))
-}
-
-// Position is the place of an entity in hash order.
-func Position(uid types.UID) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(uid))
-	return h.Sum64()
-}
-
-// lookAtAll starts the looks evenly over this shard's share of the interval. Clusters that are marked
-// unreachable have a lane of their own, so that they never hold up the others.
-func (w *walk) lookAtAll(ctx context.Context, kymas []*v1beta2.Kyma, open Open) error {
-	lanes := map[bool]chan struct{}{true: make(chan struct{}, kymasAtOnce), false: make(chan struct{}, kymasAtOnce)}
-	var looks sync.WaitGroup
-	defer looks.Wait()
-	began := w.options.Now()
-	for i, kyma := range kymas {
-		if err := w.sleepUntil(ctx, w.turn(began, i, len(kymas))); err != nil {
-			return err
-		}
-		reachable := !markedUnreachable(kyma)
-		lane := lanes[reachable]
+// lookAtAll looks at what is ahead, in two lanes that know nothing of each other: however many clusters are marked
+// unreachable, they never hold up the others. Where those cannot all be probed within the shard's share of the interval,
+// the walk ends without the rest, with which the next one begins.
+func (w *walk) lookAtAll(ctx context.Context, places []place, open Open) error {
+	began, answered := w.options.Now(), make(chan struct{})
+	until := latest(w.at.Started.Add(w.share()), began.Add(probeDeadline))
+	w.mu.Lock()
+	w.answering = w.newLane(kymaDeadline, false, slices.DeleteFunc(slices.Clone(places), func(p place) bool { return !w.at.isAhead(p.position) }))
+	w.answering.more = func() bool { return true }
+	w.unreachable = w.newLane(probeDeadline, true, slices.DeleteFunc(places, func(p place) bool { return !w.at.isUnprobed(p.position) }))
+	w.unreachable.more = func() bool {
 		select {
-		case lane <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case <-answered:
+			return w.options.Now().Before(until)
+		default:
+			return true
 		}
-		w.mu.Lock()
-		w.at.Last = Position(kyma.UID)
-		w.at.Kymas++
-		w.mu.Unlock()
-		looks.Go(func() {
-			defer func() { <-lane }()
-			w.lookAt(ctx, kyma, open, reachable)
-		})
 	}
-	return nil
+	w.mu.Unlock()
+	slices.SortFunc(w.unreachable.places, func(a, b place) int {
+		return cmp.Compare(w.at.alongRing(a.position), w.at.alongRing(b.position))
+	})
+
+	var lanes errgroup.Group
+	lanes.Go(func() error {
+		defer close(answered)
+		return w.answering.run(ctx, open)
+	})
+	lanes.Go(func() error { return w.unreachable.run(ctx, open) })
+	return lanes.Wait()
 }
 
-// turn is when the i-th of the n Kymas of an attempt that began then is looked at. A worker walks ShardsAtOnce
-// shards at once, so each has that share of the interval; a tenth is left to spare. An attempt that goes on where
-// another one ended spreads what is left over what is left of the share.
+func (w *walk) newLane(deadline time.Duration, unreachable bool, places []place) *lane {
+	return &lane{walk: w, deadline: deadline, unreachable: unreachable, places: places, steps: make([]step, len(places))}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// share is this shard's share of the interval: a worker walks ShardsAtOnce shards at once.
+func (w *walk) share() time.Duration {
+	return w.options.Interval * time.Duration(w.options.ShardsAtOnce) / time.Duration(w.options.Shards)
+}
+
+// turn is when the i-th of the n Kymas of an attempt that began then is looked at, so that a tenth of the shard's share of
+// the interval is left to spare. An attempt that goes on where another one ended spreads what is left over what is left
+// of the share.
 func (w *walk) turn(began time.Time, i, n int) time.Time {
-	share := w.options.Interval * time.Duration(w.options.ShardsAtOnce) / time.Duration(w.options.Shards) * 9 / 10
-	left := max(w.at.Started.Add(share).Sub(began), 0)
+	left := max(w.at.Started.Add(w.share()*9/10).Sub(began), 0)
 	return began.Add(left * time.Duration(i) / time.Duration(n))
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -467,12 +468,12 @@ func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) 
 	f.digest = "then"
 	second := quietKyma()
 	second.Name = "second"
-	for i := 0; shardOf(second.UID) != shardOf("uid") || Position(second.UID) < Position("uid"); i++ {
+	for i := 0; shardOf(second.UID) != shardOf("uid") || fleet.Position(second.UID) < fleet.Position("uid"); i++ {
 		second.UID = types.UID(strconv.Itoa(i))
 	}
 	a := activitiesFor(t, f, kyma, second, quietManifest())
 
-	behind := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now(), Last: Position(second.UID)}}
+	behind := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now(), Shards: DefaultShards, Last: fleet.Position(second.UID)}}
 	require.NoError(t, behind.run(t.Context(), nil, func(cursor) {}))
 	require.Empty(t, f.kicked, "they were walked by an earlier attempt")
 
@@ -480,9 +481,15 @@ func TestAWalkGoesOnBehindItsCursorAndHandsOverWhenTheWorkerStops(t *testing.T) 
 	a.options.Interval = time.Hour
 	stopped := &walk{Activities: a, shard: shardOf("uid"), at: cursor{Started: time.Now()}}
 	var last cursor
-	f.probe = func() (bool, string, error) { close(stop); return false, "", nil }
+	f.probe = func() (bool, string, error) { return false, "", nil }
+	go func() {
+		for stopped.cursor().Kymas == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		close(stop)
+	}()
 	require.ErrorIs(t, stopped.run(t.Context(), stop, func(c cursor) { last = c }), errHandedOver)
-	require.Equal(t, Position("uid"), last.Last, "whoever goes on knows where this attempt ended")
+	require.Equal(t, fleet.Position("uid"), last.Last, "whoever goes on knows where this attempt ended")
 	require.Equal(t, 1, last.Kymas)
 }
 

@@ -151,7 +151,10 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 			return fmt.Errorf("register the catalog's metrics: %w", err)
 		}
 		if f.perClusterMetrics {
-			states := watchers.NewStateMetrics(mgr.GetCache(), mgr.Elected(), f.settings)
+			states, err := watchers.NewStateMetrics(ctx, mgr.GetCache(), mgr.Elected(), f.settings)
+			if err != nil {
+				return err
+			}
 			if err := metrics.Registry.Register(states); err != nil {
 				return fmt.Errorf("register the state metrics: %w", err)
 			}

@@ -288,6 +288,7 @@ func (i *instance) sweep() int {
 	suite := &testsuite.WorkflowTestSuite{}
 	environment := suite.NewTestActivityEnvironment()
 	environment.RegisterActivity(i.assembly.Activities.Sweep.WalkShard)
+	defer i.requireUnchanged()()
 	shard := sweep.ShardOf(i.kyma().UID, sweep.DefaultShards)
 	value, err := environment.ExecuteActivity(i.assembly.Activities.Sweep.WalkShard, sweep.WalkInput{Shard: shard})
 	require.NoError(i, err)
@@ -295,6 +296,24 @@ func (i *instance) sweep() int {
 	require.NoError(i, value.Get(&result))
 	require.Equal(i, 1, result.Kymas)
 	return result.Kicked
+}
+
+// requireUnchanged returns what fails the test where something was changed since that the cache holds now: a walk reads it
+// without copies of it, and everybody in the process shares it.
+func (i *instance) requireUnchanged() func() {
+	i.Helper()
+	held := []client.ObjectList{&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}}
+	var before []runtime.Object
+	for _, list := range held {
+		require.NoError(i, i.cache.List(context.Background(), list, client.UnsafeDisableDeepCopy))
+		before = append(before, list.DeepCopyObject())
+	}
+	return func() {
+		i.Helper()
+		for n, list := range held {
+			require.Equal(i, before[n], runtime.Object(list))
+		}
+	}
 }
 
 // leave removes everything without asking any code under test.

@@ -1,0 +1,40 @@
+package fleet
+
+import (
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Buckets is into how many parts the index IndexBucket splits the Kymas. Whoever divides the fleet into fewer parts takes
+// so many buckets for each, and the index does not depend on how many that are.
+const Buckets = 256
+
+// Position is the place of an entity in hash order: that of the FNV-1a hash of its uid.
+func Position(uid types.UID) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	position := uint64(offset)
+	for i := range len(uid) {
+		position = (position ^ uint64(uid[i])) * prime
+	}
+	return position
+}
+
+// BucketOf is the bucket of an entity, in 0..Buckets-1.
+func BucketOf(uid types.UID) int { return int(Position(uid) % Buckets) }
+
+// InBucket selects the Kymas of a bucket from a cache on which Register was called.
+func InBucket(bucket int) client.ListOption {
+	return client.MatchingFields{IndexBucket: strconv.Itoa(bucket)}
+}
+
+func byBucket(object client.Object) []string {
+	kyma, ok := object.(*v1beta2.Kyma)
+	if !ok {
+		return nil
+	}
+	return []string{strconv.Itoa(BucketOf(kyma.UID))}
+}

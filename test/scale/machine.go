@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// machine says where it was measured.
+type machine struct {
+	OS   string `json:"os"`
+	CPU  string `json:"cpu"`
+	Core int    `json:"cores"`
+	// Memory is in MiB.
+	Memory int64  `json:"memoryMiB"`
+	Go     string `json:"go"`
+}
+
+// thisMachine describes this machine. What it cannot find out stays empty.
+func thisMachine() machine {
+	m := machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Core: runtime.NumCPU(), Go: runtime.Version()}
+	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.OS += " " + strings.TrimSpace(string(kernel))
+	}
+	m.CPU = valueIn("/proc/cpuinfo", "model name")
+	kib, _, _ := strings.Cut(valueIn("/proc/meminfo", "MemTotal"), " ")
+	if n, err := strconv.ParseInt(kib, 10, 64); err == nil {
+		m.Memory = n >> 10
+	}
+	return m
+}
+
+// valueIn is the first value with this name in a file of lines such as NAME: VALUE.
+func valueIn(path, name string) string {
+	text, err := os.ReadFile(path) //nolint:gosec // files of the kernel
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// commit is that of the tree, with a + behind it where files were changed; empty outside of a repository.
+func commit(ctx context.Context) string {
+	id, err := output(ctx, nil, "git", "rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(string(id))
+	if changed, err := output(ctx, nil, "git", "status", "--porcelain", "--untracked-files=no"); err == nil && len(changed) > 0 {
+		text += "+"
+	}
+	return text
+}

@@ -115,6 +115,11 @@ fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME
 		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
 
+.PHONY: scale-page
+scale-page: ## Draw records of make scale as one HTML page: RECORDS="one.json other.json" PAGE=scale.html
+	@go run -C test/scale/page . -o $(abspath $(or $(PAGE),scale.html)) $(abspath $(or $(RECORDS),$(error RECORDS is missing: files of records)))
+	@echo "$(abspath $(or $(PAGE),scale.html))"
+
 ##@ Checks
 
 .PHONY: vet

@@ -70,7 +70,7 @@ type figure struct {
 // figures are the numbers of a phase that are worth a line.
 func (p *phase) figures() []figure {
 	per := float64(max(1, p.Kymas))
-	all := []figure{{"seconds", p.Seconds}, {"Kymas per second", p.PerSecond}}
+	all := []figure{{"seconds", p.Seconds}, {"Kymas per second", p.PerSecond}, {"busy cores", p.Machine.Busy}, {"cores that waited for a disk", p.Machine.Waiting}}
 	for _, what := range slices.Sorted(maps.Keys(p.Latencies)) {
 		l := p.Latencies[what]
 		all = append(all, figure{what + ", p50, s", l.P50}, figure{what + ", p90, s", l.P90}, figure{what + ", p99, s", l.P99}, figure{what + ", longest, s", l.Max})

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // machine says where it was measured.
@@ -44,6 +45,40 @@ func valueIn(path, name string) string {
 		}
 	}
 	return ""
+}
+
+// load is how much of the machine's processors was used since it was started.
+type load struct {
+	// busy is processor time of all processes, waiting the time in which a processor was idle while something waited for a disk.
+	busy, waiting time.Duration
+}
+
+// machineLoad reads the load; it is nothing where that is not told.
+func machineLoad() load {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return load{}
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return parseLoad(line)
+}
+
+// parseLoad reads the first line of /proc/stat, see proc(5).
+func parseLoad(line string) load {
+	fields := strings.Fields(line)
+	const user, nice, system, waiting, irq, softIRQ = 1, 2, 3, 5, 6, 7
+	if len(fields) <= softIRQ {
+		return load{}
+	}
+	ticks := func(all ...int) time.Duration {
+		var sum time.Duration
+		for _, field := range all {
+			n, _ := strconv.ParseInt(fields[field], 10, 64)
+			sum += time.Duration(n) * 10 * time.Millisecond
+		}
+		return sum
+	}
+	return load{busy: ticks(user, nice, system, irq, softIRQ), waiting: ticks(waiting)}
 }
 
 // commit is that of the tree, with a + behind it where files were changed; empty outside of a repository.

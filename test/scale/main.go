@@ -14,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // options are the flags.
@@ -44,6 +47,7 @@ func command(ctx context.Context, arguments []string) error {
 	if len(arguments) > 0 && arguments[0] == "compare" {
 		return compareFiles(os.Stdout, arguments[1:])
 	}
+	log.SetLogger(logr.Discard()) // what clients have to say is not about what is measured
 	var o options
 	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
 	flags.IntVar(&o.clusters, "clusters", 150, "how many Kymas there are, each with a cluster of its own, besides those that warm up")

@@ -12,6 +12,7 @@ type snapshot struct {
 	used                 map[string]usage
 	controlPlane, remote requests
 	database             database
+	load                 load
 }
 
 func (e *environment) snapshot(ctx context.Context) (snapshot, error) {
@@ -27,7 +28,7 @@ func (e *environment) snapshot(ctx context.Context) (snapshot, error) {
 	if s.database, err = e.measureDatabase(ctx); err != nil {
 		return s, err
 	}
-	s.used, s.at = e.watched.use(), time.Now()
+	s.used, s.load, s.at = e.watched.use(), machineLoad(), time.Now()
 	return s, nil
 }
 
@@ -48,7 +49,7 @@ func (e *environment) measure(ctx context.Context, s step, run func(context.Cont
 	done, err := run(ctx)
 	took := time.Since(before.at)
 	// What was asked for is done, and nothing that comes after is to be counted.
-	used := e.watched.use()
+	used, load := e.watched.use(), machineLoad()
 	stop()
 	if err != nil {
 		return phase{}, err
@@ -63,6 +64,9 @@ func (e *environment) measure(ctx context.Context, s step, run func(context.Cont
 		Latencies: map[string]latency{}, Processes: map[string]processUse{},
 		ControlPlane: after.controlPlane.since(before.controlPlane), Remote: after.remote.since(before.remote),
 		Database: after.database.since(before.database),
+	}
+	p.Machine = machineUse{
+		Busy: round((load.busy - before.load.busy).Seconds() / took.Seconds()), Waiting: round((load.waiting - before.load.waiting).Seconds() / took.Seconds()),
 	}
 	for what, w := range done.latencies {
 		p.Latencies[what] = latencyOf(w.took)

@@ -43,6 +43,7 @@ type phase struct {
 	Latencies map[string]latency `json:"latencySeconds,omitempty"`
 	// Processes are by name; children count for their parents.
 	Processes map[string]processUse `json:"processes"`
+	Machine   machineUse            `json:"machine"`
 	// ControlPlane are the requests to the control plane, those of this program among them, and Remote those to the remote
 	// clusters.
 	ControlPlane requests `json:"controlPlaneRequests"`
@@ -64,6 +65,13 @@ type processUse struct {
 	// Memory is at the end and MaxMemory the most that was seen, which was looked for every two seconds; both in MiB.
 	Memory    int64 `json:"memoryMiB"`
 	MaxMemory int64 `json:"maxMemoryMiB"`
+}
+
+// machineUse says whether the machine was the limit.
+type machineUse struct {
+	// Busy is how many cores were busy on average, with whatever it was; Waiting how many waited for a disk.
+	Busy    float64 `json:"busyCores"`
+	Waiting float64 `json:"waitingForDiskCores"`
 }
 
 // latency is how long things took, in seconds.

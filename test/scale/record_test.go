@@ -31,6 +31,11 @@ func TestWhatAProcessUsedIsReadFromItsLine(t *testing.T) {
 	require.False(t, known)
 }
 
+func TestTheLoadOfTheMachineIsThatOfAllCores(t *testing.T) {
+	require.Equal(t, load{busy: 21 * time.Second, waiting: 5 * time.Second}, parseLoad("cpu  1000 200 600 40000 500 100 200 0 0 0"))
+	require.Equal(t, load{}, parseLoad("cpu"))
+}
+
 func TestTheNewestPostgresComesFirst(t *testing.T) {
 	require.Equal(t, []string{"/p/17/bin", "/p/15/bin", "/p/9/bin"}, newestFirst([]string{"/p/15/bin", "/p/9/bin", "/p/17/bin"}))
 }

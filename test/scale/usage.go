@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// self is what this program is called in the record.
+const self = "scale"
+
 // usage is what a process and its children have used.
 type usage struct {
 	// cpu is processor time.
@@ -85,6 +88,11 @@ func (w *watched) use() map[string]usage {
 	defer w.mu.Unlock()
 	children := childrenByParent()
 	used := map[string]usage{}
+	// This program's children are all measured by themselves.
+	if one, known := readStat(os.Getpid()); known {
+		used[self] = usage{cpu: one.own, memory: one.resident}
+		w.most[self] = max(w.most[self], one.resident)
+	}
 	for name, past := range w.past {
 		used[name] = usage{cpu: past}
 	}

@@ -20,6 +20,10 @@ type database struct {
 
 // since turns what was counted from the beginning on into what came since then.
 func (d database) since(before database) database {
+	if d.Transactions < before.Transactions {
+		// The databases were lost meanwhile, and their counters with them.
+		before.Transactions, before.Rows = 0, 0
+	}
 	return database{Bytes: d.Bytes, Grown: d.Bytes - before.Bytes, Transactions: d.Transactions - before.Transactions, Rows: d.Rows - before.Rows}
 }
 

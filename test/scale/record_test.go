@@ -52,6 +52,12 @@ func TestWithoutPostgresTheFiguresAreNoneOfCapacity(t *testing.T) {
 	require.ErrorContains(t, err, "want postgres or sqlite")
 }
 
+func TestADatabaseThatWasLostCountsFromItsBeginning(t *testing.T) {
+	before := database{Bytes: 100, Transactions: 50, Rows: 20}
+	require.Equal(t, database{Bytes: 130, Grown: 30, Transactions: 5, Rows: 2}, database{Bytes: 130, Transactions: 55, Rows: 22}.since(before))
+	require.Equal(t, database{Bytes: 60, Grown: -40, Transactions: 7, Rows: 3}, database{Bytes: 60, Transactions: 7, Rows: 3}.since(before))
+}
+
 func TestHistoriesOfAllRunsOfAWorkflowAreTakenTogether(t *testing.T) {
 	require.Equal(t, map[string]history{
 		"Kyma":     {Workflows: 2, Runs: 1.5, Events: 30, Most: 40, Bytes: 300},

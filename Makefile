@@ -101,7 +101,12 @@ bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve fo
 .PHONY: scale
 scale: ## Measure what CLUSTERS (150) Kymas with MODULES (1) modules each cost; ARGS=-h shows more
 	@go run ./test/build fleet memfleet module lifecycle-manager
-	@go run ./test/scale -clusters $(or $(CLUSTERS),150) -modules $(if $(filter command,$(firstword $(origin MODULES))),$(MODULES),1) $(ARGS)
+	@go build -buildvcs=false -o bin/scale ./test/scale
+	@bin/scale -clusters $(or $(CLUSTERS),150) -modules $(if $(filter command,$(firstword $(origin MODULES))),$(MODULES),1) $(ARGS)
+
+.PHONY: scale-compare
+scale-compare: ## Print two records of make scale side by side, as Markdown: A=one.json B=other.json
+	@go run ./test/scale compare $(or $(A),$(error A is missing: the file of a record)) $(or $(B),$(error B is missing: the file of a record))
 
 .PHONY: fuzz
 fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run
@@ -109,6 +114,11 @@ fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME
 		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
 		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
+
+.PHONY: scale-page
+scale-page: ## Draw records of make scale as one HTML page: RECORDS="one.json other.json" PAGE=scale.html
+	@go run -C test/scale/page . -o $(abspath $(or $(PAGE),scale.html)) $(abspath $(or $(RECORDS),$(error RECORDS is missing: files of records)))
+	@echo "$(abspath $(or $(PAGE),scale.html))"
 
 ##@ Checks
 

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/build"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/fleet"
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
 )
@@ -58,6 +60,7 @@ func upCommand(s *settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&options.Remotes, "remotes", 1, "how many remote clusters there are at least")
 	flags.BoolVar(&options.RegistryAuth, "registry-auth", false, "make the registry ask for user and password (see env)")
+	flags.BoolVar(&options.WithoutTemporal, "without-temporal", false, "leave Temporal out, for those who bring their own")
 	flags.IntVar(&options.ControlPlanePort, "control-plane-port", 0, "port of the control plane's API server (default: chosen)")
 	flags.IntVar(&options.TemporalPort, "temporal-port", 0, "port of Temporal (default: chosen)")
 	flags.IntVar(&options.TemporalUIPort, "temporal-ui-port", 0, "port of Temporal's web interface (default: chosen)")
@@ -117,22 +120,33 @@ func superviseCommand(s *settings) *cobra.Command {
 }
 
 func buildCommand(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use:   "build",
-		Short: "Builds the programs that are missing in the cache, and starts nothing",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+	var optional []string
+	for _, group := range build.Groups() {
+		if group.Optional {
+			optional = append(optional, group.Name)
+		}
+	}
+	cmd := &cobra.Command{
+		Use:       "build [GROUP...]",
+		Short:     "Builds the programs that are missing in the cache, and starts nothing",
+		Long:      "Builds the programs that are missing in the cache, and starts nothing.\nA fleet does without these groups, which are built when named: " + strings.Join(optional, ", "),
+		ValidArgs: optional,
+		Args:      cobra.OnlyValidArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			printer := s.printer(cmd)
 			builder, err := s.builder(printer)
 			if err != nil {
 				return err
 			}
+			builder.Optional = args
 			paths, err := builder.Ensure(cmd.Context())
 			if err != nil {
 				return err
 			}
 			printer.Printf("all %d programs and files are there", len(paths))
-			return nil
+			return s.print(cmd.OutOrStdout(), paths, func(io.Writer) error { return nil })
 		},
 	}
+	s.addOutput(cmd)
+	return cmd
 }

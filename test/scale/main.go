@@ -1,93 +1,113 @@
-// The program scale measures what the work for many clusters costs: it brings up a control plane, Temporal, a registry and
-// any number of fake remote clusters (test/memfleet), lets Lifecycle Manager install a module in all of them, upgrade and
-// remove it, and writes what that took as JSON.
+// The program scale measures what the work for many clusters costs: it brings up a control plane, Temporal on PostgreSQL, a
+// registry and any number of fake remote clusters (test/memfleet), lets Lifecycle Manager do there what a scenario says, such
+// as to install a module in all of them, upgrade and remove it, and writes what that took as JSON. `scale compare` puts two
+// such records side by side.
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // options are the flags.
 type options struct {
-	clusters, modules, objects int
-	warm                       int
-	latency, readyAfter        time.Duration
-	manager                    string
-	out                        string
-	keep                       bool
+	clusters, modules, objects, workers int
+	latency, readyAfter                 time.Duration
+	manager                             string
+	scenario                            string
+	temporalStore, postgresFolder       string
+	shards                              int
+	out                                 string
+	keep                                bool
 }
 
 func main() {
-	var o options
-	flag.IntVar(&o.clusters, "clusters", 150, "how many Kymas get the modules at once, each with a cluster of its own")
-	flag.IntVar(&o.warm, "warm", 7, "how many Kymas are made one after the other before that")
-	flag.IntVar(&o.modules, "modules", 1, "modules of each Kyma")
-	flag.IntVar(&o.objects, "objects", 10, "objects of each module, at least 3")
-	flag.DurationVar(&o.latency, "latency", 0, "how much longer each answer of a cluster takes")
-	flag.DurationVar(&o.readyAfter, "ready-after", time.Millisecond, "when a Deployment is available")
-	flag.StringVar(&o.manager, "manager", "bin/lifecycle-manager", "the program to measure")
-	flag.StringVar(&o.out, "out", "", "file for the record; standard output by default")
-	flag.BoolVar(&o.keep, "keep", false, "leave the folder with all logs and say where it is")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, o)
+	err := command(ctx, os.Args[1:])
 	stop()
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "scale:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, o options) (err error) {
-	if o.clusters < 1 || o.modules < 1 || o.objects < 3 {
-		return errors.New("there is at least one cluster with one module of 3 objects")
+func command(ctx context.Context, arguments []string) error {
+	if len(arguments) > 0 && arguments[0] == "compare" {
+		return compareFiles(os.Stdout, arguments[1:])
 	}
-	folder, err := os.MkdirTemp("", "lifecycle-manager-scale.")
-	if err != nil {
+	log.SetLogger(logr.Discard()) // what clients have to say is not about what is measured
+	var o options
+	flags := flag.NewFlagSet("scale", flag.ContinueOnError)
+	flags.IntVar(&o.clusters, "clusters", 150, "how many Kymas there are, each with a cluster of its own, besides those that warm up")
+	flags.IntVar(&o.modules, "modules", 1, "modules of each Kyma")
+	flags.IntVar(&o.objects, "objects", 10, "objects of each module, at least 3")
+	flags.IntVar(&o.workers, "workers", 1, "processes of Lifecycle Manager; of several one leads")
+	flags.DurationVar(&o.latency, "latency", 0, "how much longer each answer of a cluster takes")
+	flags.DurationVar(&o.readyAfter, "ready-after", time.Millisecond, "when a Deployment is available")
+	flags.StringVar(&o.manager, "manager", "bin/lifecycle-manager", "the program to measure")
+	flags.StringVar(&o.scenario, "scenario", "default", "what is done: a file, or one of "+strings.Join(scenarioNames(), ", "))
+	flags.StringVar(&o.temporalStore, "temporal-store", "", "what Temporal keeps its data in: postgres or sqlite; default: postgres where it is found")
+	flags.StringVar(&o.postgresFolder, "postgres", os.Getenv("POSTGRES"), "folder with PostgreSQL's programs initdb, postgres and psql ($POSTGRES); default: those of Debian's newest package, else those in the path")
+	// Production clusters mostly have 512. Each shard has readers of queues of its own, which cost also when idle, so that
+	// on a small machine so many would be measured rather than the work.
+	flags.IntVar(&o.shards, "shards", 128, "history shards of Temporal on PostgreSQL")
+	flags.StringVar(&o.out, "out", "", "file for the record; standard output by default")
+	flags.BoolVar(&o.keep, "keep", false, "leave the folder with all logs and say where it is")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q: only flags, or compare, are expected", flags.Arg(0)) //nolint:err113 // for people
+	}
+	return measure(ctx, o)
+}
+
+// measure brings everything up, plays the scenario, and takes everything down.
+func measure(ctx context.Context, o options) (err error) {
+	if o.clusters < 1 || o.modules < 1 || o.objects < 3 || o.workers < 1 || o.shards < 1 {
+		return errors.New("there is at least one cluster, with one module of 3 objects, one worker and one shard")
+	}
+	e := &environment{options: o, watched: newWatched()}
+	// What can be wrong with the flags is said before anything is started.
+	if e.scenario, err = readScenario(o.scenario); err != nil {
+		return err
+	}
+	if e.store, e.postgresPrograms, err = chooseStore(o.temporalStore, o.postgresFolder); err != nil {
+		return err
+	}
+	if e.folder, err = os.MkdirTemp("", "lifecycle-manager-scale."); err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	e := &environment{options: o, folder: folder}
 	defer func() {
 		e.takeDown(context.WithoutCancel(ctx))
+		err = errors.Join(err, e.removeStore())
 		if o.keep {
-			fmt.Fprintln(os.Stderr, "all logs are in", folder)
+			fmt.Fprintln(os.Stderr, "all logs are in", e.folder)
 			return
 		}
-		err = errors.Join(err, os.RemoveAll(folder))
+		err = errors.Join(err, os.RemoveAll(e.folder))
 	}()
 	if err := e.bringUp(ctx); err != nil {
 		return err
 	}
 	record, err := play(ctx, e)
-	if err != nil {
-		return err
+	if record != nil && len(record.Phases) > 0 {
+		// Also of a scenario that did not come to its end: what was measured before may say why.
+		err = errors.Join(err, record.write(o.out), record.verdict())
 	}
-	return write(record, o.out)
-}
-
-func write(record *record, path string) error {
-	var to io.Writer = os.Stdout
-	if path != "" {
-		file, err := os.Create(filepath.Clean(path))
-		if err != nil {
-			return fmt.Errorf("write the record: %w", err)
-		}
-		defer func() { _ = file.Close() }()
-		to = file
-	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(record)
+	return err
 }
 
 // say tells people how far it is.

@@ -1,105 +1,128 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
-
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"k8s.io/client-go/kubernetes"
+	"time"
 )
 
-// usage is what a process has used.
-type usage struct {
-	// CPU is in milliseconds of processor time.
-	CPU int64 `json:"cpuMs"`
-	// Memory is the resident memory at the end, in MiB.
-	Memory int64 `json:"memoryMiB"`
+// snapshot is all that was counted by some time.
+type snapshot struct {
+	at                   time.Time
+	used                 map[string]usage
+	controlPlane, remote requests
+	database             database
+	load                 load
 }
 
-// requests are those to the control plane, by verb and resource, of the kinds that are worked with.
-type requests map[string]int64
-
-// watch finds the processes that are measured.
-func (e *environment) watch() {
-	e.watched = map[string]int{}
-	for _, command := range e.started {
-		e.watched[filepath.Base(command.Path)] = command.Process.Pid
+func (e *environment) snapshot(ctx context.Context) (snapshot, error) {
+	// The times of processes last, for counting uses some as well.
+	var s snapshot
+	var err error
+	if s.controlPlane, err = e.countControlPlane(ctx); err != nil {
+		return s, err
 	}
-	entries, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, entry := range entries {
-		line, err := os.ReadFile(filepath.Clean(entry))
-		if err != nil || !bytes.Contains(line, []byte(e.path("fleet"))) || bytes.Contains(line, []byte("remote-")) {
-			continue
+	if s.remote, err = e.countRemote(ctx); err != nil {
+		return s, err
+	}
+	if s.database, err = e.measureDatabase(ctx); err != nil {
+		return s, err
+	}
+	s.used, s.load, s.at = e.watched.use(), machineLoad(), time.Now()
+	return s, nil
+}
+
+// outcome is what a phase tells of itself.
+type outcome struct {
+	kymas     int
+	latencies map[string]*waiting
+}
+
+// measure runs one phase.
+func (e *environment) measure(ctx context.Context, s step, run func(context.Context) (outcome, error)) (phase, error) {
+	before, err := e.snapshot(ctx)
+	if err != nil {
+		return phase{}, err
+	}
+	e.watched.mark()
+	stop := e.sampleMemory()
+	done, err := run(ctx)
+	took := time.Since(before.at)
+	// What was asked for is done, and nothing that comes after is to be counted.
+	used, load := e.watched.use(), machineLoad()
+	stop()
+	if err != nil {
+		return phase{}, err
+	}
+	after, err := e.snapshot(ctx)
+	if err != nil {
+		return phase{}, err
+	}
+	after.used = used
+	p := phase{
+		Name: s.Name, Kymas: done.kymas, Seconds: round(took.Seconds()), PerSecond: round(float64(done.kymas) / took.Seconds()),
+		Latencies: map[string]latency{}, Processes: map[string]processUse{},
+		ControlPlane: after.controlPlane.since(before.controlPlane), Remote: after.remote.since(before.remote),
+		Database: after.database.since(before.database),
+	}
+	p.Machine = machineUse{
+		Busy: round((load.busy - before.load.busy).Seconds() / took.Seconds()), Waiting: round((load.waiting - before.load.waiting).Seconds() / took.Seconds()),
+	}
+	for what, w := range done.latencies {
+		p.Latencies[what] = latencyOf(w.took)
+	}
+	peaks := e.watched.peaks()
+	for name, now := range after.used {
+		cpu := now.cpu - before.used[name].cpu
+		p.Processes[name] = processUse{
+			CPU: float64(cpu.Milliseconds()), CPUPerKyma: round(float64(cpu.Milliseconds()) / float64(max(1, done.kymas))),
+			Cores: round(cpu.Seconds() / took.Seconds()), Memory: now.memory >> 20, MaxMemory: peaks[name] >> 20,
 		}
-		arguments := strings.Split(string(line), "\x00")
-		name := filepath.Base(arguments[0])
-		for _, wanted := range []string{"kube-apiserver", "etcd", "temporal", "kube-controller-manager"} {
-			if name == wanted || len(arguments) > 1 && arguments[1] == wanted {
-				e.watched[wanted], _ = strconv.Atoi(filepath.Base(filepath.Dir(entry)))
+	}
+	p.Failed = s.Expect.exceeded(p.Remote, p.ControlPlane)
+	return p, nil
+}
+
+// sampleMemory looks at the memory of all processes now and then, until it is stopped.
+func (e *environment) sampleMemory() (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(2 * time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				e.watched.use()
 			}
 		}
+	}()
+	return func() {
+		close(done)
+		<-ended
 	}
 }
 
-// use reads what each process has used so far. It knows Linux only; elsewhere it is empty.
-func (e *environment) use() map[string]usage {
-	const ticksPerSecond, pageSize = 100, 4096
-	used := map[string]usage{}
-	for name, pid := range e.watched {
-		line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			continue
+// report says a phase in a line.
+func (p *phase) report() {
+	cpu := map[string]float64{}
+	for name, used := range p.Processes {
+		if used.CPU > 0 {
+			cpu[name] = used.CPUPerKyma
 		}
-		// The second field, the name, may contain anything; it ends with the last parenthesis.
-		fields := strings.Fields(string(line[bytes.LastIndexByte(line, ')')+1:]))
-		user, _ := strconv.ParseInt(fields[11], 10, 64)
-		system, _ := strconv.ParseInt(fields[12], 10, 64)
-		pages, _ := strconv.ParseInt(fields[21], 10, 64)
-		used[name] = usage{CPU: (user + system) * 1000 / ticksPerSecond, Memory: pages * pageSize >> 20}
 	}
-	return used
+	say("%s: %d Kymas in %.1f s%s; ms of processor time per Kyma: %v", p.Name, p.Kymas, p.Seconds, latencies(p.Latencies), cpu)
+	for _, failed := range p.Failed {
+		say("  FAILED: %s", failed)
+	}
 }
 
-// count reads how many requests the API server has answered so far.
-func (e *environment) count(ctx context.Context) (requests, error) {
-	clientset, err := kubernetes.NewForConfig(e.admin)
-	if err != nil {
-		return nil, fmt.Errorf("make the client for metrics: %w", err)
+func latencies(all map[string]latency) string {
+	text := ""
+	for what, l := range all {
+		text += fmt.Sprintf(", %s p50 %.2f s, p99 %.2f s", what, l.P50, l.P99)
 	}
-	body, err := clientset.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the API server's metrics: %w", err)
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("read the API server's metrics: %w", err)
-	}
-	counted := requests{}
-	for _, metric := range families["apiserver_request_total"].GetMetric() {
-		switch resource := label(metric, "resource"); resource {
-		case "kymas", "manifests", "secrets", "events", "moduletemplates", "modulereleasemetas":
-			if label(metric, "group") == "events.k8s.io" {
-				continue
-			}
-			counted[label(metric, "verb")+" "+resource] += int64(metric.GetCounter().GetValue())
-		}
-	}
-	return counted, nil
-}
-
-func label(metric *dto.Metric, name string) string {
-	for _, pair := range metric.GetLabel() {
-		if pair.GetName() == name {
-			return pair.GetValue()
-		}
-	}
-	return ""
+	return text
 }

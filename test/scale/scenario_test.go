@@ -1,47 +1,73 @@
 package main
 
 import (
-	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestANewVersionChangesThreeObjectsOfAModule(t *testing.T) {
-	was := strings.Split(moduleManifest("module-aaa", "1.0.0", 10), "---\n")
-	is := strings.Split(moduleManifest("module-aaa", "1.1.0", 10), "---\n")
-	require.Len(t, was, 10)
-	require.Len(t, is, 10)
-	changed := 0
-	for i := range was {
-		if was[i] != is[i] {
-			changed++
-		}
+func TestTheScenariosOfThisProgramCanBeRead(t *testing.T) {
+	require.Contains(t, scenarioNames(), "default")
+	for _, name := range scenarioNames() {
+		parsed, err := readScenario(name)
+		require.NoError(t, err, name)
+		require.Equal(t, name, parsed.Name)
+		require.Positive(t, parsed.extra(), "%s: nothing is warm before it is measured", name)
 	}
-	require.Equal(t, 3, changed)
 }
 
-func TestModulesHaveNamesOfTheirOwn(t *testing.T) {
-	names := map[string]bool{}
-	for m := range 100 {
-		require.Regexp(t, `^[a-z]{3,}(-[a-z]{3,})+$`, moduleName(m))
-		names[moduleName(m)] = true
-	}
-	require.Len(t, names, 100)
+func TestAScenarioIsRead(t *testing.T) {
+	parsed, err := parseScenario([]byte(`
+managerFlags: [--resync-interval=1m]
+sync: true
+phases:
+- {name: first of all, warm: {kymas: 3}}
+- {install: {kymas: 5, oneByOne: true}}
+- {edits: {count: 4, every: 1s, whileUpgrading: true}}
+- {idle: {for: 2m}, expect: {remoteWrites: 0}}
+`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"--resync-interval=1m"}, parsed.ManagerFlags)
+	require.Equal(t, 3, parsed.extra())
+	require.Equal(t, "first of all", parsed.Phases[0].Name)
+	require.Equal(t, "install", parsed.Phases[1].Name, "a phase without a name is called what it does")
+	require.Equal(t, install{Kymas: 5, OneByOne: true}, *parsed.Phases[1].Install)
+	require.Equal(t, time.Second, parsed.Phases[2].Edits.Every.Duration)
+	require.Equal(t, whereControlPlane, parsed.Phases[2].Edits.Where)
+	require.Equal(t, 2*time.Minute, parsed.Phases[3].Idle.For.Duration)
+	require.Zero(t, *parsed.Phases[3].Expect.RemoteWrites)
 }
 
-func TestAKymaCountsWhenAllItsModulesAreReadyInTheVersion(t *testing.T) {
-	ready := v1beta2.ModuleStatus{Version: "1.1.0", State: shared.StateReady}
-	kyma := &v1beta2.Kyma{Status: v1beta2.KymaStatus{State: shared.StateReady}}
-	modified := watch.Event{Type: watch.Modified}
-	require.False(t, isReady("1.1.0")(modified, kyma), "none is known yet")
-	kyma.Status.Modules = []v1beta2.ModuleStatus{ready, ready}
-	require.True(t, isReady("1.1.0")(modified, kyma))
-	require.False(t, isReady("1.1.0")(watch.Event{Type: watch.Deleted}, kyma))
-	kyma.Status.Modules[1].Version = "1.0.0"
-	require.False(t, isReady("1.1.0")(modified, kyma))
+func TestASlipInAScenarioIsAnError(t *testing.T) {
+	for text, problem := range map[string]string{
+		"phases: []":                                                         "no phases",
+		"phases: [{instal: {}}]":                                             "unknown field",
+		"phases: [{install: {kyma: 3}}]":                                     "unknown field",
+		"phases: [{name: nothing}]":                                          "exactly one thing, this one 0",
+		"phases: [{install: {}, upgrade: {}}]":                               "exactly one thing, this one 2: [install upgrade]",
+		"phases: [{warm: {}}]":                                               "kymas is at least 1",
+		"phases: [{install: {kymas: -1}}]":                                   "not negative",
+		"phases: [{idle: {}}]":                                               "for is missing",
+		"phases: [{blackHole: {share: 1}}]":                                  "between 0 and 1",
+		"phases: [{edits: {count: 1}}]":                                      "sync: true",
+		"sync: true\nphases: [{edits: {}}]":                                  "at least 1",
+		"phases: [{edits: {count: 1, where: here}}]":                         "controlPlane or remote",
+		"phases: [{install: {}, expect: {remoteWrites: 0, remoteReads: 0}}]": "unknown field",
+		"phases: [{install: {}}, {upgrade: {}, expect: {}, delete: {}}, {}]": "phase 2",
+	} {
+		_, err := parseScenario([]byte(text))
+		require.ErrorContains(t, err, problem, text)
+	}
+}
+
+func TestMoreThanExpectedIsNamed(t *testing.T) {
+	none, ten := int64(0), int64(10)
+	remote := requests{"get secrets": 8, "patch deployments.apps": 2, "create namespaces": 1}
+	controlPlane := requests{"PUT kymas": 5, "GET kymas": 9}
+	require.Empty(t, (*limits)(nil).exceeded(remote, controlPlane))
+	require.Empty(t, (&limits{ControlPlaneWrites: &ten}).exceeded(remote, controlPlane))
+	require.Equal(t, []string{
+		"remoteRequests: 11, at most 10 expected", "remoteWrites: 3, at most 0 expected", "controlPlaneWrites: 5, at most 0 expected",
+	}, (&limits{RemoteRequests: &ten, RemoteWrites: &none, ControlPlaneWrites: &none}).exceeded(remote, controlPlane))
 }

@@ -31,6 +31,32 @@ func TestEachGroupPinsAllThatIsBuiltOfIt(t *testing.T) {
 	}
 }
 
+func TestTheServerIsThatOfTheDevelopmentServer(t *testing.T) {
+	components, err := Components("")
+	require.NoError(t, err)
+	versions := map[string]string{}
+	for _, group := range []string{"temporal", TemporalServer} {
+		versions[group], err = Group{Name: group, Module: "go.temporal.io/server"}.pinned(components)
+		require.NoError(t, err)
+	}
+	require.Equal(t, versions["temporal"], versions[TemporalServer])
+}
+
+func TestAFleetIsBuiltWithoutOptionalGroups(t *testing.T) {
+	components, err := Components("")
+	require.NoError(t, err)
+	builder := Builder{Components: components, Cache: t.TempDir()}
+	_, paths, err := builder.plan(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, paths, "temporal")
+	require.NotContains(t, paths, TemporalServer)
+	builder.Optional = []string{TemporalServer}
+	_, paths, err = builder.plan(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, paths, TemporalServer)
+	require.Contains(t, paths, "temporal-sql-tool")
+}
+
 func TestTheCacheTellsBuildsApart(t *testing.T) {
 	components := t.TempDir()
 	group := Group{Name: "g", Binaries: []Binary{{Name: "b", Package: "example.com/b", VersionVariables: []string{"v.V"}}}}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,9 @@ type Builder struct {
 	Cache string
 	// Assets is a folder with ready programs that replace built ones (the value
 	// of KUBEBUILDER_ASSETS), or empty.
-	Assets   string
+	Assets string
+	// Optional are the names of the optional groups that are built as well.
+	Optional []string
 	Progress *progress.Printer
 }
 
@@ -82,6 +85,9 @@ func (b Builder) plan(ctx context.Context) ([]task, map[string]string, error) {
 	var tasks []task
 	paths := map[string]string{}
 	for _, group := range Groups() {
+		if group.Optional && !slices.Contains(b.Optional, group.Name) {
+			continue
+		}
 		version, err := group.pinned(b.Components)
 		if err != nil {
 			return nil, nil, err

@@ -15,6 +15,8 @@ type Group struct {
 	Binaries []Binary
 	// Files are put together out of the module's source beside the binaries.
 	Files []File
+	// Optional groups are no part of a fleet: they are built only when asked for.
+	Optional bool
 }
 
 // Binary is one program.
@@ -52,6 +54,9 @@ type File struct {
 func kubernetesVersions() []string {
 	return []string{"k8s.io/component-base/version.gitVersion", "k8s.io/client-go/pkg/version.gitVersion"}
 }
+
+// TemporalServer is the optional group with the Temporal server, and its main program.
+const TemporalServer = "temporal-server"
 
 // KwokStages is the name of the file with KWOK's simulation of nodes and pods.
 const KwokStages = "stages.yaml"
@@ -112,6 +117,16 @@ func Groups() []Group {
 					Name: "temporal", Package: "github.com/temporalio/cli/cmd/temporal", TrimV: true,
 					VersionVariables: []string{"github.com/temporalio/cli/temporalcli.Version"}, Cold: "2 min",
 				},
+			},
+		},
+		{
+			// What the development server of the group before has in it, for a database of its own.
+			Name:     TemporalServer,
+			Module:   "go.temporal.io/server",
+			Optional: true,
+			Binaries: []Binary{
+				{Name: TemporalServer, Package: "go.temporal.io/server/cmd/server", Cold: "2 min"},
+				{Name: "temporal-sql-tool", Package: "go.temporal.io/server/cmd/tools/sql", Cold: "20 s"},
 			},
 		},
 		{

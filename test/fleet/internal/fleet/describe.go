@@ -77,6 +77,9 @@ func (f *Fleet) Describe() (Description, error) {
 		},
 		Kubectl: f.state.Binaries["kubectl"],
 	}
+	if f.state.WithoutTemporal {
+		description.Temporal = TemporalInfo{}
+	}
 	for _, cluster := range f.state.Clusters {
 		known, err := f.cluster(cluster.Name)
 		if err != nil {
@@ -210,7 +213,10 @@ func (f *Fleet) look(ctx context.Context, c component) ComponentStatus {
 
 // components are all components of the fleet, by name.
 func (f *Fleet) components() ([]component, error) {
-	all := []component{f.temporalComponent(), f.registryComponent()}
+	all := []component{f.registryComponent()}
+	if !f.state.WithoutTemporal {
+		all = append(all, f.temporalComponent())
+	}
 	for _, name := range append([]string{state.ControlPlane}, f.state.Remotes()...) {
 		if f.state.Cluster(name) == nil {
 			// An Up that failed early has not even named its control plane.

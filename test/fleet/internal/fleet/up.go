@@ -25,6 +25,8 @@ type UpOptions struct {
 	Remotes int
 	// RegistryAuth makes the registry ask for a user and a password.
 	RegistryAuth bool
+	// WithoutTemporal leaves the Temporal server out.
+	WithoutTemporal bool
 	// Fixed ports; 0 leaves the choice to the fleet.
 	TemporalPort, TemporalUIPort, RegistryPort, ControlPlanePort int
 	// OwnerPID is the process with which the fleet ends, or 0.
@@ -80,12 +82,18 @@ func (f *Fleet) startAll(ctx context.Context, owner *process.Identity) error {
 		return err
 	}
 	names := append([]string{state.ControlPlane}, f.state.Remotes()...)
-	f.Progress.Printf("starting %s, Temporal and a registry; state and logs are in %s", strings.Join(names, ", "), f.Folder.Path)
+	services := "Temporal and a registry"
+	if f.state.WithoutTemporal {
+		services = "and a registry"
+	}
+	f.Progress.Printf("starting %s, %s; state and logs are in %s", strings.Join(names, ", "), services, f.Folder.Path)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
 		group.Go(func() error { return f.ensureCluster(ctx, name) })
 	}
-	group.Go(func() error { return f.ensureTemporal(ctx, false) })
+	if !f.state.WithoutTemporal {
+		group.Go(func() error { return f.ensureTemporal(ctx, false) })
+	}
 	group.Go(func() error { return f.ensureRegistry(ctx) })
 	return group.Wait()
 }
@@ -107,6 +115,10 @@ func (f *Fleet) apply(options UpOptions) error {
 		}
 		f.state.Registry.Username, f.state.Registry.Password = registryUser, rand.Text()
 	}
+	if options.WithoutTemporal && exists(f.Folder.Temporal()) {
+		return errors.New("this fleet has a Temporal server: take the fleet down first")
+	}
+	f.state.WithoutTemporal = options.WithoutTemporal
 	return errors.Join(
 		fix("--control-plane-port", &f.state.Cluster(state.ControlPlane).APIServer, options.ControlPlanePort),
 		fix("--temporal-port", &f.state.Temporal.Frontend, options.TemporalPort),

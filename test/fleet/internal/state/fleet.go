@@ -29,7 +29,9 @@ type Fleet struct {
 	// Clusters are the control plane and the remote clusters.
 	Clusters []Cluster `json:"clusters"`
 	Temporal Temporal  `json:"temporal"`
-	Registry Registry  `json:"registry"`
+	// WithoutTemporal is set for a fleet that has no Temporal server.
+	WithoutTemporal bool     `json:"withoutTemporal,omitempty"`
+	Registry        Registry `json:"registry"`
 }
 
 // Port is a TCP port on the loopback interface.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// sampled is how many Kymas are looked at for the length of their histories.
+const sampled = 10
+
+// history is how long the histories of one type of workflow are, with all runs of a workflow taken together.
+type history struct {
+	// Workflows is how many were looked at.
+	Workflows int `json:"workflows"`
+	// Runs, Events and Bytes are per workflow, Most is the most events that one had.
+	Runs   float64 `json:"runs"`
+	Events float64 `json:"events"`
+	Most   int64   `json:"maxEvents"`
+	Bytes  float64 `json:"bytes"`
+}
+
+// past is what the runs of one workflow come to.
+type past struct {
+	kind                string
+	runs, events, bytes int64
+}
+
+// sumUp describes workflows by their type.
+func sumUp(pasts map[string]past) map[string]history {
+	all := map[string]history{}
+	for _, one := range pasts {
+		h := all[one.kind]
+		h.Workflows++
+		h.Runs += float64(one.runs)
+		h.Events += float64(one.events)
+		h.Bytes += float64(one.bytes)
+		h.Most = max(h.Most, one.events)
+		all[one.kind] = h
+	}
+	for kind, h := range all {
+		n := float64(h.Workflows)
+		h.Runs, h.Events, h.Bytes = round(h.Runs/n), round(h.Events/n), round(h.Bytes/n)
+		all[kind] = h
+	}
+	return all
+}
+
+func (e *environment) dialTemporal(ctx context.Context) (client.Client, error) {
+	temporal, err := client.DialContext(ctx, client.Options{HostPort: e.fleet.Temporal.Address, Namespace: e.fleet.Temporal.Namespace, Logger: quiet{}})
+	if err != nil {
+		return nil, fmt.Errorf("connect to Temporal: %w", err)
+	}
+	return temporal, nil
+}
+
+// sampleHistories looks at the workflows of some of these Kymas.
+func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[string]history, error) {
+	temporal, err := e.dialTemporal(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer temporal.Close()
+	pasts := map[string]past{}
+	every := max(1, len(kymas)/sampled)
+	for i := 0; i < len(kymas) && i/every < sampled; i += every {
+		found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: e.fleet.Temporal.Namespace, Query: fmt.Sprintf("KymaName = '%s'", kymaName(kymas[i])),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list the workflows of a Kyma: %w", err)
+		}
+		for _, execution := range found.GetExecutions() {
+			id := execution.GetExecution()
+			// What the list says of the length is of ended runs only.
+			described, err := temporal.DescribeWorkflowExecution(ctx, id.GetWorkflowId(), id.GetRunId())
+			if err != nil {
+				return nil, fmt.Errorf("describe a run of %s: %w", id.GetWorkflowId(), err)
+			}
+			info := described.GetWorkflowExecutionInfo()
+			one := pasts[id.GetWorkflowId()]
+			one.kind = info.GetType().GetName()
+			one.runs++
+			one.events += info.GetHistoryLength()
+			one.bytes += info.GetHistorySizeBytes()
+			pasts[id.GetWorkflowId()] = one
+		}
+	}
+	return sumUp(pasts), nil
+}
+
+// openKymas is the number of Kymas' workflows that are at work or asleep.
+func (e *environment) openKymas(ctx context.Context) (int64, error) {
+	temporal, err := e.dialTemporal(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer temporal.Close()
+	counted, err := temporal.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: e.fleet.Temporal.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", kick.KymaWorkflow),
+	})
+	return counted.GetCount(), err
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// manager is one process of Lifecycle Manager, which may be stopped and started again.
+type manager struct {
+	name            string
+	metrics, probes int
+	*process
+}
+
+// addManagers starts as many processes as were asked for.
+func (e *environment) addManagers(ctx context.Context) error {
+	ports, err := freePorts(2 * e.workers)
+	if err != nil {
+		return err
+	}
+	for i := range e.workers {
+		name := "lifecycle-manager"
+		if i > 0 {
+			name += "-" + strconv.Itoa(i+1)
+		}
+		e.managers = append(e.managers, &manager{name: name, metrics: ports[2*i], probes: ports[2*i+1]})
+	}
+	return e.startManagers(ctx)
+}
+
+// startManagers starts all processes that do not run, and waits until all are ready.
+func (e *environment) startManagers(ctx context.Context) error {
+	for _, m := range e.managers {
+		if m.process != nil {
+			continue
+		}
+		var err error
+		if m.process, err = e.start(e.managerProgram(m)); err != nil {
+			return err
+		}
+	}
+	for _, m := range e.managers {
+		if err := until(ctx, 2*time.Minute, m.name+" is ready", func() (bool, error) {
+			ready, err := isReadyAt(ctx, m.probes)
+			if err != nil || ready {
+				return ready, err
+			}
+			return false, m.died()
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *environment) managerProgram(m *manager) program {
+	// An account that priority and fairness do not exempt, and no roll-out delay: all work comes at once.
+	arguments := []string{
+		"run", "--kubeconfig", e.fleet.ControlPlane.AccessKubeconfig, "--module-upgrade-rollout-max-delay", "0s",
+		"--oci-registry-host", e.fleet.Registry.Host, "--oci-registry-plain-http", e.fleet.Registry.Host,
+		"--metrics-bind-address", local(m.metrics), "--health-probe-bind-address", local(m.probes),
+	}
+	if e.workers > 1 {
+		// The one that leads also watches; all do the work.
+		arguments = append(arguments, "--leader-elect", "--leader-election-namespace", kymaNamespace)
+	}
+	return program{
+		name: m.name, path: e.manager, arguments: append(arguments, e.scenario.ManagerFlags...),
+		variables: []string{"TEMPORAL_ADDRESS=" + e.fleet.Temporal.Address, "TEMPORAL_NAMESPACE=" + e.fleet.Temporal.Namespace},
+	}
+}
+
+// stopManagers ends all processes, at once: in order, or as in a crash.
+func (e *environment) stopManagers(kill bool) {
+	ended := make(chan struct{})
+	for _, m := range e.managers {
+		go func() {
+			defer func() { ended <- struct{}{} }()
+			signal := m.stop
+			if kill {
+				signal = syscall.SIGKILL
+			}
+			e.end(m.process, signal)
+			m.process = nil
+		}()
+	}
+	for range e.managers {
+		<-ended
+	}
+}
+
+func isReadyAt(ctx context.Context, port int) (bool, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(port)+"/readyz", http.NoBody)
+	if err != nil {
+		return false, fmt.Errorf("ask whether it is ready: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false, nil //nolint:nilerr // it does not listen yet
+	}
+	return response.StatusCode == http.StatusOK, response.Body.Close()
+}

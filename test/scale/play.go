@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// player plays a scenario.
+type player struct {
+	*environment
+	// release is the number of the modules' version, next that of the Kyma that is made next, and there those that are there.
+	release, next int
+	there         []int
+	// edited are the Kymas that have the additional module.
+	edited map[int]bool
+}
+
+// play plays the scenario. It returns what was measured so far also with an error.
+func play(ctx context.Context, e *environment) (*record, error) {
+	manager, err := output(ctx, nil, e.manager, "version")
+	if err != nil {
+		return nil, err
+	}
+	r := &record{
+		StartedAt: time.Now().UTC().Truncate(time.Second), Commit: commit(ctx), Manager: strings.TrimSpace(string(manager)), Machine: thisMachine(),
+		Scenario: e.scenario.Name, Flags: e.scenario.ManagerFlags, Clusters: e.options.clusters, Modules: e.modules, Objects: e.objects, Workers: e.workers,
+		Latency: e.latency.String(), ReadyAfter: e.readyAfter.String(), Temporal: e.temporal,
+	}
+	p := &player{environment: e, edited: map[int]bool{}}
+	if err := p.prepare(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range e.scenario.Phases {
+		say("%s", s.Name)
+		measured, err := e.measure(ctx, s, func(ctx context.Context) (outcome, error) { return p.do(ctx, s) })
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		measured.report()
+		// What follows from it, such as second looks and Events, is not the next phase's.
+		if err := pause(ctx, durationOr(e.scenario.Settle, 3*time.Second)); err != nil {
+			return r, err
+		}
+		if measured.Histories, err = e.sampleHistories(ctx, p.there); err != nil {
+			return r, err
+		}
+		r.Phases = append(r.Phases, measured)
+	}
+	return r, nil
+}
+
+// errExpected says that a limit was exceeded.
+var errExpected = errors.New("more than the scenario expects")
+
+// verdict is an error where a phase exceeded a limit.
+func (r *record) verdict() error {
+	var all []error
+	for _, p := range r.Phases {
+		for _, failed := range p.Failed {
+			all = append(all, fmt.Errorf("%s: %w: %s", p.Name, errExpected, failed))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func (p *player) prepare(ctx context.Context) error {
+	if err := p.pushNext(ctx); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(p.scenario.Phases, func(s step) bool { return s.Edits != nil }) {
+		if err := p.push(ctx, firstVersion, p.modules); err != nil {
+			return err
+		}
+	}
+	return p.access(ctx)
+}
+
+// firstVersion is the version that modules begin with, and that the additional one stays in.
+const firstVersion = "1.0.0"
+
+// additional is the module that edits are about.
+func (p *player) additional() string { return moduleName(p.modules) }
+
+func (p *player) version() string { return fmt.Sprintf("1.%d.0", p.release-1) }
+
+// pushNext pushes the next version of all modules but the additional one.
+func (p *player) pushNext(ctx context.Context) error {
+	p.release++
+	var all []int
+	for m := range p.modules {
+		all = append(all, m)
+	}
+	return p.push(ctx, p.version(), all...)
+}
+
+// ready tells whether a Kyma has all modules in the version that is or will be the present one.
+func (p *player) ready(release int) seen {
+	versions := map[string]string{}
+	for m := range p.modules {
+		versions[moduleName(m)] = fmt.Sprintf("1.%d.0", release-1)
+	}
+	return allReady(versions)
+}
+
+// do does what a phase is about.
+func (p *player) do(ctx context.Context, s step) (outcome, error) {
+	switch {
+	case s.Warm != nil:
+		return p.install(ctx, install{Kymas: s.Warm.Kymas, OneByOne: true})
+	case s.Install != nil:
+		return p.install(ctx, *s.Install)
+	case s.Upgrade != nil:
+		return p.upgrade(ctx)
+	case s.Delete != nil:
+		return p.delete(ctx, *s.Delete)
+	case s.Idle != nil:
+		return outcome{kymas: len(p.there)}, pause(ctx, s.Idle.For.Duration)
+	case s.Edits != nil:
+		return p.edits(ctx, *s.Edits)
+	case s.Restart != nil:
+		return p.restart(ctx, *s.Restart)
+	case s.BlackHole != nil:
+		return p.blackHole(ctx, *s.BlackHole)
+	default:
+		return p.loseTemporal(ctx, *s.LoseTemporal)
+	}
+}
+
+func (p *player) install(ctx context.Context, s install) (outcome, error) {
+	count := p.all() - p.next
+	if s.Kymas > 0 && s.Kymas < count {
+		count = s.Kymas
+	}
+	if count == 0 {
+		return outcome{}, errors.New("all Kymas are there already")
+	}
+	var kymas []int
+	for range count {
+		kymas = append(kymas, p.next)
+		p.next++
+	}
+	p.there = append(p.there, kymas...)
+	all := newWaiting()
+	result := outcome{kymas: count, latencies: map[string]*waiting{"kymas": all}}
+	if !s.OneByOne {
+		all.forAll(kymas, p.ready(p.release))
+		return result, p.observe(ctx, allMost, func(ctx context.Context) error { return p.create(ctx, kymas) }, all)
+	}
+	for _, kyma := range kymas {
+		one := []int{kyma}
+		all.forAll(one, p.ready(p.release))
+		if err := p.observe(ctx, oneMost, func(ctx context.Context) error { return p.create(ctx, one) }, all); err != nil {
+			return outcome{}, err
+		}
+	}
+	return result, nil
+}
+
+func (p *player) upgrade(ctx context.Context) (outcome, error) {
+	all := newWaiting().forAll(p.there, p.ready(p.release+1))
+	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": all}}, p.observe(ctx, allMost, p.pushNext, all)
+}
+
+func (p *player) delete(ctx context.Context, s deletion) (outcome, error) {
+	// Those that came last, since the first ones were warm.
+	count := len(p.there)
+	if s.Kymas > 0 {
+		count = min(count, s.Kymas)
+	}
+	gone := slices.Clone(p.there[len(p.there)-count:])
+	p.there = p.there[:len(p.there)-count]
+	all := newWaiting().forAll(gone, isGone)
+	return outcome{kymas: count, latencies: map[string]*waiting{"kymas": all}},
+		p.observe(ctx, allMost, func(ctx context.Context) error { return p.remove(ctx, gone) }, all)
+}
+
+func (p *player) edits(ctx context.Context, s edits) (outcome, error) {
+	count := min(s.Count, len(p.there))
+	edited, upgraded := newWaiting(), newWaiting()
+	result := outcome{kymas: count, latencies: map[string]*waiting{"edits": edited}}
+	if s.WhileUpgrading {
+		result.kymas, result.latencies["kymas"] = len(p.there), upgraded
+		upgraded.forAll(p.there, p.ready(p.release+1))
+	}
+	return result, p.observe(ctx, allMost, func(ctx context.Context) error {
+		if s.WhileUpgrading {
+			if err := p.pushNext(ctx); err != nil {
+				return err
+			}
+		}
+		for i := range count {
+			// From all over the fleet.
+			kyma := p.there[i*len(p.there)/count]
+			add := !p.edited[kyma]
+			p.edited[kyma] = add
+			edited.forAll([]int{kyma}, hasModule(p.additional(), add))
+			if err := p.edit(ctx, kyma, s.Where, p.additional(), add); err != nil {
+				return err
+			}
+			if err := pause(ctx, durationOr(s.Every, 100*time.Millisecond)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, edited, upgraded)
+}
+
+func (p *player) restart(ctx context.Context, s restart) (outcome, error) {
+	p.stopManagers(s.Kill)
+	all := newWaiting()
+	result := outcome{kymas: len(p.there)}
+	if s.Upgrade {
+		if err := p.pushNext(ctx); err != nil {
+			return outcome{}, err
+		}
+		result.latencies = map[string]*waiting{"recovered": all}
+	}
+	if err := pause(ctx, durationOr(s.Down, 0)); err != nil {
+		return outcome{}, err
+	}
+	if s.Upgrade {
+		all.forAll(p.there, p.ready(p.release))
+	}
+	if err := p.observe(ctx, allMost, p.startManagers, all); err != nil {
+		return outcome{}, err
+	}
+	return result, pause(ctx, durationOr(s.For, 0))
+}
+
+func (p *player) blackHole(ctx context.Context, s blackHole) (outcome, error) {
+	var lost, others []int
+	for i, kyma := range p.there {
+		// Evenly spread: where the share of those up to here passes a whole number.
+		if int(float64(i+1)*s.Share) > int(float64(i)*s.Share) {
+			lost = append(lost, kyma)
+		} else {
+			others = append(others, kyma)
+		}
+	}
+	if err := p.setFaults(ctx, lost); err != nil {
+		return outcome{}, err
+	}
+	began := time.Now()
+	healthy := newWaiting().forAll(others, p.ready(p.release+1))
+	if err := p.observe(ctx, allMost, p.pushNext, healthy); err != nil {
+		return outcome{}, err
+	}
+	if err := pause(ctx, durationOr(s.For, 0)-time.Since(began)); err != nil {
+		return outcome{}, err
+	}
+	recovered := newWaiting().forAll(lost, p.ready(p.release))
+	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": healthy, "recovered": recovered}},
+		p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
+}
+
+// setFaults lets these clusters answer no more, and all others answer.
+func (p *player) setFaults(ctx context.Context, lost []int) error {
+	names := make([]string, 0, len(lost))
+	for _, number := range lost {
+		names = append(names, fmt.Sprintf("%05d", number))
+	}
+	faults := map[string]any{}
+	if len(names) > 0 {
+		faults["rules"] = []any{map[string]any{"name": "lost", "clusters": names, "blackHole": true}}
+	}
+	text, err := yaml.Marshal(faults)
+	if err != nil {
+		return fmt.Errorf("write the faults: %w", err)
+	}
+	_, err = p.clusters(ctx, "PUT", "/admin/faults", text)
+	return err
+}
+
+func (p *player) loseTemporal(ctx context.Context, s loseTemporal) (outcome, error) {
+	if err := p.loseStore(ctx); err != nil {
+		return outcome{}, err
+	}
+	wanted := int64(len(p.there))
+	if err := until(ctx, allMost, "all Kymas have a workflow again", func() (bool, error) {
+		open, err := p.openKymas(ctx)
+		return err == nil && open >= wanted, nil
+	}); err != nil {
+		return outcome{}, err
+	}
+	return outcome{kymas: len(p.there)}, pause(ctx, durationOr(s.For, 0))
+}
+
+func durationOr(d *metav1.Duration, otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -53,11 +54,17 @@ func (f *TaskFailures) Intercept(ctx context.Context, method string, req, reply 
 	case *workflowservice.RespondWorkflowTaskFailedRequest:
 		f.note(request.GetCause().String(), request.GetFailure().GetMessage())
 	case *workflowservice.RespondWorkflowTaskCompletedRequest:
-		if err != nil && serviceerror.ToStatus(err).Code() == codes.InvalidArgument {
+		if refused := serviceerror.ToStatus(err); refused.Code() == codes.InvalidArgument && !isOutrun(refused.Message()) {
 			f.note(causeRefused, err.Error())
 		}
 	}
 	return err
+}
+
+// isOutrun tells whether the server refused an outcome because a signal came in before the run ended: it gives the task
+// out once more, with the signal.
+func isOutrun(message string) bool {
+	return message == enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND.String()
 }
 
 func (f *TaskFailures) note(cause, message string) {

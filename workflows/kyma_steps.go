@@ -331,11 +331,12 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 	return r.release(ctx, "release the finalizer", letGo)
 }
 
-// release lets the Kyma go.
+// release lets the Kyma go. That is never done within the workflow task: it causes a signal, and a task that ends a run is
+// refused while one is on its way.
 func (r *kymaRun) release(ctx workflow.Context, summary, letGo string) error {
 	var released status.ReportResult
-	err := r.do(ctx, kick.ControlPlaneQueue, summary, &released,
-		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), LetGo: letGo})
+	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary),
+		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), LetGo: letGo}).Get(ctx, &released)
 	if temporal.IsCanceledError(err) {
 		return err
 	}

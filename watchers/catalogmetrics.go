@@ -41,6 +41,9 @@ func (c *CatalogMetrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- c.held
 }
 
+// collectTimeout bounds a scrape; the cache answers at once.
+const collectTimeout = 5 * time.Second
+
 // Collect implements prometheus.Collector.
 func (c *CatalogMetrics) Collect(metrics chan<- prometheus.Metric) {
 	select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -34,7 +33,7 @@ type StateMetrics struct {
 	ours  func(labels map[string]string) bool
 
 	kymas, modules, mandatory *family
-	series                    *seriesByObject
+	objects                   *seriesByObject
 	following                 []toolscache.ResourceEventHandlerRegistration
 }
 
@@ -42,12 +41,12 @@ type StateMetrics struct {
 // closed.
 func NewStateMetrics(ctx context.Context, informers cache.Informers, leads <-chan struct{}, settings desired.Settings) (*StateMetrics, error) {
 	s := &StateMetrics{
-		leads: leads, ours: settings.WithDefaults().Ours, series: newSeriesByObject(),
+		leads: leads, ours: settings.WithDefaults().Ours, objects: newSeriesByObject(),
 		kymas:     newFamily("lifecycle_mgr_kyma_state", "The state of a Kyma.", labelInstance, labelKyma, labelShoot, labelState),
 		modules:   newFamily("lifecycle_mgr_module_state", "The state of a module of a Kyma.", labelInstance, labelKyma, labelModule, labelShoot, labelState),
 		mandatory: newFamily("lifecycle_mgr_mandatory_module_state", "The state of a mandatory module of a Kyma.", labelKyma, labelModule, labelState),
 	}
-	for kind, of := range map[client.Object]func(client.Object) []identity{&v1beta2.Kyma{}: s.ofKyma, &v1beta2.Manifest{}: s.ofManifest} {
+	for kind, of := range map[client.Object]func(client.Object) []series{&v1beta2.Kyma{}: s.ofKyma, &v1beta2.Manifest{}: s.ofManifest} {
 		if err := s.follow(ctx, informers, kind, of); err != nil {
 			return nil, err
 		}
@@ -56,7 +55,7 @@ func NewStateMetrics(ctx context.Context, informers cache.Informers, leads <-cha
 }
 
 // follow keeps the series of the objects of a kind.
-func (s *StateMetrics) follow(ctx context.Context, informers cache.Informers, kind client.Object, of func(client.Object) []identity) error {
+func (s *StateMetrics) follow(ctx context.Context, informers cache.Informers, kind client.Object, of func(client.Object) []series) error {
 	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("follow the states of %T: %w", kind, err)
@@ -64,7 +63,7 @@ func (s *StateMetrics) follow(ctx context.Context, informers cache.Informers, ki
 	name := func(key string) string { return fmt.Sprintf("%T/%s", kind, key) }
 	set := func(changed any) {
 		if object, ok := changed.(client.Object); ok {
-			s.series.set(name(client.ObjectKeyFromObject(object).String()), of(object)...)
+			s.objects.set(name(client.ObjectKeyFromObject(object).String()), of(object)...)
 		}
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -73,7 +72,7 @@ func (s *StateMetrics) follow(ctx context.Context, informers cache.Informers, ki
 		DeleteFunc: func(last any) {
 			// Of what went while nobody watched, only the key is sure to be known.
 			if key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(last); err == nil {
-				s.series.set(name(key))
+				s.objects.set(name(key))
 			}
 		},
 	})
@@ -85,13 +84,13 @@ func (s *StateMetrics) follow(ctx context.Context, informers cache.Informers, ki
 }
 
 // ofKyma are the series of a Kyma and its modules.
-func (s *StateMetrics) ofKyma(object client.Object) []identity {
+func (s *StateMetrics) ofKyma(object client.Object) []series {
 	kyma, ok := object.(*v1beta2.Kyma)
 	if !ok || !s.ours(kyma.Labels) || desired.IsSyncedCopy(kyma) {
 		return nil
 	}
 	shoot, instance := shootOf(kyma), kyma.InstanceID()
-	found := make([]identity, 0, 1+len(kyma.Status.Modules))
+	found := make([]series, 0, 1+len(kyma.Status.Modules))
 	found = append(found, s.kymas.with(instance, kyma.Name, shoot, string(kyma.Status.State)))
 	for _, module := range kyma.Status.Modules {
 		found = append(found, s.modules.with(instance, kyma.Name, module.Name, shoot, string(module.State)))
@@ -100,23 +99,22 @@ func (s *StateMetrics) ofKyma(object client.Object) []identity {
 }
 
 // ofManifest is the series of a mandatory module, which no Kyma's status shows.
-func (s *StateMetrics) ofManifest(object client.Object) []identity {
+func (s *StateMetrics) ofManifest(object client.Object) []series {
 	m, ok := object.(*v1beta2.Manifest)
 	if !ok || m.Labels[shared.LabelMandatoryModule] != shared.ValueTrue || !s.ours(m.Labels) {
 		return nil
 	}
-	return []identity{s.mandatory.with(m.KymaName(), m.ModuleName(), string(m.Status.State))}
+	return []series{s.mandatory.with(m.KymaName(), m.ModuleName(), string(m.Status.State))}
 }
+
+func (s *StateMetrics) families() []*family { return []*family{s.kymas, s.modules, s.mandatory} }
 
 // Describe implements prometheus.Collector.
 func (s *StateMetrics) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, each := range []*family{s.kymas, s.modules, s.mandatory} {
-		descriptions <- each.desc
+	for _, each := range s.families() {
+		each.Describe(descriptions)
 	}
 }
-
-// collectTimeout bounds a scrape; the cache answers at once.
-const collectTimeout = 5 * time.Second
 
 // Collect implements prometheus.Collector.
 func (s *StateMetrics) Collect(metrics chan<- prometheus.Metric) {
@@ -130,8 +128,8 @@ func (s *StateMetrics) Collect(metrics chan<- prometheus.Metric) {
 			return // a part of the fleet would look like the whole
 		}
 	}
-	for _, each := range s.series.all() {
-		metrics <- each
+	for _, each := range s.families() {
+		each.Collect(metrics)
 	}
 }
 

@@ -116,8 +116,8 @@ func TestStateMetricsFollowEveryChangeAndLeaveNothingBehind(t *testing.T) {
 	held.Unset(kyma)
 	held.UnsetUnseen(second)
 	exported(t, metrics)
-	require.Empty(t, metrics.series.of)
-	require.Empty(t, metrics.series.series)
+	require.Empty(t, metrics.objects.of)
+	require.Empty(t, metrics.objects.uses)
 }
 
 // Names of Kymas are unique in a namespace only. What two of them say alike must not make a scrape fail.
@@ -130,9 +130,9 @@ func TestWhatTwoKymasSayAlikeIsExportedOnceUntilBothAreGone(t *testing.T) {
 	exported(t, metrics, kymaWarns, eventingWarns, kedaReady)
 	held.Unset(kyma)
 	require.Eventually(t, func() bool {
-		metrics.series.mu.Lock()
-		defer metrics.series.mu.Unlock()
-		return len(metrics.series.of) == 1
+		metrics.objects.mu.Lock()
+		defer metrics.objects.mu.Unlock()
+		return len(metrics.objects.of) == 1
 	}, 30*time.Second, time.Millisecond)
 	exported(t, metrics, kymaWarns, eventingWarns, kedaReady)
 	held.Unset(twin)

@@ -35,6 +35,7 @@ func TestWorkflowTasksThatFailAreCountedAndLoggedAsErrors(t *testing.T) {
 	answer(completed, serviceerror.NewNotFound("another attempt is at work"))
 	answer(&workflowservice.StartWorkflowExecutionRequest{}, serviceerror.NewInvalidArgument("no workflow task"))
 	answer(completed, errors.New("connection lost"))
+	answer(completed, serviceerror.NewInvalidArgument("UnhandledCommand")) // a signal came in
 	require.Empty(t, lines)
 	require.Zero(t, count("Refused"))
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -44,10 +45,18 @@ func (r requests) total() int64 {
 
 // writes is the number of those that ask for a change.
 func (r requests) writes() int64 {
+	return r.of("create", "update", "patch", "apply", "delete", "deletecollection", "post", "put")
+}
+
+// reads is the number of those that ask for objects once; a watch is none.
+func (r requests) reads() int64 { return r.of("get", "list") }
+
+func (r requests) lists() int64 { return r.of("list") }
+
+func (r requests) of(verbs ...string) int64 {
 	var n int64
 	for what, one := range r {
-		switch verb, _, _ := strings.Cut(strings.ToLower(what), " "); verb {
-		case "create", "update", "patch", "apply", "delete", "deletecollection", "post", "put":
+		if verb, _, _ := strings.Cut(strings.ToLower(what), " "); slices.Contains(verbs, verb) {
 			n += one
 		}
 	}

@@ -79,7 +79,6 @@ func (e *environment) measure(ctx context.Context, s step, run func(context.Cont
 			Cores: round(cpu.Seconds() / took.Seconds()), Memory: now.memory >> 20, MaxMemory: peaks[name] >> 20,
 		}
 	}
-	p.Failed = s.Expect.exceeded(p.Remote, p.ControlPlane)
 	return p, nil
 }
 
@@ -114,9 +113,6 @@ func (p *phase) report() {
 		}
 	}
 	say("%s: %d Kymas in %.1f s%s; ms of processor time per Kyma: %v", p.Name, p.Kymas, p.Seconds, latencies(p.Latencies), cpu)
-	for _, failed := range p.Failed {
-		say("  FAILED: %s", failed)
-	}
 }
 
 func latencies(all map[string]latency) string {

@@ -51,6 +51,10 @@ func play(ctx context.Context, e *environment) (*record, error) {
 		if measured.Histories, err = e.sampleHistories(ctx, p.there); err != nil {
 			return r, err
 		}
+		measured.Failed = s.Expect.exceeded(measured)
+		for _, failed := range measured.Failed {
+			say("  FAILED: %s", failed)
+		}
 		r.Phases = append(r.Phases, measured)
 	}
 	return r, nil

@@ -45,13 +45,6 @@ type step struct {
 	LoseTemporal *loseTemporal `json:"loseTemporal,omitempty"`
 }
 
-// limits are the most of what there may be in a phase: numbers, and never times, which differ from machine to machine.
-type limits struct {
-	RemoteRequests     *int64 `json:"remoteRequests,omitempty"`
-	RemoteWrites       *int64 `json:"remoteWrites,omitempty"`
-	ControlPlaneWrites *int64 `json:"controlPlaneWrites,omitempty"`
-}
-
 // warm installs some Kymas besides those that were asked for, one after the other, so that caches are full.
 type warm struct {
 	Kymas int `json:"kymas"`
@@ -237,26 +230,4 @@ func (s *scenario) extra() int {
 		}
 	}
 	return extra
-}
-
-// exceeded says what is more than its limit.
-func (l *limits) exceeded(remote, controlPlane requests) []string {
-	if l == nil {
-		return nil
-	}
-	var all []string
-	for _, check := range []struct {
-		name string
-		most *int64
-		was  int64
-	}{
-		{"remoteRequests", l.RemoteRequests, remote.total()},
-		{"remoteWrites", l.RemoteWrites, remote.writes()},
-		{"controlPlaneWrites", l.ControlPlaneWrites, controlPlane.writes()},
-	} {
-		if check.most != nil && check.was > *check.most {
-			all = append(all, fmt.Sprintf("%s: %d, at most %d expected", check.name, check.was, *check.most))
-		}
-	}
-	return all
 }

@@ -60,14 +60,3 @@ func TestASlipInAScenarioIsAnError(t *testing.T) {
 		require.ErrorContains(t, err, problem, text)
 	}
 }
-
-func TestMoreThanExpectedIsNamed(t *testing.T) {
-	none, ten := int64(0), int64(10)
-	remote := requests{"get secrets": 8, "patch deployments.apps": 2, "create namespaces": 1}
-	controlPlane := requests{"PUT kymas": 5, "GET kymas": 9}
-	require.Empty(t, (*limits)(nil).exceeded(remote, controlPlane))
-	require.Empty(t, (&limits{ControlPlaneWrites: &ten}).exceeded(remote, controlPlane))
-	require.Equal(t, []string{
-		"remoteRequests: 11, at most 10 expected", "remoteWrites: 3, at most 0 expected", "controlPlaneWrites: 5, at most 0 expected",
-	}, (&limits{RemoteRequests: &ten, RemoteWrites: &none, ControlPlaneWrites: &none}).exceeded(remote, controlPlane))
-}

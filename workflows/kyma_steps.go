@@ -53,8 +53,15 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 // the Kyma is gone or being deleted.
 func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	var res syncing.Result
-	err := r.do(ctx, kick.RemoteQueue, "synchronize the remote cluster", &res,
-		r.sync.SyncRemote, syncing.Input{Ref: r.ref, Seen: r.versions()})
+	const summary = "synchronize the remote cluster"
+	in := syncing.Input{Ref: r.ref, Seen: r.versions()}
+	var err error
+	if r.state.Sync.Outcome == "" {
+		// The first brings definitions, for which an API server takes a few seconds.
+		err = workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, summary), r.sync.SyncRemote, in).Get(ctx, &res)
+	} else {
+		err = r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
+	}
 	if temporal.IsCanceledError(err) {
 		return true, err
 	}

@@ -66,7 +66,7 @@ func TestAnotherManifestOfTheNameIsAsGoodAsNone(t *testing.T) {
 	removed, err := a.remove(t.Context(), other)
 	require.NoError(t, err)
 	require.Equal(t, RemoveResult{Outcome: OutcomeGone}, removed)
-	reported, err := a.report(t.Context(), ReportInput{Ref: other, Observed: Observed{State: shared.StateReady}, Settled: true}, 1)
+	reported, err := a.report(t.Context(), ReportInput{Ref: other, Observed: Observed{State: shared.StateReady}, Settled: true}, true)
 	require.NoError(t, err)
 	require.Equal(t, ReportResult{Outcome: OutcomeGone}, reported)
 }
@@ -170,20 +170,20 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 	kyma := &toldAt{c: c}
 	a.options.Kymas = kyma
 	in := ReportInput{Ref: kick.RefOf(m), Observed: Observed{State: shared.StateReady}, Settled: true}
-	_, err := a.report(t.Context(), in, 1)
+	_, err := a.report(t.Context(), in, true)
 	require.NoError(t, err)
 	require.Equal(t, []shared.State{shared.StateReady}, kyma.states)
 
-	_, err = a.report(t.Context(), in, 1)
+	_, err = a.report(t.Context(), in, true)
 	require.NoError(t, err)
 	require.Len(t, kyma.states, 1, "nothing changed")
-	_, err = a.report(t.Context(), in, 2)
+	_, err = a.report(t.Context(), in, false)
 	require.NoError(t, err)
 	require.Len(t, kyma.states, 2, "an earlier attempt may have written and then failed to tell")
 
 	kyma.err = errNoAnswer
 	in.Observed.State = shared.StateWarning
-	_, err = a.report(t.Context(), in, 1)
+	_, err = a.report(t.Context(), in, true)
 	require.ErrorIs(t, err, errNoAnswer)
 
 	kyma.err, kyma.states = nil, nil
@@ -191,7 +191,7 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 		return errNoAnswer
 	}})
 	in.Observed.State = shared.StateError
-	_, err = a.report(t.Context(), in, 1)
+	_, err = a.report(t.Context(), in, true)
 	require.ErrorIs(t, err, errNoAnswer)
 	require.Empty(t, kyma.states, "nothing was written that could be told")
 }

@@ -3,10 +3,10 @@ package install
 import (
 	"context"
 
+	"go.temporal.io/sdk/activity"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/attempt"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
@@ -20,11 +20,21 @@ import (
 func (a *Activities) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
 	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
 	defer stop()
-	result, err := a.report(ctx, in, attempt.Of(ctx))
+	result, err := a.report(ctx, in, isFirstTry(ctx))
 	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
 }
 
-func (a *Activities) report(ctx context.Context, in ReportInput, try int32) (ReportResult, error) {
+// isFirstTry tells whether no earlier try may have written. An activity of a queue follows one in the worker of the workflow
+// task, which was the first (workflows, entity.do).
+func isFirstTry(ctx context.Context) bool {
+	if !activity.IsActivity(ctx) {
+		return true
+	}
+	info := activity.GetInfo(ctx)
+	return info.IsLocalActivity && info.Attempt == 1
+}
+
+func (a *Activities) report(ctx context.Context, in ReportInput, first bool) (ReportResult, error) {
 	m, err := a.read(ctx, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
@@ -54,7 +64,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput, try int32) (Rep
 		return ReportResult{}, err
 	}
 	// An earlier attempt may have written and then failed to tell.
-	if tells(before, &m.Status) || try > 1 {
+	if tells(before, &m.Status) || !first {
 		return result, a.kickKyma(ctx, m)
 	}
 	return result, nil

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kyma-project/lifecycle-manager/activities/attempt"
+	"go.temporal.io/sdk/activity"
+
 	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -20,7 +21,7 @@ import (
 func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
 	began := time.Now()
 	result, err := a.syncRemote(ctx, in)
-	if first := (firstSyncError{}); errors.As(err, &first) && ctx.Err() == nil && isSaid(err, attempt.Of(ctx), time.Since(began)) {
+	if first := (firstSyncError{}); errors.As(err, &first) && ctx.Err() == nil && isSaid(err, triesOf(ctx), time.Since(began)) {
 		return result, fault.ToTemporalAtOnce(err)
 	}
 	return result, fault.ToTemporal(err)
@@ -39,6 +40,13 @@ const impatience = 3 * time.Second
 func isSaid(err error, tries int32, took time.Duration) bool {
 	var known *fault.Error
 	return tries > 1 || took > impatience || errors.As(err, &known) && known.RetryAfter > impatience
+}
+
+func triesOf(ctx context.Context) int32 {
+	if !activity.IsActivity(ctx) {
+		return 1
+	}
+	return activity.GetInfo(ctx).Attempt
 }
 
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {

@@ -2,12 +2,14 @@ package harness
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -41,8 +43,14 @@ func (c caches) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	return c.Control.Get(ctx, key, object, options...)
 }
 
-// List implements client.Reader: there is one Kyma in the place, and all Manifests are its own.
-func (c caches) List(ctx context.Context, list client.ObjectList, _ ...client.ListOption) error {
+// List implements client.Reader: there is one Kyma in the place, in its bucket, and all Manifests are its own.
+func (c caches) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	asked := (&client.ListOptions{}).ApplyOptions(options)
+	if asked.FieldSelector != nil {
+		if bucket, is := asked.FieldSelector.RequiresExactMatch(fleet.IndexBucket); is && bucket != strconv.Itoa(fleet.BucketOf(c.Kyma.UID)) {
+			return nil
+		}
+	}
 	if err := c.Control.List(ctx, list, client.InNamespace(c.ID)); err != nil {
 		return err
 	}

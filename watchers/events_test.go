@@ -3,6 +3,7 @@ package watchers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -69,6 +71,22 @@ func TestWhichEventsOfAKymaAreLookedInto(t *testing.T) {
 	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}}, asked(func(q kymaQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Kyma]{Object: kymaWith(nil)}, q)
 	}))
+}
+
+// A release meta may concern the whole fleet, and kicks are limited to some 50 a second.
+func TestAnEditIsLookedIntoBeforeAChangeOfTheCatalog(t *testing.T) {
+	q := priorityqueue.New[kymaRequest]("kymas")
+	defer q.ShutDown()
+	w, _, _ := newWatcher(t)
+	for i := range 100 {
+		addInBackground(q, kymaRequest{Ref: kick.Ref{Name: fmt.Sprint(i)}, Cause: cause{Kind: "ModuleReleaseMeta"}})
+	}
+	w.kymaEvents().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Kyma]{
+		ObjectOld: kymaWith(nil), ObjectNew: kymaWith(func(k *v1beta2.Kyma) { k.Generation, k.ResourceVersion = 3, "3" }),
+	}, q)
+	require.Eventually(t, func() bool { return q.Len() == 101 }, 10*time.Second, time.Millisecond)
+	first, _ := q.Get()
+	require.Equal(t, kymaRequest{Ref: demo, Own: true}, first)
 }
 
 func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {

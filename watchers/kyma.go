@@ -98,10 +98,11 @@ func isOrphaned(before, after *v1beta2.Kyma) bool {
 	return desired.IsOrphaning(before) && !desired.IsOrphaning(after)
 }
 
-// othersAnnotations are the annotations of an object without the one that this instance shows to people alone.
+// othersAnnotations are the annotations of an object without those that this instance sets and that change nothing.
 func othersAnnotations(obj client.Object) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
 	delete(annotations, shared.AnnotationChannels)
+	delete(annotations, desired.AnnotationBackground)
 	return annotations
 }
 

@@ -122,7 +122,7 @@ func (w *watcher) kickForPolicy(ctx context.Context, kymas []*v1beta2.Kyma) (map
 		ref := kick.RefOf(kyma)
 		k := kick.Kick{
 			Reason: "maintenance policy changed", Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name,
-			ResourceVersion: kyma.ResourceVersion, Urgent: true,
+			ResourceVersion: kyma.ResourceVersion,
 		}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, ref, k) }); err != nil {
 			missed[kyma.UID] = true

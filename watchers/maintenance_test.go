@@ -51,7 +51,7 @@ func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
 	looks(0, 1, "at start, as the policy may have changed while nobody watched")
 	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
 	require.Equal(t, "maintenance policy changed", kicks.sent[0].kick.Reason)
-	require.True(t, kicks.sent[0].kick.Urgent)
+	require.False(t, kicks.sent[0].kick.Urgent, "it concerns many: an edit comes first")
 	require.Nil(t, kicks.sent[0].kick.NotBefore)
 
 	looks(5*time.Second, 0, "unchanged")

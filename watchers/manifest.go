@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -115,7 +116,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting = "Manifest is being deleted", true
 	case m.Status.InputsDigest != install.InputsDigest(&m):
-		k.Reason = "Manifest changed"
+		k.Reason, k.Urgent = "Manifest changed", m.Annotations[desired.AnnotationBackground] == ""
 	case install.IsRefused(&m):
 		// Who owns it is none of its inputs.
 		k.Reason = "Manifest was refused"

@@ -208,13 +208,17 @@ func TestWhomAManifestEventKicks(t *testing.T) {
 		manifest *v1beta2.Manifest
 		reason   string
 		deleting bool
+		urgent   bool
 	}{
-		"a settled one wakes nobody":   {manifest: manifestWith(nil)},
-		"a changed one":                {manifest: manifestWith(func(m *v1beta2.Manifest) { m.Generation = 2 }), reason: "Manifest changed"},
+		"a settled one wakes nobody": {manifest: manifestWith(nil)},
+		"a changed one":              {manifest: manifestWith(func(m *v1beta2.Manifest) { m.Generation = 2 }), reason: "Manifest changed", urgent: true},
+		"one changed for the whole fleet": {manifest: manifestWith(func(m *v1beta2.Manifest) {
+			m.Generation, m.Annotations = 2, map[string]string{"operator.kyma-project.io/background": "true"}
+		}), reason: "Manifest changed"},
 		"one that was left unfinished": {manifest: manifestWith(func(m *v1beta2.Manifest) { m.Status.Settled = false }), reason: "Manifest is not settled"},
 		"one under deletion": {manifest: manifestWith(func(m *v1beta2.Manifest) {
 			m.DeletionTimestamp, m.Finalizers = &metav1.Time{Time: now}, []string{"declarative.kyma-project.io/finalizer"}
-		}), reason: "Manifest is being deleted", deleting: true},
+		}), reason: "Manifest is being deleted", deleting: true, urgent: true},
 		"one of another instance": {manifest: manifestWith(func(m *v1beta2.Manifest) {
 			m.Generation, m.Labels = 2, map[string]string{"operator.kyma-project.io/managed-by": "another"}
 		})},
@@ -231,6 +235,7 @@ func TestWhomAManifestEventKicks(t *testing.T) {
 			require.Len(t, kicks.sent, 1)
 			require.Equal(t, tc.reason, kicks.sent[0].kick.Reason)
 			require.Equal(t, tc.deleting, kicks.sent[0].kick.Deleting)
+			require.Equal(t, tc.urgent, kicks.sent[0].kick.Urgent)
 		})
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -131,7 +132,7 @@ func Assemble(p Parts) (*Assembly, error) {
 		Clusters: access,
 		known:    known,
 		Work:     work,
-		Kicks:    kick.NewSender(p.Temporal, counter),
+		Kicks:    kick.NewSender(p.Temporal, counter, known.TenantOf),
 		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: known},
 	}
 	signatures, err := signature.New(signature.Options{Policy: cmp.Or(p.Config.Signatures, signature.Ignore), Keys: controlPlane})
@@ -191,6 +192,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	if a.Activities.Sync, err = syncing.New(syncOptions); err != nil {
 		return err
 	}
+	a.Activities.Look = look.New(a.Activities.Sync, a.Activities.Resolve)
 	a.Activities.Status, err = status.New(status.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Known: a.known, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -28,7 +29,7 @@ import (
 
 var assembled = Options{
 	Activities: Activities{
-		Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Install: &install.Activities{},
+		Look: &look.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Install: &install.Activities{},
 		Purge: &purge.Activities{}, Sweep: &sweep.Activities{},
 	},
 	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Sweep: 8},
@@ -46,7 +47,7 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "SendPurge", "SyncRemote",
 		}},
 		"lifecycle-manager-remote": {20, false, true, []string{
-			"SyncRemote", "CleanupRemote", "ReportKyma",
+			"LookInBackground", "SyncRemote", "CleanupRemote", "ReportKyma",
 			"ApplyManifest", "WaitManifest", "EnsureDefaultCR", "RemoveManifest", "WaitRemoval", "PurgeManifest",
 		}},
 		"lifecycle-manager-sweep": {8, true, false, []string{"WalkShard"}},

@@ -76,19 +76,20 @@ func fipsMode() float64 {
 // requeueReasons are the words of today's generation for what the activities do.
 func requeueReasons() map[string]string {
 	return map[string]string{
-		"SyncRemote":      "module_catalog_sync",
-		"ResolveKyma":     "manifest_reconciliation",
-		"ReportKyma":      "status_sync_to_remote",
-		"DeleteManifests": "cleanup_manifest_crs",
-		"CleanupRemote":   "kyma_deletion",
-		"ReleaseKyma":     "kyma_deletion",
-		"ApplyManifest":   "manifest_sync_resources",
-		"EnsureDefaultCR": "manifest_sync_resources",
-		"WaitManifest":    "manifest_sync_resources_enqueue_required",
-		"RemoveManifest":  "manifest_pre_delete",
-		"PurgeManifest":   "manifest_pre_delete",
-		"WaitRemoval":     "manifest_pre_delete_enqueue_required",
-		"ReportManifest":  "manifest_reconcile_finished",
+		"SyncRemote":       "module_catalog_sync",
+		"LookInBackground": "module_catalog_sync",
+		"ResolveKyma":      "manifest_reconciliation",
+		"ReportKyma":       "status_sync_to_remote",
+		"DeleteManifests":  "cleanup_manifest_crs",
+		"CleanupRemote":    "kyma_deletion",
+		"ReleaseKyma":      "kyma_deletion",
+		"ApplyManifest":    "manifest_sync_resources",
+		"EnsureDefaultCR":  "manifest_sync_resources",
+		"WaitManifest":     "manifest_sync_resources_enqueue_required",
+		"RemoveManifest":   "manifest_pre_delete",
+		"PurgeManifest":    "manifest_pre_delete",
+		"WaitRemoval":      "manifest_pre_delete_enqueue_required",
+		"ReportManifest":   "manifest_reconcile_finished",
 	}
 }
 

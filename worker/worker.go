@@ -14,6 +14,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -24,6 +25,7 @@ import (
 
 // Activities are what the workers run.
 type Activities struct {
+	Look    *look.Activities
 	Resolve *resolve.Activities
 	Sync    *syncing.Activities
 	Status  *status.Activities
@@ -98,7 +100,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
-		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
+		a.Look.LookInBackground, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
 		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true

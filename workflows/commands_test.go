@@ -240,7 +240,7 @@ func TestEveryActivityHasItsQueue(t *testing.T) {
 		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
 		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "SendPurge": {controlPlane},
 		"ReportManifest": {controlPlane},
-		"ApplyManifest":  {remote}, "WaitManifest": {remote}, "EnsureDefaultCR": {remote},
+		"ApplyManifest":  {remote}, "WaitManifest": {remote}, "LookInBackground": {kick.RemoteQueue}, "EnsureDefaultCR": {remote},
 		"RemoveManifest": {remote}, "WaitRemoval": {remote}, "PurgeManifest": {remote},
 		"WalkShard": {sweeps},
 	}
@@ -280,7 +280,7 @@ func TestWhatWritesIsBoundedHeartbeatsAndIsWaitedForWhenCancelled(t *testing.T) 
 		require.Contains(t, steps, name)
 		delete(steps, name)
 	}
-	require.Len(t, steps, 12, "all that write: %v", slices.Sorted(maps.Keys(steps)))
+	require.Len(t, steps, 13, "all that write: %v", slices.Sorted(maps.Keys(steps)))
 	for name, options := range steps {
 		for _, o := range options {
 			require.LessOrEqual(t, o.StartToCloseTimeout, 2*time.Minute, name)
@@ -430,7 +430,7 @@ func TestALookIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	}
 	env := environment(t, w)
 	c := recorded(env)
-	kickAt(env, time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"})
+	kickAt(env, time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7", Urgent: true})
 	endKyma(env, w, 2*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())

@@ -12,7 +12,7 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicLocalSteps
+const logicVersion = logicBackground
 
 const (
 	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
@@ -24,6 +24,8 @@ const (
 	logicModuleState = 4
 	// logicLocalSteps is the version from which on short steps are tried in the worker of the workflow task first.
 	logicLocalSteps = 5
+	// logicBackground is the version from which on looks that nobody waits for make way for others.
+	logicBackground = 6
 )
 
 // logicChangeID names the one version marker.
@@ -79,6 +81,8 @@ type entity struct {
 	local localTries
 	// urgent is true when the present look, or the last one, was asked for by an urgent kick.
 	urgent bool
+	// background is true while nobody waits for the present look.
+	background bool
 
 	attempt   int
 	retryAt   time.Time
@@ -157,6 +161,7 @@ func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
 	e.looksStarted++
 	pending := e.mail.take()
 	e.urgent = pending.Urgent
+	e.background = pending.Count > 0 && !pending.Urgent && e.logic >= logicBackground
 	return pending, workflow.Now(ctx)
 }
 
@@ -164,7 +169,7 @@ func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
 func (e *entity) beginPart(ctx workflow.Context) (Pending, time.Time) {
 	e.looksStarted++
 	pending := e.mail.takePart()
-	e.urgent = pending.Urgent
+	e.urgent, e.background = pending.Urgent, false
 	return pending, workflow.Now(ctx)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -40,6 +41,8 @@ type world struct {
 	write    func(n int, in install.ReportInput) (install.ReportResult, error)
 	remove   func(n int) (install.RemoveResult, error)
 	waitGone func(n int) (install.RemoveResult, error)
+	// turn, where set, is what a look waits for that nobody waits for.
+	turn func(ctx context.Context, n int) error
 	// removing, where set, is asked with the activity's context instead of remove.
 	removing func(ctx context.Context, n int) (install.RemoveResult, error)
 	send     func(n int, in purge.SendInput) error
@@ -114,6 +117,18 @@ func quietWorld() *world {
 	}
 }
 
+// SyncRemote implements look.Synchronizer.
+func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
+	res, err := w.sync(w.called("sync"))
+	return res, fault.ToTemporal(err)
+}
+
+// ResolveKyma implements look.Resolver.
+func (w *world) ResolveKyma(context.Context, resolve.Input) (resolve.Result, error) {
+	res, err := w.resolve(w.called("resolve"))
+	return res, fault.ToTemporal(err)
+}
+
 // environment is Temporal's test environment, with time skipping, around a world.
 func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
@@ -127,13 +142,17 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	register := func(name string, fn any) {
 		env.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
-	register("SyncRemote", func(context.Context, syncing.Input) (syncing.Result, error) {
-		res, err := w.sync(w.called("sync"))
-		return res, fault.ToTemporal(err)
-	})
-	register("ResolveKyma", func(context.Context, resolve.Input) (resolve.Result, error) {
-		res, err := w.resolve(w.called("resolve"))
-		return res, fault.ToTemporal(err)
+	register("SyncRemote", w.SyncRemote)
+	register("ResolveKyma", w.ResolveKyma)
+	joined := look.New(w, w)
+	register("LookInBackground", func(ctx context.Context, in look.Input) (look.Result, error) {
+		w.counts["turn"]++ // no step of its own
+		if w.turn != nil {
+			if err := w.turn(ctx, w.counts["turn"]); err != nil {
+				return look.Result{}, err
+			}
+		}
+		return joined.LookInBackground(ctx, in)
 	})
 	register("ReportKyma", func(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
 		res, err := w.report(w.called("report"), in)

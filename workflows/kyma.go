@@ -8,6 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -69,6 +70,7 @@ type kymaRun struct {
 	// deleted is true when the present look deleted Manifests.
 	deleted bool
 
+	looks   *look.Activities
 	resolve *resolve.Activities
 	sync    *syncing.Activities
 	status  *status.Activities

@@ -36,13 +36,20 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 	r.note(pending.Seen)
 	r.doing(ctx, "looking: "+orElse(pending.Reason, "started"))
 
-	stop, err := r.synchronize(ctx)
+	var resolved *resolve.Result
+	var stop bool
+	var err error
+	if r.background {
+		stop, resolved, err = r.lookInBackground(ctx, &pending)
+	} else {
+		stop, err = r.synchronize(ctx)
+	}
 	if err != nil || stop {
 		return r.endLook(ctx, started, err)
 	}
 	digest := ""
 	if r.state.SyncFault.IsZero() {
-		if digest, stop, err = r.resolveModules(ctx); err != nil || stop {
+		if digest, stop, err = r.resolveModules(ctx, resolved); err != nil || stop {
 			return r.endLook(ctx, started, err)
 		}
 	}
@@ -62,6 +69,11 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	} else {
 		err = r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
 	}
+	return r.synchronized(res, err)
+}
+
+// synchronized notes what a synchronization came to.
+func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 	if temporal.IsCanceledError(err) {
 		return true, err
 	}
@@ -72,11 +84,16 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 
-// resolveModules writes the Manifests that the Kyma asks for.
-func (r *kymaRun) resolveModules(ctx workflow.Context) (string, bool, error) {
+// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background.
+func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result) (string, bool, error) {
 	var res resolve.Result
-	err := r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res,
-		r.resolve.ResolveKyma, resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...)})
+	var err error
+	if resolved != nil {
+		res = *resolved
+	} else {
+		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
+			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...), Background: r.background})
+	}
 	if temporal.IsCanceledError(err) {
 		return "", true, err
 	}

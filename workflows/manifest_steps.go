@@ -199,24 +199,6 @@ func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, s
 	return r.publishState(ctx)
 }
 
-// awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait
-// for it. Whatever comes next waits for its end also then.
-func (r *manifestRun) awaitUnless(ctx workflow.Context, future workflow.Future, cancel func(), interrupted func() bool) error {
-	for !future.IsReady() {
-		if err := workflow.Await(ctx, func() bool { return future.IsReady() || r.mail.arrived() }); err != nil {
-			return err
-		}
-		r.mail.drain()
-		if interrupted() {
-			cancel()
-			if err := workflow.Await(ctx, future.IsReady); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // remove takes one pass of the removal. A purge interrupts it.
 func (r *manifestRun) remove(ctx workflow.Context) error {
 	_, started := r.begin(ctx)

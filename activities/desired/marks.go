@@ -43,6 +43,9 @@ const (
 	// AnnotationImagePullSecret on a Manifest for a remote cluster is the name of the Secret that its workloads pull
 	// their images with, where the instance has one (`--skr-image-pull-secret`).
 	AnnotationImagePullSecret = shared.OperatorGroup + "/image-pull-secret"
+	// AnnotationBackground on a Manifest says that it was written last for a change that concerns many Kymas, such as a
+	// new version in the catalog: the work on it makes way for others.
+	AnnotationBackground = shared.OperatorGroup + "/background"
 	// AnnotationSpecDigest on a Manifest is the SpecDigest of its spec as it was written last by us: a spec with another
 	// one was edited by somebody else. A Manifest without it may be from before it was written.
 	AnnotationSpecDigest = shared.OperatorGroup + "/spec-digest"

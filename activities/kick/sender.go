@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Counter counts the kicks that were sent, by reason. It is the only thing the Sender knows of metrics.
@@ -19,11 +20,13 @@ type Counter interface {
 type Sender struct {
 	temporal client.Client
 	counter  Counter
+	tenants  Tenants
 }
 
-// NewSender returns a Sender that uses the given Temporal client. The counter may be nil.
-func NewSender(temporal client.Client, counter Counter) *Sender {
-	return &Sender{temporal: temporal, counter: counter}
+// NewSender returns a Sender that uses the given Temporal client. The counter may be nil, and so may tenants: then all
+// Kymas are of one.
+func NewSender(temporal client.Client, counter Counter, tenants Tenants) *Sender {
+	return &Sender{temporal: temporal, counter: counter, tenants: tenants}
 }
 
 // Kyma wakes the workflow of a Kyma and starts it where none is open.
@@ -70,6 +73,7 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow, signal strin
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            ref.String(),
 		TypedSearchAttributes:    k.Found.typed(),
+		Priority:                 inQueue(workflow, signal, s.tenantOf(ctx, ref, k), k),
 	}
 	_, err := s.temporal.SignalWithStartWorkflow(ctx, id, signal, k, options, workflow, Start{Ref: ref})
 	var refused *serviceerror.InvalidArgument
@@ -84,6 +88,15 @@ func (s *Sender) signalWithStart(ctx context.Context, id, workflow, signal strin
 	}
 	s.count(k)
 	return nil
+}
+
+// tenantOf is the tenant of a kicked Kyma, or of the Kyma whose Manifest is kicked, which is in the same namespace.
+func (s *Sender) tenantOf(ctx context.Context, ref Ref, k Kick) string {
+	name := k.Found[AttributeKymaName]
+	if s.tenants == nil || name == "" {
+		return ""
+	}
+	return s.tenants(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: name})
 }
 
 func (s *Sender) count(k Kick) {

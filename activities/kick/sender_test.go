@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
 )
 
 var demo = Ref{Namespace: "kcp-system", Name: "demo", UID: "uid"}
@@ -25,6 +26,7 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 		send             func(*Sender) error
 		id, kind, signal string
 		found            Attributes
+		priority         int
 	}{
 		"a Kyma's": {
 			send: func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r"}) },
@@ -35,7 +37,7 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 				return s.Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"KymaName": "k", "ModuleState": ""}})
 			},
 			id: "manifest/kcp-system/demo/uid", kind: "ManifestWorkflow", signal: "kick",
-			found: Attributes{"KymaName": "k", "ModuleState": ""},
+			found: Attributes{"KymaName": "k", "ModuleState": ""}, priority: 4,
 		},
 		"a purged Manifest's": {
 			send: func(s *Sender) error { return s.Purge(t.Context(), demo, Kick{Reason: "r"}) },
@@ -45,11 +47,11 @@ func TestAKickReachesTheOpenWorkflowOrStartsOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, count := &mocks.Client{}, counted{}
 			server.On("SignalWithStartWorkflow", mock.Anything, tc.id, tc.signal, Kick{Reason: "r", Found: tc.found}, client.StartWorkflowOptions{
-				ID: tc.id, TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo", TypedSearchAttributes: tc.found.typed(),
+				ID: tc.id, Priority: temporal.Priority{PriorityKey: tc.priority}, TaskQueue: "lifecycle-manager-control-plane", StaticSummary: "kcp-system/demo", TypedSearchAttributes: tc.found.typed(),
 				WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 				WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 			}, tc.kind, Start{Ref: demo}).Return(&mocks.WorkflowRun{}, nil).Once()
-			require.NoError(t, tc.send(NewSender(server, count)))
+			require.NoError(t, tc.send(NewSender(server, count, nil)))
 			server.AssertExpectations(t)
 			require.Equal(t, counted{"r": 1}, count)
 		})
@@ -71,7 +73,7 @@ func TestAStartThatIsRefusedForItsSearchAttributesIsMadeWithoutThem(t *testing.T
 		signalled(startingWith(1), with)
 		signalled(startingWith(0), without)
 		count := counted{}
-		return count, NewSender(server, count).Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"ModuleState": "Error"}})
+		return count, NewSender(server, count, nil).Manifest(t.Context(), demo, Kick{Reason: "r", Found: Attributes{"ModuleState": "Error"}})
 	}
 	unknown := serviceerror.NewInvalidArgument("Namespace ns has no mapping defined for search attribute ModuleState")
 
@@ -97,7 +99,7 @@ func TestThatNoWorkflowIsOpenCountsAsDelivered(t *testing.T) {
 		server, count := &mocks.Client{}, counted{}
 		// Without a run id: the run may have continued as new.
 		server.On("SignalWorkflow", mock.Anything, "kyma/kcp-system/demo/uid", "", "kick", Kick{Reason: "r"}).Return(answer)
-		return count, NewSender(server, count).OpenKyma(context.Background(), demo, Kick{Reason: "r"})
+		return count, NewSender(server, count, nil).OpenKyma(context.Background(), demo, Kick{Reason: "r"})
 	}
 	count, err := send(nil)
 	require.NoError(t, err)

@@ -56,6 +56,9 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 		result.AwaitsSync = true
 		return result, nil
 	}
+	if in.Background {
+		view.inBackground()
+	}
 	if err := a.write(ctx, kyma, view, &result); err != nil {
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err
@@ -115,6 +118,17 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 	}
 	failed = append(failed, a.remove(ctx, kyma, remove, result))
 	return joined(failed)
+}
+
+// inBackground marks what this look writes as work that makes way for others.
+func (v View) inBackground() {
+	for _, plans := range [][]ModulePlan{v.Modules, v.Mandatory, v.Mended} {
+		for _, plan := range plans {
+			if plan.Manifest != nil {
+				plan.Manifest.Annotations[desired.AnnotationBackground] = shared.ValueTrue
+			}
+		}
+	}
 }
 
 // carryOut does what is planned for one module, but for its removal.

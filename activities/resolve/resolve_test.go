@@ -138,6 +138,34 @@ func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
 	require.Equal(t, []string{"apply Manifest " + name, "patch status Manifest " + name}, b.cluster.Writes())
 }
 
+// The work on a Manifest comes after edits where it was written for the whole fleet, until somebody's edit changes it.
+func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	marked := func(background bool) bool {
+		t.Helper()
+		b.in.Background = background
+		b.look(t)
+		require.Len(t, b.manifests(t), 1)
+		return b.manifests(t)[0].Annotations[desired.AnnotationBackground] == shared.ValueTrue
+	}
+	upgrade := func(version string) {
+		t.Helper()
+		require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+		template.Spec.Descriptor = desiredtest.Descriptor("kyma-project.io/module/keda", version)
+		require.NoError(t, b.cluster.Update(context.Background(), template))
+	}
+	require.False(t, marked(false))
+	b.cluster.Forget()
+	require.False(t, marked(true))
+	require.Empty(t, b.cluster.Writes(), "it is written for a change only")
+	upgrade("1.1.0")
+	require.True(t, marked(true))
+	require.True(t, marked(false), "it is written for a change only")
+	upgrade("1.2.0")
+	require.False(t, marked(false))
+}
+
 func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))

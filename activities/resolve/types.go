@@ -30,6 +30,8 @@ type Input struct {
 	// Seen are the newest versions of cached objects that kicks told of; a cache that is older is
 	// bypassed by a live read.
 	Seen []Version `json:"seen,omitempty"`
+	// Background is true when nobody waits for this look: what follows from it makes way for others, too.
+	Background bool `json:"background,omitempty"`
 }
 
 // Version is the version of one object, as told by a kick.

@@ -85,7 +85,7 @@ func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("kicked", "sample"))
-	sender := kick.NewSender(s.Temporal, nil)
+	sender := kick.NewSender(s.Temporal, nil, nil)
 	kyma := s.Kyma("kicked")
 	// As fast as the watchers' limit lets them, as when many templates are applied at once.
 	limit := rate.NewLimiter(50, 1)

@@ -111,14 +111,30 @@ func (t *temporalServer) configure() error {
 		},
 		"dcRedirectionPolicy": map[string]any{"policy": "noop"},
 		"publicClient":        map[string]any{"hostPort": t.address()},
+		"dynamicConfigClient": map[string]any{"filepath": t.dynamicConfig(), "pollInterval": "1h"},
 	})
 	if err != nil {
 		return fmt.Errorf("write Temporal's configuration: %w", err)
 	}
+	dynamic, err := yaml.Marshal(byPriority())
+	if err != nil {
+		return fmt.Errorf("write Temporal's dynamic configuration: %w", err)
+	}
 	if err := os.MkdirAll(t.folder, 0o700); err != nil {
 		return fmt.Errorf("write Temporal's configuration: %w", err)
 	}
+	if err := os.WriteFile(t.dynamicConfig(), dynamic, 0o600); err != nil {
+		return fmt.Errorf("write Temporal's dynamic configuration: %w", err)
+	}
 	return os.WriteFile(filepath.Join(t.folder, "scale.yaml"), config, 0o600)
+}
+
+func (t *temporalServer) dynamicConfig() string { return filepath.Join(t.folder, "dynamic.yaml") }
+
+// byPriority are the settings with which the server serves tasks by priority, and in turn between tenants.
+func byPriority() map[string]any {
+	on := []map[string]any{{"value": true}}
+	return map[string]any{"matching.useNewMatcher": on, "matching.enableFairness": on}
 }
 
 func (t *temporalServer) program() program {

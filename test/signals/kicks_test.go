@@ -18,6 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -84,6 +85,13 @@ func quiet(tr *truth) map[string]any {
 		"ResolveKyma": func(context.Context, resolve.Input) (resolve.Result, error) {
 			return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, nil
 		},
+		"LookInBackground": func(_ context.Context, in look.Input) (look.Result, error) {
+			tr.look(in.Ref.UID)
+			return look.Result{
+				Sync:     syncing.Result{Outcome: syncing.OutcomeOff},
+				Resolved: &resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"},
+			}, nil
+		},
 		"ReportKyma": func(context.Context, status.ReportInput) (status.ReportResult, error) {
 			return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateReady}, nil
 		},
@@ -141,7 +149,7 @@ func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 	_, temporal := harness.TemporalNamespace(t, "settling")
 	tr := newTruth()
 	startWorkers(t, temporal, quiet(tr))
-	sender := kick.NewSender(temporal, nil)
+	sender := kick.NewSender(temporal, nil, nil)
 	kickAtRandom(t, tr, "Manifest", func(ref kick.Ref, k kick.Kick) error { return sender.Manifest(context.Background(), ref, k) })
 	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
 		"changes that no look has seen: %v", tr.unseen())
@@ -152,7 +160,7 @@ func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
 	_, temporal := harness.TemporalNamespace(t, "continuing")
 	tr := newTruth()
 	startWorkers(t, temporal, quiet(tr))
-	sender := kick.NewSender(temporal, nil)
+	sender := kick.NewSender(temporal, nil, nil)
 	kickAtRandom(t, tr, "Kyma", func(ref kick.Ref, k kick.Kick) error {
 		if err := sender.Kyma(context.Background(), ref, k); err != nil {
 			return err

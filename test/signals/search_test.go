@@ -78,7 +78,7 @@ func failing() map[string]any {
 func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *testing.T) {
 	t.Parallel()
 	namespace, server := harness.TemporalNamespace(t, "search")
-	sender := kick.NewSender(server, nil)
+	sender := kick.NewSender(server, nil, nil)
 	require.NoError(t, sender.Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
 	require.NoError(t, sender.Manifest(t.Context(), keda, kick.Kick{Reason: "Manifest changed", Found: kick.AttributesOf(manifest())}))
 	theKyma, theManifest := kick.KymaWorkflowID(demo), kick.ManifestWorkflowID(keda)
@@ -112,7 +112,7 @@ func TestAManifestIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testi
 
 	m := manifest()
 	m.Status.State = shared.StateProcessing
-	sender := kick.NewSender(server, nil)
+	sender := kick.NewSender(server, nil, nil)
 	require.NoError(t, sender.Manifest(t.Context(), keda, kick.Kick{Reason: "Manifest changed", Found: kick.AttributesOf(m)}))
 	startWorkers(t, server, failing())
 
@@ -128,7 +128,7 @@ func TestTheNextRunOfAWorkflowSaysWhoseItIsAndIsFoundAsBefore(t *testing.T) {
 	t.Parallel()
 	namespace, server := harness.TemporalNamespace(t, "summary")
 	id := kick.KymaWorkflowID(demo)
-	require.NoError(t, kick.NewSender(server, nil).Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
+	require.NoError(t, kick.NewSender(server, nil, nil).Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
 	startWorkers(t, server, quiet(newTruth()))
 	isFound(t, server, namespace, `KymaName="demo" AND KymaState="Ready"`, id)
 

@@ -76,6 +76,9 @@ func (t Temporal) Args() []string {
 		// for etcd, and several times as fast.
 		"--sqlite-pragma=journal_mode=wal",
 		"--sqlite-pragma=synchronous=off",
+		// Tasks are served by priority, and in turn between tenants (docs/operating.md): off by default in this version.
+		"--dynamic-config-value", "matching.useNewMatcher=true",
+		"--dynamic-config-value", "matching.enableFairness=true",
 		"--log-level=warn",
 	}
 }

@@ -1,0 +1,55 @@
+package kick
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/mock"
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
+	"go.temporal.io/sdk/temporal"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// startedAs sends a kick and returns the priority of the workflow that it would start.
+func startedAs(t *testing.T, send func(*Sender) error) temporal.Priority {
+	t.Helper()
+	server, started := &mocks.Client{}, temporal.Priority{}
+	server.On("SignalWithStartWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).
+		Run(func(args mock.Arguments) { started = args.Get(4).(client.StartWorkflowOptions).Priority }).Return(&mocks.WorkflowRun{}, nil)
+	tenants := func(_ context.Context, kyma types.NamespacedName) string {
+		return map[string]string{"kcp-system/demo": "account-7", "kcp-system/long": strings.Repeat("x", 65)}[kyma.String()]
+	}
+	require.NoError(t, send(NewSender(server, nil, tenants)))
+	return started
+}
+
+func TestWhatSomebodyWaitsForComesBeforeWhatConcernsMany(t *testing.T) {
+	manifest := func(k Kick) temporal.Priority {
+		k.Found = Attributes{AttributeKymaName: "demo"}
+		return startedAs(t, func(s *Sender) error { return s.Manifest(t.Context(), demo, k) })
+	}
+	require.Equal(t, temporal.Priority{FairnessKey: "account-7"}, manifest(Kick{Reason: "Manifest changed", Urgent: true}))
+	require.Equal(t, temporal.Priority{FairnessKey: "account-7"}, manifest(Kick{Reason: "Manifest is being deleted", Deleting: true}))
+	require.Equal(t, temporal.Priority{FairnessKey: "account-7", PriorityKey: 4}, manifest(Kick{Reason: "Manifest changed"}))
+}
+
+// It sleeps between looks for months: were it started for a new version, edits would come last ever after.
+func TestTheWorkflowOfAKymaHasNoPriorityOfItsOwn(t *testing.T) {
+	for _, urgent := range []bool{true, false} {
+		started := startedAs(t, func(s *Sender) error { return s.Kyma(t.Context(), demo, Kick{Reason: "r", Urgent: urgent}) })
+		require.Equal(t, temporal.Priority{FairnessKey: "account-7"}, started)
+	}
+}
+
+func TestATenantsNameIsOneThatTemporalTakes(t *testing.T) {
+	of := func(name string) string {
+		ref := Ref{Namespace: "kcp-system", Name: name, UID: "u"}
+		return startedAs(t, func(s *Sender) error { return s.Kyma(t.Context(), ref, Kick{Reason: "r"}) }).FairnessKey
+	}
+	require.Empty(t, of("without an account"))
+	require.Len(t, of("long"), 64)
+	require.NotContains(t, of("long"), "xxx")
+}

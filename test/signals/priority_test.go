@@ -1,0 +1,86 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	sdkworker "go.temporal.io/sdk/worker"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/worker"
+)
+
+// While a new version is on its way to a big tenant, an edit comes first, and a small tenant gets its turn.
+func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
+	t.Parallel()
+	_, temporal := harness.TemporalNamespace(t, "priorities")
+	accounts := func(_ context.Context, kyma types.NamespacedName) string { return strings.Split(kyma.Name, "-")[0] }
+	sender := kick.NewSender(temporal, nil, accounts)
+	var ids []string
+	send := func(name string, urgent bool) {
+		ref := kick.Ref{Namespace: "ns", Name: name, UID: types.UID(name)}
+		k := kick.Kick{Reason: "Manifest changed", Urgent: urgent, Found: kick.Attributes{kick.AttributeKymaName: name}}
+		require.NoError(t, sender.Manifest(t.Context(), ref, k))
+		ids = append(ids, kick.ManifestWorkflowID(ref))
+	}
+	const big, small = 50, 3
+	for i := range big {
+		send(fmt.Sprintf("big-%d", i), false)
+	}
+	for i := range small {
+		send(fmt.Sprintf("small-%d", i), false)
+	}
+	send("big-edited", true)
+
+	workflows := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
+	worker.RegisterWorkflows(workflows)
+	require.NoError(t, workflows.Start())
+	t.Cleanup(workflows.Stop)
+	for _, id := range ids {
+		require.Eventually(t, func() bool { return waitsInQueue(t, temporal, id) }, time.Minute, 20*time.Millisecond, id)
+	}
+
+	var mutex sync.Mutex
+	var order []string
+	one := sdkworker.New(temporal, kick.RemoteQueue, sdkworker.Options{
+		DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 1, MaxConcurrentActivityTaskPollers: 1,
+	})
+	one.RegisterActivityWithOptions(func(_ context.Context, in install.ApplyInput) (install.ApplyResult, error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		order = append(order, in.Ref.Name)
+		return install.ApplyResult{Outcome: install.OutcomeGone}, nil
+	}, activity.RegisterOptions{Name: "ApplyManifest"})
+	require.NoError(t, one.Start())
+	t.Cleanup(one.Stop)
+	require.Eventually(t, func() bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return len(order) == len(ids)
+	}, time.Minute, 20*time.Millisecond)
+
+	// The server keeps close to the order, not exactly to it.
+	require.Less(t, slices.Index(order, "big-edited"), 5, "%v", order)
+	for i := range small {
+		require.Less(t, slices.Index(order, fmt.Sprintf("small-%d", i)), 20, "%v", order)
+	}
+}
+
+// waitsInQueue tells whether the activity of a workflow was asked for.
+func waitsInQueue(t *testing.T, temporal client.Client, id string) bool {
+	t.Helper()
+	described, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
+	require.NoError(t, err)
+	return len(described.GetPendingActivities()) == 1
+}

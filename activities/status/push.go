@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,24 +20,25 @@ import (
 
 // pushAndNote writes the remote copy of the status. Where that shows that the cluster answers again, the status says
 // so, here and there.
-func (a *Activities) pushAndNote(ctx context.Context, o observation) (bool, fault.Fault, error) {
-	pushed, failed := a.push(ctx, o.kyma, o.view.Sync)
+func (a *Activities) pushAndNote(ctx context.Context, o observation, changed bool) (bool, fault.Fault, error) {
+	pushed, failed := a.push(ctx, o.kyma, o.view.Sync, changed)
 	if _, out := outOfReach(o.kyma.Status.Remote, o); !pushed || !out && o.in.Sync.IsZero() {
 		return pushed, failed, nil
 	}
 	before := o.kyma.DeepCopy()
 	o.in.Sync, o.answered = fault.Fault{}, true
 	o.kyma.Status = next(o)
-	if err := a.write(ctx, before, o.kyma, told{reasons: refusals(o.view), of: o.worst().Reason}); err != nil {
+	changed, err := a.write(ctx, before, o.kyma, told{reasons: refusals(o.view), of: o.worst().Reason})
+	if err != nil {
 		return false, fault.Fault{}, err
 	}
-	pushed, failed = a.push(ctx, o.kyma, o.view.Sync)
+	pushed, failed = a.push(ctx, o.kyma, o.view.Sync, changed)
 	return pushed, failed, nil
 }
 
-// push writes the remote copy of the status where it differs. A remote Kyma that is gone, or is not the one
+// push writes the remote copy of the status, where that has not changed just now only if it differs. A remote Kyma that is gone, or is not the one
 // that was taken in, is left to the next synchronization. It tells whether the cluster answered.
-func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (bool, fault.Fault) {
+func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, changed bool) (bool, fault.Fault) {
 	remote := kyma.Status.Remote
 	if !desired.TakenIn(kyma) || !s.Enabled {
 		return false, fault.Fault{}
@@ -49,10 +51,41 @@ func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 		}
 		there = cluster.Client
 	}
-	failed := fault.Of(clusters.Classify(pushStatus(ctx, there, kyma, types.NamespacedName{Namespace: remote.Namespace, Name: remote.Name})))
+	key := types.NamespacedName{Namespace: remote.Namespace, Name: remote.Name}
+	var err error
+	if changed {
+		err = replaceStatus(ctx, there, kyma, key)
+	}
+	if !changed || apierrors.IsInvalid(err) {
+		err = pushStatus(ctx, there, kyma, key)
+	}
+	failed := fault.Of(clusters.Classify(err))
 	return failed.IsZero(), failed
 }
 
+// replaceStatus writes the whole copy without reading it before. That it is the remote Kyma that was taken in, the API
+// server tests: if it is not, the request is invalid.
+func replaceStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": kyma.Status.Remote.UID},
+		{"op": "add", "path": "/status", "value": desired.RemoteStatus(kyma)},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the status of remote Kyma %s: %w", key, err)
+	}
+	target := &v1beta2.Kyma{}
+	target.Namespace, target.Name = key.Namespace, key.Name
+	err = there.Status().Patch(ctx, target, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(shared.FieldManagerRemoteKyma))
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("write the status of remote Kyma %s: %w", key, err)
+	}
+	return nil
+}
+
+// pushStatus reads the copy, and writes it where it differs.
 func pushStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
 	found := &v1beta2.Kyma{}
 	err := there.Get(ctx, key, found)

@@ -78,5 +78,6 @@ func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	kyma.Status.State = shared.StateDeleting
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now())).
 		WithHint(hint.OtherFinalizers)
-	return a.write(ctx, before, kyma, told{})
+	_, err := a.write(ctx, before, kyma, told{})
+	return err
 }

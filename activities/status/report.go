@@ -52,7 +52,8 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	if err := a.write(ctx, before, kyma, told{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)}); err != nil {
+	changed, err := a.write(ctx, before, kyma, told{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)})
+	if err != nil {
 		return ReportResult{}, err
 	}
 	a.tell(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
@@ -60,7 +61,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	var pushed bool
 	var failed fault.Fault
 	if in.Push {
-		if pushed, failed, err = a.pushAndNote(ctx, o); err != nil {
+		if pushed, failed, err = a.pushAndNote(ctx, o, changed); err != nil {
 			return ReportResult{}, err
 		}
 	}
@@ -87,7 +88,7 @@ func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (Rep
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
 	kyma.Status.InputsDigest = skippedDigest
-	if err := a.write(ctx, before, kyma, told{}); err != nil {
+	if _, err := a.write(ctx, before, kyma, told{}); err != nil {
 		return ReportResult{}, err
 	}
 	return summary(kyma), nil
@@ -106,19 +107,19 @@ func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.
 }
 
 // write writes the status if it is not so already, at the resource version that was read, and then tells
-// people of the transitions.
-func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t told) error {
+// people of the transitions. It tells whether it was written.
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t told) (bool, error) {
 	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
-		return nil
+		return false, nil
 	}
 	wanted := kyma.Status
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil {
-		return fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+		return false, fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}
 	a.tell(kyma, merged(transitions(before.Status, wanted, t)))
-	return nil
+	return true, nil
 }
 
 // orphans are the names of Manifests that a Kyma of this name left, being deleted with `--cascade=orphan`.

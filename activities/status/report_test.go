@@ -503,7 +503,8 @@ func TestTheStatusFlowsBackToTheRemoteKyma(t *testing.T) {
 	result := b.report(t)
 	require.Equal(t, shared.StateReady, result.State)
 	require.True(t, result.Push.IsZero())
-	require.Equal(t, []string{"update status Kyma default"}, b.remote.Writes())
+	require.Equal(t, []string{"patch status Kyma default"}, b.remote.Writes())
+	require.Empty(t, b.remote.Reads(), "what has just changed is written without a look at what is there")
 	here, there := b.kyma(t), b.remoteKyma(t)
 	require.True(t, *here.Status.Remote.Reachable)
 	for _, name := range []string{"Modules", "CRDsSync", "ModuleCatalog"} {
@@ -532,6 +533,10 @@ func TestAnotherRemoteKymaOfTheNameGetsNoStatus(t *testing.T) {
 	require.True(t, b.report(t).Push.IsZero(), "gone is for the next synchronization")
 	require.NoError(t, b.remote.Create(context.Background(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "kyma-system", UID: "new"}}))
 	b.report(t)
+	require.Empty(t, b.remoteKyma(t).Status.State)
+
+	b.in.Sync = fault.Fault{Kind: fault.Transient, Reason: "Busy", Message: "also where there is something new to say"}
+	require.True(t, b.report(t).Push.IsZero())
 	require.Empty(t, b.remoteKyma(t).Status.State)
 }
 

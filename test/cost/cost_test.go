@@ -19,7 +19,7 @@ import (
 const (
 	// looks is how often the step that installs a module looks at most whether it is ready soon.
 	looks = 2
-	// reports is how often the status of a new Kyma is written into its cluster, at the expense of a read and a write.
+	// reports is how often the status of a new Kyma is written into its cluster.
 	reports = 2
 )
 
@@ -53,7 +53,7 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 		writes[ofManifest]++
 	}
 	b.charge(t, "a new Kyma with a module, until it is Ready", requests,
-		10+catalogObjects+harness.TwentyObjects+4+looks*harness.TwentyKindsWithHealth+2*reports, writes)
+		10+catalogObjects+harness.TwentyObjects+4+looks*harness.TwentyKindsWithHealth+reports, writes)
 	reads := 0
 	for _, r := range requests {
 		if r.To == harness.ToControlPlane && !r.Writes() {

@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -106,7 +108,12 @@ func NewCluster(uid string, objects ...client.Object) *Cluster {
 			if err := c.note(&c.writes, "patch "+sub, o, o.GetName()); err != nil {
 				return err
 			}
-			return w.SubResource(sub).Patch(ctx, o, patch, opts...)
+			err := w.SubResource(sub).Patch(ctx, o, patch, opts...)
+			if patch.Type() == types.JSONPatchType && err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+				// A test in a JSON patch that fails is no error of the API in the fake client.
+				return apierrors.NewInvalid(schema.GroupKind{}, o.GetName(), nil)
+			}
+			return err
 		},
 		SubResourceUpdate: func(ctx context.Context, w client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			if err := c.note(&c.writes, "update "+sub, o, o.GetName()); err != nil {

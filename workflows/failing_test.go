@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-var unreachable = fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
+var unreachable = fault.New(fault.Unreachable, "UnreachableNetwork", "no route to host")
 
 // lastWrite remembers what was last written into a Manifest's status.
 func lastWrite(w *world) *install.ReportInput {

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
@@ -46,7 +47,7 @@ func (e *entity) do(ctx workflow.Context, queue, summary string, answer, activit
 	}
 	err := workflow.ExecuteLocalActivity(locally(ctx, summary), activity, input).Get(ctx, answer)
 	e.local.ended = workflow.Now(ctx)
-	wait, again := againAfterLocal(err)
+	wait, again := againAfterLocal(err, e.logic)
 	if !again || ctx.Err() != nil {
 		return err
 	}
@@ -76,13 +77,15 @@ func afterLocal(ctx workflow.Context, queue, summary string) workflow.Context {
 }
 
 // againAfterLocal tells whether a step whose first try ended with err is tried again, and when.
-func againAfterLocal(err error) (time.Duration, bool) {
+func againAfterLocal(err error, logic workflow.Version) (time.Duration, bool) {
 	var app *temporal.ApplicationError
 	switch {
 	case err == nil:
 		return 0, false
 	case !errors.As(err, &app):
 		return 0, true // its time was over, the worker stopped, or it panicked
+	case logic >= logicBackground && fault.FromTemporal(err).Reason == clusters.ReasonUnreachableTimeout:
+		return 0, true // what cut the request short may be the try's own time
 	case app.NonRetryable():
 		return 0, false
 	case app.NextRetryDelay() > 0:

@@ -93,15 +93,16 @@ func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
 		wait  time.Duration
 		again bool
 	}{
-		"done":                  {nil, 0, false},
-		"cannot succeed":        {fault.ToTemporal(fault.New(fault.Rejected, "UnknownChannel", "no such channel")), 0, false},
-		"does not answer":       {fault.ToTemporal(unreachable), 0, false},
-		"may succeed":           {fault.ToTemporal(errors.New("conflict")), time.Second, true},
-		"asked for a pause":     {fault.ToTemporal(busy), 20 * time.Second, true},
-		"its time was over":     {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
-		"its worker is stopped": {temporal.NewCanceledError(), 0, true},
+		"done":                    {nil, 0, false},
+		"cannot succeed":          {fault.ToTemporal(fault.New(fault.Rejected, "UnknownChannel", "no such channel")), 0, false},
+		"refuses us":              {fault.ToTemporal(fault.New(fault.Unreachable, "UnreachableUnauthorized", "401")), 0, false},
+		"does not answer in time": {fault.ToTemporal(fault.New(fault.Unreachable, "UnreachableTimeout", "cut")), 0, true},
+		"may succeed":             {fault.ToTemporal(errors.New("conflict")), time.Second, true},
+		"asked for a pause":       {fault.ToTemporal(busy), 20 * time.Second, true},
+		"its time was over":       {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
+		"its worker is stopped":   {temporal.NewCanceledError(), 0, true},
 	} {
-		wait, again := againAfterLocal(c.err)
+		wait, again := againAfterLocal(c.err, logicVersion)
 		require.Equal(t, c.again, again, name)
 		require.Equal(t, c.wait, wait, name)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"go.temporal.io/sdk/activity"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,9 @@ import (
 // so, here and there.
 func (a *Activities) pushAndNote(ctx context.Context, o observation, changed bool) (bool, fault.Fault, error) {
 	pushed, failed := a.push(ctx, o.kyma, o.view.Sync, changed)
+	if mayBeOurs(ctx, failed) {
+		return false, fault.Fault{}, fault.New(fault.Transient, failed.Reason, "%s", failed.Message)
+	}
 	if _, out := outOfReach(o.kyma.Status.Remote, o); !pushed || !out && o.in.Sync.IsZero() {
 		return pushed, failed, nil
 	}
@@ -34,6 +38,13 @@ func (a *Activities) pushAndNote(ctx context.Context, o observation, changed boo
 	}
 	pushed, failed = a.push(ctx, o.kyma, o.view.Sync, changed)
 	return pushed, failed, nil
+}
+
+// mayBeOurs tells whether a push that failed is worth another try before the cluster is blamed: one within a workflow task
+// has little time, and another follows from a queue.
+func mayBeOurs(ctx context.Context, failed fault.Fault) bool {
+	return activity.IsActivity(ctx) && activity.GetInfo(ctx).IsLocalActivity &&
+		(failed.Kind == fault.Transient || failed.Reason == clusters.ReasonUnreachableTimeout)
 }
 
 // push writes the remote copy of the status, where that has not changed just now only if it differs. A remote Kyma that is gone, or is not the one

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -538,6 +539,22 @@ func TestAnotherRemoteKymaOfTheNameGetsNoStatus(t *testing.T) {
 	b.in.Sync = fault.Fault{Kind: fault.Transient, Reason: "Busy", Message: "also where there is something new to say"}
 	require.True(t, b.report(t).Push.IsZero())
 	require.Empty(t, b.remoteKyma(t).Status.State)
+}
+
+// On a busy machine, a report within a workflow task may find its time over while it asks the cluster.
+func TestAPushWithinAWorkflowTaskIsTriedAgainBeforeTheClusterIsBlamed(t *testing.T) {
+	b := remoteBench(t)
+	b.remote.Fail = func(string, string) error { return context.DeadlineExceeded }
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.RegisterActivity(b.Activities.ReportKyma)
+	_, err := env.ExecuteLocalActivity(b.Activities.ReportKyma, b.in)
+	require.Equal(t, fault.Transient, fault.FromTemporal(err).Kind, "%v", err)
+
+	value, err := env.ExecuteActivity(b.Activities.ReportKyma, b.in)
+	require.NoError(t, err)
+	var result ReportResult
+	require.NoError(t, value.Get(&result))
+	require.Equal(t, "UnreachableTimeout", result.Push.Reason)
 }
 
 func TestAPushThatFailsDoesNotUndoTheReport(t *testing.T) {

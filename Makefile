@@ -15,6 +15,9 @@ SHELL         := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS     += --no-print-directory
 
+# What is compiled does not depend on where the repository is, so that a fresh clone finds it in Go's cache.
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
+
 TOOLS_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lifecycle-manager/tools
 
 CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)

@@ -6,7 +6,6 @@ package testfleet
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,12 +28,17 @@ func Require(t testing.TB, variable string) string {
 	return value
 }
 
-// Root is the root of the repository.
+// Root is the root of the repository, around the working folder, which is a test's own package.
 func Root(t testing.TB) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	require.True(t, ok)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	folder, err := os.Getwd()
+	require.NoError(t, err)
+	for ; ; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "test", "testfleet")); err == nil {
+			return folder
+		}
+		require.NotEqual(t, filepath.Dir(folder), folder, "the working folder is in no repository")
+	}
 }
 
 // Binary is the path of a program that `make build` has made.

@@ -24,16 +24,20 @@ func DefaultCache() (string, error) {
 }
 
 // Components finds the folder of the pinned component modules: the one that was
-// asked for, else the one beside the source that this program was built from,
-// else the one below the working folder.
+// asked for, else that of the repository in whose bin folder this program is,
+// else that of the repository around the working folder.
 func Components(asked string) (string, error) {
 	candidates := []string{asked}
 	if asked == "" {
-		_, source, _, _ := runtime.Caller(0)
-		candidates = []string{
-			filepath.Join(filepath.Dir(source), "..", "..", "components"),
-			"components",
-			filepath.Join("test", "fleet", "components"),
+		candidates = nil
+		for _, near := range []func() (string, error){os.Executable, os.Getwd} {
+			place, err := near()
+			if err != nil {
+				return "", fmt.Errorf("find the folder of the fleet's component modules: %w", err)
+			}
+			for ; filepath.Dir(place) != place; place = filepath.Dir(place) {
+				candidates = append(candidates, filepath.Join(place, "test", "fleet", "components"))
+			}
 		}
 	}
 	for _, candidate := range candidates {

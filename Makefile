@@ -35,7 +35,7 @@ MODULES := $(foreach m,$(MODULE_FOLDERS),$(if $(wildcard $m/*.go $m/*/*.go $m/*/
 PACKAGES ?= ./...
 
 # Not empty where the benchmarks of PACKAGES are on real clusters too.
-BENCH_ON_FLEET = $(filter ./... ./test/e2e,$(PACKAGES))
+BENCH_ON_FLEET = $(filter ./... ./test/e2e ./test/signals,$(PACKAGES))
 
 # Files that `make generate` writes.
 GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md activities/hint/zz_generated.go

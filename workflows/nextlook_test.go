@@ -1,10 +1,13 @@
 package workflows
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -105,4 +108,32 @@ func TestAPacedRemovalWaitsForItsTurn(t *testing.T) {
 	endKyma(env, w, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
+}
+
+// What many Kymas are told to look at again at the same instant does not wake them all in the same second.
+func TestKymasThatWaitForTheSameMomentWakeOneAfterTheOther(t *testing.T) {
+	const kymas = 60
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	begins := start.Add(time.Hour)
+	seconds := map[int]int{}
+	for i := range kymas {
+		w := waitingWorld(begins)
+		env := environment(t, w)
+		ref := kick.Ref{Namespace: "kcp-system", Name: fmt.Sprintf("kyma-%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i))}
+		env.SetStartTime(start)
+		env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: kick.KymaWorkflowID(ref)})
+		env.SetOnTimerScheduledListener(func(_ string, wait time.Duration) {
+			wakes := env.Now().Add(wait).Sub(begins)
+			require.GreaterOrEqual(t, wakes, time.Duration(0))
+			require.Less(t, wakes, nextLookSpread)
+			seconds[int(wakes/time.Second)]++
+			endKyma(env, w, 0)
+		})
+		env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: ref})
+		require.NoError(t, env.GetWorkflowError())
+	}
+	for second, wake := range seconds {
+		require.LessOrEqual(t, wake, kymas/6, "in second %d", second)
+	}
+	require.Greater(t, len(seconds), 15)
 }

@@ -295,6 +295,7 @@ func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	setInventory(&m.Status, inventory)
 	encoded, err := json.Marshal(m)
 	require.NoError(t, err)
+	t.Logf("a Manifest of %d objects has %d bytes", len(inventory), len(encoded))
 	require.Less(t, len(encoded), etcd-128<<10, "there is room for the rest")
 	require.NotEmpty(t, m.Status.Synced)
 	require.Len(t, m.Status.Inventory, len(inventory))

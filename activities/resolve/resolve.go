@@ -147,7 +147,7 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *Mod
 		}
 	}
 	if plan.Window != nil {
-		result.lookAgain(plan.Window.Next, "the maintenance window")
+		result.lookAgain(plan.Window.turn(kyma.UID, a.settings.RolloutSpread), "the maintenance window")
 	}
 	if plan.Held != nil {
 		failed = append(failed, a.hold(ctx, plan.Held))

@@ -3,6 +3,9 @@ package resolve
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -13,8 +16,20 @@ type Wait struct {
 	Open bool
 	// Next is when the next window begins; zero where none is known.
 	Next time.Time
+	// Spare is how much later an upgrade may begin and still have the least time that it is to have.
+	Spare time.Duration
 	// Problem says why no window is known: the policy cannot be read, or has none for this Kyma.
 	Problem string
+}
+
+// turn is when it is a Kyma's turn in the next window; zero where none is known. A window begins for many Kymas at the same
+// instant: their upgrades are spread over the span of a roll-out, or half of what the window has to spare where that is less.
+func (w Wait) turn(kyma types.UID, span time.Duration) time.Time {
+	if w.Next.IsZero() {
+		return time.Time{}
+	}
+	// Kymas do not keep their places from window to window.
+	return w.Next.Add(desired.RolloutDelay(kyma, "window "+w.Next.UTC().Format(time.RFC3339), min(span, w.Spare/2)))
 }
 
 // Message is for the status, word for word as the contract has it.
@@ -54,12 +69,12 @@ func (w PolicyWindows) Window(labels map[string]string) Wait {
 		return Wait{Open: true}
 	}
 	now := w.Now()
-	begin, _, found := policy.Next(labels, now, w.MinSize)
+	begin, end, found := policy.Next(labels, now, w.MinSize)
 	switch {
 	case !found:
 		return Wait{Problem: "the maintenance policy has no further window for this Kyma"}
 	case begin.After(now):
-		return Wait{Next: begin}
+		return Wait{Next: begin, Spare: max(end.Sub(begin)-w.MinSize, 0)}
 	}
 	return Wait{Open: true}
 }

@@ -83,14 +83,20 @@ func recorded(o observation) []string {
 	return desired.Recorded(planned, nil)
 }
 
-// worst is the fault that the whole Kyma suffers from, the one that people should mend first.
+// worst is the fault that the whole Kyma suffers from, the one that people should mend first. What is merely not done yet
+// comes last.
 func (o observation) worst() fault.Fault {
+	var pending fault.Fault
 	for _, f := range o.faults() {
-		if !f.IsZero() {
+		switch {
+		case f.IsZero():
+		case f.Kind != fault.Pending:
 			return f
+		case pending.IsZero():
+			pending = f
 		}
 	}
-	return fault.Fault{}
+	return pending
 }
 
 // faults are those of the whole Kyma, zero ones among them, the one to mend first before the others.
@@ -103,7 +109,7 @@ func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.S
 	for _, module := range status.Modules {
 		modules = append(modules, module.State)
 	}
-	if !worst.IsZero() {
+	if !worst.IsZero() && worst.Kind != fault.Pending {
 		modules = append(modules, shared.StateError)
 	}
 	var conditions []metav1.ConditionStatus
@@ -174,6 +180,9 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) saying {
 	default:
 		if !o.view.Wanted.Complete || o.kyma.Status.State == shared.StateUnknown && len(o.manifests) == 0 {
 			return saying{message: shared.OperationStartedProcessing}
+		}
+		if worst := o.worst(); worst.Kind == fault.Pending && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)) {
+			return saying{message: worst.Message}
 		}
 		return saying{message: shared.OperationWaitingForModules}
 	}

@@ -647,6 +647,20 @@ func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
+	b := remoteBench(t)
+	b.in.Catalog = fault.Fault{Kind: fault.Pending, Reason: "CatalogGoesOn", Message: "the module catalog is being copied"}
+	result := b.report(t)
+	require.Equal(t, shared.StateProcessing, result.State)
+	require.Equal(t, "the module catalog is being copied", result.Message)
+	require.Equal(t, metav1.ConditionFalse, condition(b.kyma(t), "ModuleCatalog").Status)
+
+	b.in.PullSecret = fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "is broken"}
+	result = b.report(t)
+	require.Equal(t, shared.StateError, result.State)
+	require.Equal(t, "is broken", result.Message, "what can be mended is said first")
+}
+
 func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
 	condition := string(shared.ConditionSKRImagePullSecretSync)
 	b := newBench(t, desiredtest.TakenIn(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -208,6 +209,10 @@ func readCatalogEarly(ctx context.Context, r client.Reader, namespace string) <-
 	return read
 }
 
+// catalogPatience is how long one look writes into a remote catalog. What is left is the next look's: nobody's modules
+// wait until a catalog of thousands is copied.
+const catalogPatience = 30 * time.Second
+
 // ensureCatalog makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
 // object that cannot be written does not keep the others from it.
 func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, read catalogReading) error {
@@ -224,7 +229,21 @@ func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s de
 	}
 	diff := diffCatalog(wanted, read.there, whose)
 	var failed, refused []error
+	var rest error
+	until, done := a.now().Add(catalogPatience), 0
+	goesOn := func() bool {
+		if a.now().After(until) {
+			rest = fault.New(fault.Pending, ReasonCatalogGoesOn, "the module catalog is being copied: %d of %d objects that differ are as they should be",
+				done, len(diff.apply)+len(diff.remove))
+			return false
+		}
+		done++
+		return true
+	}
 	for _, change := range diff.apply {
+		if !goesOn() {
+			break
+		}
 		switch err := r.applyCatalog(ctx, change); {
 		case err != nil && fault.Of(err).Kind == fault.Rejected:
 			refused = append(refused, err)
@@ -236,6 +255,9 @@ func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s de
 		}
 	}
 	for _, object := range diff.remove {
+		if !goesOn() {
+			break
+		}
 		failed = append(failed, r.deleteObject(ctx, object))
 	}
 	if len(diff.blocked) > 0 {
@@ -243,7 +265,7 @@ func (a *Activities) ensureCatalog(ctx context.Context, kyma *v1beta2.Kyma, s de
 			"the remote cluster has objects of its own with names of the catalog: %v", diff.blocked))
 	}
 	// The first error decides how they count together: trying again helps as long as it helps with one.
-	return errors.Join(append(failed, refused...)...)
+	return errors.Join(append(append(failed, rest), refused...)...)
 }
 
 // applyCatalog applies one object of the catalog. The definition may just have been brought.

@@ -31,6 +31,8 @@ const (
 	ReasonDefinition = "DefinitionNotSynced"
 	// ReasonCatalog: objects of the catalog could not be brought.
 	ReasonCatalog = "CatalogNotSynced"
+	// ReasonCatalogGoesOn: the catalog is so large that it is brought in several looks (kind Pending).
+	ReasonCatalogGoesOn = "CatalogGoesOn"
 	// ReasonRemoteTemplate: a template made by hand in the remote cluster could not be taken in.
 	ReasonRemoteTemplate = "RemoteTemplateNotTakenIn"
 	// ReasonManifestsLeft: the remote cluster is cleaned up only after all Manifests are gone.

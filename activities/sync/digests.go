@@ -11,8 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// catalogDigests is how many digests are kept: more than a catalog has objects.
-const catalogDigests = 4096
+// catalogDigests is how many digests are kept: several times as many as a catalog has objects, of some 300 bytes. A cache
+// that is smaller than what is gone through in order would have forgotten each object when its turn comes again.
+const catalogDigests = 32_768
 
 // digests keeps the digest of each version of each catalog object, so that it is encoded once and not once
 // per Kyma and sweep.

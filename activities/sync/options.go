@@ -72,6 +72,7 @@ type Activities struct {
 	pullSecret   PullSecret
 	purges       Purges
 	purgeRules   purge.Rules
+	now          func() time.Time
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -87,6 +88,9 @@ func New(options Options) (*Activities, error) {
 	}
 	if options.Purges == nil {
 		options.Purges = purge.NewTeller(options.ControlPlane)
+	}
+	if options.Clock == nil {
+		options.Clock = time.Now
 	}
 	definitions, err := prepareDefinitions(options.Definitions, options.Version)
 	if err != nil {
@@ -123,5 +127,6 @@ func New(options Options) (*Activities, error) {
 		pullSecret:   options.PullSecret,
 		purges:       options.Purges,
 		purgeRules:   options.PurgeRules,
+		now:          options.Clock,
 	}, nil
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
@@ -59,7 +60,7 @@ func newInstance(t *testing.T, withDefaultCR bool) *instance {
 	i.forget()
 	i.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.id}})
 	t.Cleanup(i.leave)
-	i.startCache()
+	i.cache = startCache(t, i.ControlConfig, i.Scheme, i.id)
 	i.create(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: i.id, Labels: map[string]string{shared.LabelKymaName: kymaName}},
 		Data:       map[string][]byte{shared.AccessSecretKey: i.Kubeconfig},
@@ -107,30 +108,28 @@ func (i *instance) forget() {
 	}, 3*time.Minute, 200*time.Millisecond)
 }
 
-// startCache starts a cache of the instance's namespace with the indexes that the product has.
-func (i *instance) startCache() {
-	i.Helper()
-	options, err := worker.CacheOptions(desired.Settings{ManagedBy: i.id})
-	require.NoError(i, err)
-	options.Scheme = i.Scheme
-	made, err := cache.New(i.ControlConfig, options)
-	require.NoError(i, err)
+// startCache starts a cache with the options and indexes that the product's has.
+func startCache(t *testing.T, config *rest.Config, scheme *runtime.Scheme, managedBy string) cache.Cache {
+	t.Helper()
+	options, err := worker.CacheOptions(desired.Settings{ManagedBy: managedBy})
+	require.NoError(t, err)
+	options.Scheme = scheme
+	made, err := cache.New(config, options)
+	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
-	require.NoError(i, worker.Index(ctx, made))
+	require.NoError(t, worker.Index(ctx, made))
 	ended := make(chan error, 1)
 	go func() { ended <- made.Start(ctx) }()
-	i.Cleanup(func() {
+	t.Cleanup(func() {
 		stop()
-		require.NoError(i, <-ended)
+		require.NoError(t, <-ended)
 	})
-	secrets := &metav1.PartialObjectMetadata{}
-	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	for _, object := range []client.Object{&v1beta2.Kyma{}, &v1beta2.Manifest{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}, secrets} {
+	for _, object := range []client.Object{&v1beta2.Kyma{}, &v1beta2.Manifest{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}, fleet.SecretMetadata()} {
 		_, err := made.GetInformer(ctx, object)
-		require.NoError(i, err)
+		require.NoError(t, err)
 	}
-	require.True(i, made.WaitForCacheSync(ctx))
-	i.cache = made
+	require.True(t, made.WaitForCacheSync(ctx))
+	return made
 }
 
 // catalogObjects is the number of objects of the catalog: the release meta and the version that is in a channel.

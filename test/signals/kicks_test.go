@@ -99,7 +99,7 @@ func quiet(tr *truth) map[string]any {
 }
 
 // startWorkers runs the real workflows with these activities.
-func startWorkers(t *testing.T, temporal client.Client, activities map[string]any) {
+func startWorkers(t testing.TB, temporal client.Client, activities map[string]any) {
 	t.Helper()
 	controlPlane := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
 	remote := sdkworker.New(temporal, kick.RemoteQueue, sdkworker.Options{DisableWorkflowWorker: true})

@@ -33,6 +33,9 @@ const (
 // A look that could not read the remote Kyma changes no Manifest.
 func (r *kymaRun) look(ctx workflow.Context) error {
 	pending, started := r.begin(ctx)
+	if moment := r.state.NextLook; pending.Count == 0 && !moment.IsZero() && !moment.After(started) {
+		r.background = r.logic >= logicBackground // such as that of a maintenance window, which begins for many
+	}
 	r.note(pending.Seen)
 	r.doing(ctx, "looking: "+orElse(pending.Reason, "started"))
 

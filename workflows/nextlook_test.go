@@ -35,6 +35,7 @@ func TestALookThatAsksForAnotherGetsItByADurableTimer(t *testing.T) {
 	begins := env.Now().Add(72 * time.Hour)
 	w := waitingWorld(begins)
 	env = environment(t, w)
+	c := recorded(env)
 	env.SetStartTime(begins.Add(-72 * time.Hour))
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, 1, w.counts["resolve"])
@@ -47,6 +48,7 @@ func TestALookThatAsksForAnotherGetsItByADurableTimer(t *testing.T) {
 	endKyma(env, w, 100*time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, c.activities["LookInBackground"], 1, "a window begins for many: an edit comes first")
 }
 
 // The moment may pass while the cluster cannot be reached: then what failed is tried again as everything is.

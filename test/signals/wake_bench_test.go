@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -40,25 +41,30 @@ type sleeping struct {
 
 func (s *sleeping) activities() map[string]any {
 	all := quiet(newTruth())
-	all["SyncRemote"] = func(_ context.Context, in syncing.Input) (syncing.Result, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.looks[in.Ref.UID]++
-		if now := time.Now(); !s.opens.IsZero() && !now.Before(s.opens) && s.woken[in.Ref.UID].IsZero() {
-			s.woken[in.Ref.UID] = now
-		}
-		return syncing.Result{Outcome: syncing.OutcomeOff}, nil
-	}
-	all["ResolveKyma"] = func(context.Context, resolve.Input) (resolve.Result, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		result := resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}
-		if s.asks && time.Now().Before(s.opens) {
-			result.NextLook, result.NextLookFor = s.opens, "the maintenance window"
-		}
-		return result, nil
-	}
+	all["SyncRemote"], all["ResolveKyma"], all["LookInBackground"] = s.SyncRemote, s.ResolveKyma, look.New(s, s).LookInBackground
 	return all
+}
+
+// SyncRemote implements look.Synchronizer.
+func (s *sleeping) SyncRemote(_ context.Context, in syncing.Input) (syncing.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks[in.Ref.UID]++
+	if now := time.Now(); !s.opens.IsZero() && !now.Before(s.opens) && s.woken[in.Ref.UID].IsZero() {
+		s.woken[in.Ref.UID] = now
+	}
+	return syncing.Result{Outcome: syncing.OutcomeOff}, nil
+}
+
+// ResolveKyma implements look.Resolver.
+func (s *sleeping) ResolveKyma(context.Context, resolve.Input) (resolve.Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result := resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}
+	if s.asks && time.Now().Before(s.opens) {
+		result.NextLook, result.NextLookFor = s.opens, "the maintenance window"
+	}
+	return result, nil
 }
 
 // looked is how many Kymas have been looked at so often.
@@ -104,7 +110,7 @@ func BenchmarkWake(b *testing.B) {
 
 func wake(b *testing.B, temporal client.Client, s *sleeping, count int, spread bool) {
 	b.Helper()
-	sender := kick.NewSender(temporal, nil)
+	sender := kick.NewSender(temporal, nil, nil)
 	run := time.Now().UnixNano()
 	refs := make([]kick.Ref, count)
 	for i := range refs {
@@ -154,9 +160,13 @@ func failedTasks(b *testing.B, temporal client.Client, refs []kick.Ref) int {
 		for iterator.HasNext() {
 			event, err := iterator.Next()
 			require.NoError(b, err)
+			// What the worker that has the run in its cache did not get to in time goes to any worker.
+			late := event.GetWorkflowTaskTimedOutEventAttributes().GetTimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
 			switch event.GetEventType() { //nolint:exhaustive // the others are no failures
 			case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
-				failed++
+				if !late {
+					failed++
+				}
 			}
 		}
 	}

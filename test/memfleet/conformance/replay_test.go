@@ -46,6 +46,11 @@ func TestTheProductsRequestsHaveTheAnswersOfARealServer(t *testing.T) {
 				if !notServed.MatchString(request.Path) {
 					r.send(t, fmt.Sprintf("%s:%d", file, number), request)
 				}
+				if request.isApply() && !moved.MatchString(request.Path) {
+					// Once more, which changes nothing: the product itself does not write what is as it should be.
+					request.Code = http.StatusOK
+					r.send(t, fmt.Sprintf("%s:%d, again", file, number), request)
+				}
 			}
 		}))
 	}
@@ -65,6 +70,8 @@ type recorded struct {
 	Code int
 	Body json.RawMessage
 }
+
+func (r recorded) isApply() bool { return strings.HasPrefix(r.ContentType, "application/apply-patch") }
 
 func (r recorded) writes() bool { return r.Method != http.MethodGet }
 

@@ -176,26 +176,39 @@ func jsonType(contentType string) string {
 
 // portable is a body without what only the cluster has that it was for.
 func portable(body []byte) (json.RawMessage, error) {
-	var object map[string]any
+	var content any
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	if err := decoder.Decode(&object); err != nil {
-		return nil, fmt.Errorf("a body that is not an object in JSON: %w", err)
+	if err := decoder.Decode(&content); err != nil {
+		return nil, fmt.Errorf("a body that is not JSON: %w", err)
 	}
-	for _, place := range []string{"metadata", "preconditions"} {
-		about, _ := object[place].(map[string]any)
-		for key, placeholder := range map[string]string{"uid": "${uid}", "resourceVersion": "${rv}"} {
-			if value, ok := about[key].(string); ok && value != "" {
-				about[key] = placeholder
+	placeholders := map[string]string{"uid": "${uid}", "resourceVersion": "${rv}"}
+	switch content := content.(type) {
+	case map[string]any:
+		for _, place := range []string{"metadata", "preconditions"} {
+			about, _ := content[place].(map[string]any)
+			for key, placeholder := range placeholders {
+				if value, ok := about[key].(string); ok && value != "" {
+					about[key] = placeholder
+				}
+			}
+			// An update that does not say them leaves them as they are.
+			delete(about, "managedFields")
+		}
+	case []any: // the operations of a JSON patch
+		for _, each := range content {
+			operation, _ := each.(map[string]any)
+			for key, placeholder := range placeholders {
+				if operation["path"] == "/metadata/"+key {
+					operation["value"] = placeholder
+				}
 			}
 		}
-		// An update that does not say them leaves them as they are.
-		delete(about, "managedFields")
 	}
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(object)
+	err := encoder.Encode(content)
 	return encoded.Bytes(), err
 }
 

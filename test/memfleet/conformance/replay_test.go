@@ -189,14 +189,15 @@ func (c *replayed) said(request recorded, a answer) string {
 		return c.text(a)
 	}
 	items, _ := list["items"].([]any)
-	list["items"] = slices.DeleteFunc(items, func(item any) bool {
+	items = slices.DeleteFunc(items, func(item any) bool {
 		object, _ := item.(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)
 		return metadata["name"] == name
 	})
-	if len(items) == 0 || len(list["items"].([]any)) == 0 { //nolint:forcetypeassert // it was just put there
-		list["items"] = nil
+	if len(items) == 0 {
+		items = nil // as an empty list is
 	}
+	list["items"] = items
 	a.body, _ = json.Marshal(list)
 	return c.text(a)
 }
@@ -238,10 +239,10 @@ func (r *replay) clear(t *testing.T) {
 }
 
 // erase deletes an object and waits until it is gone.
-func (c *replayed) erase(t *testing.T, path string) {
+func (c *replayed) erase(t *testing.T, object string) {
 	t.Helper()
-	c.send(t, http.MethodDelete, path, http.Header{}, "")
+	c.send(t, http.MethodDelete, object, http.Header{}, "")
 	require.Eventually(t, func() bool {
-		return c.send(t, http.MethodGet, path, http.Header{"Accept": {metadataOnly}}, "").code == http.StatusNotFound
-	}, 3*time.Minute, 100*time.Millisecond, path)
+		return c.send(t, http.MethodGet, object, http.Header{"Accept": {metadataOnly}}, "").code == http.StatusNotFound
+	}, 3*time.Minute, 100*time.Millisecond, object)
 }

@@ -53,7 +53,7 @@ func TestARecordHasNothingInItThatOnlyOneClusterHas(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(folder, "01-part.jsonl"))
 	require.NoError(t, err)
 	const read = `{"method":"GET","path":"/api/v1/namespaces/${id}","code":200,"accept":"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}` + "\n"
-	require.Equal(t, read+
+	require.Equal(t, read+ //nolint:testifylint // several lines, each of which is JSON
 		`{"method":"PUT","path":"/api/v1/namespaces/${id}","code":200,"accept":"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",`+
 		`"body":{"at":"registry.example.com/<${id}>","metadata":{"resourceVersion":"${rv}","uid":"${uid}"}}}`+"\n"+
 		read+

@@ -83,6 +83,10 @@ crashpoints: ## Cut the work on a module off before and after each of its writes
 record-histories: ## Record the workflow histories of test/replay; LOGIC=v5 names the version of the logic
 	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run TheLifeOf -count 1 -timeout 20m
 
+.PHONY: record-requests
+record-requests: ## Record what is asked of a cluster in its life, which test/memfleet/conformance compares fake clusters by
+	@RECORD_REQUESTS=1 test/run ./test/cost -run TestALifeIsRecorded -count 1 -timeout 20m
+
 .PHONY: fleet
 fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machine (test/fleet/README.md)
 	@go run ./test/build fleet

@@ -117,6 +117,7 @@ func clusterRoleBinding(name, role string, subjects []rbacv1.Subject) *rbacv1.Cl
 }
 
 func TestAModuleCannotTakeAwayTheAccessToItsCluster(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "tokens of ServiceAccounts")
 	s := newStand(t, withOurAccess, nil)
 	account := s.ourAccess()
 
@@ -152,6 +153,7 @@ func TestAModuleCannotTakeAwayTheAccessToItsCluster(t *testing.T) {
 }
 
 func TestAHookCannotTakeATokenOfOurAccount(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "tokens of ServiceAccounts")
 	s := newStand(t, "", nil)
 	s.ourAccess()
 	s.update(func(m *v1beta2.Manifest) {

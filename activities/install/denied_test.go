@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 const denierYAML = `
@@ -95,6 +96,7 @@ spec: {policyName: ID-refuser, validationActions: [Deny]}
 `
 
 func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "asking admission policies")
 	for _, reason := range []string{"Forbidden", "Invalid"} {
 		t.Run(reason, func(t *testing.T) {
 			s := newStand(t, moduleYAML, withDefaultCR)

@@ -571,6 +571,7 @@ func (p *proof) mutated(value string) {
 }
 
 func TestTheHashOfWhatAWebhookMutates(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "asking webhooks")
 	p := newProof(t)
 	server := mutatingServer(t)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -592,6 +593,7 @@ webhooks:
 }
 
 func TestTheHashOfWhatAnAdmissionPolicyMutates(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "asking admission policies")
 	p := newProof(t)
 	p.create(`
 apiVersion: admissionregistration.k8s.io/v1

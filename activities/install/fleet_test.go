@@ -11,6 +11,7 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -62,8 +63,10 @@ type stand struct {
 
 // requests are the requests to the remote cluster.
 type requests struct {
-	mu  sync.Mutex
-	all []string
+	// base is what the paths of the cluster's address begin with.
+	base string
+	mu   sync.Mutex
+	all  []string
 	// refuse, where set, answers a request with an error instead of sending it.
 	refuse func(*http.Request) error
 }
@@ -72,7 +75,7 @@ func (r *requests) wrap(_ string, next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) {
 		r.mu.Lock()
 		refuse := r.refuse
-		r.all = append(r.all, req.Method+" "+req.URL.Path)
+		r.all = append(r.all, req.Method+" "+strings.TrimPrefix(req.URL.Path, r.base))
 		r.mu.Unlock()
 		if refuse != nil {
 			if err := refuse(req); err != nil {
@@ -214,6 +217,9 @@ func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manife
 	remoteConfig, err := clientcmd.BuildConfigFromFlags("", remotePath)
 	require.NoError(t, err)
 	remoteConfig.QPS = -1
+	address, err := url.Parse(remoteConfig.Host)
+	require.NoError(t, err)
+	s.requests.base = strings.TrimSuffix(address.Path, "/")
 	s.remote, err = client.New(remoteConfig, client.Options{Scheme: scheme(t)})
 	require.NoError(t, err)
 	kubeconfig, err := os.ReadFile(remotePath)

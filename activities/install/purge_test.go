@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // leave deletes the Kyma, and with it the Manifest.
@@ -143,6 +144,7 @@ func TestAPurgeLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
 
 // A dead operator takes its webhooks with it, and then nobody can change its custom resources any more.
 func TestAPurgeGetsPastTheWebhooksOfADeadOperator(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "asking webhooks")
 	const webhook = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration

@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // othersCRD defines a second kind, as a module of which the default custom resource's kind is not the only one, or that
@@ -106,6 +107,7 @@ func TestOnlyTheKindsThatATemplateNamesBlockARemovalWhereItNamesAny(t *testing.T
 }
 
 func TestWhatTheModuleItselfHasDoesNotBlockItsRemoval(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "making the ConfigMap kube-root-ca.crt in each namespace")
 	s := newStand(t, moduleYAML+othersCRD()+"apiVersion: ID.example.com/v1\nkind: Other\nmetadata: {name: shipped}\n---\n", withDefaultCR)
 	s.installReady()
 	ownedBy := func(owner *unstructured.Unstructured, controls bool) func(*unstructured.Unstructured) {
@@ -264,6 +266,7 @@ func (s *stand) switchConversionOff() error {
 }
 
 func TestARemovalReadsWhatIsStoredInAnOldVersionAndSaysThatTheConversionWebhookIsDead(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "telling that the conversion webhook is dead")
 	ctx := context.Background()
 	s := newStandApart(t, moduleYAML, nil)
 	s.installReady()

@@ -35,11 +35,13 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: i.id, Name: kymaName, Labels: i.labels()},
 		Spec:       v1beta2.KymaSpec{Channel: "regular", Modules: []v1beta2.Module{{Name: module}}},
 	})
+	i.recorder.Begin("all")
 	i.kickKyma()
 	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
 	i.kickManifest()
 	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
 	requests := i.quiet()
+	i.recorder.RequireKnown(t)
 	// What a process asks once, whatever the number of Kymas.
 	requests = slices.DeleteFunc(requests, func(r harness.Request) bool {
 		return r.To == harness.ToControlPlane && (r.Activity == "" && !r.Writes() || strings.HasSuffix(r.Path, "/namespaces/kube-system"))
@@ -94,13 +96,24 @@ func TestWhatTheWorkOnAClusterCosts(t *testing.T) {
 			i := newInstance(t, variant.withDefaultCR)
 			defer func() { t.Logf("%s:\n%s", variant.name, b) }()
 			crs := variant.moduleCRs
-			firstSync(i, b)
-			firstInstall(i, b, crs)
-			steadySweep(i, b, crs)
-			drifted(i, b)
-			upgrade(i, b, crs)
+			untilUpgraded(i, b, crs)
+			i.recorder.RequireKnown(t)
 		})
 	}
+}
+
+// untilUpgraded lets a cluster live until its module was upgraded once.
+func untilUpgraded(i *instance, b *bill, crs int) {
+	i.recorder.Begin("sync")
+	firstSync(i, b)
+	i.recorder.Begin("install")
+	firstInstall(i, b, crs)
+	i.recorder.Begin("sweep")
+	steadySweep(i, b, crs)
+	i.recorder.Begin("drift")
+	drifted(i, b)
+	i.recorder.Begin("upgrade")
+	upgrade(i, b, crs)
 }
 
 func firstSync(i *instance, b *bill) {
@@ -115,15 +128,7 @@ func firstSync(i *instance, b *bill) {
 }
 
 func firstInstall(i *instance, b *bill, crs int) {
-	// A cluster's owner asks for the module there.
-	remote := &v1beta2.Kyma{}
-	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: harness.Twenty(i.id).RemoteNamespace(), Name: shared.DefaultRemoteKymaName}, remote))
-	remote.Spec.Modules = []v1beta2.Module{{Name: module}}
-	require.NoError(i, i.Remote.Update(i.Context(), remote))
-	i.kickKyma()
-	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
-	i.kickManifest()
-	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
+	installed(i, harness.TwentyFirst())
 	requests := i.quiet()
 	// A default custom resource is one more object, and its intent and its uid are written before and after.
 	refuseLists(i, requests)
@@ -133,6 +138,24 @@ func firstInstall(i *instance, b *bill, crs int) {
 		b.charge(i.T, "one wait attempt", waiting, harness.TwentyKindsWithHealth+1, nil)
 		onlyReads(i, waiting)
 	}
+}
+
+// installed lets the cluster's owner ask for the module there, and waits until it is installed.
+func installed(i *instance, version harness.TwentyVersion) {
+	i.askFor(v1beta2.Module{Name: module})
+	i.kickKyma()
+	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
+	i.kickManifest()
+	i.until("the module becomes Ready", func() bool { return i.isReady(version) })
+}
+
+// askFor changes which modules the owner of the cluster wants.
+func (i *instance) askFor(modules ...v1beta2.Module) {
+	i.Helper()
+	remote := &v1beta2.Kyma{}
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: harness.Twenty(i.id).RemoteNamespace(), Name: shared.DefaultRemoteKymaName}, remote))
+	remote.Spec.Modules = modules
+	require.NoError(i, i.Remote.Update(i.Context(), remote))
 }
 
 func steadySweep(i *instance, b *bill, crs int) {
@@ -181,19 +204,24 @@ func drifted(i *instance, b *bill) {
 }
 
 func upgrade(i *instance, b *bill, crs int) {
+	const changed = 3
+	upgradeTo(i, harness.TwentyChanged())
+	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(i.quiet(), installing...), harness.TwentyKinds+changed+1+looks*(harness.TwentyKindsWithHealth+crs), map[string]int{ofManifest: 5})
+}
+
+// upgradeTo puts another version into the channel, and waits until it is installed.
+func upgradeTo(i *instance, version harness.TwentyVersion) {
 	meta := &v1beta2.ModuleReleaseMeta{}
 	key := client.ObjectKey{Namespace: i.id, Name: module}
 	require.NoError(i, i.Control.Get(i.Context(), key, meta))
-	meta.Spec.Channels[0].Version = harness.TwentyChanged().Number
+	meta.Spec.Channels[0].Version = version.Number
 	require.NoError(i, i.Control.Update(i.Context(), meta))
 	i.until("the cache has it", func() bool {
 		cached := &v1beta2.ModuleReleaseMeta{}
 		return i.cache.Get(i.Context(), key, cached) == nil && cached.ResourceVersion == meta.ResourceVersion
 	})
 	i.kickKyma()
-	i.until("the Manifest asks for it", func() bool { return i.manifest().Spec.Version == harness.TwentyChanged().Number })
+	i.until("the Manifest asks for it", func() bool { return i.manifest().Spec.Version == version.Number })
 	i.kickManifest()
-	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyChanged()) })
-	const changed = 3
-	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(i.quiet(), installing...), harness.TwentyKinds+changed+1+looks*(harness.TwentyKindsWithHealth+crs), map[string]int{ofManifest: 5})
+	i.until("the module becomes Ready", func() bool { return i.isReady(version) })
 }

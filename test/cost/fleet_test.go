@@ -44,6 +44,7 @@ type instance struct {
 	*harness.Lane
 	id       string
 	wire     *harness.Wire
+	recorder *harness.Recorder
 	assembly *worker.Assembly
 	cache    cache.Cache
 }
@@ -58,6 +59,7 @@ func newInstance(t *testing.T, withDefaultCR bool) *instance {
 	t.Helper()
 	i := &instance{T: t, Lane: harness.NewLane(t, "cost"), id: fmt.Sprintf("c%016x", time.Now().UnixNano()), wire: &harness.Wire{}}
 	i.forget()
+	i.recorder = i.Record(t, i.id)
 	i.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.id}})
 	t.Cleanup(i.leave)
 	i.cache = startCache(t, i.ControlConfig, i.Scheme, i.id)
@@ -135,10 +137,10 @@ func startCache(t *testing.T, config *rest.Config, scheme *runtime.Scheme, manag
 // catalogObjects is the number of objects of the catalog: the release meta and the version that is in a channel.
 const catalogObjects = 2
 
-// announce offers two versions of the module, the first of them in the channel.
+// announce offers the versions of the module, the first of them in the channel.
 func (i *instance) announce(withDefaultCR bool) {
 	i.Helper()
-	for _, version := range []harness.TwentyVersion{harness.TwentyFirst(), harness.TwentyChanged()} {
+	for _, version := range []harness.TwentyVersion{harness.TwentyFirst(), harness.TwentyChanged(), harness.TwentyExchanged()} {
 		layer := i.Push(i, version.Layer(i.id))
 		raw, err := json.Marshal(map[string]any{
 			"meta": map[string]any{"schemaVersion": "v2"},
@@ -188,11 +190,14 @@ func (i *instance) assemble() {
 		Events:   broadcaster.NewRecorder(i.Scheme, corev1.EventSource{Component: "lifecycle-manager"}),
 		Registry: prometheus.NewRegistry(), Version: "1.0.0",
 		Config: worker.Config{
-			Settings:       desired.Settings{ManagedBy: i.id, SyncNamespace: harness.Twenty(i.id).RemoteNamespace()},
+			Settings: desired.Settings{
+				ManagedBy: i.id, SyncNamespace: harness.Twenty(i.id).RemoteNamespace(),
+				Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: time.Second},
+			},
 			ResyncInterval: time.Minute, SweepConcurrency: 8,
 			Artifacts: artifacts.Options{PlainHTTPHosts: []string{i.Registry()}},
 			WrapRemote: func(_ string, next http.RoundTripper) http.RoundTripper {
-				return i.wire.Through(harness.ToRemote, next)
+				return i.recorder.Through(i.wire.Through(harness.ToRemote, next))
 			},
 		},
 	})

@@ -45,9 +45,10 @@ type Lane struct {
 	// Kubeconfig gives access to the remote cluster.
 	Kubeconfig []byte
 
-	remote    dynamic.Interface
-	registry  *httptest.Server
-	artifacts *artifacts.Store
+	remote       dynamic.Interface
+	remoteConfig *rest.Config
+	registry     *httptest.Server
+	artifacts    *artifacts.Store
 }
 
 // NewLane makes a lane. Its test is skipped where there is no fleet.
@@ -56,14 +57,11 @@ func NewLane(t testing.TB, name string) *Lane {
 	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, "LM_TEST_REMOTE")
 	l := &Lane{Scheme: newScheme(t)}
 	l.ControlConfig = adminConfig(t, controlPath)
-	remote := adminConfig(t, remotePath)
+	l.remoteConfig = adminConfig(t, remotePath)
 	var err error
 	l.Control, err = client.New(l.ControlConfig, client.Options{Scheme: l.Scheme})
 	require.NoError(t, err)
-	l.Remote, err = client.New(remote, client.Options{Scheme: l.Scheme})
-	require.NoError(t, err)
-	l.remote, err = dynamic.NewForConfig(remote)
-	require.NoError(t, err)
+	l.connect(t, l.remoteConfig)
 	l.Kubeconfig, err = os.ReadFile(remotePath)
 	require.NoError(t, err)
 	l.define(t)
@@ -73,6 +71,27 @@ func NewLane(t testing.TB, name string) *Lane {
 	require.NoError(t, err)
 	l.Namespace, l.Temporal = TemporalNamespace(t, name)
 	return l
+}
+
+// connect makes the test's own clients of the remote cluster.
+func (l *Lane) connect(t testing.TB, config *rest.Config) {
+	t.Helper()
+	var err error
+	l.Remote, err = client.New(config, client.Options{Scheme: l.Scheme})
+	require.NoError(t, err)
+	l.remote, err = dynamic.NewForConfig(config)
+	require.NoError(t, err)
+}
+
+// Record keeps what the test itself, and the operators that it runs, write into the remote cluster from now on. What is
+// under test makes its requests through the recorder as well.
+func (l *Lane) Record(t testing.TB, id string) *Recorder {
+	t.Helper()
+	recorder := NewRecorder(id, l.Registry())
+	config := rest.CopyConfig(l.remoteConfig)
+	config.Wrap(recorder.WritesThrough)
+	l.connect(t, config)
+	return recorder
 }
 
 // define brings those of our definitions that are needed into the control plane, where no other test has yet: other

@@ -28,6 +28,17 @@ func Require(t testing.TB, variable string) string {
 	return value
 }
 
+// fakeRemote is set where the variables of the remote clusters lead to fake ones (test/memfleet).
+const fakeRemote = "LM_TEST_FAKE_REMOTE"
+
+// NeedsRealRemote skips a test of something that no fake cluster does.
+func NeedsRealRemote(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv(fakeRemote) != "" {
+		t.Skipf("the remote cluster is a fake one, which does not do it: %s (test/memfleet/README.md)", what)
+	}
+}
+
 // Root is the root of the repository, around the working folder, which is a test's own package.
 func Root(t testing.TB) string {
 	t.Helper()

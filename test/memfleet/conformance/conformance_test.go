@@ -26,17 +26,8 @@ import (
 
 // TestAnswersAreThoseOfARealServer runs every scenario here and there, and compares the answers.
 func TestAnswersAreThoseOfARealServer(t *testing.T) {
-	path := os.Getenv("LM_TEST_REMOTE")
-	if path == "" {
-		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
-			t.Fatal("LM_TEST_REMOTE is not set, but a fleet is required")
-		}
-		t.Skip("needs the kubeconfig of a real cluster, see test/fleet/README.md, in LM_TEST_REMOTE")
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	require.NoError(t, err)
-	actual := newCluster(t, config)
-	fakes := fakeClusters(t)
+	t.Parallel()
+	actual, fakes := realCluster(t), fakeClusters(t)
 	for i, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -52,6 +43,22 @@ func TestAnswersAreThoseOfARealServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// realCluster is the one that fake ones are compared with. Without one, the test is skipped.
+func realCluster(t *testing.T) *cluster {
+	t.Helper()
+	path := os.Getenv("LM_TEST_REMOTE")
+	if path == "" {
+		if os.Getenv("LM_TEST_REQUIRE_FLEET") != "" {
+			t.Fatal("LM_TEST_REMOTE is not set, but a fleet is required")
+		}
+		t.Skip("needs the kubeconfig of a real cluster, see test/fleet/README.md, in LM_TEST_REMOTE")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	config.QPS = -1
+	return newCluster(t, config)
 }
 
 // repetitions is in how many fake clusters a scenario is run, one after the other: from the third one on, requests are
@@ -146,29 +153,35 @@ func (c *cluster) await(t *testing.T, st step) answer {
 
 func (c *cluster) do(t *testing.T, st step) answer {
 	t.Helper()
-	req, err := http.NewRequestWithContext(context.Background(), st.verb, c.config.Host+st.path, strings.NewReader(st.body))
-	require.NoError(t, err)
 	types := map[string]string{
 		"": "application/json", "apply": "application/apply-patch+yaml", "merge": "application/merge-patch+json",
 		"json": "application/json-patch+json", "strategic": "application/strategic-merge-patch+json",
 	}
+	header := http.Header{"Accept": {"application/json"}, "User-Agent": {"conformance"}}
 	if st.body != "" {
-		req.Header.Set("Content-Type", types[st.patch])
+		header.Set("Content-Type", types[st.patch])
 	}
-	req.Header.Set("Accept", "application/json")
 	if st.accept != "" {
-		req.Header.Set("Accept", st.accept)
+		header.Set("Accept", st.accept)
 	}
-	if st.agent == "" {
-		st.agent = "conformance"
+	if st.agent != "" {
+		header.Set("User-Agent", st.agent)
 	}
-	req.Header.Set("User-Agent", st.agent)
+	return c.send(t, st.verb, st.path, header, st.body)
+}
+
+// send makes one request.
+func (c *cluster) send(t *testing.T, method, path string, header http.Header, body string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, c.config.Host+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header = header
 	resp, err := c.http.Do(req)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
+	content, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
-	return answer{resp.StatusCode, resp.Header, body}
+	return answer{resp.StatusCode, resp.Header, content}
 }
 
 var place = regexp.MustCompile(`\$\{(uid|rv|continue) (\d+)\}`)

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,9 @@ import (
 type normalizer struct {
 	namespace string
 	tokens    map[string]string
+	// versions are, by uid, those in which objects were seen last. Where it is not nil, a resourceVersion says only whether
+	// the object has changed since: a controller of a real cluster may take more steps than one here.
+	versions map[string]string
 }
 
 var (
@@ -24,6 +28,11 @@ var (
 	hashes     = regexp.MustCompile(`("storageVersionHash": )"[^"]+"`)
 	generated  = regexp.MustCompile(`\bgen-[a-z0-9]{5}\b`)
 )
+
+// clone is a normalizer that has seen the same, for an answer that may not be the last one.
+func (n *normalizer) clone() normalizer {
+	return normalizer{n.namespace, maps.Clone(n.tokens), maps.Clone(n.versions)}
+}
 
 func (n *normalizer) text(a answer) string {
 	head := fmt.Sprintf("%d %s\n", a.code, strings.Split(a.header.Get("Content-Type"), ";")[0])
@@ -58,23 +67,45 @@ func (n *normalizer) token(kind, value string) string {
 
 func (n *normalizer) object(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
-	items, isList := object["items"].([]any)
-	if isList {
+	items, _ := object["items"].([]any)
+	// A list of nothing may be null.
+	if _, isList := object["items"]; isList {
 		// Others write at the same time.
 		delete(metadata, "resourceVersion")
 		if metadata["continue"] != nil {
 			metadata["continue"] = "CONTINUE"
 		}
 	}
+	listed, _ := object["kind"].(string)
 	for _, item := range items {
 		if one, ok := item.(map[string]any); ok {
+			if one["kind"] == nil {
+				// A list of a built-in kind says it once.
+				one["kind"] = strings.TrimSuffix(listed, "List")
+			}
 			n.object(one)
 		}
 	}
 	if version, ok := metadata["resourceVersion"].(string); ok {
-		metadata["resourceVersion"] = n.token("VERSION", version)
+		metadata["resourceVersion"] = n.version(metadata["uid"], version)
 	}
 	n.deliberate(object, metadata)
+}
+
+func (n *normalizer) version(uid any, version string) string {
+	object, _ := uid.(string)
+	if n.versions == nil || object == "" {
+		return n.token("VERSION", version)
+	}
+	former := n.versions[object]
+	n.versions[object] = version
+	switch former {
+	case "":
+		return "FIRST"
+	case version:
+		return "THE SAME"
+	}
+	return "ANOTHER"
 }
 
 // deliberate takes out what a fake cluster does differently on purpose.
@@ -96,11 +127,24 @@ func (n *normalizer) deliberate(object, metadata map[string]any) {
 		slices.SortFunc(managed, func(a, b any) int { return strings.Compare(withoutTime(a), withoutTime(b)) })
 		metadata["managedFields"] = managed
 	}
-	if object["kind"] == "Deployment" {
-		if status, ok := object["status"].(map[string]any); ok {
+	status, _ := object["status"].(map[string]any)
+	switch object["kind"] {
+	case "Deployment":
+		if status != nil {
 			n.deploymentStatus(status)
 		}
+	case "SelfSubjectReview":
+		// It is another user's certificate or token.
+		delete(status, "userInfo")
+	case "APIResourceList":
+		// In which order a server learned of kinds is chance.
+		sortByText(object["resources"])
 	}
+}
+
+func sortByText(list any) {
+	entries, _ := list.([]any)
+	slices.SortFunc(entries, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
 // deploymentStatus keeps what clients look at: the order of conditions, their times and texts, and counts that a real

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	admissionregistrationv1 "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
 )
 
 // coarse is how exact times in statuses are. Clusters in which the same happens within it share what they keep.
@@ -27,7 +28,7 @@ const coarse = 10 * time.Second
 func becomesReady(resource schema.GroupResource) bool {
 	return slices.Contains([]string{
 		"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch",
-		"persistentvolumeclaims", "poddisruptionbudgets.policy",
+		"persistentvolumeclaims", "poddisruptionbudgets.policy", "validatingadmissionpolicies.admissionregistration.k8s.io",
 	}, resource.String())
 }
 
@@ -73,8 +74,24 @@ func (m *Manager) ready(ctx context.Context, t task) error {
 			p.Status.ObservedGeneration = p.Generation
 			return p.Status
 		})
+	case "validatingadmissionpolicies.admissionregistration.k8s.io":
+		return m.checkPolicy(ctx, t.key)
 	}
 	return m.readyCustom(ctx, t)
+}
+
+// checkPolicy says that the types in a policy's expressions were checked, and nothing was found. It is an apply, as the
+// controller's is: who compares managed fields sees that.
+func (m *Manager) checkPolicy(ctx context.Context, name string) error {
+	client := m.core.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	policy, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil || policy.Status.TypeChecking != nil && policy.Status.ObservedGeneration == policy.Generation {
+		return err
+	}
+	status := admissionregistrationv1.ValidatingAdmissionPolicy(name).WithStatus(admissionregistrationv1.ValidatingAdmissionPolicyStatus().
+		WithObservedGeneration(policy.Generation).WithTypeChecking(admissionregistrationv1.TypeChecking()))
+	_, err = client.ApplyStatus(ctx, status, metav1.ApplyOptions{FieldManager: "validatingadmissionpolicy-status", Force: true})
+	return err
 }
 
 func deployments() schema.GroupResource {

@@ -32,7 +32,7 @@ var assembled = Options{
 		Look: &look.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Install: &install.Activities{},
 		Purge: &purge.Activities{}, Sweep: &sweep.Activities{},
 	},
-	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Sweep: 8},
+	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Background: 3, Sweep: 8},
 	StopTimeout: 20 * time.Second,
 }
 
@@ -47,10 +47,11 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 			"ResolveKyma", "DeleteManifests", "ReportKyma", "ReleaseKyma", "ReportManifest", "SendPurge", "SyncRemote",
 		}},
 		"lifecycle-manager-remote": {20, false, true, []string{
-			"LookInBackground", "SyncRemote", "CleanupRemote", "ReportKyma",
+			"SyncRemote", "CleanupRemote", "ReportKyma",
 			"ApplyManifest", "WaitManifest", "EnsureDefaultCR", "RemoveManifest", "WaitRemoval", "PurgeManifest",
 		}},
-		"lifecycle-manager-sweep": {8, true, false, []string{"WalkShard"}},
+		"lifecycle-manager-background": {3, false, true, []string{"LookInBackground"}},
+		"lifecycle-manager-sweep":      {8, true, false, []string{"WalkShard"}},
 	}
 	queues := (&Workers{}).queues(assembled)
 	require.Len(t, queues, len(want))

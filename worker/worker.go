@@ -40,6 +40,8 @@ type Slots struct {
 	Remote       int
 	// Workflow is how many workflow tasks there are at once, in which short steps are tried.
 	Workflow int
+	// Background is how many looks there are at once that nobody waits for.
+	Background int
 	// Sweep is how many shards are walked at once (flag sweep-concurrency).
 	Sweep int
 }
@@ -100,16 +102,22 @@ func (w *Workers) queues(o Options) []taskQueue {
 	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
-		a.Look.LookInBackground, a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
+		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
 		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true
 	remote.options.Interceptors = o.interceptors()
 
+	// There may be one such look for each cluster of the fleet at the same time. With few slots, the process has time
+	// for what somebody waits for, and for what follows from these looks.
+	background := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, o.Slots.Background), activities: []any{a.Look.LookInBackground}}
+	background.options.DisableWorkflowWorker = true
+	background.options.Interceptors = o.interceptors()
+
 	// The sweeps' own workflow tasks, a few for each shard and pass, must not stand in the way of anybody's. A walk
 	// heartbeats where it stands by itself.
 	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
-	return []taskQueue{controlPlane, remote, sweeps}
+	return []taskQueue{controlPlane, remote, background, sweeps}
 }
 
 // interceptors are around every activity but a walk, the first outermost.

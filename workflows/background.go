@@ -9,13 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
 
-// inBackground gives an activity the priority of what nobody waits for.
-func inBackground(ctx workflow.Context) workflow.Context {
-	return workflow.WithPriority(ctx, temporal.Priority{PriorityKey: kick.Background})
-}
-
-// lookInBackground takes the first steps of a look that nobody waits for: it waits in a queue for its turn, in which what
-// somebody waits for comes first, and takes no time of workflow tasks, which all Kymas share. An urgent kick ends the
+// lookInBackground takes the first steps of a look that nobody waits for: it waits for its turn in a queue
+// with few slots, and takes no time of workflow tasks, which all Kymas share. An urgent kick ends the
 // wait. One about a Manifest's state is answered by a report, and the wait begins anew; with any other, the look goes on
 // as one that is asked for, and answers that kick too.
 func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool, *resolve.Result, error) {
@@ -43,7 +38,7 @@ func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool
 // inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
 // cancelled.
 func (r *kymaRun) inTurn(ctx workflow.Context) (look.Result, error) {
-	turn, cancel := workflow.WithCancel(inBackground(writing(ctx, kick.RemoteQueue, "synchronize and resolve, when it is its turn")))
+	turn, cancel := workflow.WithCancel(writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
 	future := workflow.ExecuteActivity(turn, r.looks.LookInBackground, look.Input{Ref: r.ref, Seen: r.versions()})
 	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.pending.Urgent }); err != nil {

@@ -30,9 +30,7 @@ func TestALookThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 
 	require.Len(t, c.activities["LookInBackground"], 1)
 	options := c.activities["LookInBackground"][0]
-	require.Equal(t, kick.Background, options.Priority.PriorityKey)
-	require.Equal(t, "lifecycle-manager-remote", options.TaskQueue)
-	require.Zero(t, c.activities["SyncRemote"][0].Priority, "the first look is one that somebody waits for")
+	require.Equal(t, "lifecycle-manager-background", options.TaskQueue)
 	require.Len(t, c.locals["SyncRemote"], 2, "that for the edit, and that which finds the Kyma gone")
 }
 

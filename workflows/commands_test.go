@@ -240,7 +240,7 @@ func TestEveryActivityHasItsQueue(t *testing.T) {
 		"SyncRemote": {remote}, "CleanupRemote": {remote}, "ReportKyma": {remote},
 		"ResolveKyma": {controlPlane}, "DeleteManifests": {controlPlane}, "ReleaseKyma": {controlPlane}, "SendPurge": {controlPlane},
 		"ReportManifest": {controlPlane},
-		"ApplyManifest":  {remote}, "WaitManifest": {remote}, "LookInBackground": {kick.RemoteQueue}, "EnsureDefaultCR": {remote},
+		"ApplyManifest":  {remote}, "WaitManifest": {remote}, "LookInBackground": {"lifecycle-manager-background"}, "EnsureDefaultCR": {remote},
 		"RemoveManifest": {remote}, "WaitRemoval": {remote}, "PurgeManifest": {remote},
 		"WalkShard": {sweeps},
 	}

@@ -62,4 +62,5 @@ const (
 	ControlPlaneQueue = "lifecycle-manager-control-plane"
 	RemoteQueue       = "lifecycle-manager-remote"
 	SweepQueue        = "lifecycle-manager-sweep"
+	BackgroundQueue   = "lifecycle-manager-background"
 )

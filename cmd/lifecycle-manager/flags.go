@@ -48,7 +48,7 @@ type flags struct {
 	sweepShards, sweepConcurrency int
 	stopTimeout                   time.Duration
 
-	workflowSlots, controlPlaneSlots, remoteSlots int
+	workflowSlots, controlPlaneSlots, remoteSlots, backgroundSlots int
 
 	removals resolve.Limits
 
@@ -102,6 +102,7 @@ func (f *flags) groups() flagGroups {
 	set.IntVar(&f.remoteConcurrency, "k8s-skr-client-concurrency", 16, "requests to one remote cluster that are under way at once, per process")
 	set.IntVar(&f.workflowSlots, "workflow-slots", 20, "workflow tasks at once, in which short steps are tried first")
 	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
+	set.IntVar(&f.backgroundSlots, "background-slots", 4, "looks at once that nobody waits for, such as after a change of the catalog")
 	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
 
 	set = groups.add("Instance and remote clusters")

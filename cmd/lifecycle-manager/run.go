@@ -164,7 +164,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 		workers := worker.New(temporalClient, worker.Options{
 			Activities:  a.Activities,
 			Work:        a.Work,
-			Slots:       worker.Slots{Workflow: f.workflowSlots, ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Sweep: f.sweepConcurrency},
+			Slots:       worker.Slots{Workflow: f.workflowSlots, ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Background: f.backgroundSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
 			Version:     version,
 		})

@@ -102,16 +102,18 @@ func quiet(tr *truth) map[string]any {
 func startWorkers(t testing.TB, temporal client.Client, activities map[string]any) {
 	t.Helper()
 	controlPlane := sdkworker.New(temporal, kick.ControlPlaneQueue, sdkworker.Options{})
-	remote := sdkworker.New(temporal, kick.RemoteQueue, sdkworker.Options{DisableWorkflowWorker: true})
 	worker.RegisterWorkflows(controlPlane)
-	for name, fn := range activities {
-		controlPlane.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
-		remote.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	all := []sdkworker.Worker{controlPlane}
+	for _, queue := range []string{kick.RemoteQueue, kick.BackgroundQueue} {
+		all = append(all, sdkworker.New(temporal, queue, sdkworker.Options{DisableWorkflowWorker: true}))
 	}
-	require.NoError(t, controlPlane.Start())
-	t.Cleanup(controlPlane.Stop)
-	require.NoError(t, remote.Start())
-	t.Cleanup(remote.Stop)
+	for _, each := range all {
+		for name, fn := range activities {
+			each.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+		}
+		require.NoError(t, each.Start())
+		t.Cleanup(each.Stop)
+	}
 }
 
 const (

@@ -48,10 +48,11 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "report", "sync"}, w.calls,
 		"one look answers both")
-	look := c.inputs["ResolveKyma"][1].(resolve.Input)
+	resolution, given := c.inputs["ResolveKyma"][1].(resolve.Input)
+	require.True(t, given)
 	require.Len(t, c.activities["LookInBackground"], 1)
-	require.False(t, look.Background)
-	require.Contains(t, look.Seen, resolve.Version{Kind: "Kyma", Name: "demo", ResourceVersion: "77"})
+	require.False(t, resolution.Background)
+	require.Contains(t, resolution.Seen, resolve.Version{Kind: "Kyma", Name: "demo", ResourceVersion: "77"})
 }
 
 // The states of modules are shown also while a Kyma waits for its turn.
@@ -96,7 +97,8 @@ func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "resolve", "report", "sync"}, w.calls)
-	require.True(t, c.inputs["ResolveKyma"][1].(resolve.Input).Background, "what it writes still makes way for others")
+	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []resolve.Version{}, Background: true}, c.inputs["ResolveKyma"][1],
+		"what it writes still makes way for others")
 }
 
 // untilCancelled waits as an activity does that is not begun before it is cancelled.

@@ -18,7 +18,11 @@ func startedAs(t *testing.T, send func(*Sender) error) temporal.Priority {
 	t.Helper()
 	server, started := &mocks.Client{}, temporal.Priority{}
 	server.On("SignalWithStartWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).
-		Run(func(args mock.Arguments) { started = args.Get(4).(client.StartWorkflowOptions).Priority }).Return(&mocks.WorkflowRun{}, nil)
+		Run(func(args mock.Arguments) {
+			options, given := args.Get(4).(client.StartWorkflowOptions)
+			require.True(t, given)
+			started = options.Priority
+		}).Return(&mocks.WorkflowRun{}, nil)
 	tenants := func(_ context.Context, kyma types.NamespacedName) string {
 		return map[string]string{"kcp-system/demo": "account-7", "kcp-system/long": strings.Repeat("x", 65)}[kyma.String()]
 	}

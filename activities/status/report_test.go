@@ -546,11 +546,11 @@ func TestAPushWithinAWorkflowTaskIsTriedAgainBeforeTheClusterIsBlamed(t *testing
 	b := remoteBench(t)
 	b.remote.Fail = func(string, string) error { return context.DeadlineExceeded }
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(b.Activities.ReportKyma)
-	_, err := env.ExecuteLocalActivity(b.Activities.ReportKyma, b.in)
+	env.RegisterActivity(b.ReportKyma)
+	_, err := env.ExecuteLocalActivity(b.ReportKyma, b.in)
 	require.Equal(t, fault.Transient, fault.FromTemporal(err).Kind, "%v", err)
 
-	value, err := env.ExecuteActivity(b.Activities.ReportKyma, b.in)
+	value, err := env.ExecuteActivity(b.ReportKyma, b.in)
 	require.NoError(t, err)
 	var result ReportResult
 	require.NoError(t, value.Get(&result))

@@ -20,9 +20,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
+// patience is how long a server may take on a busy machine.
+const patience = 5 * time.Minute
+
 // While a new version is on its way to a big tenant, an edit comes first, and a small tenant gets its turn.
+// It keeps the server busy, so that it runs beside no other test.
 func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
-	t.Parallel()
 	_, temporal := harness.TemporalNamespace(t, "priorities")
 	accounts := func(_ context.Context, kyma types.NamespacedName) string { return strings.Split(kyma.Name, "-")[0] }
 	sender := kick.NewSender(temporal, nil, accounts)
@@ -33,10 +36,10 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 		require.NoError(t, sender.Manifest(t.Context(), ref, k))
 		ids = append(ids, kick.ManifestWorkflowID(ref))
 	}
-	for i := range 200 {
+	for i := range 100 {
 		send(fmt.Sprintf("big-%d", i), false)
 	}
-	for i := range 24 {
+	for i := range 15 {
 		send(fmt.Sprintf("small-%d", i), false)
 	}
 	for i := range 3 {
@@ -48,7 +51,7 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 	require.NoError(t, workflows.Start())
 	t.Cleanup(workflows.Stop)
 	for _, id := range ids {
-		require.Eventually(t, func() bool { return waitsInQueue(t, temporal, id) }, time.Minute, 20*time.Millisecond, id)
+		require.Eventually(t, func() bool { return waitsInQueue(t, temporal, id) }, patience, 50*time.Millisecond, id)
 	}
 
 	var mutex sync.Mutex
@@ -68,7 +71,7 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		return len(order) == len(ids)
-	}, time.Minute, 20*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 
 	// The server keeps close to the order, not exactly to it: a queue has partitions, which are asked at random. In the order
 	// of their arrival, those that were sent last would come last.

@@ -255,3 +255,21 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	}, condition)
 	return err
 }
+
+// awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait
+// for it. Whatever comes next waits for its end also then.
+func (e *entity) awaitUnless(ctx workflow.Context, future workflow.Future, cancel func(), interrupted func() bool) error {
+	for !future.IsReady() {
+		if err := workflow.Await(ctx, func() bool { return future.IsReady() || e.mail.arrived() }); err != nil {
+			return err
+		}
+		e.mail.drain()
+		if interrupted() {
+			cancel()
+			if err := workflow.Await(ctx, future.IsReady); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

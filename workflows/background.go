@@ -21,10 +21,10 @@ func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool
 			return stop, res.Resolved, err
 		}
 		asked := r.mail.takePart()
-		seen := pending.with(asked).Seen
-		r.note(seen)
+		all := pending.with(asked)
+		r.note(all.Seen)
 		if !asked.OnlyManifests {
-			*pending = pending.with(asked)
+			*pending = all
 			r.urgent, r.background = true, false
 			stop, err := r.synchronize(ctx)
 			return stop, nil, err

@@ -50,7 +50,7 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 			"SyncRemote", "CleanupRemote", "ReportKyma",
 			"ApplyManifest", "WaitManifest", "EnsureDefaultCR", "RemoveManifest", "WaitRemoval", "PurgeManifest",
 		}},
-		"lifecycle-manager-background": {3, false, true, []string{"LookInBackground"}},
+		"lifecycle-manager-background": {0, false, true, []string{"LookInBackground"}},
 		"lifecycle-manager-sweep":      {8, true, false, []string{"WalkShard"}},
 	}
 	queues := (&Workers{}).queues(assembled)
@@ -62,6 +62,14 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
 		if q.name == "lifecycle-manager-control-plane" {
 			require.Equal(t, 5, q.options.MaxConcurrentWorkflowTaskExecutionSize, "else steps within workflow tasks hold up one another")
+		}
+		if q.name == "lifecycle-manager-background" {
+			slots := q.options.Tuner.GetActivityTaskSlotSupplier()
+			for range 3 {
+				require.NotNil(t, slots.TryReserveSlot(nil))
+			}
+			require.Nil(t, slots.TryReserveSlot(nil), "three that do not wait for their clusters")
+			require.Equal(t, 20, slots.MaxSlots(), "as many as of other work on clusters with those that do")
 		}
 		require.Equal(t, 20*time.Second, q.options.WorkerStopTimeout, q.name)
 		require.Less(t, q.options.MaxHeartbeatThrottleInterval, 10*time.Second, "%s: a lost connection is noticed in time", q.name)

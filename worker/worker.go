@@ -40,7 +40,7 @@ type Slots struct {
 	Remote       int
 	// Workflow is how many workflow tasks there are at once, in which short steps are tried.
 	Workflow int
-	// Background is how many looks there are at once that nobody waits for.
+	// Background is how many looks there are at once that nobody waits for, without those that wait for their cluster.
 	Background int
 	// Sweep is how many shards are walked at once (flag sweep-concurrency).
 	Sweep int
@@ -110,7 +110,8 @@ func (w *Workers) queues(o Options) []taskQueue {
 
 	// There may be one such look for each cluster of the fleet at the same time. With few slots, the process has time
 	// for what somebody waits for, and for what follows from these looks.
-	background := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, o.Slots.Background), activities: []any{a.Look.LookInBackground}}
+	background := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Look.LookInBackground}}
+	background.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
 	background.options.DisableWorkflowWorker = true
 	background.options.Interceptors = o.interceptors()
 

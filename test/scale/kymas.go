@@ -181,6 +181,15 @@ func (w *waiting) forAll(kymas []int, so seen) *waiting {
 	return w
 }
 
+// beginNow lets the time of all that is waited for begin now.
+func (w *waiting) beginNow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.began {
+		w.began[name] = time.Now()
+	}
+}
+
 func (w *waiting) see(event watch.Event, kyma *v1beta2.Kyma) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

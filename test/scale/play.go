@@ -15,9 +15,11 @@ import (
 // player plays a scenario.
 type player struct {
 	*environment
-	// release is the number of the modules' version, next that of the Kyma that is made next, and there those that are there.
-	release, next int
-	there         []int
+	// releases are the numbers of the modules' versions.
+	releases []int
+	// next is the number of the Kyma that is made next, and there are those that are there.
+	next  int
+	there []int
 	// edited are the Kymas that have the additional module.
 	edited map[int]bool
 }
@@ -33,7 +35,7 @@ func play(ctx context.Context, e *environment) (*record, error) {
 		Scenario: e.scenario.Name, Flags: e.scenario.ManagerFlags, Clusters: e.options.clusters, Modules: e.modules, Objects: e.objects, Workers: e.workers,
 		Latency: e.latency.String(), ReadyAfter: e.readyAfter.String(), Temporal: e.temporal,
 	}
-	p := &player{environment: e, edited: map[int]bool{}}
+	p := &player{environment: e, releases: slices.Repeat([]int{-1}, e.modules), edited: map[int]bool{}}
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -75,10 +77,10 @@ func (r *record) verdict() error {
 }
 
 func (p *player) prepare(ctx context.Context) error {
-	if err := p.pushNext(ctx); err != nil {
+	if err := p.pushNext(ctx, 0); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(p.scenario.Phases, func(s step) bool { return s.Edits != nil }) {
+	if slices.ContainsFunc(p.scenario.Phases, step.edits) {
 		if err := p.push(ctx, firstVersion, p.modules); err != nil {
 			return err
 		}
@@ -92,23 +94,39 @@ const firstVersion = "1.0.0"
 // additional is the module that edits are about.
 func (p *player) additional() string { return moduleName(p.modules) }
 
-func (p *player) version() string { return fmt.Sprintf("1.%d.0", p.release-1) }
-
-// pushNext pushes the next version of all modules but the additional one.
-func (p *player) pushNext(ctx context.Context) error {
-	p.release++
-	var all []int
-	for m := range p.modules {
-		all = append(all, m)
+// after are the numbers of the modules' versions after the next version of the first so many; 0 are all.
+func (p *player) after(count int) []int {
+	after := slices.Clone(p.releases)
+	for m := range after {
+		if count == 0 || m < count {
+			after[m]++
+		}
 	}
-	return p.push(ctx, p.version(), all...)
+	return after
 }
 
-// ready tells whether a Kyma has all modules in the version that is or will be the present one.
-func (p *player) ready(release int) seen {
+// pushNext pushes the next version of the first so many modules, by default of all, but not of the additional one.
+func (p *player) pushNext(ctx context.Context, count int) error {
+	before := p.releases
+	p.releases = p.after(count)
+	for m, release := range p.releases {
+		if release == before[m] {
+			continue
+		}
+		if err := p.push(ctx, versionOf(release), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func versionOf(release int) string { return fmt.Sprintf("1.%d.0", release) }
+
+// ready tells whether a Kyma has all modules in these versions.
+func (p *player) ready(releases []int) seen {
 	versions := map[string]string{}
-	for m := range p.modules {
-		versions[moduleName(m)] = fmt.Sprintf("1.%d.0", release-1)
+	for m, release := range releases {
+		versions[moduleName(m)] = versionOf(release)
 	}
 	return allReady(versions)
 }
@@ -121,7 +139,7 @@ func (p *player) do(ctx context.Context, s step) (outcome, error) {
 	case s.Install != nil:
 		return p.install(ctx, *s.Install)
 	case s.Upgrade != nil:
-		return p.upgrade(ctx)
+		return p.upgrade(ctx, *s.Upgrade)
 	case s.Delete != nil:
 		return p.delete(ctx, *s.Delete)
 	case s.Idle != nil:
@@ -154,12 +172,12 @@ func (p *player) install(ctx context.Context, s install) (outcome, error) {
 	all := newWaiting()
 	result := outcome{kymas: count, latencies: map[string]*waiting{"kymas": all}}
 	if !s.OneByOne {
-		all.forAll(kymas, p.ready(p.release))
+		all.forAll(kymas, p.ready(p.releases))
 		return result, p.observe(ctx, allMost, func(ctx context.Context) error { return p.create(ctx, kymas) }, all)
 	}
 	for _, kyma := range kymas {
 		one := []int{kyma}
-		all.forAll(one, p.ready(p.release))
+		all.forAll(one, p.ready(p.releases))
 		if err := p.observe(ctx, oneMost, func(ctx context.Context) error { return p.create(ctx, one) }, all); err != nil {
 			return outcome{}, err
 		}
@@ -167,9 +185,10 @@ func (p *player) install(ctx context.Context, s install) (outcome, error) {
 	return result, nil
 }
 
-func (p *player) upgrade(ctx context.Context) (outcome, error) {
-	all := newWaiting().forAll(p.there, p.ready(p.release+1))
-	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": all}}, p.observe(ctx, allMost, p.pushNext, all)
+func (p *player) upgrade(ctx context.Context, s upgrade) (outcome, error) {
+	all := newWaiting().forAll(p.there, p.ready(p.after(s.Modules)))
+	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": all}},
+		p.observe(ctx, allMost, func(ctx context.Context) error { return p.pushNext(ctx, s.Modules) }, all)
 }
 
 func (p *player) delete(ctx context.Context, s deletion) (outcome, error) {
@@ -186,51 +205,59 @@ func (p *player) delete(ctx context.Context, s deletion) (outcome, error) {
 }
 
 func (p *player) edits(ctx context.Context, s edits) (outcome, error) {
-	count := min(s.Count, len(p.there))
 	edited, upgraded := newWaiting(), newWaiting()
-	result := outcome{kymas: count, latencies: map[string]*waiting{"edits": edited}}
+	result := outcome{kymas: min(s.Count, len(p.there)), latencies: map[string]*waiting{"edits": edited}}
 	if s.WhileUpgrading {
 		result.kymas, result.latencies["kymas"] = len(p.there), upgraded
-		upgraded.forAll(p.there, p.ready(p.release+1))
+		upgraded.forAll(p.there, p.ready(p.after(s.Modules)))
 	}
 	return result, p.observe(ctx, allMost, func(ctx context.Context) error {
 		if s.WhileUpgrading {
-			if err := p.pushNext(ctx); err != nil {
+			if err := p.pushNext(ctx, s.Modules); err != nil {
 				return err
 			}
 		}
-		for i := range count {
-			// From all over the fleet.
-			kyma := p.there[i*len(p.there)/count]
-			add := !p.edited[kyma]
-			p.edited[kyma] = add
-			edited.forAll([]int{kyma}, hasModule(p.additional(), add))
-			if err := p.edit(ctx, kyma, s.Where, p.additional(), add); err != nil {
-				return err
-			}
-			if err := pause(ctx, durationOr(s.Every, 100*time.Millisecond)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return p.editSome(ctx, s.Count, s.Where, durationOr(s.Every, 100*time.Millisecond), edited)
 	}, edited, upgraded)
+}
+
+// editSome edits so many Kymas from all over the fleet, one after the other, and notes what each is to be like.
+func (p *player) editSome(ctx context.Context, count int, where string, every time.Duration, edited *waiting) error {
+	count = min(count, len(p.there))
+	for i := range count {
+		kyma := p.there[i*len(p.there)/count]
+		add := !p.edited[kyma]
+		p.edited[kyma] = add
+		edited.forAll([]int{kyma}, hasModule(p.additional(), add))
+		if err := p.edit(ctx, kyma, where, p.additional(), add); err != nil {
+			return err
+		}
+		if err := pause(ctx, every); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p *player) restart(ctx context.Context, s restart) (outcome, error) {
 	p.stopManagers(s.Kill)
 	all := newWaiting()
-	result := outcome{kymas: len(p.there)}
+	result := outcome{kymas: len(p.there), latencies: map[string]*waiting{"recovered": all}}
+	down := time.Now()
 	if s.Upgrade {
-		if err := p.pushNext(ctx); err != nil {
+		if err := p.pushNext(ctx, 0); err != nil {
 			return outcome{}, err
 		}
-		result.latencies = map[string]*waiting{"recovered": all}
 	}
-	if err := pause(ctx, durationOr(s.Down, 0)); err != nil {
+	if err := p.editSome(ctx, s.Edits, whereControlPlane, 0, all); err != nil {
 		return outcome{}, err
 	}
+	if err := pause(ctx, durationOr(s.Down, 0)-time.Since(down)); err != nil {
+		return outcome{}, err
+	}
+	all.beginNow()
 	if s.Upgrade {
-		all.forAll(p.there, p.ready(p.release))
+		all.forAll(p.there, p.ready(p.releases))
 	}
 	if err := p.observe(ctx, allMost, p.startManagers, all); err != nil {
 		return outcome{}, err
@@ -252,14 +279,14 @@ func (p *player) blackHole(ctx context.Context, s blackHole) (outcome, error) {
 		return outcome{}, err
 	}
 	began := time.Now()
-	healthy := newWaiting().forAll(others, p.ready(p.release+1))
-	if err := p.observe(ctx, allMost, p.pushNext, healthy); err != nil {
+	healthy := newWaiting().forAll(others, p.ready(p.after(s.Modules)))
+	if err := p.observe(ctx, allMost, func(ctx context.Context) error { return p.pushNext(ctx, s.Modules) }, healthy); err != nil {
 		return outcome{}, err
 	}
 	if err := pause(ctx, durationOr(s.For, 0)-time.Since(began)); err != nil {
 		return outcome{}, err
 	}
-	recovered := newWaiting().forAll(lost, p.ready(p.release))
+	recovered := newWaiting().forAll(lost, p.ready(p.releases))
 	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": healthy, "recovered": recovered}},
 		p.observe(ctx, allMost, func(ctx context.Context) error { return p.setFaults(ctx, nil) }, recovered)
 }

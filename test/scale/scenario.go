@@ -58,8 +58,11 @@ type install struct {
 	OneByOne bool `json:"oneByOne,omitempty"`
 }
 
-// upgrade pushes a new version of all modules and waits until all Kymas have it.
-type upgrade struct{}
+// upgrade pushes a new version of modules and waits until all Kymas have it.
+type upgrade struct {
+	// Modules is of how many, the first ones; of all by default.
+	Modules int `json:"modules,omitempty"`
+}
 
 // deletion deletes Kymas and waits until they are gone.
 type deletion struct {
@@ -80,6 +83,8 @@ type edits struct {
 	Every *metav1.Duration `json:"every,omitempty"`
 	// WhileUpgrading pushes a new version of all other modules just before.
 	WhileUpgrading bool `json:"whileUpgrading,omitempty"`
+	// Modules is of how many modules there is a new version; of all by default.
+	Modules int `json:"modules,omitempty"`
 	// Where is controlPlane (the default, which needs sync) or remote: then an edit waits for the resync as well.
 	Where string `json:"where,omitempty"`
 }
@@ -92,6 +97,8 @@ type restart struct {
 	Down *metav1.Duration `json:"down,omitempty"`
 	// Upgrade pushes a new version meanwhile, and waits until all Kymas have it.
 	Upgrade bool `json:"upgrade,omitempty"`
+	// Edits is how many Kymas are edited meanwhile, which are waited for as well. It needs sync.
+	Edits int `json:"edits,omitempty"`
 	// For is how long to look on after all are ready again; nothing by default.
 	For *metav1.Duration `json:"for,omitempty"`
 }
@@ -101,6 +108,8 @@ type restart struct {
 type blackHole struct {
 	// Share is the part of the clusters, more than 0 and less than 1.
 	Share float64 `json:"share"`
+	// Modules is of how many modules there is a new version; of all by default.
+	Modules int `json:"modules,omitempty"`
 	// For is how long they do not answer at least.
 	For *metav1.Duration `json:"for,omitempty"`
 }
@@ -179,11 +188,20 @@ func (s *step) complete(sync bool) error {
 		return errors.New("idle: for is missing")
 	case s.BlackHole != nil && (s.BlackHole.Share <= 0 || s.BlackHole.Share >= 1):
 		return errors.New("blackHole: share is between 0 and 1")
+	case s.Upgrade != nil && s.Upgrade.Modules < 0, s.BlackHole != nil && s.BlackHole.Modules < 0, s.Edits != nil && s.Edits.Modules < 0:
+		return errors.New("modules is not negative")
+	case s.Restart != nil && s.Restart.Edits > 0 && !sync:
+		return errEditsNeedSync
 	case s.Edits != nil:
 		return s.Edits.complete(sync)
 	}
 	return nil
 }
+
+var errEditsNeedSync = errors.New("edits: in the control plane they take effect only with sync: true")
+
+// edits tells whether a phase edits Kymas.
+func (s step) edits() bool { return s.Edits != nil || s.Restart != nil && s.Restart.Edits > 0 }
 
 func (e *edits) complete(sync bool) error {
 	switch e.Where {
@@ -197,7 +215,7 @@ func (e *edits) complete(sync bool) error {
 		return errors.New("edits: count is at least 1")
 	}
 	if e.Where == whereControlPlane && !sync {
-		return errors.New("edits: in the control plane they take effect only with sync: true")
+		return errEditsNeedSync
 	}
 	return nil
 }

@@ -51,6 +51,8 @@ func TestASlipInAScenarioIsAnError(t *testing.T) {
 		"phases: [{idle: {}}]":                                               "for is missing",
 		"phases: [{blackHole: {share: 1}}]":                                  "between 0 and 1",
 		"phases: [{edits: {count: 1}}]":                                      "sync: true",
+		"phases: [{restart: {edits: 1}}]":                                    "sync: true",
+		"phases: [{upgrade: {modules: -1}}]":                                 "modules is not negative",
 		"sync: true\nphases: [{edits: {}}]":                                  "at least 1",
 		"phases: [{edits: {count: 1, where: here}}]":                         "controlPlane or remote",
 		"phases: [{install: {}, expect: {remoteWrites: 0, remoteReads: 0}}]": "unknown field",

@@ -1,0 +1,81 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/worker"
+)
+
+// marked and released are what the SDK tells of a permit.
+type marked struct {
+	worker.SlotMarkUsedInfo
+	permit *worker.SlotPermit
+}
+
+func (m marked) Permit() *worker.SlotPermit { return m.permit }
+
+type released struct {
+	worker.SlotReleaseInfo
+	permit *worker.SlotPermit
+}
+
+func (r released) Permit() *worker.SlotPermit { return r.permit }
+
+// start reserves a slot and begins a task, or returns nil where there is no slot.
+func start(p *promptSlots) *worker.SlotPermit {
+	permit := p.TryReserveSlot(nil)
+	if permit != nil {
+		p.MarkSlotUsed(marked{permit: permit})
+	}
+	return permit
+}
+
+func TestATaskThatTakesLongGivesItsSlotToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPromptSlots(2, 3)
+		first, second := start(p), start(p)
+		require.NotNil(t, first)
+		require.NotNil(t, second)
+		require.Nil(t, start(p), "there are two slots")
+		p.ReleaseSlot(released{permit: second})
+
+		time.Sleep(patience / 2)
+		third := start(p)
+		require.NotNil(t, third)
+		time.Sleep(patience/2 + time.Millisecond)
+		synctest.Wait()
+		fourth := start(p)
+		require.NotNil(t, fourth, "the first takes long and counts no more")
+		require.Nil(t, start(p), "no more than three in all")
+
+		for _, permit := range []*worker.SlotPermit{first, third, fourth} {
+			p.ReleaseSlot(released{permit: permit})
+		}
+		require.NotNil(t, start(p))
+		require.NotNil(t, start(p))
+		require.Nil(t, start(p), "a slot that was given away is not free twice")
+	})
+}
+
+func TestASlotIsWaitedForUntilTheWorkerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPromptSlots(1, 5)
+		// One that was reserved for a poll counts until a task came and took long, or none came.
+		reserved, err := p.ReserveSlot(t.Context(), nil)
+		require.NoError(t, err)
+		time.Sleep(2 * patience)
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		_, err = p.ReserveSlot(ctx, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		p.ReleaseSlot(released{permit: reserved})
+		next, err := p.ReserveSlot(t.Context(), nil)
+		require.NoError(t, err)
+		require.NotNil(t, next)
+		require.Equal(t, 5, p.MaxSlots())
+	})
+}

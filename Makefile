@@ -123,8 +123,8 @@ fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME
 	done
 
 .PHONY: scale-page
-scale-page: ## Draw records of make scale as one HTML page: RECORDS="one.json other.json" PAGE=scale.html
-	@go run -C test/scale/page . -o $(abspath $(or $(PAGE),scale.html)) $(abspath $(or $(RECORDS),$(error RECORDS is missing: files of records)))
+scale-page: ## Draw records of make scale as one HTML page: RECORDS="one.json other.json" PAGE=scale.html, SVG=folder for a file of each chart
+	@go run -C test/scale/page . -o $(abspath $(or $(PAGE),scale.html)) $(if $(SVG),-svg $(abspath $(SVG))) $(abspath $(or $(RECORDS),$(error RECORDS is missing: files of records)))
 	@echo "$(abspath $(or $(PAGE),scale.html))"
 
 ##@ Checks

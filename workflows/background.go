@@ -1,12 +1,15 @@
 package workflows
 
 import (
+	"time"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // lookInBackground takes the first steps of a look that nobody waits for: it waits for its turn in a queue
@@ -15,8 +18,12 @@ import (
 // as one that is asked for, and answers that kick too.
 func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool, *resolve.Result, error) {
 	for {
-		res, err := r.inTurn(ctx)
+		res, last, err := r.inTurn(ctx)
 		if !temporal.IsCanceledError(err) || ctx.Err() != nil {
+			if err == nil && r.logic >= logicAnswers && answers(res.Began, last) {
+				*pending = pending.with(r.mail.take())
+				r.note(pending.Seen)
+			}
 			stop, err := r.synchronized(res.Sync, err)
 			return stop, res.Resolved, err
 		}
@@ -35,16 +42,62 @@ func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool
 	}
 }
 
+// clockMargin is how far apart the clocks of the server's parts may be, and how much later than the leader a worker's
+// informers may hear of a change.
+const clockMargin = 5 * time.Second
+
+// answers tells whether steps that began at one time are an answer to kicks of which the last came at the other: they read
+// what those told of. The report that follows waits for the versions that the kicks named, and asks for another look where
+// the inputs are not those of this one.
+func answers(began, last time.Time) bool {
+	return !last.IsZero() && last.Add(clockMargin).Before(began)
+}
+
 // inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
-// cancelled.
-func (r *kymaRun) inTurn(ctx workflow.Context) (look.Result, error) {
+// cancelled. It returns when the last kick came meanwhile; zero where none did.
+func (r *kymaRun) inTurn(ctx workflow.Context) (look.Result, time.Time, error) {
 	turn, cancel := workflow.WithCancel(writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
 	future := workflow.ExecuteActivity(turn, r.looks.LookInBackground, look.Input{Ref: r.ref, Seen: r.versions()})
-	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.pending.Urgent }); err != nil {
-		return look.Result{}, err
+	var last time.Time
+	waiting := r.mail.count()
+	if err := r.awaitUnless(ctx, future, cancel, func() bool {
+		if now := r.mail.count(); now != waiting {
+			waiting, last = now, workflow.Now(ctx)
+		}
+		return r.mail.pending.Urgent
+	}); err != nil {
+		return look.Result{}, last, err
 	}
 	var res look.Result
 	err := future.Get(ctx, &res)
-	return res, err
+	return res, last, err
+}
+
+// reportPatience is how long the report of a look in the background waits for the modules that it changed.
+const reportPatience = 10 * time.Second
+
+// mayReportLater tells whether all that is to be told of a look is that modules that were ready are being changed. Most are
+// ready again within seconds; then one report, there and in the remote cluster, says all.
+func (r *kymaRun) mayReportLater(res resolve.Result) bool {
+	return r.background && r.logic >= logicAnswers && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
+		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextLook.IsZero()
+}
+
+// reportLater ends a look without its report. That is due with the first urgent news of a module, and at the latest when
+// patience has ended.
+func (r *kymaRun) reportLater(ctx workflow.Context, started time.Time, res resolve.Result) error {
+	r.state.OwedDigest = res.InputsDigest
+	r.state.Last.NeedsLook, r.state.Last.LookAt = false, time.Time{} // this was that look
+	if err := r.endLook(ctx, started, nil); err != nil {
+		return err
+	}
+	for _, wrote := range res.Wrote {
+		r.mail.put(kick.Kick{
+			Reason: "modules were changed", Kind: shared.KindManifest,
+			Namespace: wrote.Namespace, Name: wrote.Name, ResourceVersion: wrote.ResourceVersion,
+		})
+	}
+	r.pace.Until = workflow.Now(ctx).Add(reportPatience)
+	return nil
 }

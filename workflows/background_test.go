@@ -82,6 +82,125 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	require.NotEmpty(t, pushes[2].InputsDigest)
 }
 
+// A roll-out reaches a Kyma as several kicks, and the sweep finds it behind while it waits for its turn.
+func TestALookAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
+	for name, c := range map[string]struct {
+		began  time.Duration
+		looks  int
+		latest string
+	}{
+		"which begins later":          {2 * clockMargin, 1, "8"},
+		"which may have begun then":   {clockMargin / 2, 2, "7"},
+		"that says not when it began": {0, 2, "7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			w.turn = func(_ context.Context, n int) error {
+				if n == 1 {
+					env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "sample", ResourceVersion: "8"})
+					time.Sleep(100 * time.Millisecond) // the workflow hears of it before the look ends
+					if c.began > 0 {
+						w.began = env.Now().Add(c.began)
+					}
+				}
+				return nil
+			}
+			var reports []status.ReportInput
+			w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
+				reports = append(reports, in)
+				return reported(shared.StateReady)
+			}
+			kickAt(env, time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Name: "sample", ResourceVersion: "7"})
+			endKyma(env, w, 2*time.Hour)
+			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, c.looks, w.counts["turn"])
+			seen := reports[1].Seen
+			require.Equal(t, c.latest, seen[len(seen)-1].ResourceVersion, "the report goes by what the kicks told of")
+		})
+	}
+}
+
+func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
+	updated := resolve.Result{
+		Outcome: resolve.OutcomeDone, InputsDigest: "inputs-2", Updated: []string{"m"},
+		Wrote: []resolve.Version{{Kind: "Manifest", Namespace: "kcp-system", Name: "m", ResourceVersion: "80"}},
+	}
+	created := updated
+	created.Updated, created.Created = nil, []string{"m"}
+	for name, c := range map[string]struct {
+		result  resolve.Result
+		before  shared.State
+		ready   bool // whether a module becomes ready 2 s later
+		after   time.Duration
+		reports int
+		seen    string
+	}{
+		"as soon as one is":                {updated, shared.StateReady, true, 2 * time.Second, 1, "81"},
+		"or when that takes long":          {updated, shared.StateReady, false, reportPatience, 1, "80"},
+		"but tells at once of new modules": {created, shared.StateReady, true, 0, 2, "80"},
+		"and of a Kyma that was not ready": {updated, shared.StateWarning, true, 0, 2, "80"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := quietWorld()
+			env := environment(t, w)
+			begins := env.Now().Add(time.Hour)
+			w.resolve = func(n int) (resolve.Result, error) {
+				if n != 2 {
+					return resolved()
+				}
+				if c.ready {
+					env.RegisterDelayedCallback(func() {
+						env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is Ready", Kind: "Manifest", Namespace: "kcp-system", Name: "m", ResourceVersion: "81", Urgent: true})
+					}, 2*time.Second)
+				}
+				return c.result, nil
+			}
+			var reports []status.ReportInput
+			var at []time.Duration
+			w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
+				if n > 1 {
+					reports, at = append(reports, in), append(at, env.Now().Sub(begins))
+				}
+				return reported(c.before)
+			}
+			kickAt(env, time.Hour, catalogChanged)
+			endKyma(env, w, 2*time.Hour)
+			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+			require.NoError(t, env.GetWorkflowError())
+			require.Len(t, reports, c.reports)
+			require.InDelta(t, c.after, at[0], float64(time.Second))
+			require.Equal(t, "inputs-2", reports[0].InputsDigest)
+			require.Contains(t, reports[0].Seen, resolve.Version{Kind: "Manifest", ResourceVersion: c.seen})
+		})
+	}
+}
+
+func TestAnOwedReportDoesNotWaitForTheTurnOfTheNextLook(t *testing.T) {
+	w := quietWorld()
+	w.resolve = func(n int) (resolve.Result, error) {
+		res, err := resolved()
+		if n == 2 {
+			res.InputsDigest, res.Updated = "inputs-2", []string{"m"}
+		}
+		return res, err
+	}
+	var digests []string
+	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
+		digests = append(digests, in.InputsDigest)
+		return reported(shared.StateReady)
+	}
+	env := environment(t, w)
+	kickAt(env, time.Hour, catalogChanged)
+	kickAt(env, time.Hour+time.Second, catalogChanged)
+	endKyma(env, w, 2*time.Hour)
+	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "report", "sync", "resolve", "report", "sync"}, w.calls)
+	require.Equal(t, []string{"inputs-1", "inputs-2", "inputs-1"}, digests)
+}
+
 func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
 	w := quietWorld()
 	w.resolve = func(n int) (resolve.Result, error) {

@@ -12,7 +12,7 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicBackground
+const logicVersion = logicAnswers
 
 const (
 	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
@@ -26,6 +26,9 @@ const (
 	logicLocalSteps = 5
 	// logicBackground is the version from which on looks that nobody waits for make way for others.
 	logicBackground = 6
+	// logicAnswers is the version from which on a look in the background answers what came in while it waited, and its
+	// report waits for the modules that it changed.
+	logicAnswers = 7
 )
 
 // logicChangeID names the one version marker.

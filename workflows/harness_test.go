@@ -43,6 +43,8 @@ type world struct {
 	waitGone func(n int) (install.RemoveResult, error)
 	// turn, where set, is what a look waits for that nobody waits for.
 	turn func(ctx context.Context, n int) error
+	// began is when such a look began, as the server says.
+	began time.Time
 	// removing, where set, is asked with the activity's context instead of remove.
 	removing func(ctx context.Context, n int) (install.RemoveResult, error)
 	send     func(n int, in purge.SendInput) error
@@ -152,7 +154,9 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 				return look.Result{}, err
 			}
 		}
-		return joined.LookInBackground(ctx, in)
+		res, err := joined.LookInBackground(ctx, in)
+		res.Began = w.began
+		return res, err
 	})
 	register("ReportKyma", func(_ context.Context, in status.ReportInput) (status.ReportResult, error) {
 		res, err := w.report(w.called("report"), in)

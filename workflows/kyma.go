@@ -52,6 +52,8 @@ type KymaCarry struct {
 	NewestManifest string `json:"newestManifest,omitempty"`
 	// Paced is true when a removal waits for its turn at NextLook.
 	Paced bool `json:"paced,omitempty"`
+	// OwedDigest is the digest of the inputs of a look whose report waits for the modules that it changed.
+	OwedDigest string `json:"owedDigest,omitempty"`
 }
 
 // KymaWorkflow works for one Kyma as long as it exists: it looks at the truth, synchronizes the remote
@@ -148,6 +150,8 @@ func (r *kymaRun) sleepsFor() string {
 		return "the next try: " + r.fault.Reason
 	case !r.fault.IsZero():
 		return "a change: " + r.fault.Reason
+	case r.state.OwedDigest != "":
+		return "the modules that were changed"
 	case r.mail.pending.Count > 0:
 		return "the pace to allow the next look"
 	case r.mail.later.Count > 0:

@@ -38,6 +38,13 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 	}
 	r.note(pending.Seen)
 	r.doing(ctx, "looking: "+orElse(pending.Reason, "started"))
+	if owed := r.state.OwedDigest; owed != "" {
+		if r.state.OwedDigest = ""; r.background { // its turn may be far off
+			if err := r.aggregate(ctx, owed, pending.Gone); err != nil {
+				return err
+			}
+		}
+	}
 
 	var resolved *resolve.Result
 	var stop bool
@@ -50,13 +57,16 @@ func (r *kymaRun) look(ctx workflow.Context) error {
 	if err != nil || stop {
 		return r.endLook(ctx, started, err)
 	}
-	digest := ""
+	res := resolve.Result{}
 	if r.state.SyncFault.IsZero() {
-		if digest, stop, err = r.resolveModules(ctx, resolved); err != nil || stop {
+		if res, stop, err = r.resolveModules(ctx, resolved); err != nil || stop {
 			return r.endLook(ctx, started, err)
 		}
 	}
-	return r.endLook(ctx, started, r.aggregate(ctx, digest, pending.Gone))
+	if !pending.Gone && r.mayReportLater(res) {
+		return r.reportLater(ctx, started, res)
+	}
+	return r.endLook(ctx, started, r.aggregate(ctx, res.InputsDigest, pending.Gone))
 }
 
 // synchronize runs the sync with the remote cluster. It returns true when the look ends here, because
@@ -87,8 +97,9 @@ func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
 	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
 }
 
-// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background.
-func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result) (string, bool, error) {
+// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background. What it returns is
+// empty where that failed.
+func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result) (resolve.Result, bool, error) {
 	var res resolve.Result
 	var err error
 	if resolved != nil {
@@ -98,10 +109,10 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...), Background: r.background})
 	}
 	if temporal.IsCanceledError(err) {
-		return "", true, err
+		return resolve.Result{}, true, err
 	}
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
-		return "", false, nil
+		return resolve.Result{}, false, nil
 	}
 	r.state.ResolveFault = res.Fault
 	r.noteWritten(res)
@@ -111,7 +122,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 		r.state.NextLook = soon
 	}
 	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs
-	return res.InputsDigest, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
+	return res, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
 }
 
 // ends notes that the Kyma is gone or being deleted, and tells whether either is so.
@@ -131,10 +142,11 @@ func (r *kymaRun) report(ctx workflow.Context) error {
 	pending, started := r.beginPart(ctx)
 	r.note(pending.Seen)
 	r.doing(ctx, "aggregating the status: "+pending.Reason)
-	if err := r.aggregate(ctx, "", pending.Gone); err != nil {
+	if err := r.aggregate(ctx, r.state.OwedDigest, pending.Gone); err != nil {
 		return err
 	}
 	if r.state.ReportFault.IsZero() {
+		r.state.OwedDigest = ""
 		r.endPart(ctx, started)
 	} else {
 		r.end(ctx, started, r.worst())

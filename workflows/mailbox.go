@@ -168,7 +168,10 @@ func (m *mailbox) add(k kick.Kick) {
 }
 
 // any tells whether a kick waits to be acted on, now or later.
-func (m *mailbox) any() bool { return m.pending.Count > 0 || m.later.Count > 0 }
+func (m *mailbox) any() bool { return m.count() > 0 }
+
+// count is how many kicks wait.
+func (m *mailbox) count() int { return m.pending.Count + m.later.Count }
 
 // arrived is the condition to wait on: something came in since the last drain.
 func (m *mailbox) arrived() bool {

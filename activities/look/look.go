@@ -5,6 +5,7 @@ package look
 import (
 	"context"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -43,7 +44,9 @@ type Input struct {
 
 // Result is what the steps found and did.
 type Result struct {
-	Sync syncing.Result `json:"sync"`
+	// Began is when the server gave the activity to a worker: what came in before is answered by it.
+	Began time.Time      `json:"began,omitzero"`
+	Sync  syncing.Result `json:"sync"`
 	// Resolved is nil where that step was not taken, or did not succeed: it is then to be taken by itself.
 	Resolved *resolve.Result `json:"resolved,omitempty"`
 }
@@ -51,15 +54,18 @@ type Result struct {
 // LookInBackground synchronizes the remote cluster of a Kyma, and then writes the Manifests that the Kyma asks for.
 // Its error is that of the synchronization.
 func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, error) {
+	result := Result{Began: activity.GetInfo(ctx).StartedTime}
 	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen})
+	result.Sync = synced
 	if err != nil || synced.Outcome == syncing.OutcomeGone || synced.Outcome == syncing.OutcomeDeleting {
-		return Result{Sync: synced}, err
+		return result, err
 	}
 	seen := append(slices.Clone(in.Seen), synced.TakenIn...)
 	resolved, err := a.resolver.ResolveKyma(ctx, resolve.Input{Ref: in.Ref, Seen: seen, Background: true})
 	if err != nil {
 		activity.GetLogger(ctx).Debug("modules could not be resolved, the step is taken by itself", "error", err)
-		return Result{Sync: synced}, nil
+		return result, nil
 	}
-	return Result{Sync: synced, Resolved: &resolved}, nil
+	result.Resolved = &resolved
+	return result, nil
 }

@@ -51,6 +51,7 @@ func TestWhatWasTakenInFromTheClusterIsResolvedToo(t *testing.T) {
 	result, err := look(t, s, Input{Ref: ref, Seen: []resolve.Version{kicked}})
 	require.NoError(t, err)
 	require.Equal(t, s.synced, result.Sync)
+	require.False(t, result.Began.IsZero(), "by it the workflow knows which kicks it answers")
 	require.Equal(t, "d", result.Resolved.InputsDigest)
 	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []resolve.Version{kicked, byHand}, Background: true}}, s.resolved)
 }

@@ -22,7 +22,7 @@ func TestEachPhaseIsDrawn(t *testing.T) {
 	a, b, out := filepath.Join(folder, "a.json"), filepath.Join(folder, "b.json"), filepath.Join(folder, "page.html")
 	require.NoError(t, os.WriteFile(a, []byte(one), 0o600))
 	require.NoError(t, os.WriteFile(b, []byte(strings.ReplaceAll(one, "install", "<b>install</b>")), 0o600))
-	require.NoError(t, run(out, []string{a, b}))
+	require.NoError(t, run(out, folder, []string{a, b}))
 	written, err := os.ReadFile(out)
 	require.NoError(t, err)
 	text := string(written)
@@ -31,6 +31,10 @@ func TestEachPhaseIsDrawn(t *testing.T) {
 	require.Contains(t, text, "<h2>&lt;b&gt;install&lt;/b&gt;</h2>", "what a file says is text")
 	require.Contains(t, text, "b: remoteWrites: 1, at most 0 expected")
 	require.Contains(t, text, "postgres, 128 shards")
+
+	chart, err := os.ReadFile(filepath.Join(folder, "install-processor-time-per-kyma.svg"))
+	require.NoError(t, err)
+	require.Contains(t, text, string(chart), "the same in a file of its own")
 }
 
 func TestWhatOnlyOneRecordHasIsMissingInTheOther(t *testing.T) {
@@ -49,5 +53,5 @@ func TestWhatOnlyOneRecordHasIsMissingInTheOther(t *testing.T) {
 }
 
 func TestWithoutARecordNothingIsDrawn(t *testing.T) {
-	require.ErrorContains(t, run(filepath.Join(t.TempDir(), "page.html"), nil), "no record")
+	require.ErrorContains(t, run(filepath.Join(t.TempDir(), "page.html"), "", nil), "no record")
 }

@@ -36,7 +36,7 @@ func run(out, svg string, files []string) error {
 	if err != nil {
 		return err
 	}
-	sections, err := draw(records)
+	sections, err := drawSections(records)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ type drawing struct {
 	SVG   template.HTML
 }
 
-// draw draws all charts.
-func draw(records []record) ([]section, error) {
+// drawSections draws all charts.
+func drawSections(records []record) ([]section, error) {
 	names := make([]string, 0, len(records))
 	for _, r := range records {
 		names = append(names, r.Name)

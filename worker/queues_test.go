@@ -62,6 +62,7 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 		require.Equal(t, expected.workflows, !q.options.DisableWorkflowWorker, q.name)
 		if q.name == "lifecycle-manager-control-plane" {
 			require.Equal(t, 5, q.options.MaxConcurrentWorkflowTaskExecutionSize, "else steps within workflow tasks hold up one another")
+			require.Equal(t, stickyTimeout, q.options.StickyScheduleToStartTimeout, "else a busy process loses its workflows to the queue of all")
 		}
 		if q.name == "lifecycle-manager-background" {
 			slots := q.options.Tuner.GetActivityTaskSlotSupplier()

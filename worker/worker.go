@@ -99,6 +99,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge, a.Sync.SyncRemote,
 	}}
 	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
+	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
 	controlPlane.options.Interceptors = o.interceptors()
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
@@ -156,6 +157,12 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 		})
 	}
 }
+
+// stickyTimeout is how long a workflow task waits for the process that has its workflow in memory. Afterwards it waits in
+// the queue of all processes, behind the tasks of all new workflows, and whoever takes it reads the whole history: where
+// the SDK's 5 s were over on a busy machine, a change of the catalog for 2,000 Kymas made edits wait for minutes. That a
+// process is gone the server notices by itself: tasks that come 10 s later or more do not wait for it.
+const stickyTimeout = 20 * time.Second
 
 // pollers are how many goroutines ask Temporal for tasks of one kind at once. They come and go with the backlog, and
 // those for the tasks of new and of sleeping workflows are apart. The SDK's default is two for both, which ask for

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -115,6 +116,18 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		require.NoError(t, s.ControlPlane.Create(t.Context(), again))
 		s.BecomesReady("life", "sample@1.0.0")
 		require.NotEqual(t, created.UID, s.Kyma("life").UID)
+	})
+	t.Run("a version that is put into its channel reaches it in the background", func(t *testing.T) {
+		meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: harness.ControlPlaneNamespace}}
+		harness.EditObject(t, s.ControlPlane, meta, func() {
+			for i := range meta.Spec.Channels {
+				meta.Spec.Channels[i].Version = "1.1.0"
+			}
+		})
+		s.BecomesReady("life", "sample@1.1.0")
+		again := s.Kyma("life")
+		recordHistories(s, "rollout", again)
+		require.Contains(t, harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(again)))), "LookInBackground")
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicAnswers
+const logicVersion = logicNoIdleTimers
 
 const (
 	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
@@ -29,6 +29,9 @@ const (
 	// logicAnswers is the version from which on a look in the background answers what came in while it waited, and its
 	// report waits for the modules that it changed.
 	logicAnswers = 7
+	// logicNoIdleTimers is the version from which on the timer of a wait that something else ended is cancelled: it would
+	// fire later, for a workflow task that does nothing.
+	logicNoIdleTimers = 8
 )
 
 // logicChangeID names the one version marker.
@@ -145,10 +148,7 @@ func (e *entity) reconcile(ctx workflow.Context, state func() (string, string)) 
 	wanted := e.looksStarted + 1
 	e.mail.put(kick.Kick{Reason: "reconcile requested", Urgent: true})
 	done := func() bool { return e.looksEnded >= wanted || e.ending }
-	if _, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout:      reconcileTimeout,
-		TimerOptions: workflow.TimerOptions{Summary: "a caller waits for a look to end"},
-	}, done); err != nil {
+	if err := awaitFor(ctx, e.logic, reconcileTimeout, "a caller waits for a look to end", done); err != nil {
 		return ReconcileResult{}, err
 	}
 	completed := e.looksEnded >= wanted
@@ -252,9 +252,21 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	if !waits {
 		return workflow.Await(ctx, condition)
 	}
-	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout:      due.Sub(now),
-		TimerOptions: workflow.TimerOptions{Summary: fault.Shorten(e.view.WaitingFor, maxSummary)},
+	return awaitFor(ctx, e.logic, due.Sub(now), fault.Shorten(e.view.WaitingFor, maxSummary), condition)
+}
+
+// awaitFor waits for a condition, for a while at most. Its timer, which the summary describes, ends with the wait: the SDK
+// would let it fire, for a workflow task that does nothing.
+func awaitFor(ctx workflow.Context, logic workflow.Version, atMost time.Duration, summary string, condition func() bool) error {
+	waiting := ctx
+	if logic >= logicNoIdleTimers {
+		var cancel workflow.CancelFunc
+		waiting, cancel = workflow.WithCancel(ctx)
+		defer cancel()
+	}
+	_, err := workflow.AwaitWithOptions(waiting, workflow.AwaitOptions{
+		Timeout:      atMost,
+		TimerOptions: workflow.TimerOptions{Summary: summary},
 	}, condition)
 	return err
 }

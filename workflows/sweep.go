@@ -34,14 +34,15 @@ const formerShards = 64
 // SweepWorkflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
 // walked again. It ends only where fewer shards are configured now, and its own is none of them any more.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
-	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
-	s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}, Pending{}, false), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
+	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
+	s := &sweepRun{in: in, logic: logic, mail: newMailbox(ctx, Pending{}, Pending{}, false), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
 	return s.run(ctx)
 }
 
 // sweepRun is one run of SweepWorkflow.
 type sweepRun struct {
 	in    SweepInput
+	logic workflow.Version
 	mail  mailbox
 	build string
 	walks *sweep.Activities
@@ -76,11 +77,7 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 	if wait <= 0 {
 		return nil
 	}
-	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout:      wait,
-		TimerOptions: workflow.TimerOptions{Summary: "the next walk"},
-	}, s.mail.arrived)
-	return err
+	return awaitFor(ctx, s.logic, wait, "the next walk", s.mail.arrived)
 }
 
 // walk walks the shard once, and tells whether there is no such shard any more.

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -69,17 +68,6 @@ func catalogHandler[T client.Object](w *watcher, kind string, keys func(context.
 	}
 }
 
-// addInBackground adds a request that those of a Kyma's own change overtake: there may be one for each Kyma of the fleet,
-// and kicks are limited.
-func addInBackground(q kymaQueue, req kymaRequest) {
-	if prioritized, can := q.(priorityqueue.PriorityQueue[kymaRequest]); can {
-		low := handler.LowPriority
-		prioritized.AddWithOpts(priorityqueue.AddOpts{Priority: &low}, req)
-		return
-	}
-	q.Add(req)
-}
-
 // enqueueReferrers asks for a look at every Kyma that refers to one of the keys.
 func (w *watcher) enqueueReferrers(ctx context.Context, c cause, keys []string, q kymaQueue) {
 	for key := range sets.New(keys...) {
@@ -90,7 +78,7 @@ func (w *watcher) enqueueReferrers(ctx context.Context, c cause, keys []string, 
 			continue
 		}
 		for i := range kymas.Items {
-			addInBackground(q, kymaRequest{Ref: kick.RefOf(&kymas.Items[i]), Cause: c})
+			q.Add(kymaRequest{Ref: kick.RefOf(&kymas.Items[i]), Cause: c})
 		}
 	}
 }

@@ -3,7 +3,6 @@ package watchers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -71,22 +69,6 @@ func TestWhichEventsOfAKymaAreLookedInto(t *testing.T) {
 	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}}, asked(func(q kymaQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Kyma]{Object: kymaWith(nil)}, q)
 	}))
-}
-
-// A release meta may concern the whole fleet, and kicks are limited to some 50 a second.
-func TestAnEditIsLookedIntoBeforeAChangeOfTheCatalog(t *testing.T) {
-	q := priorityqueue.New[kymaRequest]("kymas")
-	defer q.ShutDown()
-	w, _, _ := newWatcher(t)
-	for i := range 100 {
-		addInBackground(q, kymaRequest{Ref: kick.Ref{Name: fmt.Sprint(i)}, Cause: cause{Kind: "ModuleReleaseMeta"}})
-	}
-	w.kymaEvents().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Kyma]{
-		ObjectOld: kymaWith(nil), ObjectNew: kymaWith(func(k *v1beta2.Kyma) { k.Generation, k.ResourceVersion = 3, "3" }),
-	}, q)
-	require.Eventually(t, func() bool { return q.Len() == 101 }, 10*time.Second, time.Millisecond)
-	first, _ := q.Get()
-	require.Equal(t, kymaRequest{Ref: demo, Own: true}, first)
 }
 
 func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {
@@ -209,20 +191,6 @@ func TestARolloutDependsOnTheKymaAndOnTheChange(t *testing.T) {
 	require.NotEqual(t, desired.RolloutDelay("a", "first", time.Hour), desired.RolloutDelay("a", "second", time.Hour),
 		"else the same clusters would always be the first")
 	require.NotEqual(t, desired.RolloutDelay("a", "first", time.Hour), desired.RolloutDelay("b", "first", time.Hour))
-}
-
-// The delay of a roll-out is the workflow's: the kick is sent at once, so that it outlives this process.
-func TestARolloutIsSentAtOnceWithTheVersionThatCausedIt(t *testing.T) {
-	w, kicks, _ := newWatcher(t, kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }))
-	req := kymaRequest{Ref: demo, Cause: cause{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"}}
-	result, err := w.kickKyma(t.Context(), req)
-	require.NoError(t, err)
-	require.Zero(t, result, "nothing is left for later")
-	require.Len(t, kicks.sent, 1)
-	at := now.Add(desired.RolloutDelay(kymaWith(nil).UID, "now", time.Hour))
-	require.Equal(t, kick.Kick{
-		Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7", NotBefore: &at,
-	}, kicks.sent[0].kick)
 }
 
 func TestWhichKicksPassAtOnce(t *testing.T) {

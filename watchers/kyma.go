@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
@@ -33,7 +32,7 @@ type kymaRequest struct {
 	Own bool
 	// Gone is true when the Kyma was removed.
 	Gone bool
-	// Cause is the object of the catalog, or the Secret, that changed.
+	// Cause is the object of the catalog that changed.
 	Cause cause
 }
 
@@ -52,13 +51,10 @@ type kymaQueue = workqueue.TypedRateLimitingInterface[kymaRequest]
 const concurrency = 8
 
 func (w *watcher) addKymas(mgr manager.Manager) error {
-	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("kyma").
+	return builder.TypedControllerManagedBy[kymaRequest](mgr).Named("kyma").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, w.kymaEvents())).
-		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency})
-	for _, src := range w.catalogSources(mgr) {
-		build = build.WatchesRawSource(src)
-	}
-	return build.Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency}).
+		Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
 }
 
 // kymaEvents are the events of Kymas themselves.
@@ -70,7 +66,9 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Own: !e.IsInInitialList})
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q kymaQueue) {
+			w.rollout.progressed(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.UID != e.ObjectNew.UID {
+				w.rollout.forget(e.ObjectOld.UID)
 				q.Add(kymaRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
 			}
 			if w.changed(e.ObjectOld, e.ObjectNew) || isOrphaned(e.ObjectOld, e.ObjectNew) {
@@ -78,6 +76,7 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Kyma], q kymaQueue) {
+			w.rollout.forget(e.Object.UID)
 			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Gone: true})
 		},
 	}
@@ -115,32 +114,50 @@ func (w *watcher) othersLabels(obj client.Object) map[string]string {
 	return labels
 }
 
-// kickKyma kicks the workflow of a Kyma whose inputs are not those that were last looked at.
+// kickKyma kicks the workflow of a Kyma whose inputs are not those that were last looked at. Where they differ in nothing
+// of the Kyma's own, a roll-out does it.
 func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	if req.Gone {
 		k := kick.Kick{Reason: "Kyma is gone", Kind: "Kyma", Namespace: req.Namespace, Name: req.Name, Urgent: true}
 		return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.OpenKyma(ctx, req.Ref, k) })
 	}
-	var kyma v1beta2.Kyma
-	if err := w.reader.Get(ctx, req.Key(), &kyma); err != nil || kyma.UID != req.UID {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	kyma, _, err := w.behind(ctx, req)
+	if err != nil || kyma == nil {
+		return reconcile.Result{}, err
 	}
-	if desired.IsSyncedCopy(&kyma) || !w.Settings.Ours(kyma.Labels) {
-		return reconcile.Result{}, nil
+	if !w.kymaKick(kyma, req).Urgent {
+		return reconcile.Result{}, w.rollout.pass(ctx, req)
 	}
-	digest := ""
-	if kyma.DeletionTimestamp.IsZero() {
-		var err error
-		if digest, err = w.Inputs.Digest(ctx, &kyma); err != nil {
-			return reconcile.Result{}, fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
-		}
-		if digest == kyma.Status.InputsDigest && !mayMend(&kyma, req.Cause) {
-			return reconcile.Result{}, nil
-		}
+	return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
+}
+
+// behind returns a Kyma of this instance that has something to be looked into, with the digest of its inputs; nil where it
+// has not.
+func (w *watcher) behind(ctx context.Context, req kymaRequest) (*v1beta2.Kyma, string, error) {
+	kyma := &v1beta2.Kyma{}
+	if err := w.reader.Get(ctx, req.Key(), kyma); err != nil || kyma.UID != req.UID {
+		return nil, "", client.IgnoreNotFound(err)
 	}
-	k := w.kymaKick(&kyma, req, digest)
+	if desired.IsSyncedCopy(kyma) || !w.Settings.Ours(kyma.Labels) {
+		return nil, "", nil
+	}
+	if !kyma.DeletionTimestamp.IsZero() {
+		return kyma, "", nil
+	}
+	digest, err := w.Inputs.Digest(ctx, kyma)
+	if err != nil {
+		return nil, "", fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
+	}
+	if digest == kyma.Status.InputsDigest && !mayMend(kyma, req.Cause) {
+		return nil, "", nil
+	}
+	return kyma, digest, nil
+}
+
+func (w *watcher) sendKyma(ctx context.Context, kyma *v1beta2.Kyma, req kymaRequest) error {
+	k := w.kymaKick(kyma, req)
 	log.FromContext(ctx).V(1).Info("kick", "kyma", req.String(), "reason", k.Reason)
-	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
+	return w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
 }
 
 // mayMend tells whether a change of the catalog may bring a newer version of a module that is being removed, which is no
@@ -152,38 +169,21 @@ func mayMend(kyma *v1beta2.Kyma, c cause) bool {
 		})
 }
 
-// kymaKick says what changed and when it may be acted on. A change of the Kyma itself is urgent; one that
-// the catalog caused is spread over the fleet, by a delay that depends on the Kyma and on its new inputs alone,
-// so that every leader and the sweep compute the same.
-func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest, digest string) kick.Kick {
+// kymaKick says what changed. A change of the Kyma itself is urgent.
+func (w *watcher) kymaKick(kyma *v1beta2.Kyma, req kymaRequest) kick.Kick {
 	k := kick.Kick{Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
 	switch {
 	case !kyma.DeletionTimestamp.IsZero():
 		k.Reason, k.Urgent, k.Deleting = "Kyma is being deleted", true, true
-		return k
 	case req.Own || kyma.Generation != kyma.Status.ObservedGeneration:
 		k.Reason, k.Urgent = "Kyma changed", true
-		return k
 	case req.Cause.Kind == "":
 		k.Reason = "inputs changed while nobody watched"
 	default:
 		k.Reason = req.Cause.Kind + " changed"
 		k.Kind, k.Namespace, k.Name, k.ResourceVersion = req.Cause.Kind, req.Cause.Namespace, req.Cause.Name, req.Cause.ResourceVersion
 	}
-	if req.Cause.Kind != kindSecret {
-		k.NotBefore = w.turn(kyma, digest)
-	}
 	return k
-}
-
-// turn is when it is this Kyma's turn in the roll-out of a change; nil means now.
-func (w *watcher) turn(kyma *v1beta2.Kyma, change string) *time.Time {
-	delay := desired.RolloutDelay(kyma.UID, change, w.Settings.RolloutSpread)
-	if delay <= 0 {
-		return nil
-	}
-	at := w.Now().Add(delay)
-	return &at
 }
 
 // ignoreGone drops the error that an object is not there.

@@ -2,6 +2,7 @@
 //
 //	kyma.go         a Kyma changed, is being deleted, or is gone
 //	catalog.go      a ModuleTemplate or ModuleReleaseMeta changed: the Kymas whose modules resolve to it
+//	rollout.go      ... one after the other: what concerns many Kymas must not hold up the changes of one
 //	manifest.go     a Manifest changed, is being deleted, or is gone
 //	secret.go       the access Secret of a cluster changed
 //	sweeps.go       keeps the sweep workflows running
@@ -59,11 +60,16 @@ type Options struct {
 	Sweeps   SweepStarter
 	// Policies tells when the maintenance policy changes; nil where there is none to watch.
 	Policies PolicySource
+	// RolloutAtOnce is how many Kymas a change of the catalog may occupy at once; DefaultRolloutAtOnce where it is zero.
+	RolloutAtOnce int
 	// KickLimit paces all kicks of this process; 50 a second by default.
 	KickLimit *rate.Limiter
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
+
+// DefaultRolloutAtOnce is how many Kymas a change of the catalog occupies at once where nothing else is configured.
+const DefaultRolloutAtOnce = 10
 
 // Add registers all watchers with a manager. They start when this process becomes the leader.
 func Add(mgr manager.Manager, o Options) error {
@@ -71,8 +77,8 @@ func Add(mgr manager.Manager, o Options) error {
 		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
 	}
 	o = o.withDefaults()
-	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds, w.addChannels, w.addPullSecret, w.addSharing} {
+	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds, w.addChannels, w.addPullSecret, w.addSharing} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}
@@ -87,6 +93,9 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.RolloutAtOnce == 0 {
+		o.RolloutAtOnce = DefaultRolloutAtOnce
+	}
 	o.Settings = o.Settings.WithDefaults()
 	return o
 }
@@ -94,9 +103,10 @@ func (o Options) withDefaults() Options {
 // watcher is what all watchers share.
 type watcher struct {
 	Options
-	reader client.Reader
-	live   client.Reader
-	writer client.Writer
+	reader  client.Reader
+	live    client.Reader
+	writer  client.Writer
+	rollout *rollout
 }
 
 // paced waits for the rate limit, then sends.

@@ -3,6 +3,7 @@ package watchers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -101,4 +102,14 @@ func (w *watcher) kickForPullSecret(ctx context.Context, req pullSecretRequest) 
 		}
 	}
 	return reconcile.Result{}, nil
+}
+
+// turn is when it is this Kyma's turn in the roll-out of a change; nil means now.
+func (w *watcher) turn(kyma *v1beta2.Kyma, change string) *time.Time {
+	delay := desired.RolloutDelay(kyma.UID, change, w.Settings.RolloutSpread)
+	if delay <= 0 {
+		return nil
+	}
+	at := w.Now().Add(delay)
+	return &at
 }

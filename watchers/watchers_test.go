@@ -73,7 +73,8 @@ func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *e
 			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
 			KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
 		},
-		reader: fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build(),
+		reader:  fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build(),
+		rollout: newRollout(1, func() time.Time { return now }),
 	}, kicks, evicted
 }
 
@@ -89,37 +90,25 @@ func kymaWith(change func(*v1beta2.Kyma)) *v1beta2.Kyma {
 var demo = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "uid"}
 
 func TestWhomAKymaEventKicks(t *testing.T) {
-	template := cause{Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7"}
 	cases := map[string]struct {
-		kyma    *v1beta2.Kyma
-		req     kymaRequest
-		reason  string
-		urgent  bool
-		delayed bool
+		kyma   *v1beta2.Kyma
+		req    kymaRequest
+		reason string
 	}{
 		"a Kyma whose inputs were seen already wakes nobody": {kyma: kymaWith(nil), req: kymaRequest{Ref: demo}},
 		"a changed Kyma is urgent": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo, Own: true},
-			reason: "Kyma changed", urgent: true,
+			reason: "Kyma changed",
 		},
 		"a spec that changed while nobody watched is urgent": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest, k.Generation = "before", 3 }), req: kymaRequest{Ref: demo},
-			reason: "Kyma changed", urgent: true,
+			reason: "Kyma changed",
 		},
-		"other inputs that changed while nobody watched are spread": {
-			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo},
-			reason: "inputs changed while nobody watched", delayed: true,
-		},
-		"a changed template is spread": {
-			kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), req: kymaRequest{Ref: demo, Cause: template},
-			reason: "ModuleTemplate changed", delayed: true,
-		},
-		"a template that changes nothing for this Kyma wakes nobody": {kyma: kymaWith(nil), req: kymaRequest{Ref: demo, Cause: template}},
 		"a deletion is urgent, whatever was seen": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) {
 				k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{"operator.kyma-project.io/Kyma"}
 			}),
-			req: kymaRequest{Ref: demo}, reason: "Kyma is being deleted", urgent: true,
+			req: kymaRequest{Ref: demo}, reason: "Kyma is being deleted",
 		},
 		"a Kyma of another instance is left alone": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) {
@@ -150,8 +139,7 @@ func TestWhomAKymaEventKicks(t *testing.T) {
 			got := kicks.sent[0]
 			require.Equal(t, "kyma/kcp-system/demo/uid", got.to)
 			require.Equal(t, tc.reason, got.kick.Reason)
-			require.Equal(t, tc.urgent, got.kick.Urgent)
-			require.Equal(t, tc.delayed, got.kick.NotBefore != nil)
+			require.True(t, got.kick.Urgent)
 		})
 	}
 }

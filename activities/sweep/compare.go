@@ -22,7 +22,7 @@ import (
 // Errors concern this Kyma alone: they are logged, and the next pass looks again. Kyma and Manifests are those that the
 // cache holds, and nobody may change them.
 func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
-	reachable := !markedUnreachable(kyma)
+	reachable := !kyma.IsMarkedUnreachable()
 	lookCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
@@ -67,8 +67,8 @@ func waitsForItsKyma(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 type finding struct {
 	// reason is empty if it needs no whole look.
 	reason string
-	// rollout is the digest of inputs that differ only in what many Kymas share: then the look waits for the Kyma's
-	// turn.
+	// rollout is the digest of inputs that differ only in what many Kymas share: then the leader brings it to the Kyma when it
+	// is its turn.
 	rollout string
 	// stale is a Manifest that the status differs from: aggregating the status will do.
 	stale *v1beta2.Manifest
@@ -81,8 +81,7 @@ func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, r
 	ofRemote := remote.reason != "" && !leftAlone(kyma)
 	switch {
 	case found.rollout != "" && waitsForTurn(remote.reason):
-		if at, tell := w.rolloutTurn(kyma, found.rollout); tell {
-			k.NotBefore = &at
+		if w.rollouts.overdue(kyma.UID, found.rollout, w.options.Now(), w.options.RolloutSpread+rolloutIntervals*w.options.Interval) {
 			w.kickKyma(ctx, kyma, k)
 		}
 		w.kickForStatus(ctx, kyma, found.stale)
@@ -126,9 +125,9 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 		return finding{}
 	}
 	found := finding{stale: staleModule(kyma, manifests)}
-	if digest != kyma.Status.InputsDigest && !markedUnreachable(kyma) {
+	if digest != kyma.Status.InputsDigest && !kyma.IsMarkedUnreachable() {
 		found.reason = "the inputs differ from those last looked at"
-		if w.options.RolloutSpread > 0 && desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {
+		if desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {
 			found.rollout = digest
 		}
 	}

@@ -76,7 +76,7 @@ func (l *lane) run(ctx context.Context, open Open) error {
 }
 
 // has tells whether a Kyma is one of this lane.
-func (l *lane) has(kyma *v1beta2.Kyma) bool { return markedUnreachable(kyma) == l.unreachable }
+func (l *lane) has(kyma *v1beta2.Kyma) bool { return kyma.IsMarkedUnreachable() == l.unreachable }
 
 // end notes what became of a place.
 func (l *lane) end(i int, as step) {

@@ -54,7 +54,7 @@ func newRemotes() *remotes {
 }
 
 func (r *remotes) Probe(ctx context.Context, kyma *v1beta2.Kyma, _ bool) (bool, string, error) {
-	unreachable := markedUnreachable(kyma)
+	unreachable := kyma.IsMarkedUnreachable()
 	r.begin(kyma.UID, unreachable)
 	if unreachable {
 		select {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -36,52 +35,54 @@ func rolloutBench(t *testing.T, spread time.Duration, prepare func(*world, *v1be
 	return a, kicks
 }
 
-func TestASweepThatFindsAChangeOfTheCatalogShortensNoRollout(t *testing.T) {
+// The leader brings a change of the catalog to one Kyma after the other.
+func TestASweepThatFindsAChangeOfTheCatalogLeavesItToTheRollout(t *testing.T) {
 	a, kicks := rolloutBench(t, 2*time.Hour, func(*world, *v1beta2.Kyma) {})
-	now := time.Now()
+	begin := time.Now()
+	now := begin
 	a.options.Now = func() time.Time { return now }
-	turn := now.Add(desired.RolloutDelay("uid", "own.after", 2*time.Hour))
-	_, err := walkShard(t, a, shardOf("uid"))
-	require.NoError(t, err)
-	require.Len(t, kicks.kymas, 1)
-	require.NotNil(t, kicks.kymas[0].NotBefore)
-	require.Equal(t, turn, *kicks.kymas[0].NotBefore, "with the delay that the watchers give it")
-	require.False(t, kicks.kymas[0].Urgent)
+	walk := func(after time.Duration) {
+		now = begin.Add(after)
+		_, err := walkShard(t, a, shardOf("uid"))
+		require.NoError(t, err)
+	}
+	late := 2*time.Hour + 2*a.options.Interval
+	walk(0)
+	walk(late - time.Second)
+	require.Empty(t, kicks.kymas, "its turn may still come")
 	require.True(t, kicks.awaited.Load(), "what the cluster lacks until then was not undone there")
-
-	now = now.Add(5 * time.Minute)
-	_, err = walkShard(t, a, shardOf("uid"))
-	require.NoError(t, err)
-	require.Len(t, kicks.kymas, 1, "it was told already")
-
-	now = turn.Add(time.Second)
-	_, err = walkShard(t, a, shardOf("uid"))
-	require.NoError(t, err)
-	require.Len(t, kicks.kymas, 2, "its turn came, and it did nothing")
+	walk(late)
+	require.Len(t, kicks.kymas, 1, "the leader has forgotten it")
+	require.Nil(t, kicks.kymas[0].NotBefore)
+	require.False(t, kicks.kymas[0].Urgent)
+	walk(late + time.Minute)
+	require.Len(t, kicks.kymas, 1, "it was told")
+	walk(2 * late)
+	require.Len(t, kicks.kymas, 2, "and did nothing")
 }
 
 func TestWhatDoesNotWaitForARolloutInASweep(t *testing.T) {
 	edited := func() (bool, string, error) { return true, "remote Kyma was edited", nil }
 	lacks := func() (bool, string, error) { return true, "remote catalog differs", nil }
 	for name, tc := range map[string]struct {
-		spread  time.Duration
 		prepare func(*world, *v1beta2.Kyma)
 		want    string
-		waits   bool
 	}{
-		"a catalog that the roll-out brings does": {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.probe = lacks }, "the inputs differ from those last looked at", true},
-		"what the cluster's owner changed":        {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited", false},
-		"a change of the Kyma itself":             {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last looked at", false},
-		"a roll-out without a span":               {0, func(*world, *v1beta2.Kyma) {}, "the inputs differ from those last looked at", false},
-		"a Kyma without an open workflow":         {time.Hour, func(f *world, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow", false},
+		"a catalog that the roll-out brings does": {func(f *world, _ *v1beta2.Kyma) { f.probe = lacks }, ""},
+		"what the cluster's owner changed":        {func(f *world, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited"},
+		"a change of the Kyma itself":             {func(f *world, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last looked at"},
+		"a Kyma without an open workflow":         {func(f *world, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, kicks := rolloutBench(t, tc.spread, tc.prepare)
+			a, kicks := rolloutBench(t, time.Hour, tc.prepare)
 			_, err := walkShard(t, a, shardOf("uid"))
 			require.NoError(t, err)
+			if tc.want == "" {
+				require.Empty(t, kicks.kymas)
+				return
+			}
 			require.Len(t, kicks.kymas, 1)
 			require.Equal(t, tc.want, kicks.kymas[0].Reason)
-			require.Equal(t, tc.waits, kicks.kymas[0].NotBefore != nil)
 		})
 	}
 }
@@ -92,8 +93,8 @@ func TestAStatusThatIsBehindIsAggregatedDuringARollout(t *testing.T) {
 		_, err := walkShard(t, a, shardOf("uid"))
 		require.NoError(t, err)
 	}
-	require.Len(t, kicks.kymas, 3)
-	for _, sent := range kicks.kymas[1:] {
+	require.Len(t, kicks.kymas, 2)
+	for _, sent := range kicks.kymas {
 		require.Equal(t, "the status differs from a Manifest", sent.Reason)
 		require.Equal(t, "Manifest", sent.Kind, "so that only the status is aggregated")
 		require.Nil(t, sent.NotBefore)

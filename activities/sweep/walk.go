@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 const (
@@ -207,10 +206,4 @@ func (w *walk) sleepUntil(ctx context.Context, at time.Time) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// markedUnreachable tells whether the last look found that the Kyma's cluster cannot be reached.
-func markedUnreachable(kyma *v1beta2.Kyma) bool {
-	remote := kyma.Status.Remote
-	return remote != nil && remote.Reachable != nil && !*remote.Reachable
 }

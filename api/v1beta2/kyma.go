@@ -46,6 +46,13 @@ func (k *Kyma) IsSkipReconciliation() bool {
 	return k.Labels[shared.LabelSkipReconciliation] == shared.ValueTrue
 }
 
+// IsMarkedUnreachable reports whether the last look found that the Kyma's
+// cluster cannot be reached.
+func (k *Kyma) IsMarkedUnreachable() bool {
+	remote := k.Status.Remote
+	return remote != nil && remote.Reachable != nil && !*remote.Reachable
+}
+
 // IsInternal reports whether the Kyma may have internal modules.
 func (k *Kyma) IsInternal() bool {
 	return k.Labels[shared.LabelInternal] == shared.ValueTrue

@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/watchers"
 )
 
 // Roles of a process (flag --role).
@@ -49,6 +50,7 @@ type flags struct {
 	stopTimeout                   time.Duration
 
 	workflowSlots, controlPlaneSlots, remoteSlots, backgroundSlots int
+	rolloutAtOnce                                                  int
 
 	removals resolve.Limits
 
@@ -120,6 +122,7 @@ func (f *flags) groups() flagGroups {
 	set.IntVar(&f.sweepShards, "sweep-shards", sweep.DefaultShards, "shards that the fleet is split into to compare it, each with a workflow of its own")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
 	set.DurationVar(&f.settings.RolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
+	set.IntVar(&f.rolloutAtOnce, "module-upgrade-rollout-at-once", watchers.DefaultRolloutAtOnce, "Kymas that a change of the catalog occupies at once")
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
@@ -203,6 +206,9 @@ func (f *flags) check() error {
 	}
 	if f.settings.RolloutSpread < 0 {
 		return fmt.Errorf("--module-upgrade-rollout-max-delay must not be negative, got %s", f.settings.RolloutSpread)
+	}
+	if f.rolloutAtOnce < 1 {
+		return fmt.Errorf("--module-upgrade-rollout-at-once must be at least 1, got %d", f.rolloutAtOnce)
 	}
 	if err := f.readRegistryHost(); err != nil {
 		return err

@@ -30,7 +30,7 @@ func ofProcess() []string {
 		"leader-elect", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline",
 		"leader-election-retry-period",
 		"k8s-client-qps", "k8s-client-burst", "k8s-skr-client-qps", "k8s-skr-client-burst", "k8s-skr-client-concurrency",
-		"workflow-slots", "control-plane-slots", "remote-slots", "background-slots", "sweep-concurrency",
+		"workflow-slots", "control-plane-slots", "remote-slots", "background-slots", "sweep-concurrency", "module-upgrade-rollout-at-once",
 		"enable-webhooks", "webhook-bind-address", "webhook-service-name", "webhook-url", "webhook-secret-name", "webhook-cert-dir",
 		"oci-registry-pulls", "oci-registry-timeout", "oci-registry-ca-file", "artifact-cache-dir",
 		"maintenance-policy-path", // its content counts

@@ -139,7 +139,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
-			Policies: policies,
+			Policies: policies, RolloutAtOnce: f.rolloutAtOnce,
 		})
 		if err != nil {
 			return err

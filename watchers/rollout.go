@@ -1,0 +1,219 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// rolloutPatience is how long a Kyma that was kicked keeps its place, if nothing tells that it took in the change.
+const rolloutPatience = 30 * time.Second
+
+// rollout brings what concerns many Kymas, such as a new version in a channel, to one after the other: each when it is its turn
+// in the span of a roll-out, and no more at once than there are places. What is kicked beyond what the workers get done
+// waits in the queues of workflow tasks, which are served in the order of arrival, and the looks that somebody waits for
+// wait behind it.
+//
+// Nothing of this is stored: the next leader finds by the digests which Kymas have not taken in a change.
+type rollout struct {
+	now    func() time.Time
+	places *semaphore.Weighted
+	// passed are requests of the watcher of Kymas.
+	passed chan event.TypedGenericEvent[kymaRequest]
+
+	mu sync.Mutex
+	// turns are when it is the turn of the Kymas that wait for it.
+	turns map[types.UID]turn
+	// underWay are the Kymas that were kicked, and did not tell yet that they took in the change.
+	underWay map[types.UID]*place
+}
+
+type turn struct {
+	digest string
+	at     time.Time
+}
+
+type place struct {
+	// digest is that of the inputs for which the Kyma was kicked.
+	digest string
+	ends   *time.Timer
+}
+
+func newRollout(atOnce int, now func() time.Time) *rollout {
+	return &rollout{
+		now: now, places: semaphore.NewWeighted(int64(atOnce)), passed: make(chan event.TypedGenericEvent[kymaRequest]),
+		turns: map[types.UID]turn{}, underWay: map[types.UID]*place{},
+	}
+}
+
+// addRollout gives the roll-outs a queue and goroutines of their own, since these wait for places.
+func (w *watcher) addRollout(mgr manager.Manager) error {
+	build := builder.TypedControllerManagedBy[kymaRequest](mgr).Named("rollout").
+		WatchesRawSource(source.TypedChannel(w.rollout.passed, handler.TypedFuncs[kymaRequest, kymaRequest]{
+			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[kymaRequest], q kymaQueue) { q.Add(e.Object) },
+		})).
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency})
+	for _, src := range w.catalogSources(mgr) {
+		build = build.WatchesRawSource(src)
+	}
+	return build.Complete(reconcile.TypedFunc[kymaRequest](w.rollOut))
+}
+
+// rollOut kicks a Kyma for a change that concerns many, when it is its turn and there is a place for it.
+func (w *watcher) rollOut(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
+	kyma, digest, err := w.behind(ctx, req)
+	if kyma != nil && w.kymaKick(kyma, req).Urgent {
+		return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
+	}
+	// A Kyma that is to be left alone would be looked at in vain. It is looked at when that changes.
+	if err != nil || kyma == nil || kyma.IsSkipReconciliation() {
+		w.rollout.forget(req.UID)
+		return reconcile.Result{}, err
+	}
+	if wait := w.rollout.wait(req.UID, digest, w.Settings.RolloutSpread); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	// One whose cluster cannot be reached costs little, and would keep its place to the end.
+	if !kyma.IsMarkedUnreachable() {
+		if err := w.rollout.enter(ctx, req.UID); err != nil {
+			return reconcile.Result{}, err
+		}
+		// That may have taken long.
+		if kyma, digest, err = w.behind(ctx, req); err != nil || kyma == nil {
+			w.rollout.forget(req.UID)
+			return reconcile.Result{}, err
+		}
+	}
+	if w.rollout.begin(req.UID, digest) {
+		if err := w.sendKyma(ctx, kyma, req); err != nil {
+			w.rollout.leave(req.UID)
+			return reconcile.Result{}, err
+		}
+	}
+	w.rollout.endTurn(req.UID)
+	return reconcile.Result{}, nil
+}
+
+// pass takes over a request of the watcher of Kymas.
+func (r *rollout) pass(ctx context.Context, req kymaRequest) error {
+	select {
+	case r.passed <- event.TypedGenericEvent[kymaRequest]{Object: req}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wait tells how long a Kyma has to wait for its turn. What changes meanwhile puts it off no further: a catalog that changes
+// often would else never arrive.
+func (r *rollout) wait(uid types.UID, digest string, spread time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of, waits := r.turns[uid]
+	if of.digest != digest {
+		at := r.now().Add(desired.RolloutDelay(uid, digest, spread))
+		if waits && of.at.Before(at) {
+			at = of.at
+		}
+		of = turn{digest: digest, at: at}
+		r.turns[uid] = of
+	}
+	return of.at.Sub(r.now())
+}
+
+// enter waits for a place. A Kyma that has one keeps it.
+func (r *rollout) enter(ctx context.Context, uid types.UID) error {
+	r.mu.Lock()
+	has := r.underWay[uid] != nil
+	r.mu.Unlock()
+	if has {
+		return nil
+	}
+	if err := r.places.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for other Kymas to take in what changed: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.underWay[uid] != nil {
+		r.places.Release(1)
+		return nil
+	}
+	taken := &place{}
+	taken.ends = time.AfterFunc(rolloutPatience, func() { r.end(uid, taken) })
+	r.underWay[uid] = taken
+	return nil
+}
+
+// begin tells whether a Kyma is to be kicked: not twice for the same inputs while it is under way.
+func (r *rollout) begin(uid types.UID, digest string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.underWay[uid]
+	if taken == nil {
+		return true
+	}
+	again := taken.digest == digest
+	taken.digest = digest
+	return !again
+}
+
+// forget lets go of all that is known of a Kyma that needs no look.
+func (r *rollout) forget(uid types.UID) {
+	r.endTurn(uid)
+	r.leave(uid)
+}
+
+func (r *rollout) endTurn(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.turns, uid)
+}
+
+// leave ends the time of a Kyma under way.
+func (r *rollout) leave(uid types.UID) {
+	r.mu.Lock()
+	taken := r.underWay[uid]
+	r.mu.Unlock()
+	r.end(uid, taken)
+}
+
+// end frees a place, once.
+func (r *rollout) end(uid types.UID, taken *place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if taken == nil || r.underWay[uid] != taken {
+		return
+	}
+	taken.ends.Stop()
+	delete(r.underWay, uid)
+	r.places.Release(1)
+}
+
+// progressed notes that the status of a Kyma was written: it took in what changed, or its cluster cannot be reached.
+func (r *rollout) progressed(before, after *v1beta2.Kyma) {
+	if before.Status.InputsDigest != after.Status.InputsDigest || after.IsMarkedUnreachable() {
+		r.leave(after.UID)
+	}
+}
+
+// installed notes that a module was applied: what remains is to wait until it is ready, which takes long and costs little.
+func (r *rollout) installed(before, after *v1beta2.Manifest) {
+	if owner := metav1.GetControllerOf(after); owner != nil && before.Status.InstalledRef != after.Status.InstalledRef {
+		r.leave(owner.UID)
+	}
+}

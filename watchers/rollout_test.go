@@ -1,0 +1,228 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+var templateChanged = cause{Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7"}
+
+// behindBy is a fleet of Kymas that have not taken in a change of the catalog.
+func behindBy(count int, change func(*v1beta2.Kyma)) []client.Object {
+	var kymas []client.Object
+	for i := range count {
+		kymas = append(kymas, kymaWith(func(k *v1beta2.Kyma) {
+			k.Name, k.UID, k.Status.InputsDigest = fmt.Sprint("k", i), types.UID(fmt.Sprint("uid-", i)), "before"
+			if change != nil {
+				change(k)
+			}
+		}))
+	}
+	return kymas
+}
+
+func ofCatalog(kyma client.Object) kymaRequest {
+	return kymaRequest{Ref: kick.RefOf(kyma), Cause: templateChanged}
+}
+
+func tookIn(kyma client.Object) (before, after *v1beta2.Kyma) {
+	before = kyma.(*v1beta2.Kyma)
+	after = before.DeepCopy()
+	after.Status.InputsDigest = "now"
+	return before, after
+}
+
+func TestWhomARolloutKicks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kyma   *v1beta2.Kyma
+		reason string
+		urgent bool
+		waits  bool
+	}{
+		"one that has to take in a template": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), reason: "ModuleTemplate changed", waits: true},
+		"not one that has":                   {kyma: kymaWith(nil)},
+		"not one that is to be left alone": {kyma: kymaWith(func(k *v1beta2.Kyma) {
+			k.Status.InputsDigest, k.Labels = "before", map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
+		})},
+		"one with a removal that the template may mend": {kyma: kymaWith(func(k *v1beta2.Kyma) {
+			k.Status.Modules = []v1beta2.ModuleStatus{{Name: "m", State: "Deleting"}}
+		}), reason: "ModuleTemplate changed", waits: true},
+		"one that changed itself, at once": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest, k.Generation = "before", 3 }), reason: "Kyma changed", urgent: true},
+		"one under deletion, at once": {kyma: kymaWith(func(k *v1beta2.Kyma) {
+			k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{"operator.kyma-project.io/Kyma"}
+		}), reason: "Kyma is being deleted", urgent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, kicks, _ := newWatcher(t, tc.kyma)
+			res, err := w.rollOut(t.Context(), ofCatalog(tc.kyma))
+			require.NoError(t, err)
+			require.Equal(t, tc.waits, res.RequeueAfter > 0)
+			if tc.waits {
+				require.Empty(t, kicks.sent)
+				w.rollout.now = func() time.Time { return now.Add(time.Hour) }
+				_, err := w.rollOut(t.Context(), ofCatalog(tc.kyma))
+				require.NoError(t, err)
+			}
+			if tc.reason == "" {
+				require.Empty(t, kicks.sent)
+				return
+			}
+			require.Len(t, kicks.sent, 1)
+			require.Equal(t, tc.reason, kicks.sent[0].kick.Reason)
+			require.Equal(t, tc.urgent, kicks.sent[0].kick.Urgent)
+			require.Nil(t, kicks.sent[0].kick.NotBefore, "the leader has waited for it")
+		})
+	}
+}
+
+// A worker waits for its caches to know that version.
+func TestARolloutTellsTheVersionThatCausedIt(t *testing.T) {
+	kyma := behindBy(1, nil)[0]
+	w, kicks, _ := newWatcher(t, kyma)
+	w.Settings.RolloutSpread = 0
+	_, err := w.rollOut(t.Context(), ofCatalog(kyma))
+	require.NoError(t, err)
+	require.Equal(t, []sent{{"kyma/kcp-system/k0/uid-0", kick.Kick{
+		Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7",
+	}}}, kicks.sent)
+}
+
+// A catalog that changes again and again would else never reach a Kyma.
+func TestATurnIsPutOffByNoFurtherChange(t *testing.T) {
+	at := now
+	r := newRollout(1, func() time.Time { return at })
+	first := r.wait("uid", "digest", time.Hour)
+	for i := range 20 {
+		at = at.Add(first / 20)
+		require.LessOrEqual(t, r.wait("uid", fmt.Sprint(i), time.Hour), first-at.Sub(now))
+	}
+}
+
+// What is kicked beyond what gets done waits in Temporal's queues, and edits behind it.
+func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kymas := behindBy(4, nil)
+		w, kicks, _ := newWatcher(t, kymas...)
+		w.Settings.RolloutSpread = 0
+		w.rollout = newRollout(2, time.Now)
+		for _, kyma := range kymas {
+			go func() { _, _ = w.rollOut(t.Context(), ofCatalog(kyma)) }()
+			synctest.Wait()
+		}
+		require.Len(t, kicks.sent, 2)
+
+		w.rollout.progressed(tookIn(kymas[0]))
+		synctest.Wait()
+		require.Len(t, kicks.sent, 3, "one took the change in")
+		before, _ := tookIn(kymas[1])
+		w.rollout.progressed(before, before)
+		synctest.Wait()
+		require.Len(t, kicks.sent, 3, "another status says nothing of it")
+
+		time.Sleep(rolloutPatience)
+		synctest.Wait()
+		require.Len(t, kicks.sent, 4, "one that never tells does not hold up the others for ever")
+	})
+}
+
+func TestAnEditWaitsForNoRollout(t *testing.T) {
+	kymas := behindBy(3, nil)
+	edited := kymas[2].(*v1beta2.Kyma)
+	edited.Generation = 3
+	w, kicks, _ := newWatcher(t, kymas...)
+	w.Settings.RolloutSpread = 0
+	_, err := w.rollOut(t.Context(), ofCatalog(kymas[0]))
+	require.NoError(t, err)
+	blocked, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = w.rollOut(blocked, ofCatalog(kymas[1]))
+	require.ErrorIs(t, err, context.Canceled, "there is no place for a second")
+	_, err = w.kickKyma(t.Context(), kymaRequest{Ref: kick.RefOf(edited), Own: true})
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 2)
+	require.True(t, kicks.sent[1].kick.Urgent)
+}
+
+// Their looks end with a time-out, and say nothing that would free a place.
+func TestUnreachableClustersHoldUpNoRollout(t *testing.T) {
+	kymas := behindBy(3, func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} })
+	healthy := behindBy(4, nil)[3]
+	w, kicks, _ := newWatcher(t, append(kymas, healthy)...)
+	w.Settings.RolloutSpread = 0
+	for _, kyma := range append(kymas, healthy) {
+		_, err := w.rollOut(t.Context(), ofCatalog(kyma))
+		require.NoError(t, err)
+	}
+	require.Len(t, kicks.sent, 4)
+	before, after := tookIn(healthy)
+	after.Status.InputsDigest, after.Status.Remote = before.Status.InputsDigest, &v1beta2.RemoteStatus{Reachable: new(false)}
+	w.rollout.progressed(before, after)
+	require.NoError(t, w.rollout.enter(t.Context(), "another"), "one that is found unreachable lets go of its place")
+}
+
+// A release is a template and a release meta: two causes, and one look.
+func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
+	kyma := behindBy(1, nil)[0]
+	w, kicks, _ := newWatcher(t, kyma)
+	w.Settings.RolloutSpread = 0
+	other := ofCatalog(kyma)
+	other.Cause.Kind = "ModuleReleaseMeta"
+	for _, req := range []kymaRequest{ofCatalog(kyma), other} {
+		_, err := w.rollOut(t.Context(), req)
+		require.NoError(t, err)
+	}
+	require.Len(t, kicks.sent, 1)
+	w.Inputs = inputs("later")
+	_, err := w.rollOut(t.Context(), other)
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 2, "what came after that look began needs another")
+}
+
+// A leader that dies leaves nothing behind: the next finds by their digests who has not taken in a change, among the
+// Kymas that it lists.
+func TestTheNextLeaderGoesOnWithARollout(t *testing.T) {
+	kyma := behindBy(1, nil)[0]
+	w, kicks, _ := newWatcher(t, kyma)
+	done := make(chan error)
+	go func() {
+		_, err := w.kickKyma(t.Context(), kymaRequest{Ref: kick.RefOf(kyma)})
+		done <- err
+	}()
+	passed := <-w.rollout.passed
+	require.NoError(t, <-done)
+	require.Empty(t, kicks.sent)
+	w.Settings.RolloutSpread = 0
+	_, err := w.rollOut(t.Context(), passed.Object)
+	require.NoError(t, err)
+	require.Len(t, kicks.sent, 1)
+	require.Equal(t, "inputs changed while nobody watched", kicks.sent[0].kick.Reason)
+	require.False(t, kicks.sent[0].kick.Urgent)
+}
+
+func TestAKickThatCannotBeSentKeepsNoPlace(t *testing.T) {
+	kyma := behindBy(1, nil)[0]
+	w, _, _ := newWatcher(t, kyma)
+	w.Kicks = unsent{}
+	_, err := w.rollOut(t.Context(), ofCatalog(kyma))
+	require.NoError(t, err)
+	w.rollout.now = func() time.Time { return now.Add(time.Hour) }
+	_, err = w.rollOut(t.Context(), ofCatalog(kyma))
+	require.Error(t, err)
+	require.Negative(t, w.rollout.wait(kyma.GetUID(), "now", time.Hour), "the next try does not wait for a turn again")
+	require.NoError(t, w.rollout.enter(t.Context(), "another"))
+}
+
+type unsent struct{ Sender }
+
+func (unsent) Kyma(context.Context, kick.Ref, kick.Kick) error { return fmt.Errorf("no Temporal") }

@@ -37,7 +37,7 @@ func ofCatalog(kyma client.Object) kymaRequest {
 }
 
 func tookIn(kyma client.Object) (before, after *v1beta2.Kyma) {
-	before = kyma.(*v1beta2.Kyma)
+	before, _ = kyma.(*v1beta2.Kyma)
 	after = before.DeepCopy()
 	after.Status.InputsDigest = "now"
 	return before, after
@@ -138,7 +138,8 @@ func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 
 func TestAnEditWaitsForNoRollout(t *testing.T) {
 	kymas := behindBy(3, nil)
-	edited := kymas[2].(*v1beta2.Kyma)
+	edited, ok := kymas[2].(*v1beta2.Kyma)
+	require.True(t, ok)
 	edited.Generation = 3
 	w, kicks, _ := newWatcher(t, kymas...)
 	w.Settings.RolloutSpread = 0

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -69,6 +70,29 @@ func TestWhichEventsOfAKymaAreLookedInto(t *testing.T) {
 	require.Equal(t, []kymaRequest{{Ref: demo, Gone: true}}, asked(func(q kymaQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Kyma]{Object: kymaWith(nil)}, q)
 	}))
+}
+
+// A leader that starts lists the whole fleet, and works out a digest for each Kyma whose own generation says nothing.
+func TestWhatWasEditedWhileNobodyWatchedIsLookedIntoFirst(t *testing.T) {
+	w, _, _ := newWatcher(t)
+	events, q := w.kymaEvents(), priorityqueue.New[kymaRequest]("test")
+	defer q.ShutDown()
+	list := func(name string, change func(*v1beta2.Kyma)) {
+		kyma := kymaWith(change)
+		kyma.Name = name
+		events.Create(t.Context(), event.TypedCreateEvent[*v1beta2.Kyma]{Object: kyma, IsInInitialList: true}, q)
+	}
+	list("a", nil)
+	list("b", nil)
+	list("edited", func(k *v1beta2.Kyma) { k.Generation = 3 })
+	list("deleted", func(k *v1beta2.Kyma) { k.DeletionTimestamp = &metav1.Time{Time: now} })
+	var names []string
+	for range 4 {
+		req, _ := q.Get()
+		names = append(names, req.Name)
+		q.Done(req)
+	}
+	require.Equal(t, []string{"edited", "deleted", "a", "b"}, names)
 }
 
 func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -62,8 +63,13 @@ func (w *watcher) kymaEvents() handler.TypedFuncs[*v1beta2.Kyma, kymaRequest] {
 	return handler.TypedFuncs[*v1beta2.Kyma, kymaRequest]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Kyma], q kymaQueue) {
 			// What is listed at start may have been seen long ago, and nothing says what changed meanwhile:
-			// the digest decides.
-			q.Add(kymaRequest{Ref: kick.RefOf(e.Object), Own: !e.IsInInitialList})
+			// the digest decides. What somebody changed then does not wait for the digests of the whole fleet.
+			req := kymaRequest{Ref: kick.RefOf(e.Object), Own: !e.IsInInitialList}
+			if first, ok := q.(priorityqueue.PriorityQueue[kymaRequest]); ok && w.kymaKick(e.Object, req).Urgent {
+				first.AddWithOpts(priorityqueue.AddOpts{Priority: new(0)}, req)
+				return
+			}
+			q.Add(req)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q kymaQueue) {
 			w.rollout.progressed(e.ObjectOld, e.ObjectNew)

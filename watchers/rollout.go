@@ -33,6 +33,9 @@ const rolloutPatience = 30 * time.Second
 type rollout struct {
 	now    func() time.Time
 	places *semaphore.Weighted
+	// overtakes is by how many a Kyma under way is overtaken until it keeps its place no longer: what it waits for is then its
+	// own cluster, and not what all wait for. A time could not tell these apart.
+	overtakes int
 	// passed are requests of the watcher of Kymas.
 	passed chan event.TypedGenericEvent[kymaRequest]
 
@@ -41,6 +44,8 @@ type rollout struct {
 	turns map[types.UID]turn
 	// underWay are the Kymas that were kicked, and did not tell yet that they took in the change.
 	underWay map[types.UID]*place
+	// entered is how many places were taken so far.
+	entered int
 }
 
 type turn struct {
@@ -52,12 +57,15 @@ type place struct {
 	// digest is that of the inputs for which the Kyma was kicked.
 	digest string
 	ends   *time.Timer
+	// entered is the order in which places are taken, overtaken how many were taken later and are free again already.
+	entered, overtaken int
 }
 
 func newRollout(atOnce int, now func() time.Time) *rollout {
 	return &rollout{
-		now: now, places: semaphore.NewWeighted(int64(atOnce)), passed: make(chan event.TypedGenericEvent[kymaRequest]),
-		turns: map[types.UID]turn{}, underWay: map[types.UID]*place{},
+		now: now, places: semaphore.NewWeighted(int64(atOnce)), overtakes: max(2, atOnce/2),
+		passed: make(chan event.TypedGenericEvent[kymaRequest]),
+		turns:  map[types.UID]turn{}, underWay: map[types.UID]*place{},
 	}
 }
 
@@ -153,8 +161,13 @@ func (r *rollout) enter(ctx context.Context, uid types.UID) error {
 		r.places.Release(1)
 		return nil
 	}
-	taken := &place{}
-	taken.ends = time.AfterFunc(rolloutPatience, func() { r.end(uid, taken) })
+	r.entered++
+	taken := &place{entered: r.entered}
+	taken.ends = time.AfterFunc(rolloutPatience, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.end(uid, taken)
+	})
 	r.underWay[uid] = taken
 	return nil
 }
@@ -187,15 +200,32 @@ func (r *rollout) endTurn(uid types.UID) {
 // leave ends the time of a Kyma under way.
 func (r *rollout) leave(uid types.UID) {
 	r.mu.Lock()
-	taken := r.underWay[uid]
-	r.mu.Unlock()
-	r.end(uid, taken)
+	defer r.mu.Unlock()
+	r.end(uid, r.underWay[uid])
 }
 
-// end frees a place, once.
-func (r *rollout) end(uid types.UID, taken *place) {
+// done ends the time of a Kyma that took in what changed, and of those that were kicked before it and overtaken too often.
+func (r *rollout) done(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	finished := r.underWay[uid]
+	if finished == nil {
+		return
+	}
+	r.end(uid, finished)
+	for slow, taken := range r.underWay {
+		if taken.entered > finished.entered {
+			continue
+		}
+		taken.overtaken++
+		if taken.overtaken >= r.overtakes {
+			r.end(slow, taken)
+		}
+	}
+}
+
+// end frees a place, once. The caller holds the lock.
+func (r *rollout) end(uid types.UID, taken *place) {
 	if taken == nil || r.underWay[uid] != taken {
 		return
 	}
@@ -206,14 +236,17 @@ func (r *rollout) end(uid types.UID, taken *place) {
 
 // progressed notes that the status of a Kyma was written: it took in what changed, or its cluster cannot be reached.
 func (r *rollout) progressed(before, after *v1beta2.Kyma) {
-	if before.Status.InputsDigest != after.Status.InputsDigest || after.IsMarkedUnreachable() {
+	switch {
+	case after.IsMarkedUnreachable():
 		r.leave(after.UID)
+	case before.Status.InputsDigest != after.Status.InputsDigest:
+		r.done(after.UID)
 	}
 }
 
 // installed notes that a module was applied: what remains is to wait until it is ready, which takes long and costs little.
 func (r *rollout) installed(before, after *v1beta2.Manifest) {
 	if owner := metav1.GetControllerOf(after); owner != nil && before.Status.InstalledRef != after.Status.InstalledRef {
-		r.leave(owner.UID)
+		r.done(owner.UID)
 	}
 }

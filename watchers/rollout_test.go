@@ -136,6 +136,33 @@ func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 	})
 }
 
+// The cluster of the first does not answer, and nothing says so yet.
+func TestOneThatManyOvertakeKeepsItsPlaceNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kymas := behindBy(7, nil)
+		w, kicks, _ := newWatcher(t, kymas...)
+		w.Settings.RolloutSpread = 0
+		w.rollout = newRollout(2, time.Now)
+		for _, kyma := range kymas {
+			go func() { _, _ = w.rollOut(t.Context(), ofCatalog(kyma)) }()
+			synctest.Wait()
+		}
+		require.Len(t, kicks.sent, 2)
+		done := func(i int) int {
+			w.rollout.progressed(tookIn(kymas[i]))
+			synctest.Wait()
+			return len(kicks.sent)
+		}
+		require.Equal(t, 3, done(1), "its own place is free")
+		require.Equal(t, 5, done(2), "and that of the one that two have overtaken")
+		require.Equal(t, 5, done(0), "which had none to leave any more")
+		require.Equal(t, 6, done(4))
+		require.Equal(t, 7, done(3), "what was kicked later is not overtaken")
+		require.Equal(t, 7, done(6))
+		require.NotEmpty(t, w.rollout.underWay, "by one only")
+	})
+}
+
 func TestAnEditWaitsForNoRollout(t *testing.T) {
 	kymas := behindBy(3, nil)
 	edited, ok := kymas[2].(*v1beta2.Kyma)

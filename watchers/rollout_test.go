@@ -43,6 +43,20 @@ func tookIn(kyma client.Object) (before, after *v1beta2.Kyma) {
 	return before, after
 }
 
+// rolledOutByTwo begins a roll-out that has two places, in which Kymas come in this order. It is for a synctest bubble.
+func rolledOutByTwo(t *testing.T, kymas []client.Object) (*watcher, *recorder) {
+	t.Helper()
+	w, kicks, _ := newWatcher(t, kymas...)
+	w.Settings.RolloutSpread = 0
+	w.rollout = newRollout(2, time.Now)
+	for _, kyma := range kymas {
+		go func() { _, _ = w.rollOut(t.Context(), ofCatalog(kyma)) }()
+		synctest.Wait()
+	}
+	require.Len(t, kicks.sent, 2)
+	return w, kicks
+}
+
 func TestWhomARolloutKicks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kyma   *v1beta2.Kyma
@@ -113,14 +127,7 @@ func TestATurnIsPutOffByNoFurtherChange(t *testing.T) {
 func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kymas := behindBy(4, nil)
-		w, kicks, _ := newWatcher(t, kymas...)
-		w.Settings.RolloutSpread = 0
-		w.rollout = newRollout(2, time.Now)
-		for _, kyma := range kymas {
-			go func() { _, _ = w.rollOut(t.Context(), ofCatalog(kyma)) }()
-			synctest.Wait()
-		}
-		require.Len(t, kicks.sent, 2)
+		w, kicks := rolledOutByTwo(t, kymas)
 
 		w.rollout.progressed(tookIn(kymas[0]))
 		synctest.Wait()
@@ -140,14 +147,7 @@ func TestARolloutKicksNoMoreKymasAtOnceThanItsLimit(t *testing.T) {
 func TestOneThatManyOvertakeKeepsItsPlaceNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kymas := behindBy(7, nil)
-		w, kicks, _ := newWatcher(t, kymas...)
-		w.Settings.RolloutSpread = 0
-		w.rollout = newRollout(2, time.Now)
-		for _, kyma := range kymas {
-			go func() { _, _ = w.rollOut(t.Context(), ofCatalog(kyma)) }()
-			synctest.Wait()
-		}
-		require.Len(t, kicks.sent, 2)
+		w, kicks := rolledOutByTwo(t, kymas)
 		done := func(i int) int {
 			w.rollout.progressed(tookIn(kymas[i]))
 			synctest.Wait()

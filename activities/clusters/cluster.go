@@ -40,6 +40,9 @@ type Cluster struct {
 	// Mapper knows the built-in kinds and asks the cluster for others, one group version at a time.
 	Mapper *Mapper
 
+	// Prepared is for the package sync, which remembers here that the cluster had all that it needs first.
+	Prepared atomic.Bool
+
 	capabilities capabilities
 	// uid is which cluster this is, once it was asked; see UID.
 	uid atomic.Pointer[types.UID]

@@ -55,7 +55,7 @@ type Result struct {
 // Its error is that of the synchronization.
 func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, error) {
 	result := Result{Began: activity.GetInfo(ctx).StartedTime}
-	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen})
+	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
 	result.Sync = synced
 	if err != nil || synced.Outcome == syncing.OutcomeGone || synced.Outcome == syncing.OutcomeDeleting {
 		return result, err

@@ -51,7 +51,7 @@ func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result
 			"Kyma %s still has %d Manifests, which need the remote cluster to be removed", in.Ref, len(left.Own))
 	}
 	s := desired.SyncOf(kyma, a.settings)
-	r, err := a.connect(ctx, kyma, s)
+	r, err := a.connect(ctx, kyma, s, false)
 	if fault.Of(err).Reason == ReasonOntoItself {
 		return Result{Outcome: OutcomeClean}, nil
 	}

@@ -46,6 +46,10 @@ type remote struct {
 	identify func(context.Context) (types.UID, error)
 	// uid identifies the cluster: the UID of its namespace kube-system.
 	uid types.UID
+	// cluster is nil where the control plane's own is reached without a kubeconfig.
+	cluster *clusters.Cluster
+	// recognized is the remote Kyma where the cluster was recognized by it; see recognize.
+	recognized *v1beta2.Kyma
 	// own is true when the cluster is the control plane itself.
 	own bool
 	// writes counts the requests that changed something.
@@ -54,13 +58,22 @@ type remote struct {
 	force *forcing
 }
 
-// connect gives access to the Kyma's cluster and finds out which one it is.
-func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) (*remote, error) {
+// connect gives access to the Kyma's cluster and finds out which one it is. In the background it may be recognized.
+func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, background bool) (*remote, error) {
 	r, err := a.reach(ctx, kyma, s, a.clusters.ForKyma)
 	if err != nil {
 		return nil, err
 	}
-	if r.uid, err = r.identify(ctx); err != nil {
+	identify := r.identify
+	if background && r.isPrepared(kyma) {
+		if err := r.recognize(ctx, kyma, s); err != nil {
+			return nil, clusters.Classify(err)
+		}
+		if r.recognized != nil {
+			identify = func(context.Context) (types.UID, error) { return types.UID(kyma.Status.Remote.Cluster), nil }
+		}
+	}
+	if r.uid, err = identify(ctx); err != nil {
 		return nil, clusters.Classify(fmt.Errorf("identify the cluster of Kyma %s: %w", nameOf(kyma), err))
 	}
 	control, err := a.identity.get(ctx)
@@ -99,7 +112,7 @@ func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if err != nil {
 		return nil, err
 	}
-	return &remote{Client: cluster.Client, identify: cluster.Identify}, nil
+	return &remote{Client: cluster.Client, identify: cluster.Identify, cluster: cluster}, nil
 }
 
 // identity is the UID of the control plane's own cluster, read once.

@@ -68,13 +68,14 @@ func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s
 			return created, err
 		}
 	}
-	found := &v1beta2.Kyma{}
-	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
-	if apierrors.IsNotFound(err) && !kindMissing(err) {
-		return r.createKyma(ctx, kyma, s, false)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err)
+	found := r.recognized
+	if found == nil {
+		var err error
+		if found, err = r.readKyma(ctx, s); apierrors.IsNotFound(err) && !kindMissing(err) {
+			return r.createKyma(ctx, kyma, s, false)
+		} else if err != nil {
+			return nil, err
+		}
 	}
 	if err := a.checkClaim(ctx, kyma, found, r); err != nil {
 		return nil, err
@@ -89,6 +90,14 @@ func (a *Activities) ensureRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, s
 	}
 	if arrives(kyma) {
 		return found, r.overwrite(ctx, kyma, found)
+	}
+	return found, nil
+}
+
+func (r *remote) readKyma(ctx context.Context, s desired.Sync) (*v1beta2.Kyma, error) {
+	found := &v1beta2.Kyma{}
+	if err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found); err != nil {
+		return nil, fmt.Errorf("read remote Kyma %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	return found, nil
 }

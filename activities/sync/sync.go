@@ -57,14 +57,14 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	if err := a.known.AwaitSecrets(ctx, resolve.Seen(in.Seen)); err != nil {
 		return Result{}, err
 	}
-	result, err := a.syncKyma(ctx, kyma, standing)
+	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
 	if err != nil && kyma.Status.State == shared.StateUnknown {
 		err = firstSyncError{err}
 	}
 	return result, err
 }
 
-func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing claim.Standing) (Result, error) {
+func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing claim.Standing, background bool) (Result, error) {
 	switch standing {
 	case claim.Gone:
 		return Result{Outcome: OutcomeGone}, nil
@@ -81,11 +81,12 @@ func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing 
 	if err := claim.Kyma(ctx, a.controlPlane, a.settings, kyma); err != nil {
 		return Result{}, err
 	}
-	r, err := a.connect(ctx, kyma, s)
+	r, err := a.connect(ctx, kyma, s, background)
 	if err != nil {
 		return Result{}, err
 	}
 	result, err := a.synchronize(ctx, kyma, s, r)
+	r.notePrepared(err == nil && !result.failedInPart())
 	if err != nil {
 		return Result{}, clusters.Classify(err)
 	}
@@ -98,12 +99,16 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if err := a.recordPlace(ctx, kyma, s, r); err != nil {
 		return Result{}, err
 	}
-	if err := a.ensureNamespace(ctx, r, s.Namespace, first); err != nil {
-		return Result{}, err
-	}
-	fresh, err := a.ensureDefinitions(ctx, r)
-	if result.Definitions, err = part(err, ReasonDefinition); err != nil {
-		return Result{}, err
+	fresh := freshNone
+	if r.recognized == nil {
+		err := a.ensureNamespace(ctx, r, s.Namespace, first)
+		if err != nil {
+			return Result{}, err
+		}
+		fresh, err = a.ensureDefinitions(ctx, r)
+		if result.Definitions, err = part(err, ReasonDefinition); err != nil {
+			return Result{}, err
+		}
 	}
 	var early <-chan catalogReading
 	if fresh == freshSome {

@@ -32,6 +32,8 @@ type bench struct {
 	control, remote *desiredtest.Cluster
 	in              Input
 	unreachable     error
+	// access is kept as the registry of clusters does, until it is taken away.
+	access *clusters.Cluster
 }
 
 func (b *bench) Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error) {
@@ -42,7 +44,11 @@ func (b *bench) ForKyma(context.Context, string, string) (*clusters.Cluster, err
 	if b.unreachable != nil {
 		return nil, b.unreachable
 	}
-	return &clusters.Cluster{Client: b.remote}, nil
+	if b.access == nil {
+		b.access = &clusters.Cluster{}
+	}
+	b.access.Client = b.remote
+	return b.access, nil
 }
 
 func newBench(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, objects ...client.Object) *bench {
@@ -395,7 +401,7 @@ func TestARemoteKymaIsCleanedUpWhateverItIsMarkedWith(t *testing.T) {
 		k.Annotations = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	})
 	kyma := b.kyma(t)
-	r, err := b.connect(t.Context(), kyma, desired.SyncOf(kyma, b.settings))
+	r, err := b.connect(t.Context(), kyma, desired.SyncOf(kyma, b.settings), false)
 	require.NoError(t, err)
 	place := types.NamespacedName{Namespace: "kyma-system", Name: "default"}
 	require.NoError(t, b.deleteRemoteKyma(t.Context(), kyma, place, kyma.Status.Remote.UID, r))

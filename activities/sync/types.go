@@ -29,6 +29,9 @@ type Input struct {
 	Ref kick.Ref `json:"ref"`
 	// Seen are the newest versions that kicks told of: access is not looked for with a cache that is older.
 	Seen []resolve.Version `json:"seen,omitempty"`
+	// Background says that nobody waits, and nothing is known to have changed in the cluster: what a synchronization with
+	// the same access has found or brought before, and what others do not change by chance, is not looked at again.
+	Background bool `json:"background,omitempty"`
 }
 
 // CleanupInput names the Kyma under deletion whose cluster is to be cleaned up.

@@ -71,7 +71,7 @@ func newInstance(t *testing.T, withDefaultCR bool) *instance {
 	i.assemble()
 	i.Serve(t, i.id)
 	workers := worker.New(i.Temporal, worker.Options{
-		Activities: i.assembly.Activities, Slots: worker.Slots{ControlPlane: 10, Remote: 10, Sweep: 1}, StopTimeout: time.Second,
+		Activities: i.assembly.Activities, Slots: worker.Slots{ControlPlane: 10, Remote: 10, Background: 2, Sweep: 1}, StopTimeout: time.Second,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -236,6 +236,16 @@ func (i *instance) kickKyma() {
 	i.untilCached()
 	kyma := i.kyma()
 	require.NoError(i, i.assembly.Kicks.Kyma(i.Context(), kick.RefOf(kyma), kick.Kick{Reason: "Kyma changed", Urgent: true}))
+}
+
+// kickBy kicks the Kyma as the leader does when its turn comes after a change of the catalog.
+func (i *instance) kickBy(meta *v1beta2.ModuleReleaseMeta) {
+	i.Helper()
+	i.untilCached()
+	require.NoError(i, i.assembly.Kicks.Kyma(i.Context(), kick.RefOf(i.kyma()), kick.Kick{
+		Reason: "ModuleReleaseMeta changed", Kind: shared.KindModuleReleaseMeta,
+		Namespace: meta.Namespace, Name: meta.Name, ResourceVersion: meta.ResourceVersion,
+	}))
 }
 
 func (i *instance) kickManifest() {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // controlPlaneFlags say where the control plane is, for the commands that people call.
@@ -43,6 +44,16 @@ func (f *controlPlaneFlags) reader(wrap ...transport.WrapperFunc) (client.Reader
 
 // restConfig is the configuration for the control plane; without a context, the current one counts.
 func restConfig(kubeconfig, context string) (*rest.Config, error) {
+	found, err := findConfig(kubeconfig, context)
+	if err != nil {
+		return nil, err
+	}
+	// What the API server has to say about our own objects it says with each of thousands of writes.
+	found.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
+	return found, nil
+}
+
+func findConfig(kubeconfig, context string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		found, err := config.GetConfigWithContext(context)
 		if err != nil {

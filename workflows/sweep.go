@@ -84,7 +84,9 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 func (s *sweepRun) walk(ctx workflow.Context) (abolished bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
-	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom}).Get(ctx, &res)
+	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{
+		Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom, RunStarted: workflow.GetInfo(ctx).WorkflowStartTime,
+	}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}

@@ -103,6 +103,23 @@ func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
 	require.Equal(t, lastWhole, next.ProbeFrom)
 }
 
+func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
+	began := env.Now()
+	var told []time.Time
+	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
+		told = append(told, in.RunStarted)
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute}, nil
+	}, activity.RegisterOptions{Name: "WalkShard"})
+	env.ExecuteWorkflow(SweepWorkflow, shard32)
+	require.Len(t, told, walksPerRun)
+	for _, each := range told {
+		require.WithinDuration(t, began, each, time.Second)
+	}
+}
+
 func TestASweepGoesOnAfterAWalkThatFailed(t *testing.T) {
 	walks, _ := sweeping(t, shard32, func(n int) (sweep.WalkResult, error) {
 		if n == 1 {

@@ -30,16 +30,16 @@ type Visibility struct {
 	open Open
 }
 
-// NewVisibility returns a Visibility whose answers are at most maxAge old.
+// NewVisibility returns a Visibility whose lists are at most maxAge old.
 func NewVisibility(temporal client.Client, maxAge time.Duration) *Visibility {
 	return &Visibility{temporal: temporal, maxAge: maxAge, now: time.Now}
 }
 
 // OpenWorkflows implements the interface of that name. The answer is shared: do not change it.
-func (v *Visibility) OpenWorkflows(ctx context.Context) (Open, error) {
+func (v *Visibility) OpenWorkflows(ctx context.Context, since time.Time) (Open, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.open != nil && v.now().Sub(v.read) < v.maxAge {
+	if v.open != nil && v.now().Sub(v.read) < v.maxAge && !v.read.Before(since) {
 		return v.open, nil
 	}
 	read, open := v.now(), Open{}

@@ -38,15 +38,24 @@ func TestAllOpenWorkflowsAreListedOncePerAge(t *testing.T) {
 	v := NewVisibility(server, time.Minute)
 	v.now = func() time.Time { return clock }
 	for range 3 {
-		open, err := v.OpenWorkflows(t.Context())
+		open, err := v.OpenWorkflows(t.Context(), time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, Open{"kyma/a/b/c": time.Unix(1, 0).UTC(), "manifest/a/b/c": time.Unix(1, 0).UTC()}, open)
 	}
 	server.AssertNumberOfCalls(t, "ListWorkflow", 2)
 	clock = clock.Add(time.Hour)
-	_, err := v.OpenWorkflows(t.Context())
+	_, err := v.OpenWorkflows(t.Context(), clock)
 	require.NoError(t, err)
 	server.AssertNumberOfCalls(t, "ListWorkflow", 4)
+	_, err = v.OpenWorkflows(t.Context(), clock)
+	require.NoError(t, err)
+	server.AssertNumberOfCalls(t, "ListWorkflow", 4)
+
+	lost := clock.Add(time.Second) // and a sweep that was started in the new database
+	clock = clock.Add(10 * time.Second)
+	_, err = v.OpenWorkflows(t.Context(), lost)
+	require.NoError(t, err)
+	server.AssertNumberOfCalls(t, "ListWorkflow", 6)
 }
 
 // The server's own record tells of a workflow that visibility does not list yet.

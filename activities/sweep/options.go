@@ -41,8 +41,9 @@ type Sender interface {
 
 // OpenWorkflows knows the open workflows of entities.
 type OpenWorkflows interface {
-	// OpenWorkflows lists them as visibility knows them: it lags behind.
-	OpenWorkflows(ctx context.Context) (Open, error)
+	// OpenWorkflows lists them as visibility knows them: it lags behind. The list may be an earlier one, but none from
+	// before since.
+	OpenWorkflows(ctx context.Context, since time.Time) (Open, error)
 	// IsOpen tells whether this one is open now.
 	IsOpen(ctx context.Context, workflowID string) (bool, error)
 }

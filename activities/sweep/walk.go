@@ -39,7 +39,7 @@ func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, e
 			at = resumed
 		}
 	}
-	w := &walk{Activities: a, shard: in.Shard, at: at}
+	w := &walk{Activities: a, shard: in.Shard, at: at, runStarted: in.RunStarted}
 	err := w.run(ctx, activity.GetWorkerStopChannel(ctx), func(c cursor) { activity.RecordHeartbeat(ctx, c) })
 	if err != nil {
 		return WalkResult{}, fault.ToTemporal(err)
@@ -59,9 +59,10 @@ func (a *Activities) result(at cursor) WalkResult {
 type walk struct {
 	*Activities
 	shard int
-	// at is where the attempt began.
-	at     cursor
-	kicked atomic.Int64
+	// at is where the attempt began, and runStarted when the run of the sweep did that it belongs to.
+	at         cursor
+	runStarted time.Time
+	kicked     atomic.Int64
 
 	mu sync.Mutex
 	// answering and unreachable are the lanes; nil until it is known where they lead.
@@ -90,7 +91,7 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 	if err != nil {
 		return err
 	}
-	open, err := w.options.Open.OpenWorkflows(ctx)
+	open, err := w.options.Open.OpenWorkflows(ctx, w.runStarted)
 	if err != nil {
 		return fmt.Errorf("list open workflows: %w", err)
 	}

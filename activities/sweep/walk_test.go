@@ -38,10 +38,12 @@ type world struct {
 	awaited  atomic.Bool // whether the last probe was told of a roll-out to come
 	open     Open
 	openErr  error
-	begun    string            // the id of a workflow that is open, but was not when the open ones were listed
-	err      error             // of looking at modules, and of asking for one workflow
-	kicked   map[string]string // workflow id to reason
-	found    kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
+	// openSince is how old the list of open workflows might be.
+	openSince time.Time
+	begun     string            // the id of a workflow that is open, but was not when the open ones were listed
+	err       error             // of looking at modules, and of asking for one workflow
+	kicked    map[string]string // workflow id to reason
+	found     kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
 func (f *world) Digest(context.Context, *v1beta2.Kyma) (string, error) { return f.digest, nil }
@@ -55,7 +57,10 @@ func (f *world) Probe(_ context.Context, _ *v1beta2.Kyma, awaited bool) (bool, s
 	return f.probe()
 }
 
-func (f *world) OpenWorkflows(context.Context) (Open, error) { return f.open, f.openErr }
+func (f *world) OpenWorkflows(_ context.Context, since time.Time) (Open, error) {
+	f.openSince = since
+	return f.open, f.openErr
+}
 
 func (f *world) IsOpen(_ context.Context, id string) (bool, error) { return id == f.begun, f.err }
 
@@ -132,13 +137,16 @@ func activitiesFor(t *testing.T, f *world, objects ...client.Object) *Activities
 	return a
 }
 
+// runStarted is when the sweep began of which the walks are.
+var runStarted = time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
+
 // walk walks the shard of the Kyma as an activity of Temporal.
 func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
-	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: shard})
+	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: shard, RunStarted: runStarted})
 	if err != nil {
 		return WalkResult{}, err
 	}
@@ -453,6 +461,14 @@ func TestAShardThatIsNoMoreIsNotWalked(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.kicked)
 	require.Equal(t, DefaultShards, res.Shards, "which tells its sweep to end")
+}
+
+// Of a database that was lost nothing is open, and what was listed before would leave those Kymas alone.
+func TestWhatWasOpenBeforeTheSweepBeganDoesNotCount(t *testing.T) {
+	f := quiet()
+	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid"))
+	require.NoError(t, err)
+	require.Equal(t, runStarted, f.openSince)
 }
 
 func TestAWalkThatCannotSeeWorkflowsKicksNobody(t *testing.T) {

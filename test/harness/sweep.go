@@ -84,7 +84,7 @@ func (steady) Probe(context.Context, *v1beta2.Kyma, bool) (changed bool, why str
 type open struct{ *Place }
 
 // OpenWorkflows implements sweep.OpenWorkflows.
-func (o open) OpenWorkflows(context.Context) (sweep.Open, error) {
+func (o open) OpenWorkflows(context.Context, time.Time) (sweep.Open, error) {
 	found := sweep.Open{kick.KymaWorkflowID(kick.RefOf(o.Kyma)): time.Now()}
 	if !o.isIdle() {
 		found[kick.ManifestWorkflowID(kick.RefOf(o.Manifest))] = time.Now()
@@ -94,7 +94,7 @@ func (o open) OpenWorkflows(context.Context) (sweep.Open, error) {
 
 // IsOpen implements sweep.OpenWorkflows.
 func (o open) IsOpen(ctx context.Context, workflowID string) (bool, error) {
-	found, err := o.OpenWorkflows(ctx)
+	found, err := o.OpenWorkflows(ctx, time.Time{})
 	_, is := found[workflowID]
 	return is, err
 }

@@ -239,12 +239,12 @@ func (i *instance) kickKyma() {
 }
 
 // kickBy kicks the Kyma as the leader does when its turn comes after a change of the catalog.
-func (i *instance) kickBy(meta *v1beta2.ModuleReleaseMeta) {
+func (i *instance) kickBy(released *v1beta2.ModuleReleaseMeta) {
 	i.Helper()
 	i.untilCached()
 	require.NoError(i, i.assembly.Kicks.Kyma(i.Context(), kick.RefOf(i.kyma()), kick.Kick{
 		Reason: "ModuleReleaseMeta changed", Kind: shared.KindModuleReleaseMeta,
-		Namespace: meta.Namespace, Name: meta.Name, ResourceVersion: meta.ResourceVersion,
+		Namespace: released.Namespace, Name: released.Name, ResourceVersion: released.ResourceVersion,
 	}))
 }
 

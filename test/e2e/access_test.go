@@ -98,13 +98,6 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 		}
 	})
 	requirePlantedNowhere(t, s, metrics)
-	// Without access they could only be let go of after the grace period.
-	for name := range of {
-		s.GiveAccess(name, s.RemoteAccess(t))
-	}
-	for name := range odd {
-		s.GiveAccess(name, s.RemoteAccess(t))
-	}
 }
 
 // requirePlantedNowhere looks for planted secrets in everything that leaves the process.

@@ -125,9 +125,9 @@ func (w *Workers) queues(o Options) []taskQueue {
 // interceptors are around every activity but a walk, the first outermost.
 func (o Options) interceptors() []interceptor.WorkerInterceptor {
 	if o.Work == nil {
-		return []interceptor.WorkerInterceptor{&heartbeats{}}
+		return []interceptor.WorkerInterceptor{Heartbeats()}
 	}
-	return []interceptor.WorkerInterceptor{o.Work.interceptor(), &heartbeats{}}
+	return []interceptor.WorkerInterceptor{o.Work.interceptor(), Heartbeats()}
 }
 
 // runnable is what a worker is once it is assembled.

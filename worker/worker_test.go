@@ -7,12 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 )
-
-// Heartbeats is for tests on a real server, which stand outside of this package.
-func Heartbeats() interceptor.WorkerInterceptor { return &heartbeats{} }
 
 // fakeWorker counts starts and stops.
 type fakeWorker struct {

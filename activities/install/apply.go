@@ -17,7 +17,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -29,11 +28,15 @@ import (
 //
 // What could not be applied is in Observed with OutcomeIncomplete. Errors are faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
-	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
-	defer stop()
-	result, err := a.apply(ctx, in.Ref)
-	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+	return a.apply(ctx, in.Ref)
 }
+
+const (
+	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
+	ReasonTooManyObjects = "TooManyObjects"
+	// ReasonDefaultCRRetried: the default custom resource could not be made for the moment.
+	ReasonDefaultCRRetried = "DefaultCRRetried"
+)
 
 // looks is how often a Manifest that changes under our hands is looked at anew within one activity.
 const looks = 5
@@ -293,7 +296,7 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 		// How many are ready the wait finds out; until then it is as many as before.
 		result.Observed.Ready = m.Status.Counts.Ready
 	}
-	a.teller.corrected(m, &job.repair)
+	tellCorrected(a.teller, m, &job.repair)
 	return result, deleteDone(ctx, job, applied.done)
 }
 

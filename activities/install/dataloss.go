@@ -66,7 +66,7 @@ func (a *Activities) deleteCRs(ctx context.Context, r *remover, m *v1beta2.Manif
 		return err
 	}
 	if seen.allowed {
-		a.teller.dataDeleted(m, seen)
+		tellDataDeleted(a.teller, m, seen)
 	}
 	background := metav1.DeletePropagationBackground
 	for _, cr := range crs {

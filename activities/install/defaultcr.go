@@ -17,7 +17,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -30,13 +29,6 @@ import (
 //
 // It returns what it wrote into the status. Errors are faults.
 func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (Observed, error) {
-	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
-	defer stop()
-	observed, err := a.ensureDefaultCR(ctx, in)
-	return observed, fault.ToTemporal(heartbeat.Error(ctx, err))
-}
-
-func (a *Activities) ensureDefaultCR(ctx context.Context, in WaitInput) (Observed, error) {
 	m, err := a.read(ctx, in.Ref)
 	if err != nil {
 		return Observed{}, err

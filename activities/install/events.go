@@ -80,15 +80,13 @@ func (t *teller) tell(about runtime.Object, eventType, reason, message string) {
 	}
 }
 
-// corrected tells of what a look put right, with one Event, and counts it. A dispute makes the module Warning, which
+// tellCorrected tells of what a look put right, with one Event, and counts it. A dispute makes the module Warning, which
 // its Kyma is told of as of any other.
-func (t *teller) corrected(m *v1beta2.Manifest, r *repair) {
+func tellCorrected(t *teller, m *v1beta2.Manifest, r *repair) {
 	if len(r.corrected) == 0 {
 		return
 	}
-	if t.counts != nil {
-		t.counts.DriftCorrected(len(r.corrected))
-	}
+	t.countDrift(len(r.corrected))
 	t.tell(m, corev1.EventTypeNormal, EventDriftCorrected, fmt.Sprintf("%d of the module's objects put right: %s", len(r.corrected), r))
 	made := r.losses()
 	for _, c := range m.Status.Corrections {
@@ -138,8 +136,8 @@ func (t *teller) unseen(m *v1beta2.Manifest, why fault.Fault) {
 	t.tell(kymaOf(m), corev1.EventTypeWarning, EventReleasedUnseen, message)
 }
 
-// dataBlocks tells which custom resources of users block the removal of a module, and the way out.
-func (t *teller) dataBlocks(m *v1beta2.Manifest, seen blockingCRs) {
+// tellDataBlocks tells which custom resources of users block the removal of a module, and the way out.
+func tellDataBlocks(t *teller, m *v1beta2.Manifest, seen blockingCRs) {
 	message := fmt.Sprintf("module %s is not removed: %s", m.ModuleName(), seen.waits().Hint)
 	if t.toldLately(string(m.UID) + message) {
 		return
@@ -148,8 +146,8 @@ func (t *teller) dataBlocks(m *v1beta2.Manifest, seen blockingCRs) {
 	t.tell(kymaOf(m), corev1.EventTypeWarning, EventUserDataBlocks, message)
 }
 
-// dataDeleted tells which custom resources of users are deleted with a module.
-func (t *teller) dataDeleted(m *v1beta2.Manifest, seen blockingCRs) {
+// tellDataDeleted tells which custom resources of users are deleted with a module.
+func tellDataDeleted(t *teller, m *v1beta2.Manifest, seen blockingCRs) {
 	message := fmt.Sprintf("module %s: %s", m.ModuleName(), seen.waits().Hint)
 	if !t.toldLately(string(m.UID) + message) {
 		t.tell(kymaOf(m), corev1.EventTypeNormal, EventUserDataDeleted, message)
@@ -180,4 +178,10 @@ func (t *teller) toldLately(what string) bool {
 	}
 	t.told.Add(what, now)
 	return false
+}
+
+func (t *teller) countDrift(objects int) {
+	if t.counts != nil {
+		t.counts.DriftCorrected(objects)
+	}
 }

@@ -160,7 +160,7 @@ func (o *outcomes) worst(long bool) (shared.State, string) {
 }
 
 // ofHook is what is said of a module whose hook failed, or is not done yet.
-func (f failure) ofHook(observed Observed) Observed {
+func ofHook(f failure, observed Observed) Observed {
 	if f.passing {
 		observed.State, observed.Reason, observed.Message = shared.StateProcessing, ReasonHookPending, "waiting for "+f.object
 		return observed
@@ -189,7 +189,7 @@ func (o *outcomes) judge(job *installation, now time.Time, patience time.Duratio
 	observed.State, observed.Reason = o.worst(now.Sub(pendingSince(job.manifest)) >= patience)
 	if last := o.failures[len(o.failures)-1]; last.hook && len(all) == 1 {
 		// The chart's objects are not what there is something wrong with.
-		return OutcomeIncomplete, last.ofHook(observed)
+		return OutcomeIncomplete, ofHook(last, observed)
 	}
 	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.failures), job.plan.objects(), some(all))
 	return OutcomeIncomplete, observed

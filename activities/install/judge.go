@@ -171,3 +171,14 @@ func resourcesReady(reason string) bool {
 	}
 	return false
 }
+
+// Reasons of what cannot succeed without a change of the Manifest.
+const (
+	// ReasonInvalidSpec: the Manifest itself cannot be worked with.
+	ReasonInvalidSpec = "InvalidManifestSpec"
+	// ReasonInvalidStateCheck: where the module says that its state is cannot be read (fault.Rejected).
+	ReasonInvalidStateCheck = "InvalidStateCheck"
+	// ReasonDefaultCRInvalid: the cluster refuses the default custom resource: for good (fault.Rejected) where it does
+	// not fit its kind, for now (fault.Transient) where a quota, a webhook or a policy does not admit it.
+	ReasonDefaultCRInvalid = "DefaultCRInvalid"
+)

@@ -20,27 +20,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Reasons of faults of this package.
+// Reasons for which nothing is done for a Manifest, or not yet.
 const (
-	// ReasonInvalidSpec: the Manifest itself cannot be worked with.
-	ReasonInvalidSpec = "InvalidManifestSpec"
 	// ReasonNotOwned: no Kyma owns the Manifest, so that nobody asked for the module.
 	ReasonNotOwned = "NotOwnedByKyma"
 	// ReasonNotDecided: nobody decided that the Manifest's module goes into the control plane's own cluster.
 	ReasonNotDecided = "TargetNotDecided"
 	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be put back.
 	ReasonEdited = "SpecEdited"
-	// ReasonInvalidStateCheck: where the module says that its state is cannot be read (fault.Rejected).
-	ReasonInvalidStateCheck = "InvalidStateCheck"
-	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
-	ReasonTooManyObjects = "TooManyObjects"
 	// ReasonManifestChanged: the Manifest keeps changing while it is worked on.
 	ReasonManifestChanged = "ManifestChanged"
-	// ReasonDefaultCRInvalid: the cluster refuses the default custom resource: for good (fault.Rejected) where it does
-	// not fit its kind, for now (fault.Transient) where a quota, a webhook or a policy does not admit it.
-	ReasonDefaultCRInvalid = "DefaultCRInvalid"
-	// ReasonDefaultCRRetried: the default custom resource could not be made for the moment.
-	ReasonDefaultCRRetried = "DefaultCRRetried"
 )
 
 // errChanged means that the Manifest is not the one any more that was acted on.
@@ -88,18 +77,18 @@ const rereadAfter = time.Second
 
 // maySetOut is unchanged for who begins another stage of an installation. Within a second of the last live reading the
 // informer's word is enough, which hears of a change as soon as anybody.
-func (a *Activities) maySetOut(ctx context.Context, job *installation) error {
+func (a *Activities) maySetOut(ctx context.Context, m *v1beta2.Manifest, asOf *time.Time) error {
 	known := &v1beta2.Manifest{}
-	recently := !a.options.Known.IsLive() && time.Since(job.asOf) < rereadAfter
-	if recently && a.options.Fleet.Get(ctx, client.ObjectKeyFromObject(job.manifest), known) == nil &&
-		(isSame(known, job.manifest) || desired.Older(known.ResourceVersion, job.manifest.ResourceVersion)) {
+	recently := !a.options.Known.IsLive() && time.Since(*asOf) < rereadAfter
+	if recently && a.options.Fleet.Get(ctx, client.ObjectKeyFromObject(m), known) == nil &&
+		(isSame(known, m) || desired.Older(known.ResourceVersion, m.ResourceVersion)) {
 		return nil
 	}
 	began := time.Now()
-	if err := a.unchanged(ctx, job.manifest); err != nil {
+	if err := a.unchanged(ctx, m); err != nil {
 		return err
 	}
-	job.asOf = began
+	*asOf = began
 	return nil
 }
 

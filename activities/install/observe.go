@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"golang.org/x/sync/errgroup"
@@ -29,16 +30,16 @@ const (
 
 // observe reads, once and without waiting, how a module is: its resources, its manager, its custom resource.
 // It costs one request per kind whose health matters, one for the module's custom resource, and one for a
-// manager that is none of the module's resources.
-func (a *Activities) observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (Observed, error) {
+// manager that is none of the module's resources. A workload that is not ready for longer than patience is asked why.
+func observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, now time.Time, patience time.Duration) (Observed, error) {
 	o := observer{cluster: c, kinds: kinds{mapper: c.Mapper}, owner: ownerOf(m), seen: map[string]*unstructured.Unstructured{}}
 	if err := o.resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	if err := o.explain(ctx, m, a.options.Clock(), a.options.StuckWorkloadTimeout); err != nil {
+	if err := o.explain(ctx, m, now, patience); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	manager, err := o.manager(ctx, m, a.remoteNamespace(m))
+	manager, err := o.manager(ctx, m, remoteNamespace)
 	if err != nil {
 		return Observed{}, clusters.Classify(err)
 	}

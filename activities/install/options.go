@@ -80,8 +80,6 @@ type Options struct {
 	// ReadyWithin is how long one look at a Manifest goes on after everything is applied, for a module that becomes ready
 	// within it: then its state is written together with what was applied. 1 s; below zero for none.
 	ReadyWithin time.Duration
-	// HeartbeatInterval of the activities that write; 5 s.
-	HeartbeatInterval time.Duration
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
@@ -133,9 +131,6 @@ func New(o Options) (*Activities, error) {
 	}
 	if o.ReadyWithin == 0 {
 		o.ReadyWithin = time.Second
-	}
-	if o.HeartbeatInterval == 0 {
-		o.HeartbeatInterval = 5 * time.Second
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

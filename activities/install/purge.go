@@ -14,7 +14,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -59,13 +58,11 @@ const ReasonPurgeGoesOn = "PurgeGoesOn"
 // same cluster use as well stays, and so does what a protected finalizer holds. A Manifest that is not being deleted,
 // or whose Kyma is not, is left alone. Errors are faults.
 func (a *Activities) PurgeManifest(ctx context.Context, in PurgeInput) (PurgeResult, error) {
-	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
-	defer stop()
 	result, err := a.purge(ctx, in)
 	if errors.Is(err, errChanged) {
 		result, err = PurgeResult{Outcome: OutcomeGone}, nil
 	}
-	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+	return result, err
 }
 
 func (a *Activities) purge(ctx context.Context, in PurgeInput) (PurgeResult, error) {

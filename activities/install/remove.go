@@ -13,7 +13,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -25,13 +24,11 @@ import (
 // kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
 // OutcomeWaiting. It can be cut off and taken up again at any point. Errors are faults.
 func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
-	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
-	defer stop()
 	result, err := a.remove(ctx, in.Ref)
 	if errors.Is(err, errChanged) {
 		result, err = a.afterChange(ctx, in.Ref)
 	}
-	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+	return result, err
 }
 
 // afterChange is the result of a pass that was cut off as the Manifest changed: it is gone, or was given a newer version.
@@ -225,7 +222,7 @@ func (a *Activities) removeModuleCRs(ctx context.Context, r *remover, m *v1beta2
 		}
 		if seen.own == nil && !seen.allowed || waited >= patience {
 			if seen.areUsers() {
-				a.teller.dataBlocks(m, seen)
+				tellDataBlocks(a.teller, m, seen)
 			}
 			return seen.waits(), nil
 		}

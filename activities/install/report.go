@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/heartbeat"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -18,10 +16,7 @@ import (
 // wakes the Kyma's workflow when state, message or version are not what they were. Nothing is written when
 // nothing changes. Errors are faults.
 func (a *Activities) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
-	ctx, stop := heartbeat.Every(ctx, a.options.HeartbeatInterval)
-	defer stop()
-	result, err := a.report(ctx, in, isFirstTry(ctx))
-	return result, fault.ToTemporal(heartbeat.Error(ctx, err))
+	return a.report(ctx, in, isFirstTry(ctx))
 }
 
 // isFirstTry tells whether no earlier try may have written. An activity of a queue follows one in the worker of the workflow

@@ -59,7 +59,7 @@ func TestAStageBeginsByAReadingThatIsASecondOldAtMostOrTheInformersWord(t *testi
 				ControlPlane: counted, Fleet: known, Known: fleet.Over(known, live, func(context.Context, client.Object) string { return "900" }),
 			}}
 			m.ResourceVersion = "900"
-			err := a.maySetOut(t.Context(), &installation{manifest: m, asOf: time.Now().Add(-test.age)})
+			err := a.maySetOut(t.Context(), m, new(time.Now().Add(-test.age)))
 			require.Equal(t, test.stops, err != nil, err)
 			require.Equal(t, test.reads, counted.gets)
 		})

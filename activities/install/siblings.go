@@ -69,7 +69,7 @@ func (a *Activities) asTheyAre(ctx context.Context, known []*v1beta2.Manifest) (
 // the other, and they decide alike: what is applied belongs to whoever applied it; else to the older Manifest,
 // which waits until the younger one has seen that, and has either yielded or applied it already.
 func (a *Activities) yield(ctx context.Context, job *installation) error {
-	if !job.claimsNew() {
+	if !claimsNew(job) {
 		return nil
 	}
 	planned := make(map[string]bool, len(job.plan.entries))
@@ -112,7 +112,7 @@ func (a *Activities) yield(ctx context.Context, job *installation) error {
 }
 
 // claimsNew tells whether some of the plan was never applied by this Manifest before.
-func (job *installation) claimsNew() bool {
+func claimsNew(job *installation) bool {
 	applied := appliedBefore(job.manifest.Status.Inventory)
 	for _, e := range job.plan.entries {
 		if gvk, _, err := e.Object(); err == nil && !applied[e.ID] && !isShared(gvk.GroupKind()) {

@@ -29,7 +29,7 @@ func (a *Activities) judgeSoon(ctx context.Context, job *installation, applied *
 		if begin > within || pause(ctx, wait) != nil || time.Now().After(job.until) {
 			break
 		}
-		observed, err := a.observe(ctx, job.cluster, m)
+		observed, err := observe(ctx, job.cluster, m, job.remoteNamespace, a.options.Clock(), a.options.StuckWorkloadTimeout)
 		switch {
 		case err != nil, observed.DefaultCRWanted:
 			return Observed{}, false

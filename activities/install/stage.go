@@ -88,7 +88,7 @@ func (a *Activities) applyStages(ctx context.Context, job *installation) (*outco
 		if all.postponed {
 			return all, nil
 		}
-		if err := a.maySetOut(ctx, job); err != nil {
+		if err := a.maySetOut(ctx, job.manifest, &job.asOf); err != nil {
 			return nil, err
 		}
 		again, err := a.applyAll(ctx, job, objects, all, true)
@@ -115,7 +115,7 @@ func (a *Activities) applyStages(ctx context.Context, job *installation) (*outco
 // runFirst runs the hooks that come before the module's objects, and records at once that they ran. When one
 // of them is not done, the objects have to wait.
 func (a *Activities) runFirst(ctx context.Context, job *installation, all *outcomes) (bool, error) {
-	if err := a.maySetOut(ctx, job); err != nil {
+	if err := a.maySetOut(ctx, job.manifest, &job.asOf); err != nil {
 		return false, err
 	}
 	done, err := a.runHooks(ctx, job, job.plan.before, all)

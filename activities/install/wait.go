@@ -40,7 +40,7 @@ func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (Observed, 
 	defer cancel()
 	observed, m, err := a.lookAt(look, in.Ref)
 	if err != nil {
-		return Observed{}, fault.ToTemporal(w.failed(ctx, err))
+		return Observed{}, w.failed(ctx, err)
 	}
 	if w.worthTelling(observed, in.Reported) {
 		return observed, nil
@@ -50,7 +50,7 @@ func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (Observed, 
 		// state alone. What lasts is worth to be shown there too.
 		w.told = a.kickKyma(ctx, m) == nil
 	}
-	return Observed{}, fault.ToTemporal(w.pending(ctx, "the module"))
+	return Observed{}, w.pending(ctx, "the module")
 }
 
 // look reads the Manifest and how its module is.
@@ -72,7 +72,7 @@ func (a *Activities) lookAt(ctx context.Context, ref kick.Ref) (Observed, *v1bet
 	if err != nil {
 		return Observed{}, nil, err
 	}
-	observed, err := a.observe(ctx, cluster, m)
+	observed, err := observe(ctx, cluster, m, a.remoteNamespace(m), a.options.Clock(), a.options.StuckWorkloadTimeout)
 	return observed, m, err
 }
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -24,12 +23,12 @@ func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveRes
 	defer cancel()
 	result, err := a.lookAtRemoval(look, in.Ref)
 	if err != nil {
-		return RemoveResult{}, fault.ToTemporal(w.failed(ctx, err))
+		return RemoveResult{}, w.failed(ctx, err)
 	}
 	if result.Outcome != OutcomeWaiting || result.Observed != in.Reported {
 		return result, nil
 	}
-	return RemoveResult{}, fault.ToTemporal(w.pending(ctx, "the removal"))
+	return RemoveResult{}, w.pending(ctx, "the removal")
 }
 
 // lookAtRemoval says what a removal waits for. OutcomeRemoved means that nothing is left to wait for.

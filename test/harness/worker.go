@@ -65,7 +65,7 @@ func (l *Lane) Clients(t testing.TB, w *Wire) Clients {
 func (l *Lane) Install(t testing.TB, c Clients) *install.Activities {
 	t.Helper()
 	activities, err := install.New(install.Options{
-		ControlPlane: c.Control, Clusters: c.Clusters, Artifacts: l.artifacts, Kymas: nobody{}, HeartbeatInterval: shortTimeout / 5,
+		ControlPlane: c.Control, Clusters: c.Clusters, Artifacts: l.artifacts, Kymas: nobody{},
 	})
 	require.NoError(t, err)
 	return activities
@@ -88,7 +88,7 @@ func (l *Lane) Work(t testing.TB, w *Wire) *Worker {
 	for _, queue := range []string{kick.ControlPlaneQueue, kick.RemoteQueue} {
 		options := worker.Options{
 			DisableWorkflowWorker:            queue != kick.ControlPlaneQueue,
-			Interceptors:                     []interceptor.WorkerInterceptor{&impatience{}},
+			Interceptors:                     []interceptor.WorkerInterceptor{&impatience{}, workers.Heartbeats()},
 			DefaultHeartbeatThrottleInterval: shortTimeout / 5, MaxHeartbeatThrottleInterval: shortTimeout / 5,
 		}
 		each := worker.New(connection, queue, options)

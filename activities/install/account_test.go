@@ -125,7 +125,7 @@ func TestAModuleCannotTakeAwayTheAccessToItsCluster(t *testing.T) {
 		result := s.apply()
 		require.Equal(t, OutcomeIncomplete, result.Outcome)
 		require.Equal(t, shared.StateError, result.Observed.State)
-		require.Contains(t, result.Observed.Message, ofAccess)
+		require.Contains(t, result.Observed.Message, "it is part of Lifecycle Manager's access to this cluster")
 	}
 	require.NotContains(t, s.get("v1", "ServiceAccount", "default", account.Name).GetLabels(), "taken")
 	require.Nil(t, s.get("v1", "Secret", "default", "ID-token"), "which would hold a token of the account")
@@ -162,6 +162,6 @@ func TestAHookCannotTakeATokenOfOurAccount(t *testing.T) {
 	})
 	result := s.apply()
 	require.Equal(t, OutcomeIncomplete, result.Outcome)
-	require.Contains(t, result.Observed.Message, ofAccess)
+	require.Contains(t, result.Observed.Message, "it is part of Lifecycle Manager's access to this cluster")
 	require.Nil(t, s.get("v1", "Secret", "default", "ID-token"))
 }

@@ -414,7 +414,7 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 
 	released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	require.NoError(t, s.remote.Patch(ctx, s.sample("default"), released))
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, pollEvery)
 
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
@@ -433,7 +433,7 @@ func TestADefinitionIsDeletedOnlyAfterItsKindWasServed(t *testing.T) {
 	s.installReady()
 	s.delete()
 	s.requests.take()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, pollEvery)
 	all := s.requests.take()
 	listed := slices.Index(all, "GET /apis/"+s.id+".example.com/v1/samples")
 	deleted := slices.Index(all, "DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/samples."+s.id+".example.com")
@@ -502,7 +502,7 @@ func TestASkippedManifestIsLeftAloneUntilItsKymaGoes(t *testing.T) {
 
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "kyma"}}
 	require.NoError(t, s.control.Delete(context.Background(), kyma))
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, pollEvery)
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 }
 
@@ -544,7 +544,7 @@ func TestForeignFinalizersAreNamed(t *testing.T) {
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 	s.delete()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, pollEvery)
 	m := s.read()
 	require.Equal(t, []string{"example.com/other"}, m.Finalizers)
 	require.Equal(t, "waiting as other finalizers are present: [example.com/other]", m.Status.LastOperation.Operation)

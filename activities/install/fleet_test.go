@@ -44,6 +44,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
+// pollEvery is how often what comes by itself is read.
+const pollEvery = 250 * time.Millisecond
+
 // stand is one Manifest on real clusters: a Kyma and its Manifest in a namespace of their own in the control
 // plane, module objects under names of their own in the remote cluster.
 type stand struct {

@@ -50,7 +50,7 @@ func (h *heir) apply(ctx context.Context, e v1beta2.InventoryEntry, live *metav1
 	}
 	for number, objects := range h.job.plan.stages {
 		for _, p := range objects {
-			if p.entry.ID != e.ID || isJob(p) || stage(number) == stageNamespaces {
+			if p.entry.ID != e.ID || isJobKind(p.object.gvk.GroupKind()) || stage(number) == stageNamespaces {
 				continue
 			}
 			entry, err := applyOne(ctx, h.job, p)

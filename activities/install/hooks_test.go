@@ -58,7 +58,7 @@ func (s *stand) tryEnd(name, condition string) error {
 	if job == nil {
 		return errors.New("it is not there")
 	}
-	if done, failed := ended(job); done || failed != "" {
+	if conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions"); len(conditions) > 0 {
 		return nil
 	}
 	now := time.Now().UTC().Format(time.RFC3339)

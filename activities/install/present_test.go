@@ -42,7 +42,7 @@ func TestAKymaHearsOfWhatItsManifestWaitsForAfterItWasReleased(t *testing.T) {
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 	s.delete()
 	s.kicks.take()
-	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
+	require.Eventually(t, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, pollEvery)
 	require.Contains(t, s.kicks.take(), "Manifest is Deleting", "nobody of ours looks at the Manifest again")
 }
 

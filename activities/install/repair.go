@@ -75,7 +75,7 @@ func (a *Activities) survey(ctx context.Context, job *installation) error {
 // ours, and it was rendered as it is now. So is one that is left to those who dispute it, as long as it is there.
 func (r *repair) asItShouldBe(p placed, corrections []v1beta2.Correction, now metav1.Time) (v1beta2.InventoryEntry, bool) {
 	recorded, known := r.recorded[p.entry.ID]
-	if !r.surveyed || !known || recorded.UID == "" || runsOnce(recorded) || isJob(p) {
+	if !r.surveyed || !known || recorded.UID == "" || runsOnce(recorded) || isJobKind(p.object.gvk.GroupKind()) {
 		return v1beta2.InventoryEntry{}, false
 	}
 	// The entry is as it was; only the version of the API is the one that it is rendered in now.

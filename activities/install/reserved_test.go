@@ -56,7 +56,7 @@ func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
 	ours.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	require.NoError(t, s.remote.Patch(ctx, ours, client.Apply, client.FieldOwner("test"), client.ForceOwnership)) //nolint:staticcheck // a typed object
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.id}, Spec: v1beta2.KymaSpec{Channel: "regular"}}
-	require.Eventually(t, func() bool { return s.remote.Create(ctx, kyma) == nil }, time.Minute, patiencePause)
+	require.Eventually(t, func() bool { return s.remote.Create(ctx, kyma) == nil }, time.Minute, pollEvery)
 	t.Cleanup(func() { _ = s.remote.Delete(ctx, kyma) })
 
 	result := s.apply()

@@ -37,8 +37,8 @@ func TestAStageBeginsByAReadingThatIsASecondOldAtMostOrTheInformersWord(t *testi
 		"just read, and the informer is behind":         {known: func(m *v1beta2.Manifest) { m.Generation, m.ResourceVersion = 0, "1" }, reads: 0},
 		"just read, but the informer knows of a change": {known: changed, live: changed, reads: 1, stops: true},
 		"the informer is wrong":                         {known: changed, reads: 1},
-		"read a second ago":                             {age: 2 * rereadAfter, reads: 1},
-		"read a second ago, and changed since":          {age: 2 * rereadAfter, live: changed, reads: 1, stops: true},
+		"read a second ago":                             {age: 2 * time.Second, reads: 1},
+		"read a second ago, and changed since":          {age: 2 * time.Second, live: changed, reads: 1, stops: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

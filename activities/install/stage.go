@@ -184,7 +184,7 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 		return done, nil
 	}
 	applied, owned, err := applyMarked(ctx, job, p)
-	if isJob(p) && apierrors.IsInvalid(err) {
+	if isJobKind(p.object.gvk.GroupKind()) && apierrors.IsInvalid(err) {
 		// The template of a Job cannot be changed: a changed Job is another run.
 		if err = replaceJob(ctx, job, p); err == nil {
 			applied, err = applyInto(ctx, job, p, p.object.body.fill(job.owner))
@@ -206,7 +206,7 @@ func applyOne(ctx context.Context, job *installation, p placed) (v1beta2.Invento
 			job.met.Store(true)
 		}
 	}
-	if isJob(p) {
+	if isJobKind(p.object.gvk.GroupKind()) {
 		entry.Ran = layersRef(job.manifest)
 	}
 	return entry, nil
@@ -229,7 +229,7 @@ func applyMarked(ctx context.Context, job *installation, p placed) (applied *met
 		return nil, true, err
 	}
 	applied, err = applyInto(ctx, job, p, body)
-	if apierrors.IsInvalid(err) && !isJob(p) {
+	if apierrors.IsInvalid(err) && !isJobKind(p.object.gvk.GroupKind()) {
 		fit, why := fitted(ctx, job, p, body)
 		if why != nil || fit == nil {
 			return nil, true, errors.Join(err, why)
@@ -263,7 +263,7 @@ func patchAs(ctx context.Context, job *installation, p placed, body []byte, mana
 // ranAlready tells whether the object is a Job that was run for these very layers: it runs once, and that it
 // was cleaned up since is no reason to run it again.
 func ranAlready(job *installation, p placed) (v1beta2.InventoryEntry, bool) {
-	if !isJob(p) {
+	if !isJobKind(p.object.gvk.GroupKind()) {
 		return v1beta2.InventoryEntry{}, false
 	}
 	ref := layersRef(job.manifest)
@@ -275,10 +275,6 @@ func ranAlready(job *installation, p placed) (v1beta2.InventoryEntry, bool) {
 		}
 	}
 	return v1beta2.InventoryEntry{}, false
-}
-
-func isJob(p placed) bool {
-	return p.object.gvk.GroupKind() == schema.GroupKind{Group: groupBatch, Kind: kindJob}
 }
 
 func replaceJob(ctx context.Context, job *installation, p placed) error {

@@ -276,7 +276,7 @@ func TestALookWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T) {
 	m.Status.Target = nil
 	a, told, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 	go func() {
-		time.Sleep(2 * decisionPause)
+		time.Sleep(400 * time.Millisecond)
 		now := &v1beta2.Manifest{}
 		_ = c.Get(context.Background(), client.ObjectKeyFromObject(m), now)
 		now.Status.Target = record

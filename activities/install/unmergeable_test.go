@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +88,7 @@ func TestAPortThatWasGivenAnotherNumberIsPutBack(t *testing.T) {
 	const ports = "/spec/template/spec/containers/0/ports/"
 	s.changes("apps/v1", "Deployment", "web", `[{op: replace, path: `+ports+`0/containerPort, value: 8081}, {op: replace, path: `+ports+`1, value: {containerPort: 9091, hostPort: 9090}}]`)
 	how, _ := s.differs()
-	require.Equal(t, differsInResources, how)
+	require.Equal(t, "the module's resources drifted", how)
 
 	result := s.apply()
 	require.Equal(t, OutcomeApplied, result.Outcome, result.Observed.Message)
@@ -131,7 +132,7 @@ spec:
 	s.installReady()
 	s.changes("v1", "PersistentVolumeClaim", "data", `[{op: replace, path: /spec/resources/requests/storage, value: 2Gi}, {op: remove, path: /metadata/labels/app}]`)
 	how, _ := s.differs()
-	require.Equal(t, differsInResources, how)
+	require.Equal(t, "the module's resources drifted", how)
 
 	result := s.apply()
 	require.Equal(t, OutcomeApplied, result.Outcome, result.Observed.Message)
@@ -172,7 +173,7 @@ spec:
 		revision := s.get("apps/v1", "Deployment", "ID-remote", "web").GetAnnotations()["deployment.kubernetes.io/revision"]
 		return len(rules) == 1 && revision == "1"
 	}
-	require.Eventually(t, gathered, establishing, patiencePause)
+	require.Eventually(t, gathered, 20*time.Second, pollEvery)
 	how, _ := s.differs()
 	require.Empty(t, how, "what controllers write is no drift")
 	require.Equal(t, OutcomeApplied, s.apply().Outcome)
@@ -185,7 +186,7 @@ func TestReadyObjectsAreCountedAlsoWhereOthersCouldNotBeApplied(t *testing.T) {
 	s := newStand(t, portsYAML+"apiVersion: nowhere.example.com/v1\nkind: Unknown\nmetadata: {name: u}\n---\n", nil)
 	require.Equal(t, OutcomeIncomplete, s.apply().Outcome)
 	var result ApplyResult
-	require.Eventually(t, func() bool { result = s.apply(); return result.Observed.Ready == 3 }, establishing, patiencePause)
+	require.Eventually(t, func() bool { result = s.apply(); return result.Observed.Ready == 3 }, 20*time.Second, pollEvery)
 	require.EqualValues(t, 4, result.Observed.Total)
 	s.report(result.Observed, false)
 	counts := s.read().Status.Counts

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,7 +44,7 @@ func (s *stand) make(kind, name string, change func(*unstructured.Unstructured))
 // removedSoon waits until the module is removed.
 func (s *stand) removedSoon() {
 	s.Helper()
-	require.Eventually(s, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, patiencePause)
+	require.Eventually(s, func() bool { return s.remove(Observed{}).Outcome == OutcomeRemoved }, time.Minute, pollEvery)
 }
 
 func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
@@ -251,7 +252,7 @@ func (s *stand) storeInV2() {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(sample)
 		err := s.remote.List(context.Background(), list)
-		return failedInside(err)
+		return apierrors.IsInternalError(err) || apierrors.IsTooManyRequests(err)
 	}, 30*time.Second, 200*time.Millisecond, "the API server has to convert")
 }
 

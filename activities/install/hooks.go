@@ -20,10 +20,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-const (
-	// hookPause is the pause between two looks at one.
-	hookPause = 500 * time.Millisecond
+// hookPause is the pause between two reads of a hook.
+const hookPause = 500 * time.Millisecond
 
+// When a hook runs: before the objects of its chart are applied, or after.
+const (
 	momentBefore = "before"
 	momentAfter  = "after"
 )

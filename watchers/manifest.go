@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -116,9 +116,9 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	switch {
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting = "Manifest is being deleted", true
-	case m.Status.InputsDigest != install.InputsDigest(&m):
+	case m.Status.InputsDigest != manifests.InputsDigest(&m):
 		k.Reason, k.Urgent = "Manifest changed", m.Annotations[desired.AnnotationBackground] == ""
-	case install.IsRefused(&m):
+	case manifests.IsRefused(&m):
 		// Who owns it is none of its inputs.
 		k.Reason = "Manifest was refused"
 	case m.IsUnmanaged():

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -45,7 +45,7 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	working := manifestWith(func(m *v1beta2.Manifest) { m.Name, m.UID = "working", "working"; m.Status.Settled = false })
 	done := manifestWith(func(m *v1beta2.Manifest) {
 		m.Name, m.UID = "done", "done"
-		m.Status.Settled, m.Status.InputsDigest = true, install.InputsDigest(m)
+		m.Status.Settled, m.Status.InputsDigest = true, manifests.InputsDigest(m)
 	})
 	w, kicks, _ := newWatcher(t, settled, changed, deleting, working, done)
 	w.rollout.passed = make(chan event.TypedGenericEvent[kymaRequest], 10)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -184,7 +184,7 @@ func manifestWith(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 		Namespace: "kcp-system", Name: "demo-m", UID: "m-uid", Generation: 1,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "operator.kyma-project.io/v1beta2", Kind: "Kyma", Name: "demo", UID: "uid", Controller: &controls}},
 	}}
-	m.Status.Settled, m.Status.InputsDigest = true, install.InputsDigest(m)
+	m.Status.Settled, m.Status.InputsDigest = true, manifests.InputsDigest(m)
 	if change != nil {
 		change(m)
 	}

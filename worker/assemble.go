@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -23,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -54,7 +56,7 @@ type Parts struct {
 type Config struct {
 	Settings       desired.Settings
 	ResyncInterval time.Duration
-	// MissingAPITimeout and StuckWorkloadTimeout are those of install.Options.
+	// MissingAPITimeout is that of apply.Options, StuckWorkloadTimeout that of install.Options.
 	MissingAPITimeout, StuckWorkloadTimeout time.Duration
 	// SweepShards is the number of shards of the fleet, SweepConcurrency how many of them are walked at once.
 	SweepShards, SweepConcurrency int
@@ -150,7 +152,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the artifact store: %w", err)
 	}
-	purges, err := a.assemblePurges(p, controlPlane)
+	purges, err := assemblePurges(p, controlPlane)
 	if err != nil {
 		return nil, fmt.Errorf("assemble what purges: %w", err)
 	}
@@ -199,12 +201,8 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	return err
 }
 
-// assemblePurges makes what asks Manifests to purge, and returns what tells of forced objects.
-func (a *Assembly) assemblePurges(p Parts, controlPlane client.Client) (*purge.Teller, error) {
-	var err error
-	if a.Activities.Purge, err = purge.New(a.Kicks); err != nil {
-		return nil, err
-	}
+// assemblePurges makes what records which objects are forced.
+func assemblePurges(p Parts, controlPlane client.Client) (*purge.Teller, error) {
 	counter, err := NewPurges(p.Registry)
 	if err != nil {
 		return nil, err
@@ -219,19 +217,21 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	if err != nil {
 		return err
 	}
-	a.Activities.Install, err = install.New(install.Options{
-		ControlPlane: controlPlane, Clusters: a.Clusters, Artifacts: store, Kymas: a.Kicks,
-		RemoteNamespace:   p.Config.Settings.SyncNamespace,
-		MissingAPITimeout: p.Config.MissingAPITimeout, StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout,
-		Events: p.Events, Drift: drift, Settings: p.Config.Settings,
-		Fleet: p.Cache, Known: a.known, Purges: purges, PurgeRules: p.Config.PurgeRules,
+	a.Activities.Manifests, err = AssembleManifests(ManifestOptions{
+		Steps: manifests.Options{
+			ControlPlane: controlPlane, Clusters: a.Clusters, Kymas: a.Kicks, RemoteNamespace: p.Config.Settings.SyncNamespace,
+			Events: p.Events, Drift: drift, Settings: p.Config.Settings, Fleet: p.Cache, Known: a.known,
+		},
+		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},
+		Install: install.Options{StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout},
+		Purge:   purge.Options{Manifests: a.Kicks, Purges: purges, PurgeRules: p.Config.PurgeRules},
 	})
 	if err != nil {
 		return err
 	}
 	a.Activities.Sweep, err = sweep.New(sweep.Options{
 		Interval: p.Config.ResyncInterval, Shards: p.Config.SweepShards, ShardsAtOnce: p.Config.SweepConcurrency, Ours: p.Config.Settings.Ours, RolloutSpread: p.Config.Settings.RolloutSpread,
-		Fleet: p.Cache, Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Install,
+		Fleet: p.Cache, Live: controlPlane, Inputs: a.Inputs, Remote: a.Activities.Sync, Modules: a.Activities.Manifests.Drift,
 		Kicks: a.Kicks, Open: sweep.NewVisibility(p.Temporal, p.Config.ResyncInterval/4),
 	})
 	return err

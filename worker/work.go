@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
 // Work measures what the workers do, under the names that dashboards of today's generation ask for (contract,
@@ -127,7 +128,7 @@ func (w *Work) measure(args []any, err error, took time.Duration) {
 	switch in := args[0].(type) {
 	case install.ApplyInput:
 		w.manifests.WithLabelValues(in.Ref.Name).Set(took.Seconds())
-	case install.RemoveInput:
+	case uninstall.RemoveInput:
 		w.manifests.DeleteLabelValues(in.Ref.Name)
 	}
 }

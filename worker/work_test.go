@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
 func newWork(t *testing.T, perCluster bool) (*Work, *prometheus.Registry) {
@@ -57,7 +58,7 @@ lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_sync_resources_enque
 `)))
 	require.Equal(t, 1, testutil.CollectAndCount(work.installs))
 	require.Equal(t, 1, testutil.CollectAndCount(work.manifests, "reconcile_duration_seconds"))
-	run(t, work, "RemoveManifest", install.RemoveInput{Ref: manifest}, nil)
+	run(t, work, "RemoveManifest", uninstall.RemoveInput{Ref: manifest}, nil)
 	require.Zero(t, testutil.CollectAndCount(work.manifests), "a Manifest that goes leaves no series")
 }
 

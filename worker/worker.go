@@ -12,10 +12,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
-	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
@@ -29,9 +27,9 @@ type Activities struct {
 	Resolve *resolve.Activities
 	Sync    *syncing.Activities
 	Status  *status.Activities
-	Install *install.Activities
-	Purge   *purge.Activities
-	Sweep   *sweep.Activities
+	// Manifests are those on Manifests.
+	Manifests *ManifestActivities
+	Sweep     *sweep.Activities
 }
 
 // Slots are how many activities each task queue runs at once in this process.
@@ -96,7 +94,7 @@ func (w *Workers) queues(o Options) []taskQueue {
 	// The workflows' worker also has what workflows try as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
-		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Install.ReportManifest, a.Purge.SendPurge, a.Sync.SyncRemote,
+		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
 	}}
 	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
 	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
@@ -104,7 +102,8 @@ func (w *Workers) queues(o Options) []taskQueue {
 
 	remote := taskQueue{name: kick.RemoteQueue, options: w.queue(o, o.Slots.Remote), activities: []any{
 		a.Sync.SyncRemote, a.Sync.CleanupRemote, a.Status.ReportKyma,
-		a.Install.ApplyManifest, a.Install.WaitManifest, a.Install.EnsureDefaultCR, a.Install.RemoveManifest, a.Install.WaitRemoval, a.Install.PurgeManifest,
+		a.Manifests.Install.ApplyManifest, a.Manifests.Install.WaitManifest, a.Manifests.Install.EnsureDefaultCR,
+		a.Manifests.Uninstall.RemoveManifest, a.Manifests.Uninstall.WaitRemoval, a.Manifests.Purge.PurgeManifest,
 	}}
 	remote.options.DisableWorkflowWorker = true
 	remote.options.Interceptors = o.interceptors()

@@ -18,7 +18,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -180,20 +182,20 @@ func everyStep(t *testing.T, late bool) []*commands {
 	// One that is forced, though its Manifest's workflow does not help.
 	held := newHeldWorld(t)
 	ran(recorded(held.env))
-	held.purge = func(int, install.PurgeInput) (install.PurgeResult, error) {
+	held.purge = func(int, purge.PurgeInput) (purge.PurgeResult, error) {
 		held.held = false
-		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1}, nil
 	}
 	held.send = func(int, purge.SendInput) error { return nil }
 	held.run(t)
 
 	// A Manifest: installed with a default custom resource, removed, purged.
 	w = quietWorld()
-	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 		if n == 1 {
-			return install.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
+			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env = environment(t, w)
 	ran(recorded(env))

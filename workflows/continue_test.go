@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -102,11 +103,11 @@ func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 
 func TestAManifestThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
 		if w.counts["apply"] > 1 {
-			return install.Observed{State: shared.StateReady}, nil
+			return readiness.Observed{State: shared.StateReady}, nil
 		}
-		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
 	env := environment(t, w)
 	_, name := ofEarlierBuild(env)
@@ -184,11 +185,11 @@ func TestTheDetailsOfASleepingRunAreAShortTableAlsoInTheNextRun(t *testing.T) {
 func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 		if n < 10 {
-			return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 10 * time.Second}
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 10 * time.Second}
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env.RegisterDelayedCallback(func() { require.Contains(t, detailsOf(t, env), "| sample | 1.0.0 | Processing |") }, 15*time.Second)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})

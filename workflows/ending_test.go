@@ -10,6 +10,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
@@ -17,11 +19,11 @@ import (
 func TestAPacedKickDuringTheLastStepMeansOneMoreLookWhenItsTimeHasCome(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
 			env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "the module changed its state", Kind: "Manifest"})
 		}
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	started := env.Now()
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -48,11 +50,11 @@ func TestAKickWithATurnOfItsOwnKeepsASettledRunOpenUntilThen(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	turn := env.Now().Add(time.Hour)
-	w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
 			env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "later", NotBefore: &turn})
 		}
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -84,8 +86,8 @@ func TestAnUpdateGetsExactlyOneLookFromARunThatIsAskedToContinueAsNew(t *testing
 
 func TestAnUpdateToAFollowedModuleDoesNotKeepItFromContinuingAsNew(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
-		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
 	env := environment(t, w)
 	answer := &updateAnswer{}

@@ -12,20 +12,23 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 var unreachable = fault.New(fault.Unreachable, "UnreachableNetwork", "no route to host")
 
 // lastWrite remembers what was last written into a Manifest's status.
-func lastWrite(w *world) *install.ReportInput {
-	last := &install.ReportInput{}
-	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+func lastWrite(w *world) *manifests.ReportInput {
+	last := &manifests.ReportInput{}
+	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
 		*last = in
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	return last
 }
@@ -44,9 +47,9 @@ func TestAManifestWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
 func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
-	w.remove = func(int) (install.RemoveResult, error) { return install.RemoveResult{}, unreachable }
+	w.remove = func(int) (uninstall.RemoveResult, error) { return uninstall.RemoveResult{}, unreachable }
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -71,7 +74,7 @@ func TestWhatOnlyAnotherAccessSecretCanMendDoesNotSettleAManifest(t *testing.T) 
 
 func TestAModuleThatCanBeAppliedButNotLookedAtIsNotAppliedForEver(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (install.Observed, error) { return install.Observed{}, unreachable }
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) { return readiness.Observed{}, unreachable }
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -81,12 +84,12 @@ func TestAModuleThatCanBeAppliedButNotLookedAtIsNotAppliedForEver(t *testing.T) 
 func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
-	w.remove = func(int) (install.RemoveResult, error) {
-		return install.RemoveResult{Outcome: install.OutcomeWaiting, Observed: install.Observed{State: shared.StateDeleting, Message: "waiting"}}, nil
+	w.remove = func(int) (uninstall.RemoveResult, error) {
+		return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting, Observed: readiness.Observed{State: shared.StateDeleting, Message: "waiting"}}, nil
 	}
-	w.waitGone = func(int) (install.RemoveResult, error) { return install.RemoveResult{}, unreachable }
+	w.waitGone = func(int) (uninstall.RemoveResult, error) { return uninstall.RemoveResult{}, unreachable }
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -95,11 +98,11 @@ func TestARemovalThatCannotBeFollowedIsNotRepeatedForEver(t *testing.T) {
 
 func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
-		return install.Observed{State: shared.StateProcessing, Reason: install.ReasonModuleCRWanted, DefaultCRWanted: true}, nil
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRWanted, DefaultCRWanted: true}, nil
 	}
-	w.defaults = func(int) (install.Observed, error) {
-		return install.Observed{State: shared.StateProcessing, Reason: install.ReasonModuleCRPending}, nil
+	w.defaults = func(int) (readiness.Observed, error) {
+		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRPending}, nil
 	}
 	env := environment(t, w)
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})

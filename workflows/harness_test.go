@@ -15,10 +15,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -36,19 +39,19 @@ type world struct {
 	cleanup  func(n int) (syncing.Result, error)
 	release  func(n int) (status.ReportResult, error)
 	apply    func(ctx context.Context, n int) (install.ApplyResult, error)
-	wait     func(n int, in install.WaitInput) (install.Observed, error)
-	defaults func(n int) (install.Observed, error)
-	write    func(n int, in install.ReportInput) (install.ReportResult, error)
-	remove   func(n int) (install.RemoveResult, error)
-	waitGone func(n int) (install.RemoveResult, error)
+	wait     func(n int, in install.WaitInput) (readiness.Observed, error)
+	defaults func(n int) (readiness.Observed, error)
+	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
+	remove   func(n int) (uninstall.RemoveResult, error)
+	waitGone func(n int) (uninstall.RemoveResult, error)
 	// turn, where set, is what a look waits for that nobody waits for.
 	turn func(ctx context.Context, n int) error
 	// began is when such a look began, as the server says.
 	began time.Time
 	// removing, where set, is asked with the activity's context instead of remove.
-	removing func(ctx context.Context, n int) (install.RemoveResult, error)
+	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
 	send     func(n int, in purge.SendInput) error
-	purge    func(n int, in install.PurgeInput) (install.PurgeResult, error)
+	purge    func(n int, in purge.PurgeInput) (purge.PurgeResult, error)
 	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
 	counts map[string]int
@@ -90,28 +93,28 @@ func quietWorld() *world {
 		},
 		apply: func(context.Context, int) (install.ApplyResult, error) {
 			return install.ApplyResult{
-				Outcome: install.OutcomeApplied, InputsDigest: "m-1", Module: "sample", Version: "1.0.0", Kyma: "demo",
-				Observed: install.Observed{State: shared.StateProcessing},
+				Outcome: manifests.OutcomeApplied, InputsDigest: "m-1", Module: "sample", Version: "1.0.0", Kyma: "demo",
+				Observed: readiness.Observed{State: shared.StateProcessing},
 			}, nil
 		},
-		wait: func(int, install.WaitInput) (install.Observed, error) {
-			return install.Observed{State: shared.StateReady}, nil
+		wait: func(int, install.WaitInput) (readiness.Observed, error) {
+			return readiness.Observed{State: shared.StateReady}, nil
 		},
-		defaults: func(int) (install.Observed, error) {
-			return install.Observed{State: shared.StateProcessing, Message: "made"}, nil
+		defaults: func(int) (readiness.Observed, error) {
+			return readiness.Observed{State: shared.StateProcessing, Message: "made"}, nil
 		},
-		write: func(int, install.ReportInput) (install.ReportResult, error) {
-			return install.ReportResult{Outcome: install.OutcomeApplied, Changed: true}, nil
+		write: func(int, manifests.ReportInput) (manifests.ReportResult, error) {
+			return manifests.ReportResult{Outcome: manifests.OutcomeApplied, Changed: true}, nil
 		},
-		remove: func(int) (install.RemoveResult, error) {
-			return install.RemoveResult{Outcome: install.OutcomeRemoved}, nil
+		remove: func(int) (uninstall.RemoveResult, error) {
+			return uninstall.RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
 		},
-		waitGone: func(int) (install.RemoveResult, error) {
-			return install.RemoveResult{Outcome: install.OutcomeWaiting}, nil
+		waitGone: func(int) (uninstall.RemoveResult, error) {
+			return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting}, nil
 		},
 		send: func(int, purge.SendInput) error { return nil },
-		purge: func(int, install.PurgeInput) (install.PurgeResult, error) {
-			return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
+		purge: func(int, purge.PurgeInput) (purge.PurgeResult, error) {
+			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
 		},
 		force: func(int, syncing.CleanupInput) (syncing.Result, error) {
 			return syncing.Result{Outcome: syncing.OutcomeClean}, nil
@@ -169,7 +172,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	register("SendPurge", func(_ context.Context, in purge.SendInput) error {
 		return fault.ToTemporal(w.send(w.called("send purge"), in))
 	})
-	register("PurgeManifest", func(_ context.Context, in install.PurgeInput) (install.PurgeResult, error) {
+	register("PurgeManifest", func(_ context.Context, in purge.PurgeInput) (purge.PurgeResult, error) {
 		res, err := w.purge(w.called("purge"), in)
 		return res, fault.ToTemporal(err)
 	})
@@ -190,19 +193,19 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.apply(ctx, w.called("apply"))
 		return res, fault.ToTemporal(err)
 	})
-	register("WaitManifest", func(_ context.Context, in install.WaitInput) (install.Observed, error) {
+	register("WaitManifest", func(_ context.Context, in install.WaitInput) (readiness.Observed, error) {
 		res, err := w.wait(w.called("wait"), in)
 		return res, fault.ToTemporal(err)
 	})
-	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (install.Observed, error) {
+	register("EnsureDefaultCR", func(context.Context, install.WaitInput) (readiness.Observed, error) {
 		res, err := w.defaults(w.called("default CR"))
 		return res, fault.ToTemporal(err)
 	})
-	register("ReportManifest", func(_ context.Context, in install.ReportInput) (install.ReportResult, error) {
+	register("ReportManifest", func(_ context.Context, in manifests.ReportInput) (manifests.ReportResult, error) {
 		res, err := w.write(w.called("write "+string(in.Observed.State)), in)
 		return res, fault.ToTemporal(err)
 	})
-	register("RemoveManifest", func(ctx context.Context, _ install.RemoveInput) (install.RemoveResult, error) {
+	register("RemoveManifest", func(ctx context.Context, _ uninstall.RemoveInput) (uninstall.RemoveResult, error) {
 		if w.removing != nil {
 			res, err := w.removing(ctx, w.called("remove"))
 			return res, fault.ToTemporal(err)
@@ -210,7 +213,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.remove(w.called("remove"))
 		return res, fault.ToTemporal(err)
 	})
-	register("WaitRemoval", func(context.Context, install.RemoveInput) (install.RemoveResult, error) {
+	register("WaitRemoval", func(context.Context, uninstall.RemoveInput) (uninstall.RemoveResult, error) {
 		res, err := w.waitGone(w.called("wait for removal"))
 		return res, fault.ToTemporal(err)
 	})

@@ -6,7 +6,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
@@ -76,7 +75,6 @@ type kymaRun struct {
 	resolve *resolve.Activities
 	sync    *syncing.Activities
 	status  *status.Activities
-	install *install.Activities
 	purges  *purge.Activities
 }
 

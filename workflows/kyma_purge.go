@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -148,7 +147,7 @@ func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again
 // purgeManifests forces Manifests whose own workflows did not come to an end.
 func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) error {
 	type purging struct {
-		res install.PurgeResult
+		res purge.PurgeResult
 		err error
 	}
 	results := make([]purging, len(manifests))
@@ -157,7 +156,7 @@ func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) err
 		wait.Add(1)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			defer wait.Done()
-			results[i].res, results[i].err = executePurge(ctx, r.install, ref, true)
+			results[i].res, results[i].err = executePurge(ctx, r.purges, ref, true)
 		})
 	}
 	wait.Wait(ctx)

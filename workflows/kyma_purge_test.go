@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -167,9 +167,9 @@ func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(
 		require.Len(t, in.Manifests, 2)
 		return nil
 	}
-	h.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		require.Equal(t, "demo-refused", in.Ref.Name)
-		return install.PurgeResult{Outcome: install.OutcomeApplied}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	h.env.RegisterDelayedCallback(func() {
 		require.Equal(t, "delete Manifest demo-refused: denied by a policy", h.reports[len(h.reports)-1].Resolve.Message)
@@ -227,11 +227,11 @@ func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
 func TestAManifestThatItsWorkflowDoesNotEndWithinAMinuteIsForcedByTheKymas(t *testing.T) {
 	h := newHeldWorld(t)
 	forcedAt := time.Duration(0)
-	h.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
-		require.Equal(t, install.PurgeInput{Ref: manifestRef, LetGo: true}, in)
+	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
+		require.Equal(t, purge.PurgeInput{Ref: manifestRef, LetGo: true}, in)
 		forcedAt, h.held = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
-		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 3, Names: []string{"Sample a/one", "ConfigMap a/two"}}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 3, Names: []string{"Sample a/one", "ConfigMap a/two"}}, nil
 	}
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{Outcome: syncing.OutcomeClean, Forced: []string{"Kyma kyma-system/default"}}, nil

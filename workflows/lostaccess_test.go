@@ -8,8 +8,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -59,11 +59,11 @@ func TestAModuleThatItsWorkflowDoesNotLetGoWithinAMinuteIsLetGoByTheKymas(t *tes
 	h := lostWorld(t, always)
 	h.send = func(int, purge.SendInput) error { h.sentAt = h.since(); return nil }
 	forcedAt := time.Duration(0)
-	h.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
-		require.Equal(t, install.PurgeInput{Ref: manifestRef, LetGo: true}, in)
+	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
+		require.Equal(t, purge.PurgeInput{Ref: manifestRef, LetGo: true}, in)
 		forcedAt, h.held = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
-		return install.PurgeResult{Outcome: install.OutcomeRemoved}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved}, nil
 	}
 	h.run(t)
 	require.GreaterOrEqual(t, forcedAt-h.sentAt, time.Minute)

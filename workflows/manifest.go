@@ -5,6 +5,10 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
 // ManifestInput is the input of ManifestWorkflow. Starters set Ref only (kick.Start).
@@ -26,7 +30,7 @@ type ManifestCarry struct {
 	PurgeRounds int    `json:"purgeRounds,omitempty"`
 	Forced      Forced `json:"forced,omitzero"`
 	// Reported is what the Manifest's status says of the module, as far as this workflow wrote it.
-	Reported install.Observed `json:"reported,omitzero"`
+	Reported readiness.Observed `json:"reported,omitzero"`
 	// InputsDigest belongs to the last look.
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	Module       string `json:"module,omitempty"`
@@ -47,7 +51,10 @@ type manifestRun struct {
 	entity
 	state ManifestCarry
 
-	install *install.Activities
+	install   *install.Activities
+	uninstall *uninstall.Activities
+	purges    *purge.Activities
+	steps     *manifests.Steps
 }
 
 func newManifestRun(ctx workflow.Context, in ManifestInput) *manifestRun {

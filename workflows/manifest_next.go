@@ -5,7 +5,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -101,15 +101,15 @@ func rejectedForGood(f fault.Fault) bool {
 }
 
 // settles tells whether a module in this state needs no more work until something changes.
-func settles(o install.Observed) bool {
+func settles(o readiness.Observed) bool {
 	return !o.DefaultCRWanted && (o.State == shared.StateReady || o.State == shared.StateWarning)
 }
 
 // observedOf is what the status is to say after a step failed. What cannot succeed without a change is an
 // error of the module; a cluster that cannot be reached says nothing about the module, so its last known
 // state stays.
-func observedOf(f fault.Fault, last install.Observed, deleting bool) install.Observed {
-	o := install.Observed{State: shared.StateError, Reason: f.Reason, Message: f.Message, Hint: f.Hint, Ready: last.Ready, Total: last.Total}
+func observedOf(f fault.Fault, last readiness.Observed, deleting bool) readiness.Observed {
+	o := readiness.Observed{State: shared.StateError, Reason: f.Reason, Message: f.Message, Hint: f.Hint, Ready: last.Ready, Total: last.Total}
 	switch {
 	case deleting:
 		o.State = shared.StateDeleting

@@ -8,8 +8,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -31,11 +33,11 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 	}
 	r.state.Deleting, r.state.Purging = true, true
 	letGo := r.state.PurgeTries >= purgeTries
-	res, err := executePurge(ctx, r.install, r.ref, letGo)
+	res, err := executePurge(ctx, r.purges, r.ref, letGo)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
-	if err == nil && res.Outcome == install.OutcomeWaiting {
+	if err == nil && res.Outcome == manifests.OutcomeWaiting {
 		r.purgeStopped(ctx, started, res)
 		return nil
 	}
@@ -49,14 +51,14 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 		r.viewReported()
 		return nil
 	}
-	if res.Outcome == install.OutcomeApplied {
+	if res.Outcome == manifests.OutcomeApplied {
 		// Neither it nor its Kyma is being deleted.
 		r.state.Phase, r.state.Deleting, r.state.Purging, r.state.PurgeTries = phaseLook, false, false, 0
 		r.state.PurgeRounds, r.state.Forced = 0, Forced{}
 	} else {
 		r.state.Phase = phaseEnded
 		r.state.Forced.add(res.Forced, res.Names)
-		r.state.Reported = install.Observed{State: shared.StateDeleting, Message: purgeSummary(r.state.Forced, res)}
+		r.state.Reported = readiness.Observed{State: shared.StateDeleting, Message: purgeSummary(r.state.Forced, res)}
 		r.view.Forced = r.state.Forced
 	}
 	r.endStep(ctx, started)
@@ -66,19 +68,19 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 }
 
 // executePurge runs the one activity that forces what is left of a module.
-func executePurge(ctx workflow.Context, activities *install.Activities, ref kick.Ref, letGo bool) (install.PurgeResult, error) {
+func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.Ref, letGo bool) (purge.PurgeResult, error) {
 	summary := "force what is left of " + ref.Name
 	if letGo {
 		summary += ", or let it go"
 	}
-	var res install.PurgeResult
+	var res purge.PurgeResult
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, fault.Shorten(summary, maxSummary)),
-		activities.PurgeManifest, install.PurgeInput{Ref: ref, LetGo: letGo}).Get(ctx, &res)
+		activities.PurgeManifest, purge.PurgeInput{Ref: ref, LetGo: letGo}).Get(ctx, &res)
 	return res, err
 }
 
 // purgeStopped notes a purge that did something and could not go on. One that came on has failed in nothing.
-func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res install.PurgeResult) {
+func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.PurgeResult) {
 	r.state.Forced.add(res.Forced, res.Names)
 	r.view.Forced = r.state.Forced
 	r.state.PurgeRounds++
@@ -95,7 +97,7 @@ func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res 
 }
 
 // purgeSummary says what a purge forced, for people.
-func purgeSummary(forced Forced, res install.PurgeResult) string {
+func purgeSummary(forced Forced, res purge.PurgeResult) string {
 	said := "purged: " + forced.String()
 	if len(res.Stays) > 0 {
 		said += "; left there: " + strings.Join(res.Stays, ", ")

@@ -12,6 +12,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -23,13 +27,13 @@ func purgeAt(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
 func waitingRemoval() *world {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
-	w.remove = func(int) (install.RemoveResult, error) {
-		return install.RemoveResult{Outcome: install.OutcomeWaiting, Observed: install.Observed{State: shared.StateDeleting, Message: "held"}}, nil
+	w.remove = func(int) (uninstall.RemoveResult, error) {
+		return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting, Observed: readiness.Observed{State: shared.StateDeleting, Message: "held"}}, nil
 	}
-	w.waitGone = func(int) (install.RemoveResult, error) {
-		return install.RemoveResult{}, &fault.Error{Kind: fault.Pending, Message: "held", RetryAfter: 30 * time.Second}
+	w.waitGone = func(int) (uninstall.RemoveResult, error) {
+		return uninstall.RemoveResult{}, &fault.Error{Kind: fault.Pending, Message: "held", RetryAfter: 30 * time.Second}
 	}
 	return w
 }
@@ -49,13 +53,13 @@ func TestAPurgeEndsAWaitForARemoval(t *testing.T) {
 func TestAPurgeCancelsARunningStep(t *testing.T) {
 	w := waitingRemoval()
 	env := environment(t, w)
-	w.removing = func(ctx context.Context, _ int) (install.RemoveResult, error) {
+	w.removing = func(ctx context.Context, _ int) (uninstall.RemoveResult, error) {
 		env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"})
 		select {
 		case <-ctx.Done():
-			return install.RemoveResult{}, ctx.Err()
+			return uninstall.RemoveResult{}, ctx.Err()
 		case <-time.After(10 * time.Second):
-			return install.RemoveResult{}, errors.New("was not cancelled")
+			return uninstall.RemoveResult{}, errors.New("was not cancelled")
 		}
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -74,20 +78,20 @@ func TestAPurgeThatStartsTheWorkflowInstallsNothing(t *testing.T) {
 
 func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) {
 	w := waitingRemoval()
-	w.remove = func(int) (install.RemoveResult, error) {
-		return install.RemoveResult{}, fault.New(fault.Transient, "X", "fails")
+	w.remove = func(int) (uninstall.RemoveResult, error) {
+		return uninstall.RemoveResult{}, fault.New(fault.Transient, "X", "fails")
 	}
 	var letGo []bool
 	var first time.Time
 	env := environment(t, w)
-	w.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		if letGo = append(letGo, in.LetGo); first.IsZero() {
 			first = env.Now()
 		}
 		if in.LetGo {
-			return install.PurgeResult{Outcome: install.OutcomeRemoved, Unreached: "left there"}, nil
+			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
 		}
-		return install.PurgeResult{}, fault.New(fault.Rejected, "KubeconfigRejected", "refused")
+		return purge.PurgeResult{}, fault.New(fault.Rejected, "KubeconfigRejected", "refused")
 	}
 	purgeAt(env, 5*time.Hour)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -99,11 +103,11 @@ func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) 
 func TestAPurgeSignalInTheCompletingTaskIsNotLost(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
 			env.SignalWorkflow(kick.SignalPurge, kick.Kick{Reason: "the grace period is over"})
 		}
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -112,8 +116,8 @@ func TestAPurgeSignalInTheCompletingTaskIsNotLost(t *testing.T) {
 
 func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 	w := quietWorld()
-	w.purge = func(int, install.PurgeInput) (install.PurgeResult, error) {
-		return install.PurgeResult{Outcome: install.OutcomeApplied}, nil
+	w.purge = func(int, purge.PurgeInput) (purge.PurgeResult, error) {
+		return purge.PurgeResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)
@@ -125,15 +129,15 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 
 func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 	w := quietWorld()
-	w.purge = func(n int, in install.PurgeInput) (install.PurgeResult, error) {
+	w.purge = func(n int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		require.False(t, in.LetGo, "nothing failed")
 		if n < 6 {
-			return install.PurgeResult{
-				Outcome: install.OutcomeWaiting, Forced: 1, Names: []string{"Sample " + string(rune('a'+n))}, Progress: true,
-				Fault: fault.Fault{Kind: fault.Transient, Reason: install.ReasonPurgeGoesOn, Message: "more"},
+			return purge.PurgeResult{
+				Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample " + string(rune('a'+n))}, Progress: true,
+				Fault: fault.Fault{Kind: fault.Transient, Reason: purge.ReasonPurgeGoesOn, Message: "more"},
 			}, nil
 		}
-		return install.PurgeResult{Outcome: install.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)
@@ -147,11 +151,11 @@ func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 
 func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing.T) {
 	w := quietWorld()
-	w.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		if in.LetGo {
-			return install.PurgeResult{Outcome: install.OutcomeRemoved, Unreached: "left there"}, nil
+			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
 		}
-		return install.PurgeResult{Outcome: install.OutcomeWaiting, Forced: 1, Progress: true, Fault: fault.Fault{Kind: fault.Transient, Reason: "X", Message: "more"}}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeWaiting, Forced: 1, Progress: true, Fault: fault.Fault{Kind: fault.Transient, Reason: "X", Message: "more"}}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)
@@ -163,12 +167,12 @@ func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing
 func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
 	w := quietWorld()
 	var letGo []bool
-	w.purge = func(_ int, in install.PurgeInput) (install.PurgeResult, error) {
+	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		letGo = append(letGo, in.LetGo)
 		if in.LetGo {
-			return install.PurgeResult{Outcome: install.OutcomeRemoved}, nil
+			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved}, nil
 		}
-		return install.PurgeResult{Outcome: install.OutcomeWaiting, Forced: 1, Names: []string{"Sample a"}, Fault: fault.Fault{Kind: fault.Unreachable, Reason: "X", Message: "cut"}}, nil
+		return purge.PurgeResult{Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample a"}, Fault: fault.Fault{Kind: fault.Unreachable, Reason: "X", Message: "cut"}}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)

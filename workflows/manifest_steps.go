@@ -9,6 +9,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
 // look is one look at the Manifest: whatever is missing in the cluster is applied. A Manifest that turns
@@ -48,15 +51,15 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		}
 	}
 	switch res.Outcome {
-	case install.OutcomeGone, install.OutcomeNotOurs:
+	case manifests.OutcomeGone, manifests.OutcomeNotOurs:
 		r.state.Phase = phaseEnded
-	case install.OutcomeDeleting:
+	case manifests.OutcomeDeleting:
 		r.state.Phase, r.state.Deleting = phaseRemove, true
-	case install.OutcomeSkipped, install.OutcomeUnmanaged, install.OutcomeShared, install.OutcomeRefused:
+	case manifests.OutcomeSkipped, manifests.OutcomeUnmanaged, manifests.OutcomeShared, manifests.OutcomeRefused:
 		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
-	case install.OutcomeIncomplete:
+	case manifests.OutcomeIncomplete:
 		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
-		if f.Reason == install.ReasonApplyGoesOn {
+		if f.Reason == readiness.ReasonApplyGoesOn {
 			r.attempt = 0 // it came on
 		}
 		return r.finishLook(ctx, started, f, res.Observed, false, phaseRest)
@@ -85,7 +88,7 @@ func (r *manifestRun) failed(ctx workflow.Context, started time.Time, f fault.Fa
 
 // finishLook reports what the look came to and closes it. A run that has nothing to try again ends, settled or
 // not: months of waiting for a cluster or for a change write no history.
-func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f fault.Fault, o install.Observed, settled bool, phase manifestPhase) error {
+func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f fault.Fault, o readiness.Observed, settled bool, phase manifestPhase) error {
 	r.state.Phase = phase
 	failure, err := r.report(ctx, o, settled)
 	if err != nil {
@@ -104,10 +107,10 @@ func (r *manifestRun) finishLook(ctx workflow.Context, started time.Time, f faul
 
 // report writes a state into the Manifest's status, and the Kyma's workflow hears of it. It returns the
 // fault of writing.
-func (r *manifestRun) report(ctx workflow.Context, o install.Observed, settled bool) (fault.Fault, error) {
-	var res install.ReportResult
-	err := r.do(ctx, kick.ControlPlaneQueue, "report "+string(o.State), &res, r.install.ReportManifest,
-		install.ReportInput{Ref: r.ref, Observed: o, InputsDigest: r.state.InputsDigest, Settled: settled})
+func (r *manifestRun) report(ctx workflow.Context, o readiness.Observed, settled bool) (fault.Fault, error) {
+	var res manifests.ReportResult
+	err := r.do(ctx, kick.ControlPlaneQueue, "report "+string(o.State), &res, r.steps.ReportManifest,
+		manifests.ReportInput{Ref: r.ref, Observed: o, InputsDigest: r.state.InputsDigest, Settled: settled})
 	if temporal.IsCanceledError(err) {
 		return fault.Fault{}, err
 	}
@@ -116,9 +119,9 @@ func (r *manifestRun) report(ctx workflow.Context, o install.Observed, settled b
 	}
 	r.state.Reported = o
 	switch {
-	case res.Outcome == install.OutcomeGone:
+	case res.Outcome == manifests.OutcomeGone:
 		r.state.Phase = phaseEnded
-	case res.Outcome == install.OutcomeDeleting && !r.state.Deleting:
+	case res.Outcome == manifests.OutcomeDeleting && !r.state.Deleting:
 		r.state.Phase, r.state.Deleting = phaseRemove, true
 	}
 	return fault.Fault{}, r.publishState(ctx)
@@ -129,7 +132,7 @@ func (r *manifestRun) report(ctx workflow.Context, o install.Observed, settled b
 func (r *manifestRun) follow(ctx workflow.Context) error {
 	r.waitingFor(ctx, "the module to become ready")
 	r.show(ctx)
-	var seen install.Observed
+	var seen readiness.Observed
 	interrupted, err := r.await(ctx, "wait for the module", &seen, func(ctx workflow.Context) workflow.Future {
 		return workflow.ExecuteActivity(ctx, r.install.WaitManifest, install.WaitInput{Ref: r.ref, Reported: r.state.Reported})
 	})
@@ -140,12 +143,12 @@ func (r *manifestRun) follow(ctx workflow.Context) error {
 	if err != nil {
 		return r.failed(ctx, started, fault.FromTemporal(err))
 	}
-	if seen.DefaultCRWanted && r.state.Reported.Reason == install.ReasonModuleCRPending {
+	if seen.DefaultCRWanted && r.state.Reported.Reason == readiness.ReasonModuleCRPending {
 		return r.failed(ctx, started, fault.Fault{
 			Kind: fault.Pending, Reason: "ModuleCRGone", Message: "the default custom resource is gone after it was made",
 		})
 	}
-	if seen.Reason == install.ReasonResourcesMissing {
+	if seen.Reason == readiness.ReasonResourcesMissing {
 		// Only a look makes them again. Its pace slows down where they are deleted again each time.
 		return r.failed(ctx, started, fault.Fault{Kind: fault.Pending, Reason: seen.Reason, Message: seen.Message})
 	}
@@ -164,7 +167,7 @@ func (r *manifestRun) follow(ctx workflow.Context) error {
 }
 
 // finishFollow reports what the wait saw. It is no look of its own, so it changes nothing about the pace.
-func (r *manifestRun) finishFollow(ctx workflow.Context, started time.Time, seen install.Observed, phase manifestPhase) error {
+func (r *manifestRun) finishFollow(ctx workflow.Context, started time.Time, seen readiness.Observed, phase manifestPhase) error {
 	r.state.Phase = phase
 	failure, err := r.report(ctx, seen, phase == phaseEnded)
 	if err != nil {
@@ -181,9 +184,9 @@ func (r *manifestRun) finishFollow(ctx workflow.Context, started time.Time, seen
 }
 
 // ensureDefaultCR makes the module's default custom resource, once its operator is ready for it.
-func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, seen install.Observed) error {
+func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, seen readiness.Observed) error {
 	r.doing(ctx, "making the default custom resource")
-	var now install.Observed
+	var now readiness.Observed
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "make the default custom resource"),
 		r.install.EnsureDefaultCR, install.WaitInput{Ref: r.ref, Reported: seen}).Get(ctx, &now)
 	if temporal.IsCanceledError(err) {
@@ -206,11 +209,11 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 	r.state.Deleting = true
 	removeCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "remove the module"))
 	defer cancel()
-	future := workflow.ExecuteActivity(removeCtx, r.install.RemoveManifest, install.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
+	future := workflow.ExecuteActivity(removeCtx, r.uninstall.RemoveManifest, uninstall.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
 	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.pending.Purge }); err != nil {
 		return err
 	}
-	var res install.RemoveResult
+	var res uninstall.RemoveResult
 	err := future.Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		if ctx.Err() != nil {
@@ -224,7 +227,7 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 		return r.failed(ctx, started, fault.FromTemporal(err))
 	}
 	switch res.Outcome {
-	case install.OutcomeWaiting:
+	case manifests.OutcomeWaiting:
 		r.state.Phase = phaseFollowRemoval
 		if !res.Observed.SameAs(r.state.Reported) {
 			failure, err := r.report(ctx, res.Observed, false)
@@ -237,9 +240,9 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 				return nil
 			}
 		}
-	case install.OutcomeRefused:
+	case manifests.OutcomeRefused:
 		return r.finishLook(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
-	case install.OutcomeApplied:
+	case manifests.OutcomeApplied:
 		// Somebody saw a deletion timestamp, but this Manifest has none.
 		r.state.Phase, r.state.Deleting = phaseLook, false
 	default:
@@ -254,9 +257,9 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 func (r *manifestRun) followRemoval(ctx workflow.Context) error {
 	r.waitingFor(ctx, orElse(r.state.Reported.Message, "the module to be removed"))
 	r.show(ctx)
-	var seen install.RemoveResult
+	var seen uninstall.RemoveResult
 	interrupted, err := r.await(ctx, "wait for the removal", &seen, func(ctx workflow.Context) workflow.Future {
-		return workflow.ExecuteActivity(ctx, r.install.WaitRemoval, install.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
+		return workflow.ExecuteActivity(ctx, r.uninstall.WaitRemoval, uninstall.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
 	})
 	if interrupted {
 		return err

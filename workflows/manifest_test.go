@@ -13,30 +13,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(n int, in install.WaitInput) (install.Observed, error) {
+	w.wait = func(n int, in install.WaitInput) (readiness.Observed, error) {
 		if n == 1 {
 			require.EqualValues(t, "Processing", in.Reported.State)
-			return install.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
+			return readiness.Observed{State: shared.StateProcessing, DefaultCRWanted: true}, nil
 		}
 		require.Equal(t, "made", in.Reported.Message, "the wait compares with what was last reported")
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
-	var last install.ReportInput
-	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+	var last manifests.ReportInput
+	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
 		last = in
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"apply", "wait", "default CR", "wait", "write Ready"}, w.calls)
-	require.Equal(t, install.ReportInput{
-		Ref: manifestRef, Observed: install.Observed{State: shared.StateReady}, InputsDigest: "m-1", Settled: true,
+	require.Equal(t, manifests.ReportInput{
+		Ref: manifestRef, Observed: readiness.Observed{State: shared.StateReady}, InputsDigest: "m-1", Settled: true,
 	}, last)
 }
 
@@ -44,7 +47,7 @@ func TestALookThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{
-			Outcome: install.OutcomeApplied, InputsDigest: "m-1", Judged: true, Observed: install.Observed{State: shared.StateReady},
+			Outcome: manifests.OutcomeApplied, InputsDigest: "m-1", Judged: true, Observed: readiness.Observed{State: shared.StateReady},
 		}, nil
 	}
 	env := environment(t, w)
@@ -55,11 +58,11 @@ func TestALookThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
 
 func TestWaitingForAModuleIsBenign(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 		if n < 100 {
-			return install.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: 10 * time.Second}
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: 10 * time.Second}
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -72,14 +75,14 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 	w := quietWorld()
 	started := time.Time{}
 	env := environment(t, w)
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
 		if started.IsZero() {
 			started = env.Now()
 		}
 		if env.Now().Sub(started) < 3*waitDeadline {
-			return install.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: time.Minute}
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: time.Minute}
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -91,11 +94,11 @@ func TestAChangeWhileTheModuleIsFollowedLeadsToANewLook(t *testing.T) {
 	w := quietWorld()
 	changed := false
 	env := environment(t, w)
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
 		if !changed {
-			return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env.RegisterDelayedCallback(func() {
 		changed = true
@@ -109,11 +112,11 @@ func TestAChangeWhileTheModuleIsFollowedLeadsToANewLook(t *testing.T) {
 func TestAKickDuringTheLastStepMeansOneMoreLook(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 		if n == 1 {
 			env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest changed", Kind: "Manifest", Urgent: true})
 		}
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -128,16 +131,16 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 		looks = append(looks, env.Now())
 		return quietWorld().apply(context.Background(), 1)
 	}
-	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 		if n <= 6 {
-			return install.Observed{State: shared.StateProcessing, Reason: install.ReasonResourcesMissing, Message: "gone"}, nil
+			return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesMissing, Message: "gone"}, nil
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
-	var told []install.ReportInput
-	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+	var told []manifests.ReportInput
+	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
 		told = append(told, in)
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -145,7 +148,7 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 	for n := 2; n < len(looks); n++ {
 		require.Greater(t, looks[n].Sub(looks[n-1]), looks[n-1].Sub(looks[n-2]), "each time later than the time before")
 	}
-	require.Equal(t, install.ReasonResourcesMissing, told[0].Observed.Reason)
+	require.Equal(t, readiness.ReasonResourcesMissing, told[0].Observed.Reason)
 	require.Equal(t, shared.StateProcessing, told[0].Observed.State)
 	require.False(t, told[0].Settled)
 	require.Equal(t, shared.StateReady, told[6].Observed.State)
@@ -156,10 +159,10 @@ func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{}, fault.New(fault.Rejected, "InvalidManifest", "the layer is not what it says it is")
 	}
-	var last install.ReportInput
-	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+	var last manifests.ReportInput
+	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
 		last = in
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -181,12 +184,12 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndTriedAgainSeldom(t *testing
 		again = env.Now().Sub(began)
 		return quietWorld().apply(context.Background(), n)
 	}
-	var first install.ReportInput
-	w.write = func(_ int, in install.ReportInput) (install.ReportResult, error) {
+	var first manifests.ReportInput
+	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
 		if in.Observed.State == shared.StateError {
 			first = in
 		}
-		return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -216,8 +219,8 @@ func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		res, err := quietWorld().apply(context.Background(), n)
 		if n == 1 {
-			res.Outcome = install.OutcomeIncomplete
-			res.Observed = install.Observed{State: shared.StateError, Reason: "ObjectsFailed", Message: "1 of 3 objects failed"}
+			res.Outcome = manifests.OutcomeIncomplete
+			res.Observed = readiness.Observed{State: shared.StateError, Reason: "ObjectsFailed", Message: "1 of 3 objects failed"}
 		}
 		return res, err
 	}
@@ -235,8 +238,8 @@ func TestAnInstallationThatTakesManyLooksIsNotSlowedDown(t *testing.T) {
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		res, err := quietWorld().apply(context.Background(), n)
 		if n <= 10 {
-			res.Outcome = install.OutcomeIncomplete
-			res.Observed = install.Observed{State: shared.StateProcessing, Reason: install.ReasonApplyGoesOn, Message: "some are applied"}
+			res.Outcome = manifests.OutcomeIncomplete
+			res.Observed = readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonApplyGoesOn, Message: "some are applied"}
 		}
 		took = env.Now().Sub(began)
 		return res, err
@@ -250,16 +253,16 @@ func TestAnInstallationThatTakesManyLooksIsNotSlowedDown(t *testing.T) {
 func TestAManifestIsRemovedStepByStep(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{Outcome: install.OutcomeDeleting}, nil
+		return install.ApplyResult{Outcome: manifests.OutcomeDeleting}, nil
 	}
-	w.remove = func(n int) (install.RemoveResult, error) {
+	w.remove = func(n int) (uninstall.RemoveResult, error) {
 		if n < 3 {
-			return install.RemoveResult{
-				Outcome:  install.OutcomeWaiting,
-				Observed: install.Observed{State: shared.StateDeleting, Message: shared.MessageWaitingForModuleCRsDeletion},
+			return uninstall.RemoveResult{
+				Outcome:  manifests.OutcomeWaiting,
+				Observed: readiness.Observed{State: shared.StateDeleting, Message: shared.MessageWaitingForModuleCRsDeletion},
 			}, nil
 		}
-		return install.RemoveResult{Outcome: install.OutcomeRemoved}, nil
+		return uninstall.RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
 	}
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -302,37 +305,37 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 			}
 		},
 		"while waiting for the module": func(w *world, kicked func()) {
-			w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+			w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 				if n == 3 {
 					kicked()
 				}
-				return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+				return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 			}
 		},
 		"while the default custom resource is made": func(w *world, kicked func()) {
-			w.wait = func(int, install.WaitInput) (install.Observed, error) {
-				return install.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
+			w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+				return readiness.Observed{DefaultCRWanted: true, State: shared.StateProcessing}, nil
 			}
-			w.defaults = func(int) (install.Observed, error) {
+			w.defaults = func(int) (readiness.Observed, error) {
 				kicked()
-				return install.Observed{State: shared.StateProcessing}, nil
+				return readiness.Observed{State: shared.StateProcessing}, nil
 			}
 		},
 		"while Ready is reported": func(w *world, kicked func()) {
-			w.write = func(int, install.ReportInput) (install.ReportResult, error) {
+			w.write = func(int, manifests.ReportInput) (manifests.ReportResult, error) {
 				kicked()
-				return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+				return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 			}
 		},
 		"while a failure is rested from": func(w *world, kicked func()) {
 			w.apply = func(context.Context, int) (install.ApplyResult, error) {
 				return install.ApplyResult{}, fault.New(fault.Unreachable, "UnreachableTimeout", "timed out")
 			}
-			w.write = func(n int, _ install.ReportInput) (install.ReportResult, error) {
+			w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
 				if n == 1 {
 					kicked()
 				}
-				return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+				return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 			}
 		},
 	}
@@ -357,16 +360,16 @@ func TestADeletionAtAnyStageLeadsToTheRemoval(t *testing.T) {
 
 func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
 	w := quietWorld()
-	w.remove = func(int) (install.RemoveResult, error) {
-		return install.RemoveResult{Outcome: install.OutcomeApplied}, nil
+	w.remove = func(int) (uninstall.RemoveResult, error) {
+		return uninstall.RemoveResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
-	w.wait = func(n int, _ install.WaitInput) (install.Observed, error) {
+	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
 		if n == 1 {
 			env.SignalWorkflow(kick.Signal, kick.Kick{Deleting: true, Urgent: true})
-			return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Second}
+			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: time.Second}
 		}
-		return install.Observed{State: shared.StateReady}, nil
+		return readiness.Observed{State: shared.StateReady}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
@@ -376,7 +379,7 @@ func TestAKickThatWronglySpeaksOfADeletionRemovesNothing(t *testing.T) {
 func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		return install.ApplyResult{Outcome: install.OutcomeGone}, nil
+		return install.ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}
 	env := environment(t, w)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -386,8 +389,8 @@ func TestAManifestThatIsGoneEndsTheRunWithoutAnyWrite(t *testing.T) {
 
 func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	w := quietWorld()
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
-		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 30 * time.Second}
 	}
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 10*time.Minute)

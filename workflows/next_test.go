@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 )
 
 func TestWhatAKymaRunDoesNext(t *testing.T) {
@@ -111,9 +111,9 @@ func TestBackoffSpreadsClustersThatFailedTogether(t *testing.T) {
 
 func TestAnUnreachableClusterSaysNothingAboutTheModule(t *testing.T) {
 	f := fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableTimeout", Message: "timed out"}
-	ready := install.Observed{State: "Ready", Ready: 3, Total: 3}
-	require.Equal(t, install.Observed{State: "Ready", Reason: f.Reason, Message: f.Message, Ready: 3, Total: 3}, observedOf(f, ready, false))
-	require.EqualValues(t, "Processing", observedOf(f, install.Observed{}, false).State)
+	ready := readiness.Observed{State: "Ready", Ready: 3, Total: 3}
+	require.Equal(t, readiness.Observed{State: "Ready", Reason: f.Reason, Message: f.Message, Ready: 3, Total: 3}, observedOf(f, ready, false))
+	require.EqualValues(t, "Processing", observedOf(f, readiness.Observed{}, false).State)
 	require.EqualValues(t, "Deleting", observedOf(f, ready, true).State)
 	require.EqualValues(t, "Error", observedOf(fault.Fault{Kind: fault.Rejected}, ready, false).State)
 }

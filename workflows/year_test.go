@@ -18,6 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -286,12 +288,12 @@ func TestAYearOfDailyUpgradesIsARunOfAManifestEach(t *testing.T) {
 func TestAYearOfUpgradesThatNeverBecomeReadyKeepsTheHistoryOfAManifestShort(t *testing.T) {
 	u := &upgrades{}
 	w := manifestWorld(u)
-	w.wait = func(int, install.WaitInput) (install.Observed, error) {
-		return install.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 45 * time.Minute}
+	w.wait = func(int, install.WaitInput) (readiness.Observed, error) {
+		return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Message: "not ready", RetryAfter: 45 * time.Minute}
 	}
 	moments := append(u.ofManifest(), moment{year * day, func(env *testsuite.TestWorkflowEnvironment) {
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {
-			return install.ApplyResult{Outcome: install.OutcomeGone}, nil
+			return install.ApplyResult{Outcome: manifests.OutcomeGone}, nil
 		}
 		env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Urgent: true})
 	}})

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -28,7 +26,7 @@ import (
 //
 // What could not be applied is in Observed with OutcomeIncomplete. Errors are faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
-	return a.apply(ctx, in.Ref)
+	return a.Apply(ctx, in.Ref)
 }
 
 const (
@@ -38,74 +36,74 @@ const (
 	ReasonDefaultCRRetried = "DefaultCRRetried"
 )
 
-// looks is how often a Manifest that changes under our hands is looked at anew within one activity.
-const looks = 5
+// attempts is how often a Manifest that changes under our hands is looked at anew within one activity.
+const attempts = 5
 
-func (a *Activities) apply(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
-	until := time.Now().Add(a.options.ApplyLimit)
-	for range looks {
+func (a *Activities) Apply(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
+	until := time.Now().Add(a.Options.ApplyLimit)
+	for range attempts {
 		result, err := a.applyOnce(ctx, ref, until)
-		if !errors.Is(err, errChanged) {
+		if !errors.Is(err, manifests.ErrChanged) {
 			return result, err
 		}
 	}
 	return ApplyResult{}, &fault.Error{
-		Kind: fault.Transient, Reason: ReasonManifestChanged, RetryAfter: time.Second,
+		Kind: fault.Transient, Reason: manifests.ReasonManifestChanged, RetryAfter: time.Second,
 		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", ref),
 	}
 }
 
 func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
 	asOf := time.Now()
-	m, err := a.read(ctx, ref)
+	m, err := a.steps.Read(ctx, ref)
 	if err != nil {
 		return ApplyResult{}, err
 	}
 	if m == nil {
-		return ApplyResult{Outcome: OutcomeGone}, nil
+		return ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}
-	result := ApplyResult{InputsDigest: InputsDigest(m), Module: m.ModuleName(), Version: m.Spec.Version, Kyma: m.KymaName()}
+	result := ApplyResult{InputsDigest: manifests.InputsDigest(m), Module: m.ModuleName(), Version: m.Spec.Version, Kyma: m.KymaName()}
 	if !m.DeletionTimestamp.IsZero() {
-		result.Outcome = OutcomeDeleting
+		result.Outcome = manifests.OutcomeDeleting
 		return result, nil
 	}
-	stands, err := a.stands(ctx, m)
+	stands, err := a.steps.CheckOwnership(ctx, m)
 	switch {
 	case err != nil:
 		return ApplyResult{}, err
-	case stands.refusal != nil:
-		result.Outcome, result.Observed = OutcomeRefused, *stands.refusal
+	case stands.Refusal != nil:
+		result.Outcome, result.Observed = manifests.OutcomeRefused, *stands.Refusal
 		return result, nil
-	case stands.others:
-		result.Outcome = OutcomeNotOurs
+	case stands.OtherInstance:
+		result.Outcome = manifests.OutcomeNotOurs
 		return result, nil
 	case m.IsSkipReconciliation():
-		result.Outcome = OutcomeSkipped
-		result.Observed = skipped(m)
+		result.Outcome = manifests.OutcomeSkipped
+		result.Observed = manifests.Skipped(m)
 		return result, nil
 	case m.IsUnmanaged():
-		result.Outcome = OutcomeUnmanaged
-		result.Observed = Observed{State: shared.StateUnmanaged, Reason: ReasonUnmanaged, Message: "the module is not managed"}
-		return result, a.letGo(ctx, m)
+		result.Outcome = manifests.OutcomeUnmanaged
+		result.Observed = readiness.Observed{State: shared.StateUnmanaged, Reason: readiness.ReasonUnmanaged, Message: "the module is not managed"}
+		return result, a.removals.ReleaseUnmanaged(ctx, m)
 	}
-	m, undecided, err := a.undecided(ctx, m, stands.kyma)
+	m, undecided, err := a.steps.Undecided(ctx, m, stands.Kyma)
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	result.InputsDigest = InputsDigest(m)
+	result.InputsDigest = manifests.InputsDigest(m)
 	if undecided != nil {
-		result.Outcome, result.Observed = OutcomeRefused, *undecided
+		result.Outcome, result.Observed = manifests.OutcomeRefused, *undecided
 		return result, nil
 	}
-	if other, err := a.heldByAnother(ctx, m); err != nil || other != nil {
+	if other, err := a.steps.InstalledByAnother(ctx, m); err != nil || other != nil {
 		return result.shared(other), err
 	}
-	job, err := a.prepare(ctx, m)
+	job, err := a.applier.Prepare(ctx, m)
 	if err != nil {
-		return ApplyResult{}, a.noteRejected(ctx, m, err)
+		return ApplyResult{}, a.steps.RecordRejected(ctx, m, err)
 	}
-	job.until, job.asOf = until, asOf
-	if err := job.spareAccess(ctx); err != nil {
+	job.Until, job.AsOf = until, asOf
+	if err := job.ExcludeAccess(ctx); err != nil {
 		return ApplyResult{}, err
 	}
 	lost, err := storedVersions(ctx, job)
@@ -113,128 +111,18 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		return ApplyResult{}, err
 	}
 	if len(lost) > 0 {
-		result.Outcome = OutcomeIncomplete
-		result.Observed = Observed{State: shared.StateError, Reason: ReasonStoredVersions, Message: "nothing was applied: " + some(lost)}
+		result.Outcome = manifests.OutcomeIncomplete
+		result.Observed = readiness.Observed{State: shared.StateError, Reason: readiness.ReasonStoredVersions, Message: "nothing was applied: " + objects.FirstOf(lost)}
 		return result, nil
 	}
-	return a.carryOut(ctx, job, result)
+	return a.CarryOut(ctx, job, result)
 }
 
-// installation is one look's work on one Manifest.
-type installation struct {
-	manifest *v1beta2.Manifest
-	cluster  *clusters.Cluster
-	bundle   *bundle
-	plan     plan
-	kinds    kinds
-	owner    owner
-	// remoteNamespace is where namespaced objects go that name no namespace, and makeRemoteNamespace makes it,
-	// once in a look: objects that are applied side by side find it missing at the same time.
-	remoteNamespace     string
-	makeRemoteNamespace func() error
-	// repair is what is known of the objects from before.
-	repair repair
-	// begins is what is said of the module from the moment that something is applied.
-	begins Observed
-	// refused are objects of the plan that belong to other modules, yielded those of them that need no more
-	// care of ours.
-	refused []failure
-	yielded map[string]bool
-	// first is true when nothing is known to have been applied before, and began is when this look did.
-	first bool
-	began time.Time
-	// silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what stands on them.
-	silent []string
-	// asOf is when the Manifest was last read live, or written as it had been read.
-	asOf time.Time
-	// until is when no further object is begun, but for the first.
-	until time.Time
-	begun atomic.Bool
-	// met is true when something was there long before it was applied.
-	met atomic.Bool
-}
-
-// prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
-func (a *Activities) prepare(ctx context.Context, m *v1beta2.Manifest) (*installation, error) {
-	cluster, err := a.target(ctx, m)
-	if err != nil {
-		return nil, err
-	}
-	recipe, err := a.options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
-	if err != nil {
-		return nil, clusters.Classify(err)
-	}
-	b, err := a.bundleOf(ctx, recipe, a.adaptationOf(m))
-	if err != nil {
-		return nil, err
-	}
-	job := &installation{
-		manifest: m, cluster: cluster, bundle: b, owner: ownerOf(m), remoteNamespace: a.remoteNamespace(m), begins: installing(m, b.leftOut),
-		kinds: kinds{own: b.definitions, mapper: cluster.Mapper},
-		first: len(m.Status.Inventory) == 0, began: a.options.Clock(), silent: recipe.Silent,
-	}
-	if job.plan, err = planOf(ctx, m, b, job.kinds, job.remoteNamespace); err != nil {
-		return nil, clusters.Classify(err)
-	}
-	job.refused = job.plan.refused
-	job.makeRemoteNamespace = sync.OnceValue(func() error { return makeNamespace(ctx, cluster, job.remoteNamespace) })
-	return job, nil
-}
-
-// sourceOf is what the Manifest is rendered from.
-func (a *Activities) sourceOf(m *v1beta2.Manifest) artifacts.Source {
-	source := artifacts.Source{
-		Install: layerOf(m.Spec.Install.Source),
-		Release: artifacts.Release{Name: m.ModuleName(), Namespace: a.remoteNamespace(m)},
-	}
-	if source.Release.Name == "" {
-		source.Release.Name = m.Spec.Install.Name
-	}
-	switch m.Spec.Install.Source.Type {
-	case v1beta2.ImageSourceHelmChart:
-		source.Form = artifacts.FormChart
-	case v1beta2.ImageSourceOCIDir:
-		source.Form = artifacts.FormDirectory
-	case v1beta2.ImageSourceOCIRef:
-		// A chart as the seeds' Manifests have it is told by its media type.
-		if source.Form = artifacts.FormAny; m.Spec.Install.Source.MediaType == artifacts.ChartMediaType {
-			source.Form = artifacts.FormChart
-		}
-	}
-	if m.Spec.Config != nil {
-		config := layerOf(*m.Spec.Config)
-		source.Config = &config
-	}
-	return source
-}
-
-func layerOf(image v1beta2.ImageSpec) artifacts.Layer {
-	return artifacts.Layer{
-		Repository: image.Repo, Name: image.Name, Digest: image.Ref, Artifact: image.MediaType == descriptor.ArtifactMediaType,
-	}
-}
-
-// noteRejected records for which inputs a look failed that cannot succeed without a change, so that the
-// sweep does not take it for one that was never made. It returns the look's error.
-func (a *Activities) noteRejected(ctx context.Context, m *v1beta2.Manifest, failure error) error {
-	if fault.Of(failure).Kind != fault.Rejected {
-		return failure
-	}
-	digest := InputsDigest(m)
-	_, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		s.InputsDigest, s.ObservedGeneration = digest, m.Generation
-	})
-	if err != nil {
-		return err
-	}
-	return failure
-}
-
-// carryOut writes first what must be known if we die, applies, and records what came of it.
-func (a *Activities) carryOut(ctx context.Context, job *installation, result ApplyResult) (ApplyResult, error) {
-	m := job.manifest
+// CarryOut writes first what must be known if we die, applies, and records what came of it.
+func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, result ApplyResult) (ApplyResult, error) {
+	m := job.Manifest
 	if m.DeletionTimestamp.IsZero() {
-		if err := a.claim(ctx, m); err != nil {
+		if err := a.steps.AddFinalizers(ctx, m); err != nil {
 			return ApplyResult{}, err
 		}
 	}
@@ -244,10 +132,10 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 	if err := a.yield(ctx, job); err != nil {
 		return ApplyResult{}, err
 	}
-	if err := a.survey(ctx, job); err != nil {
+	if err := a.applier.Survey(ctx, job); err != nil {
 		return ApplyResult{}, err
 	}
-	applied, err := a.applyStages(ctx, job)
+	applied, err := a.applier.ApplyStages(ctx, job)
 	if err != nil {
 		// What was applied so far is in the union already; its hashes come with the next look.
 		return ApplyResult{}, err
@@ -256,24 +144,24 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 		return ApplyResult{}, err
 	}
 	gone := map[string]bool{}
-	if applied.complete() {
+	if applied.Complete() {
 		if gone, err = a.prune(ctx, job); err != nil {
 			return ApplyResult{}, err
 		}
 		// As with Helm: once what the module no longer has is gone.
-		if _, err = a.runHooks(ctx, job, job.plan.after, applied); err != nil {
+		if _, err = a.applier.RunHooks(ctx, job, job.Plan.After, applied); err != nil {
 			return ApplyResult{}, err
 		}
 	}
-	maps.Copy(gone, job.yielded)
-	for _, p := range applied.skipped {
+	maps.Copy(gone, job.Yielded)
+	for _, p := range applied.Skipped {
 		// Its objects went with the kind. It is taken up when the kind is back, as one that was never there.
-		gone[p.entry.ID] = true
-		job.plan.skip(p.object.gvk)
+		gone[p.Entry.ID] = true
+		job.Plan.Skip(p.Object.GVK)
 	}
-	result.Outcome, result.Observed = applied.judge(job, a.options.Clock(), a.options.MissingAPITimeout)
-	if result.Outcome == OutcomeApplied {
-		observed, judged, err := a.judgeRepaired(ctx, job)
+	result.Outcome, result.Observed = applied.Judge(job, a.steps.Options.Clock(), a.applier.Options.MissingAPITimeout)
+	if result.Outcome == manifests.OutcomeApplied {
+		observed, judged, err := a.applier.JudgeRepaired(ctx, job)
 		if err != nil {
 			return ApplyResult{}, clusters.Classify(err)
 		}
@@ -284,57 +172,40 @@ func (a *Activities) carryOut(ctx context.Context, job *installation, result App
 			result.Observed, result.Judged = observed, true
 		}
 	}
-	if result.Outcome == OutcomeIncomplete {
-		if ready, err := applied.ready(ctx, job); err == nil {
+	if result.Outcome == manifests.OutcomeIncomplete {
+		if ready, err := applied.Ready(ctx, job); err == nil {
 			result.Observed.Ready = ready
 		}
 	}
 	if err := a.recordApplied(ctx, job, applied, gone, result); err != nil {
 		return ApplyResult{}, err
 	}
-	if !result.Judged && result.Outcome == OutcomeApplied {
+	if !result.Judged && result.Outcome == manifests.OutcomeApplied {
 		// How many are ready the wait finds out; until then it is as many as before.
 		result.Observed.Ready = m.Status.Counts.Ready
 	}
-	tellCorrected(a.teller, m, &job.repair)
-	return result, deleteDone(ctx, job, applied.done)
-}
-
-// claim writes our finalizers where they are missing, before anything is done that has to be undone.
-func (a *Activities) claim(ctx context.Context, m *v1beta2.Manifest) error {
-	before := m.DeepCopy()
-	changed := false
-	for _, finalizer := range desired.ManifestFinalizers() {
-		changed = controllerutil.AddFinalizer(m, finalizer) || changed
-	}
-	if !changed {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := a.options.ControlPlane.Patch(ctx, m, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return fmt.Errorf("write the finalizers of Manifest %s/%s: %w", m.Namespace, m.Name, err)
-	}
-	return nil
+	drift.RecordCorrections(a.steps.Recorder, m, &job.Repair)
+	return result, apply.DeleteDone(ctx, job, applied.Done)
 }
 
 // announce writes the union of what is and what will be in the cluster, with the resourceVersion that the
 // decision was made on, before any of it is applied. For new inputs the module is at work from now on; a
 // pass that only repairs leaves the state as it is, and one that tries again what was refused that of the refusal.
-func (a *Activities) announce(ctx context.Context, job *installation, digest string) error {
-	m := job.manifest
-	inventory := union(m.Status.Inventory, job.plan.entries)
-	if inventoryBytes(inventory) > maxInventoryBytes {
-		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(inventory), maxInventoryBytes)
+func (a *Activities) announce(ctx context.Context, job *apply.Installation, digest string) error {
+	m := job.Manifest
+	entries := inventory.Union(m.Status.Inventory, job.Plan.Entries)
+	if inventory.InventoryBytes(entries) > inventory.MaxInventoryBytes {
+		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(entries), inventory.MaxInventoryBytes)
 	}
-	at, err := job.cluster.UID(ctx)
+	at, err := job.Cluster.UID(ctx)
 	if err != nil {
-		return unidentified(m, err)
+		return manifests.Unidentified(m, err)
 	}
 	before, began := m.Status.DeepCopy(), time.Now()
-	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != layersRef(m)
-	job.repair.only = !begins
-	changed, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		setInventory(s, inventory)
+	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != inventory.LayersRef(m)
+	job.Repair.Only = !begins
+	changed, err := a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		inventory.SetInventory(s, entries)
 		s.Cluster = string(at)
 		if !begins {
 			return
@@ -342,63 +213,50 @@ func (a *Activities) announce(ctx context.Context, job *installation, digest str
 		refused := s.InputsDigest == digest && s.State == shared.StateError
 		s.InputsDigest, s.ObservedGeneration, s.Settled = digest, m.Generation, false
 		if !refused {
-			setObserved(m, s, job.begins, a.now())
+			manifests.SetObserved(m, s, job.Begins, a.steps.Now())
 		}
 	})
 	if err != nil {
 		return err
 	}
 	if changed {
-		job.asOf = began
+		job.AsOf = began
 	}
-	if changed && before.State != shared.StateUnknown && tells(before, &m.Status) {
-		return a.kickKyma(ctx, m)
+	if changed && before.State != shared.StateUnknown && manifests.IsNews(before, &m.Status) {
+		return a.steps.KickKyma(ctx, m)
 	}
 	return nil
 }
 
-// installing says what begins, and which of a chart's hooks and tests are never run.
-func installing(m *v1beta2.Manifest, leftOut []string) Observed {
-	verb := "installing"
-	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
-		verb = "upgrading from " + m.Status.InstalledVersion + " to"
-	}
-	message := verb + " version " + m.Spec.Version
-	if len(leftOut) > 0 {
-		message += ", without those of the chart's hooks that are not run: " + some(leftOut)
-	}
-	return Observed{State: shared.StateProcessing, Reason: ReasonInstalling, Message: message}
-}
-
 // recordApplied writes uids, hashes and what is gone, after a complete success what is installed now, and after a
 // look that judged the module how it is.
-func (a *Activities) recordApplied(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool, result ApplyResult) error {
-	m := job.manifest
+func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool, result ApplyResult) error {
+	m := job.Manifest
 	before := m.Status.DeepCopy()
 	// What was refused before came through now.
-	through := result.Outcome == OutcomeApplied && !job.repair.only && before.State == shared.StateError
-	err := a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
-		job.repair.remember(s, a.now())
-		setInventory(s, record(s.Inventory, applied.entries, gone))
-		s.Skipped = job.plan.skipped
-		if applied.complete() {
-			s.InstalledVersion, s.InstalledRef = job.plan.version, job.plan.ref
+	through := result.Outcome == manifests.OutcomeApplied && !job.Repair.Only && before.State == shared.StateError
+	err := a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		job.Repair.Remember(s, a.steps.Now())
+		inventory.SetInventory(s, inventory.Record(s.Inventory, applied.Entries, gone))
+		s.Skipped = job.Plan.Skipped
+		if applied.Complete() {
+			s.InstalledVersion, s.InstalledRef = job.Plan.Version, job.Plan.Ref
 			s.TakenOverFrom = nil
 		}
-		total := staying(s.Inventory)
-		failed := int32(len(applied.failures)) //nolint:gosec // as above
+		total := inventory.Count(s.Inventory)
+		failed := int32(len(applied.Failures)) //nolint:gosec // as above
 		if s.Counts == nil || s.Counts.Total != total || s.Counts.Failed != failed {
 			s.Counts = &v1beta2.ObjectCounts{Total: total, Failed: failed, Ready: readyBefore(s, total-failed)}
 		}
 		if result.Judged || through {
-			setObserved(m, s, result.Observed, a.now())
+			manifests.SetObserved(m, s, result.Observed, a.steps.Now())
 		}
 		if result.Judged {
 			s.Settled = true
 		}
 	})
-	if err == nil && (result.Judged || through) && tells(before, &m.Status) {
-		err = a.kickKyma(ctx, m)
+	if err == nil && (result.Judged || through) && manifests.IsNews(before, &m.Status) {
+		err = a.steps.KickKyma(ctx, m)
 	}
 	return err
 }
@@ -409,13 +267,4 @@ func readyBefore(s *v1beta2.ManifestStatus, atMost int32) int32 {
 		return 0
 	}
 	return min(s.Counts.Ready, atMost)
-}
-
-// skipped is what the status says already, and that nothing is done.
-func skipped(m *v1beta2.Manifest) Observed {
-	o := Observed{State: m.Status.State, Reason: ReasonSkipped, Message: shared.OperationSkipped}
-	if m.Status.Counts != nil {
-		o.Ready, o.Total = m.Status.Counts.Ready, m.Status.Counts.Total
-	}
-	return o
 }

@@ -4,21 +4,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/reserved"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -28,72 +31,72 @@ import (
 // gone means that its user deleted it, and it stays deleted unless the Manifest says otherwise.
 //
 // It returns what it wrote into the status. Errors are faults.
-func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (Observed, error) {
-	m, err := a.read(ctx, in.Ref)
+func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readiness.Observed, error) {
+	m, err := a.steps.Read(ctx, in.Ref)
 	if err != nil {
-		return Observed{}, err
+		return readiness.Observed{}, err
 	}
 	if m == nil || !m.DeletionTimestamp.IsZero() || m.IsUnmanaged() || m.IsSkipReconciliation() {
-		return leaving(), nil
+		return manifests.BeingDeleted(), nil
 	}
 	if !desired.IsDecided(m) {
-		return Observed{}, fault.New(fault.Transient, ReasonNotDecided, "Manifest %s changed while its default custom resource was made", markOf(m))
+		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotDecided, "Manifest %s changed while its default custom resource was made", inventory.MarkOf(m))
 	}
-	wanted, err := defaultCROf(m)
+	wanted, err := readiness.DefaultCROf(m)
 	if err != nil {
-		return Observed{}, err
+		return readiness.Observed{}, err
 	}
 	observed := in.Reported
 	observed.DefaultCRWanted = false
 	if wanted == nil {
 		return observed, nil
 	}
-	if recorded := m.Status.DefaultCR; recorded != nil && recorded.UID != "" && !recreates(m) {
+	if recorded := m.Status.DefaultCR; recorded != nil && recorded.UID != "" && !readiness.RecreatesDefaultCR(m) {
 		// An earlier attempt got this far. Whether the object is there is for the next look to see.
 		return pendingCR(observed, recorded), nil
 	}
-	cluster, err := a.target(ctx, m)
+	cluster, err := a.steps.Target(ctx, m)
 	if err != nil {
-		return Observed{}, err
+		return readiness.Observed{}, err
 	}
 	resource, err := cluster.Mapper.Resource(ctx, wanted.GroupVersionKind())
 	if err != nil {
-		return Observed{}, retryCR(wanted, err)
+		return readiness.Observed{}, retryCR(wanted, err)
 	}
-	place(wanted, resource, a.remoteNamespace(m))
+	bundle.Place(wanted, resource, a.steps.RemoteNamespace(m))
 	if err := a.intend(ctx, m, wanted); err != nil {
-		return Observed{}, err
+		return readiness.Observed{}, err
 	}
 	live, err := createOrAdopt(ctx, cluster, resource, wanted)
 	if err != nil {
-		return Observed{}, err
+		return readiness.Observed{}, err
 	}
-	recorded := recordOf(live, string(live.GetUID()))
+	recorded := inventory.RecordOf(live, string(live.GetUID()))
 	observed = pendingCR(observed, recorded)
 	before := m.Status.State
-	err = a.recordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		s.DefaultCR = recorded
-		setObserved(m, s, observed, a.now())
+		manifests.SetObserved(m, s, observed, a.steps.Now())
 	})
-	if errors.Is(err, errChanged) {
-		return leaving(), nil
+	if errors.Is(err, manifests.ErrChanged) {
+		return manifests.BeingDeleted(), nil
 	}
 	if err == nil && before != m.Status.State {
-		err = a.kickKyma(ctx, m)
+		err = a.steps.KickKyma(ctx, m)
 	}
 	return observed, err
 }
 
-func pendingCR(observed Observed, recorded *v1beta2.DefaultCRRecord) Observed {
-	gvk, name := recordedCR(recorded)
-	observed.State, observed.Reason = shared.StateProcessing, ReasonModuleCRPending
-	observed.Message = "waiting for " + describe(gvk.Kind, name) + " to become ready"
+func pendingCR(observed readiness.Observed, recorded *v1beta2.DefaultCRRecord) readiness.Observed {
+	gvk, name := inventory.RecordedCR(recorded)
+	observed.State, observed.Reason = shared.StateProcessing, readiness.ReasonModuleCRPending
+	observed.Message = "waiting for " + objects.Describe(gvk.Kind, name) + " to become ready"
 	return observed
 }
 
 // intend records that the default custom resource is about to be made.
 func (a *Activities) intend(ctx context.Context, m *v1beta2.Manifest, wanted *unstructured.Unstructured) error {
-	_, err := a.writeStatus(ctx, m, func(s *v1beta2.ManifestStatus) { s.DefaultCR = recordOf(wanted, "") })
+	_, err := a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) { s.DefaultCR = inventory.RecordOf(wanted, "") })
 	return err
 }
 
@@ -101,11 +104,11 @@ func (a *Activities) intend(ctx context.Context, m *v1beta2.Manifest, wanted *un
 // labelled, so that the agent in the cluster watches it. The object belongs to the user from now on, which
 // is why it is created and not applied.
 func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	described := describe(wanted.GetKind(), types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()})
+	described := objects.Describe(wanted.GetKind(), types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()})
 	client := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(wanted.GetNamespace())
 	live, err := client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: shared.FieldManagerLifecycleManager})
-	if namespaceMissing(err) {
-		if err = makeNamespace(ctx, c, wanted.GetNamespace()); err == nil {
+	if apply.NamespaceMissing(err) {
+		if err = objects.MakeNamespace(ctx, c, wanted.GetNamespace()); err == nil {
 			live, err = client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: shared.FieldManagerLifecycleManager})
 		}
 	}
@@ -115,11 +118,11 @@ func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.R
 	switch {
 	case err == nil:
 		return live, nil
-	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, "NamespaceTerminating"), byAdmission(err):
+	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, "NamespaceTerminating"), apply.ByAdmission(err):
 		// What a quota, a webhook or a policy refuses now it may let through the next time.
-		return nil, fault.New(fault.Transient, ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, refusal(err))
+		return nil, fault.New(fault.Transient, readiness.ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, apply.Refusal(err))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return nil, fault.New(fault.Rejected, ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, refusal(err))
+		return nil, fault.New(fault.Rejected, readiness.ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, apply.Refusal(err))
 	default:
 		return nil, retryCR(wanted, err)
 	}
@@ -131,15 +134,11 @@ type patcher interface {
 }
 
 func adopt(ctx context.Context, client patcher, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	labels, err := json.Marshal(map[string]any{pathMetadata: map[string]any{pathLabels: crLabels()}})
+	labels, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{kinds.PathLabels: bundle.DefaultCRLabels()}})
 	if err != nil {
 		return nil, err
 	}
 	return client.Patch(ctx, wanted.GetName(), types.MergePatchType, labels, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
-}
-
-func crLabels() map[string]string {
-	return map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma, shared.LabelManagedBy: shared.ManagedByKyma}
 }
 
 // retryCR is for what may work the next time: a kind that is not served yet, a webhook that does not answer.
@@ -148,98 +147,11 @@ func retryCR(wanted *unstructured.Unstructured, err error) error {
 	if known.Kind == fault.Unreachable {
 		return clusters.Classify(err)
 	}
-	why := refusal(err)
+	why := apply.Refusal(err)
 	if meta.IsNoMatchError(err) {
 		why = "the cluster does not know its kind"
 	}
 	f := fault.New(fault.Transient, ReasonDefaultCRRetried, "make %s %s/%s: %s", wanted.GetKind(), wanted.GetNamespace(), wanted.GetName(), why)
 	f.RetryAfter = 2 * time.Second
 	return f
-}
-
-// defaultCROf is the default custom resource that we are to care for: none where the policy leaves it to
-// the user. It carries our labels, a name, and no status.
-func defaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
-	if m.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
-		return nil, nil //nolint:nilnil // having none is an ordinary case
-	}
-	cr, err := m.Spec.DefaultCR()
-	if err != nil {
-		return nil, fault.New(fault.Rejected, ReasonInvalidSpec, "Manifest %s/%s: spec.resource: %w", m.Namespace, m.Name, err)
-	}
-	if cr == nil {
-		return nil, nil //nolint:nilnil // as above
-	}
-	if cr.GetName() == "" {
-		cr.SetName(m.Name)
-	}
-	if why := reserved.Object(cr.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: cr.GetNamespace(), Name: cr.GetName()}); why != "" {
-		return nil, fault.New(fault.Rejected, ReasonDefaultCRInvalid, "%s %s cannot be the default custom resource: %s", cr.GetKind(), cr.GetName(), why)
-	}
-	namespace := cr.GetNamespace()
-	clean(cr)
-	cr.SetNamespace(namespace)
-	labels := cr.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	for key, value := range crLabels() {
-		labels[key] = value
-	}
-	cr.SetLabels(labels)
-	return cr, nil
-}
-
-// place gives the object the namespace that its kind needs.
-func place(cr *unstructured.Unstructured, resource clusters.Resource, remoteNamespace string) {
-	switch {
-	case !resource.Namespaced:
-		cr.SetNamespace("")
-	case cr.GetNamespace() == "":
-		cr.SetNamespace(remoteNamespace)
-	}
-}
-
-func recordOf(cr *unstructured.Unstructured, uid string) *v1beta2.DefaultCRRecord {
-	return &v1beta2.DefaultCRRecord{
-		APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Namespace: cr.GetNamespace(), Name: cr.GetName(), UID: uid,
-	}
-}
-
-func recordedCR(r *v1beta2.DefaultCRRecord) (schema.GroupVersionKind, types.NamespacedName) {
-	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
-}
-
-// leaving is what is said of a Manifest that is gone, or that only a new look may decide about.
-func leaving() Observed {
-	return Observed{State: shared.StateDeleting, Reason: ReasonDeleting, Message: "the module is not to be installed any more"}
-}
-
-// now is the time for statuses.
-func (a *Activities) now() metav1.Time { return metav1.NewTime(a.options.Clock()) }
-
-// kickKyma wakes the workflow of the Kyma that the Manifest belongs to.
-func (a *Activities) kickKyma(ctx context.Context, m *v1beta2.Manifest) error {
-	owner := metav1.GetControllerOf(m)
-	if owner == nil || owner.Kind != shared.KindKyma {
-		return nil
-	}
-	ref := kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
-	err := a.options.Kymas.OpenKyma(ctx, ref, kick.Kick{
-		// The reason is the label of a metric, so it has no names. What has settled is shown at once: while a
-		// module is on its way, its Kyma's workflow paces itself.
-		Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled, Kind: shared.KindManifest,
-		Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
-	})
-	if err != nil {
-		return fmt.Errorf("tell Kyma %s of Manifest %s: %w", ref, m.Name, err)
-	}
-	return nil
-}
-
-func orUnknown(state shared.State) string {
-	if state == shared.StateUnknown {
-		return "in an unknown state"
-	}
-	return string(state)
 }

@@ -4,6 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -12,32 +18,32 @@ const startsWithin = 300 * time.Millisecond
 
 // judgeSoon says how a module is right after it was applied, where it becomes ready within a moment: then its state is
 // written together with what was applied, and nobody has to wait for it. Anything else is for the wait to find out.
-func (a *Activities) judgeSoon(ctx context.Context, job *installation, applied *outcomes, gone map[string]bool) (Observed, bool) {
-	m := job.manifest.DeepCopy()
-	setInventory(&m.Status, record(m.Status.Inventory, applied.entries, gone))
-	m.Status.Corrections = nextCorrections(m.Status.Corrections, job.repair.losses(), a.now())
+func (a *Activities) judgeSoon(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool) (readiness.Observed, bool) {
+	m := job.Manifest.DeepCopy()
+	inventory.SetInventory(&m.Status, inventory.Record(m.Status.Inventory, applied.Entries, gone))
+	m.Status.Corrections = drift.NextCorrections(m.Status.Corrections, job.Repair.Losses(), a.steps.Now())
 	begin := time.Duration(0)
-	for _, stage := range job.plan.stages {
+	for _, stage := range job.Plan.Stages {
 		for _, p := range stage {
-			if runsPods(p.object.gvk.GroupKind()) {
+			if kinds.RunsPods(p.Object.GVK.GroupKind()) {
 				begin = startsWithin
 			}
 		}
 	}
-	within := a.options.ReadyWithin
+	within := a.Options.ReadyWithin
 	for _, wait := range []time.Duration{begin, within - begin} {
-		if begin > within || pause(ctx, wait) != nil || time.Now().After(job.until) {
+		if begin > within || objects.Sleep(ctx, wait) != nil || time.Now().After(job.Until) {
 			break
 		}
-		observed, err := observe(ctx, job.cluster, m, job.remoteNamespace, a.options.Clock(), a.options.StuckWorkloadTimeout)
+		observed, err := readiness.Observe(ctx, job.Cluster, m, job.RemoteNamespace, a.steps.Options.Clock(), a.Options.StuckWorkloadTimeout)
 		switch {
 		case err != nil, observed.DefaultCRWanted:
-			return Observed{}, false
+			return readiness.Observed{}, false
 		case observed.State == shared.StateReady, observed.State == shared.StateWarning:
 			return observed, true
 		case observed.State != shared.StateProcessing:
-			return Observed{}, false
+			return readiness.Observed{}, false
 		}
 	}
-	return Observed{}, false
+	return readiness.Observed{}, false
 }

@@ -10,7 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -18,15 +23,15 @@ import (
 // version in which objects are stored. It costs one request for all definitions of the module, and one for each
 // that the upgrade changes; a module without definitions costs none, nor does one that was never applied. That an
 // earlier version was applied in part is enough for objects to be stored.
-func storedVersions(ctx context.Context, job *installation) ([]string, error) {
-	m := job.manifest
-	if m.Status.InstalledRef == layersRef(m) {
+func storedVersions(ctx context.Context, job *apply.Installation) ([]string, error) {
+	m := job.Manifest
+	if m.Status.InstalledRef == inventory.LayersRef(m) {
 		return nil, nil
 	}
-	applied := appliedBefore(m.Status.Inventory)
-	var known []placed
-	for _, p := range job.plan.stages[stageDefinitions] {
-		if applied[p.entry.ID] {
+	applied := inventory.AppliedBefore(m.Status.Inventory)
+	var known []bundle.Placed
+	for _, p := range job.Plan.Stages[kinds.StageDefinitions] {
+		if applied[p.Entry.ID] {
 			known = append(known, p)
 		}
 	}
@@ -34,7 +39,7 @@ func storedVersions(ctx context.Context, job *installation) ([]string, error) {
 		return nil, nil
 	}
 	digests := map[string]string{}
-	err := metadataOf(ctx, job.cluster, known[0].resource, job.owner.selector(), func(live *metav1.PartialObjectMetadata) {
+	err := objects.MetadataOf(ctx, job.Cluster, known[0].Resource, job.Owner.Selector(), func(live *metav1.PartialObjectMetadata) {
 		digests[live.Name] = live.Annotations[shared.AnnotationAppliedDigest]
 	})
 	if err != nil {
@@ -42,18 +47,18 @@ func storedVersions(ctx context.Context, job *installation) ([]string, error) {
 	}
 	var lost []string
 	for _, p := range known {
-		if digests[p.name.Name] == p.object.digest {
+		if digests[p.Name.Name] == p.Object.Digest {
 			continue
 		}
-		live, err := job.cluster.Dynamic.Resource(p.resource.GroupVersionResource).Get(ctx, p.name.Name, metav1.GetOptions{})
+		live, err := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Get(ctx, p.Name.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return nil, clusters.Classify(fmt.Errorf("read %s: %w", p, err))
 		}
-		stored, _, _ := unstructured.NestedStringSlice(live.Object, pathStatus, "storedVersions")
-		missing := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(p.object.versions, version) })
+		stored, _, _ := unstructured.NestedStringSlice(live.Object, kinds.PathStatus, "storedVersions")
+		missing := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(p.Object.Versions, version) })
 		if len(missing) > 0 {
 			lost = append(lost, fmt.Sprintf("%s would lose %s, in which objects are stored", p, strings.Join(missing, ", ")))
 		}

@@ -5,24 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 // Sender reaches the workflows of Manifests; *kick.Sender does.
 type Sender interface {
 	Purge(ctx context.Context, ref kick.Ref, k kick.Kick) error
-}
-
-// Activities are the activities of this package.
-type Activities struct{ manifests Sender }
-
-// New returns the activities.
-func New(manifests Sender) (*Activities, error) {
-	if manifests == nil {
-		return nil, errors.New("purge: a sender is needed")
-	}
-	return &Activities{manifests: manifests}, nil
 }
 
 // SendInput names the Manifests of a Kyma whose workflows are to purge.
@@ -40,9 +28,9 @@ func (a *Activities) SendPurge(ctx context.Context, in SendInput) error {
 			Reason: "the grace period is over", Kind: "Manifest", Namespace: ref.Namespace, Name: ref.Name, Urgent: true, Deleting: true,
 			Found: kick.Attributes{kick.AttributeKymaName: in.Kyma},
 		}
-		if err := a.manifests.Purge(ctx, ref, k); err != nil {
+		if err := a.Options.Manifests.Purge(ctx, ref, k); err != nil {
 			failed = append(failed, fmt.Errorf("ask Manifest %s to purge: %w", ref, err))
 		}
 	}
-	return fault.ToTemporal(errors.Join(failed...))
+	return errors.Join(failed...)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -84,7 +84,7 @@ func idleManifest(kyma *v1beta2.Kyma, module int) *v1beta2.Manifest {
 	m.Name, m.UID = fmt.Sprintf("%s-module-%d", kyma.Name, module), types.UID(fmt.Sprintf("m%d-%s", module, kyma.UID))
 	m.Labels = map[string]string{shared.LabelKymaName: kyma.Name, shared.LabelModuleName: fmt.Sprintf("module-%d", module)}
 	m.OwnerReferences[0].Name, m.OwnerReferences[0].UID = kyma.Name, kyma.UID
-	m.Status.InputsDigest = install.InputsDigest(m)
+	m.Status.InputsDigest = manifests.InputsDigest(m)
 	return m
 }
 

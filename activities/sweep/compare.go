@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -190,7 +190,7 @@ func awaitsUpgrade(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 
 // isSettled tells whether a Manifest has settled for its present inputs.
 func isSettled(m *v1beta2.Manifest) bool {
-	return m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == install.InputsDigest(m)
+	return m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == manifests.InputsDigest(m)
 }
 
 // remoteView is what a pass sees of a Kyma's cluster.
@@ -238,7 +238,7 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 	id, settled := kick.ManifestWorkflowID(kick.RefOf(m)), isSettled(m)
 	_, isOpen := open[id]
 	switch {
-	case install.IsRefused(m) && !m.DeletionTimestamp.IsZero():
+	case manifests.IsRefused(m) && !m.DeletionTimestamp.IsZero():
 		// It is looked at again when somebody changes it.
 		return false
 	case !desired.InControlPlane(m) && !remote.answers:
@@ -247,10 +247,10 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
 	case !settled && remote.back:
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
-	case !settled && install.OnlyWaitedFor(m):
+	case !settled && manifests.OnlyWaitedFor(m):
 		// Its workflow waits for it to become ready, and looks at nothing else. Whatever has changed within an
 		// interval may still be worked on.
-		return w.options.Now().Sub(install.LastChange(m)) > w.options.Interval
+		return w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval
 	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
 		return m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
 	}

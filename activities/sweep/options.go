@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,7 +29,7 @@ type RemoteProbe interface {
 // ModuleProbe says which of the modules of one Kyma, settled or only waited for, are no longer as their Manifests say,
 // by reads alone. Where not all could be read there may be both differences and an error.
 type ModuleProbe interface {
-	Probe(ctx context.Context, manifests []*v1beta2.Manifest) ([]install.Difference, error)
+	Probe(ctx context.Context, manifests []*v1beta2.Manifest) ([]drift.Difference, error)
 }
 
 // Sender delivers kicks; *kick.Sender does.

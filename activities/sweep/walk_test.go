@@ -18,11 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -81,12 +82,12 @@ func (f *world) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 
 type moduleProbe struct{ *world }
 
-func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]install.Difference, error) {
+func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]drift.Difference, error) {
 	m.probes.Add(1)
-	var all []install.Difference
+	var all []drift.Difference
 	for _, each := range manifests {
 		if each.Status.State != m.module {
-			all = append(all, install.Difference{Manifest: each, Reason: "the module changed its state"})
+			all = append(all, drift.Difference{Manifest: each, Reason: "the module changed its state"})
 		}
 	}
 	return all, m.err
@@ -120,7 +121,7 @@ func quietManifest() *v1beta2.Manifest {
 		Namespace: "kcp-system", Name: "demo-m", UID: "m-uid", Generation: 1,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "operator.kyma-project.io/v1beta2", Kind: "Kyma", Name: "demo", UID: "uid"}},
 	}}
-	m.Status.State, m.Status.Settled, m.Status.InputsDigest = shared.StateReady, true, install.InputsDigest(m)
+	m.Status.State, m.Status.Settled, m.Status.InputsDigest = shared.StateReady, true, manifests.InputsDigest(m)
 	return m
 }
 
@@ -302,7 +303,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			prepare: func(f *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
 				f.module = shared.StateWarning
 				m.Labels = map[string]string{shared.LabelSkipReconciliation: "true"}
-				m.Status.InputsDigest = install.InputsDigest(m)
+				m.Status.InputsDigest = manifests.InputsDigest(m)
 			},
 		},
 		"not a Manifest that was refused": {
@@ -438,7 +439,7 @@ func TestAManifestsWorkflowThatAWalkStartsIsFound(t *testing.T) {
 func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {
 	f, second := quiet(), quietManifest()
 	second.Name, second.UID = "demo-n", "n-uid"
-	second.Status.InputsDigest = install.InputsDigest(second)
+	second.Status.InputsDigest = manifests.InputsDigest(second)
 	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest(), second), shardOf("uid"))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, f.probes.Load())

@@ -27,8 +27,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -228,7 +228,7 @@ func (i *instance) isReady(version harness.TwentyVersion) bool {
 	i.Helper()
 	m := i.manifest()
 	return m != nil && m.Status.Settled && m.Status.State == shared.StateReady && m.Status.InstalledVersion == version.Number &&
-		m.Status.InputsDigest == install.InputsDigest(m) && i.kyma().Status.State == shared.StateReady
+		m.Status.InputsDigest == manifests.InputsDigest(m) && i.kyma().Status.State == shared.StateReady
 }
 
 func (i *instance) kickKyma() {

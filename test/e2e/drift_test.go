@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -105,7 +105,7 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 			found := s.Module("drifting", steadfast)
 			assert.Equal(c, shared.StateWarning, found.State, found.Message)
 			assert.Contains(c, found.Message, said)
-			assert.Contains(c, fmt.Sprint(s.Warnings(&manifest)[install.EventDriftDisputed]), said)
+			assert.Contains(c, fmt.Sprint(s.Warnings(&manifest)[manifests.EventFieldConflict]), said)
 		})
 		takeGreeting(t, s, "rival", "mine")
 		corrected := s.Metric(t, metrics, corrections)
@@ -140,7 +140,7 @@ func putRight(s *harness.Stage, manifest *v1beta2.Manifest) string {
 	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &events, client.InNamespace(manifest.Namespace)))
 	var told []string
 	for _, event := range events.Items {
-		if event.InvolvedObject.UID == manifest.UID && event.Reason == install.EventDriftCorrected {
+		if event.InvolvedObject.UID == manifest.UID && event.Reason == manifests.EventDriftCorrected {
 			told = append(told, event.Message)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -119,7 +119,7 @@ func (p *Place) IsSettled() bool {
 	p.Helper()
 	m := p.Read()
 	return m != nil && m.Status.Settled && m.Status.State == shared.StateReady &&
-		m.Status.InputsDigest == install.InputsDigest(m) && p.isIdle()
+		m.Status.InputsDigest == manifests.InputsDigest(m) && p.isIdle()
 }
 
 // IsGone tells whether the Manifest is gone, and nobody works on it any more.

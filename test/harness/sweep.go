@@ -21,7 +21,7 @@ func (p *Place) Sweep() int {
 	p.Helper()
 	activities, err := sweep.New(sweep.Options{
 		Interval: time.Minute, Fleet: caches{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
-		Modules: p.Install(p, p.Clients(p, &Wire{})), Kicks: kicks{p}, Open: open{p},
+		Modules: p.Manifests(p, p.Clients(p, &Wire{})).Drift, Kicks: kicks{p}, Open: open{p},
 	})
 	require.NoError(p, err)
 	suite := &testsuite.WorkflowTestSuite{}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -123,7 +123,7 @@ func statusOf(m *v1beta2.Manifest, uids map[string]string) map[string]any {
 			s.DefaultCR.UID = sameness(s.DefaultCR.UID, uids[id])
 		}
 	}
-	s.InputsDigest = sameness(s.InputsDigest, install.InputsDigest(m))
+	s.InputsDigest = sameness(s.InputsDigest, manifests.InputsDigest(m))
 	// It is over the uids, which differ from place to place.
 	s.Fingerprint = fmt.Sprintf("%d characters", len(s.Fingerprint))
 	return map[string]any{"finalizers": m.Finalizers, "deleting": m.DeletionTimestamp != nil, "status": s}

@@ -17,9 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 	workers "github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -34,10 +36,10 @@ const (
 
 // Worker is a process' worth of workers for Manifests: what it talks to, it talks to through one wire.
 type Worker struct {
-	Install *install.Activities
-	workers []worker.Worker
-	client  temporal.Client
-	once    sync.Once
+	Manifests *workers.ManifestActivities
+	workers   []worker.Worker
+	client    temporal.Client
+	once      sync.Once
 }
 
 // Clients are what the activities of one process use.
@@ -61,11 +63,13 @@ func (l *Lane) Clients(t testing.TB, w *Wire) Clients {
 	return Clients{Control: control, Clusters: access}
 }
 
-// Install makes the activities of Manifests, which talk through a wire.
-func (l *Lane) Install(t testing.TB, c Clients) *install.Activities {
+// Manifests makes the activities of Manifests, which talk through a wire.
+func (l *Lane) Manifests(t testing.TB, c Clients) *workers.ManifestActivities {
 	t.Helper()
-	activities, err := install.New(install.Options{
-		ControlPlane: c.Control, Clusters: c.Clusters, Artifacts: l.artifacts, Kymas: nobody{},
+	activities, err := workers.AssembleManifests(workers.ManifestOptions{
+		Steps: manifests.Options{ControlPlane: c.Control, Clusters: c.Clusters, Kymas: nobody{}},
+		Apply: apply.Options{Artifacts: l.artifacts},
+		Purge: purge.Options{Manifests: nobody{}},
 	})
 	require.NoError(t, err)
 	return activities
@@ -76,6 +80,8 @@ type nobody struct{}
 
 func (nobody) OpenKyma(context.Context, kick.Ref, kick.Kick) error { return nil }
 
+func (nobody) Purge(context.Context, kick.Ref, kick.Kick) error { return nil }
+
 // Work starts a worker. It is stopped at the end of the test at the latest.
 func (l *Lane) Work(t testing.TB, w *Wire) *Worker {
 	t.Helper()
@@ -84,7 +90,7 @@ func (l *Lane) Work(t testing.TB, w *Wire) *Worker {
 		ConnectionOptions: temporal.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(w.Calls())}},
 	})
 	require.NoError(t, err)
-	p := &Worker{Install: l.Install(t, l.Clients(t, w)), client: connection}
+	p := &Worker{Manifests: l.Manifests(t, l.Clients(t, w)), client: connection}
 	for _, queue := range []string{kick.ControlPlaneQueue, kick.RemoteQueue} {
 		options := worker.Options{
 			DisableWorkflowWorker:            queue != kick.ControlPlaneQueue,
@@ -96,8 +102,8 @@ func (l *Lane) Work(t testing.TB, w *Wire) *Worker {
 			workers.RegisterWorkflows(each)
 		}
 		for _, activity := range []any{
-			p.Install.ApplyManifest, p.Install.WaitManifest, p.Install.EnsureDefaultCR, p.Install.ReportManifest,
-			p.Install.RemoveManifest, p.Install.WaitRemoval,
+			p.Manifests.Install.ApplyManifest, p.Manifests.Install.WaitManifest, p.Manifests.Install.EnsureDefaultCR, p.Manifests.Steps.ReportManifest,
+			p.Manifests.Uninstall.RemoveManifest, p.Manifests.Uninstall.WaitRemoval,
 		} {
 			each.RegisterActivity(activity)
 		}

@@ -19,6 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -70,13 +72,13 @@ func quiet(tr *truth) map[string]any {
 	return map[string]any{
 		"ApplyManifest": func(_ context.Context, in install.ApplyInput) (install.ApplyResult, error) {
 			tr.look(in.Ref.UID)
-			return install.ApplyResult{Outcome: install.OutcomeApplied, Module: "m", Version: "1", Kyma: "k"}, nil
+			return install.ApplyResult{Outcome: manifests.OutcomeApplied, Module: "m", Version: "1", Kyma: "k"}, nil
 		},
-		"WaitManifest": func(context.Context, install.WaitInput) (install.Observed, error) {
-			return install.Observed{State: shared.StateReady}, nil
+		"WaitManifest": func(context.Context, install.WaitInput) (readiness.Observed, error) {
+			return readiness.Observed{State: shared.StateReady}, nil
 		},
-		"ReportManifest": func(context.Context, install.ReportInput) (install.ReportResult, error) {
-			return install.ReportResult{Outcome: install.OutcomeApplied}, nil
+		"ReportManifest": func(context.Context, manifests.ReportInput) (manifests.ReportResult, error) {
+			return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 		},
 		"SyncRemote": func(_ context.Context, in syncing.Input) (syncing.Result, error) {
 			tr.look(in.Ref.UID)

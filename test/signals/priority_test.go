@@ -16,6 +16,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -63,7 +64,7 @@ func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		order = append(order, in.Ref.Name)
-		return install.ApplyResult{Outcome: install.OutcomeGone}, nil
+		return install.ApplyResult{Outcome: manifests.OutcomeGone}, nil
 	}, activity.RegisterOptions{Name: "ApplyManifest"})
 	require.NoError(t, one.Start())
 	t.Cleanup(one.Stop)

@@ -1,0 +1,184 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
+
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ofAccess says why no module may bring what gives Lifecycle Manager access to the cluster: applied over what is
+// there, or removed with the module, it would lock us out.
+const ofAccess = "it is part of Lifecycle Manager's access to this cluster"
+
+// ExcludeAccess takes out of the plan what gives us access: our own ServiceAccount, its tokens, what binds rights to the
+// account, and the roles that are bound to it. The cluster says which one it is; where it does not, nothing is known of
+// that. What the module has already stays as it is. Where bindings or roles are new, those of their namespace are
+// listed, once; a new Secret that may be a token of the account costs a request.
+func (job *Installation) ExcludeAccess(ctx context.Context) error {
+	has := map[string]bool{}
+	for _, e := range job.Manifest.Status.Inventory {
+		has[e.ID] = has[e.ID] || e.UID != ""
+	}
+	refused, bindings := map[string]bool{}, bindings{}
+	planned := []*[]bundle.Placed{&job.Plan.Before, &job.Plan.After}
+	for number := range job.Plan.Stages {
+		planned = append(planned, &job.Plan.Stages[number])
+	}
+	for _, objects := range planned {
+		for _, p := range *objects {
+			if has[p.Entry.ID] || refused[p.Entry.ID] || !mayBeOfAccess(p.Object.GVK.GroupKind()) {
+				continue
+			}
+			account, err := job.Cluster.Account(ctx)
+			if err != nil {
+				return clusters.Classify(err)
+			}
+			of, err := isOfAccess(ctx, job, p, account, bindings)
+			if err != nil {
+				return err
+			}
+			if of {
+				refused[p.Entry.ID] = true
+				job.Refused = append(job.Refused, bundle.Failure{Object: p.String(), Message: ofAccess})
+			}
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	for _, objects := range planned {
+		*objects = slices.DeleteFunc(*objects, func(p bundle.Placed) bool { return refused[p.Entry.ID] })
+	}
+	job.Plan.Entries = slices.DeleteFunc(job.Plan.Entries, func(e v1beta2.InventoryEntry) bool { return refused[e.ID] })
+	return nil
+}
+
+func mayBeOfAccess(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Kind: "ServiceAccount"}, schema.GroupKind{Kind: "Secret"}:
+		return true
+	}
+	return isBinding(kind) || isRole(kind)
+}
+
+func isBinding(kind schema.GroupKind) bool {
+	return kind.Group == rbacv1.GroupName && (kind.Kind == "ClusterRoleBinding" || kind.Kind == "RoleBinding")
+}
+
+func isRole(kind schema.GroupKind) bool {
+	return kind.Group == rbacv1.GroupName && (kind.Kind == "ClusterRole" || kind.Kind == "Role")
+}
+
+// rights is what is read of a binding or a Secret, whether a module brings it or it is there.
+type rights struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Type              corev1.SecretType `json:"type"`
+	Subjects          []rbacv1.Subject  `json:"subjects"`
+	RoleRef           rbacv1.RoleRef    `json:"roleRef"`
+}
+
+// isTokenOf tells whether a Secret holds, or will hold, a token of the account.
+func (r *rights) isTokenOf(account clusters.Account, namespace string) bool {
+	of := r.Annotations[corev1.ServiceAccountNameKey]
+	return of != "" && account.Is(types.NamespacedName{Namespace: namespace, Name: of})
+}
+
+func isOfAccess(ctx context.Context, job *Installation, p bundle.Placed, account clusters.Account, known bindings) (bool, error) {
+	kind, namespace := p.Object.GVK.GroupKind(), p.Name.Namespace
+	switch {
+	case account.User == "":
+		return false, nil
+	case kind.Kind == "ServiceAccount":
+		return account.Is(p.Name), nil
+	case isRole(kind):
+		return known.bind(ctx, job.Cluster, account, namespace, func(b *rights) bool {
+			return b.RoleRef.Kind == kind.Kind && b.RoleRef.Name == p.Name.Name
+		})
+	}
+	var brought rights
+	if err := json.Unmarshal(p.Object.Body.Fill(job.Owner), &brought); err != nil {
+		return false, nil //nolint:nilerr // the API server says what is wrong with it
+	}
+	if isBinding(kind) {
+		if account.IsAmong(brought.Subjects, namespace) {
+			return true, nil
+		}
+		return known.bind(ctx, job.Cluster, account, namespace, func(b *rights) bool { return b.Name == p.Name.Name })
+	}
+	if brought.isTokenOf(account, namespace) {
+		return true, nil
+	}
+	// A token is where its account is, and a Secret of another type cannot be applied over one.
+	if !account.IsIn(namespace) || brought.Type != "" && brought.Type != corev1.SecretTypeServiceAccountToken {
+		return false, nil
+	}
+	return isTokenThere(ctx, job.Cluster, p, account)
+}
+
+// isTokenThere tells whether the Secret that is there under the name of a module's is a token of the account. Where it
+// may not be read, it is taken for none.
+func isTokenThere(ctx context.Context, c *clusters.Cluster, p bundle.Placed, account clusters.Account) (bool, error) {
+	there, err := c.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, clusters.Classify(fmt.Errorf("read %s: %w", p, err))
+	}
+	return (&rights{ObjectMeta: there.ObjectMeta}).isTokenOf(account, p.Name.Namespace), nil
+}
+
+// bindings are those that are there, by namespace; the ClusterRoleBindings under none.
+type bindings map[string][]rights
+
+// bind tells whether one of the bindings in a namespace that are meant names the account. Where they may not be listed,
+// none does.
+func (known bindings) bind(ctx context.Context, c *clusters.Cluster, account clusters.Account, namespace string, meant func(*rights) bool) (bool, error) {
+	all, listed := known[namespace]
+	if !listed {
+		var err error
+		if all, err = listBindings(ctx, c, namespace); err != nil && !apierrors.IsForbidden(err) {
+			return false, clusters.Classify(fmt.Errorf("list who has rights: %w", err))
+		}
+		known[namespace] = all
+	}
+	return slices.ContainsFunc(all, func(b rights) bool { return meant(&b) && account.IsAmong(b.Subjects, namespace) }), nil
+}
+
+func listBindings(ctx context.Context, c *clusters.Cluster, namespace string) ([]rights, error) {
+	resource := "rolebindings"
+	if namespace == "" {
+		resource = "clusterrolebindings"
+	}
+	client := c.Dynamic.Resource(rbacv1.SchemeGroupVersion.WithResource(resource)).Namespace(namespace)
+	var all []rights
+	err := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, o)
+	})).EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return err
+		}
+		var b rights
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &b); err != nil {
+			return err
+		}
+		all = append(all, b)
+		return nil
+	})
+	return all, err
+}

@@ -1,0 +1,190 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// ApplyPatch is server-side apply. JSON is YAML, so the encoded bodies fit.
+const ApplyPatch = types.ApplyPatchType
+
+// failureOf understands why one object could not be applied.
+// A kind that the module itself defines is one that is not served yet, and what converts it may not be up yet.
+func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
+	f := bundle.Failure{Object: p.String(), Message: Refusal(err)}
+	d, own := k.Own[p.Object.GVK.GroupKind()]
+	switch {
+	case isMismatch(err):
+		f.Retryable = own && d.Converted
+	case unserved(err) && own:
+		f.Retryable = true
+	case unserved(err):
+		f.Missing = p.Object.GVK.String()
+	case NamespaceMissing(err):
+		f.Message = fmt.Sprintf("namespace %s does not exist", p.Name.Namespace)
+		f.Retryable = true
+	default:
+		kind := fault.Of(clusters.Classify(err))
+		// A role that a binding refers to may come in this very stage; the API server then says not found.
+		f.Retryable = kind.Kind == fault.Transient && kind.Reason != "Error" || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, "NamespaceTerminating")
+	}
+	return f
+}
+
+// Refusal is what the API server says, without the object that it may quote: the values of fields can be
+// secret, their paths are not.
+func Refusal(err error) string {
+	if isMismatch(err) {
+		return objects.Shorten(describeMismatch(err))
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return objects.Shorten(err.Error())
+	}
+	details := status.Status().Details
+	if status.Status().Reason != metav1.StatusReasonInvalid || details == nil || len(details.Causes) == 0 {
+		return objects.Shorten(err.Error())
+	}
+	var fields []string
+	for _, cause := range details.Causes {
+		if cause.Field == "" {
+			// An admission policy says why in its author's words, and names no field.
+			fields = append(fields, cause.Message)
+			continue
+		}
+		fields = append(fields, strings.TrimSpace(cause.Field+" "+causeText(cause.Type)))
+	}
+	slices.Sort(fields)
+	return objects.Shorten("invalid: " + strings.Join(slices.Compact(fields), ", "))
+}
+
+// ByAdmission tells whether an object is invalid because something says so that was asked to admit it. The schema of
+// a kind says so field by field.
+func ByAdmission(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0 || slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
+}
+
+func causeText(cause metav1.CauseType) string {
+	switch cause {
+	case metav1.CauseTypeFieldValueRequired:
+		return "is required"
+	case metav1.CauseTypeFieldValueNotFound:
+		return "refers to what does not exist"
+	case metav1.CauseTypeFieldValueDuplicate:
+		return "is given twice"
+	case metav1.CauseTypeFieldValueNotSupported:
+		return "is not supported"
+	case metav1.CauseTypeForbidden:
+		return "must not be set or changed"
+	default:
+		return "is invalid or cannot be changed"
+	}
+}
+
+// unserved tells whether the server does not know the kind at all, from an object that is not there.
+func unserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
+}
+
+// NamespaceMissing tells whether an object could not be made because its namespace does not exist.
+func NamespaceMissing(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return status.Status().Details.Kind == "namespaces"
+}
+
+// worst is what the failures come to. A kind that was waited for long enough is an error, and so is what should
+// have passed by then; both are tried again all the same.
+func (o *Outcomes) worst(long bool) (shared.State, string) {
+	missing := false
+	for _, f := range o.Failures {
+		if f.Missing == "" && !f.Retryable {
+			return shared.StateError, readiness.ReasonApplyFailed
+		}
+		missing = missing || f.Missing != ""
+	}
+	state := shared.StateProcessing
+	if long {
+		state = shared.StateError
+	}
+	if missing && long {
+		return state, readiness.ReasonMissingAPI
+	}
+	for _, f := range o.Failures {
+		if f.Retryable {
+			return state, readiness.ReasonApplyRetried
+		}
+	}
+	return state, readiness.ReasonMissingAPI
+}
+
+// ofHook is what is said of a module whose hook failed, or is not done yet.
+func ofHook(f bundle.Failure, observed readiness.Observed) readiness.Observed {
+	if f.Retryable {
+		observed.State, observed.Reason, observed.Message = shared.StateProcessing, readiness.ReasonHookPending, "waiting for "+f.Object
+		return observed
+	}
+	observed.State, observed.Reason, observed.Message = shared.StateError, readiness.ReasonHookFailed, f.String()
+	return observed
+}
+
+// Judge says what came of the pass. What the cluster refused is an error of the module; what may work the
+// next time, and a kind that may still appear, keep it at work.
+func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duration) (manifests.Outcome, readiness.Observed) {
+	observed := job.Begins
+	observed.Total = int32(job.Plan.Objects()) //nolint:gosec // bounded by the inventory
+	if o.Complete() {
+		return manifests.OutcomeApplied, observed
+	}
+	if o.postponed && len(o.Failures) == 0 {
+		observed.State, observed.Reason = shared.StateProcessing, readiness.ReasonApplyGoesOn
+		observed.Message = fmt.Sprintf("%d of %d objects are applied, the next look goes on", len(o.Entries), job.Plan.Objects())
+		return manifests.OutcomeIncomplete, observed
+	}
+	all := make([]string, 0, len(o.Failures))
+	for _, f := range o.Failures {
+		all = append(all, f.String())
+	}
+	observed.State, observed.Reason = o.worst(now.Sub(readiness.PendingSince(job.Manifest)) >= patience)
+	if last := o.Failures[len(o.Failures)-1]; last.Hook && len(all) == 1 {
+		// The chart's objects are not what there is something wrong with.
+		return manifests.OutcomeIncomplete, ofHook(last, observed)
+	}
+	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.Failures), job.Plan.Objects(), objects.FirstOf(all))
+	return manifests.OutcomeIncomplete, observed
+}
+
+// Ready counts those of the applied objects that are ready, where not all could be applied: nobody waits for them then.
+func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
+	look := readiness.Observer{Cluster: job.Cluster, Mapper: job.Mapper, Owner: job.Owner, Seen: map[string]*unstructured.Unstructured{}}
+	if err := look.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {
+		return 0, err
+	}
+	return look.Ready(), nil
+}

@@ -1,0 +1,147 @@
+package apply
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func (a *Applier) adaptationOf(m *v1beta2.Manifest) bundle.Adaptation {
+	by := bundle.Adaptation{Images: m.Spec.LocalizedImages}
+	if name := m.Annotations[desired.AnnotationImagePullSecret]; name != "" && m.Spec.Remote {
+		by.PullSecret, by.Manager, by.RemoteNamespace = name, m.Spec.Manager, a.steps.RemoteNamespace(m)
+	}
+	return by
+}
+
+// Installation is one look's work on one Manifest.
+type Installation struct {
+	Manifest *v1beta2.Manifest
+	Cluster  *clusters.Cluster
+	bundle   *bundle.Bundle
+	Plan     bundle.Plan
+	Mapper   kinds.Mapper
+	Owner    inventory.Owner
+	// RemoteNamespace is where namespaced objects go that name no namespace, and makeRemoteNamespace makes it,
+	// once in a look: objects that are applied side by side find it missing at the same time.
+	RemoteNamespace     string
+	makeRemoteNamespace func() error
+	// repair is what is known of the objects from before.
+	Repair drift.Repair
+	// begins is what is said of the module from the moment that something is applied.
+	Begins readiness.Observed
+	// refused are objects of the plan that belong to other modules, yielded those of them that need no more
+	// care of ours.
+	Refused []bundle.Failure
+	Yielded map[string]bool
+	// first is true when nothing is known to have been applied before, and began is when this look did.
+	First bool
+	began time.Time
+	// silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what stands on them.
+	Silent []string
+	// AsOf is when the Manifest was last read live, or written as it had been read.
+	AsOf time.Time
+	// until is when no further object is begun, but for the first.
+	Until time.Time
+	begun atomic.Bool
+	// met is true when something was there long before it was applied.
+	Met atomic.Bool
+}
+
+// Prepare does everything that needs no write: access, layers, rendering, and how each kind is addressed.
+func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installation, error) {
+	cluster, err := a.steps.Target(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := a.Options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
+	if err != nil {
+		return nil, clusters.Classify(err)
+	}
+	b, err := a.bundleOf(ctx, recipe, a.adaptationOf(m))
+	if err != nil {
+		return nil, err
+	}
+	job := &Installation{
+		Manifest: m, Cluster: cluster, bundle: b, Owner: inventory.OwnerOf(m), RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
+		Mapper: kinds.Mapper{Own: b.Definitions, Cluster: cluster.Mapper},
+		First:  len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: recipe.Silent,
+	}
+	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
+		return nil, clusters.Classify(err)
+	}
+	job.Refused = job.Plan.Refused
+	job.makeRemoteNamespace = sync.OnceValue(func() error { return objects.MakeNamespace(ctx, cluster, job.RemoteNamespace) })
+	return job, nil
+}
+
+// sourceOf is what the Manifest is rendered from.
+func (a *Applier) sourceOf(m *v1beta2.Manifest) artifacts.Source {
+	source := artifacts.Source{
+		Install: layerOf(m.Spec.Install.Source),
+		Release: artifacts.Release{Name: m.ModuleName(), Namespace: a.steps.RemoteNamespace(m)},
+	}
+	if source.Release.Name == "" {
+		source.Release.Name = m.Spec.Install.Name
+	}
+	switch m.Spec.Install.Source.Type {
+	case v1beta2.ImageSourceHelmChart:
+		source.Form = artifacts.FormChart
+	case v1beta2.ImageSourceOCIDir:
+		source.Form = artifacts.FormDirectory
+	case v1beta2.ImageSourceOCIRef:
+		// A chart as the seeds' Manifests have it is told by its media type.
+		if source.Form = artifacts.FormAny; m.Spec.Install.Source.MediaType == artifacts.ChartMediaType {
+			source.Form = artifacts.FormChart
+		}
+	}
+	if m.Spec.Config != nil {
+		config := layerOf(*m.Spec.Config)
+		source.Config = &config
+	}
+	return source
+}
+
+func layerOf(image v1beta2.ImageSpec) artifacts.Layer {
+	return artifacts.Layer{
+		Repository: image.Repo, Name: image.Name, Digest: image.Ref, Artifact: image.MediaType == descriptor.ArtifactMediaType,
+	}
+}
+
+// installing says what begins, and which of a chart's hooks and tests are never run.
+func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
+	verb := "installing"
+	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
+		verb = "upgrading from " + m.Status.InstalledVersion + " to"
+	}
+	message := verb + " version " + m.Spec.Version
+	if len(leftOut) > 0 {
+		message += ", without those of the chart's hooks that are not run: " + objects.FirstOf(leftOut)
+	}
+	return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonInstalling, Message: message}
+}
+
+// bundleOf returns the bundle of a recipe, made once and kept.
+func (a *Applier) bundleOf(ctx context.Context, recipe *artifacts.Recipe, by bundle.Adaptation) (*bundle.Bundle, error) {
+	return a.bundles.Get(ctx, recipe.Key+by.Key(), func(ctx context.Context) (*bundle.Bundle, int64, error) {
+		rendered, err := recipe.Render(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		return bundle.Build(rendered, by)
+	})
+}

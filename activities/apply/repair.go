@@ -1,0 +1,79 @@
+package apply
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Survey looks at the objects that were applied before, so that only those are applied that are not as they
+// should be. A first installation has none, and costs no request.
+func (a *Applier) Survey(ctx context.Context, job *Installation) error {
+	wanted := map[string]bool{}
+	for _, e := range job.Plan.Entries {
+		wanted[e.ID] = true
+	}
+	kinds := map[schema.GroupKind]schema.GroupVersionKind{}
+	job.Repair.Recorded = map[string]v1beta2.InventoryEntry{}
+	for _, e := range job.Manifest.Status.Inventory {
+		job.Repair.Recorded[e.ID] = e
+		if gvk, _, err := e.Object(); err == nil && e.UID != "" && wanted[e.ID] && !inventory.RunsOnce(e) {
+			kinds[gvk.GroupKind()] = gvk
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	look := objects.Surveyor{Cluster: job.Cluster, Mapper: job.Mapper, Selector: job.Owner.Selector(), InFull: objects.NothingInFull}
+	if job.Repair.Only {
+		look.InFull = objects.ReadInFull
+	}
+	before, err := look.Read(ctx, kinds)
+	if err != nil {
+		return err
+	}
+	job.Repair.Surveyed, job.Repair.Before = true, before
+	return nil
+}
+
+// JudgeRepaired says how a settled module is after a look that only put right, by what was seen in that very look.
+// It cannot say so when something was applied whose health matters, or when something could not be read.
+func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readiness.Observed, bool, error) {
+	m, r := job.Manifest, &job.Repair
+	if !r.Only || !r.Surveyed || r.Unsettled || len(r.Before.Failed) > 0 || !m.Status.Settled {
+		return readiness.Observed{}, false, nil
+	}
+	o := readiness.Observer{Cluster: job.Cluster, Mapper: job.Mapper, Owner: job.Owner, Seen: map[string]*unstructured.Unstructured{}}
+	o.Total = inventory.Count(m.Status.Inventory)
+	for _, e := range m.Status.Inventory {
+		gvk, _, err := e.Object()
+		if err != nil || e.Leaving || inventory.RunsOnce(e) || !kinds.HealthMatters(gvk.GroupKind()) {
+			continue
+		}
+		seen, there := r.Before.Seen[e.ID]
+		if !there {
+			return readiness.Observed{}, false, nil
+		}
+		o.Note(e, seen.Body())
+	}
+	manager, err := o.Manager(ctx, m, a.steps.RemoteNamespace(m))
+	if err != nil {
+		return readiness.Observed{}, false, err
+	}
+	cr, err := o.ModuleCR(ctx, m)
+	if err != nil {
+		return readiness.Observed{}, false, err
+	}
+	observed := readiness.WithConflicts(readiness.Judge(o.Health, manager, cr), drift.NextCorrections(m.Status.Corrections, r.Losses(), a.steps.Now()))
+	settled := !observed.DefaultCRWanted && (observed.State == shared.StateReady || observed.State == shared.StateWarning)
+	return observed, settled, nil
+}

@@ -1,0 +1,117 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// pullSecretVariable tells an operator the name of the image pull Secret, for the workloads that it makes itself.
+const pullSecretVariable = "SKR_IMG_PULL_SECRET"
+
+// Adaptation is what a Manifest changes in what its layers render.
+type Adaptation struct {
+	// images are where the images are to be had.
+	Images []string
+	// PullSecret is the name of the Secret to pull images with; empty means none.
+	PullSecret string
+	// manager is the workload that is told of it; nil means all. A namespace that nobody names is RemoteNamespace.
+	Manager         *v1beta2.Manager
+	RemoteNamespace string
+}
+
+// Key tells adaptations apart; it is empty where nothing is changed.
+func (a Adaptation) Key() string {
+	key := ""
+	if len(a.Images) > 0 {
+		key += fmt.Sprintf("|%q", a.Images)
+	}
+	if a.PullSecret != "" {
+		key += "|" + a.PullSecret
+		if a.Manager != nil {
+			key += fmt.Sprintf("|%s|%s|%s|%s", a.Manager.Schema(), a.Manager.Namespace, a.Manager.Name, a.RemoteNamespace)
+		}
+	}
+	return key
+}
+
+// adapt changes rendered objects.
+func (a Adaptation) adapt(objects []*unstructured.Unstructured) error {
+	replaceImages(objects, a.Images)
+	if a.PullSecret == "" {
+		return nil
+	}
+	for _, u := range objects {
+		kind := u.GroupVersionKind().GroupKind()
+		if kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.Deployment}) && kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet}) {
+			continue
+		}
+		path, _ := kinds.PodSpecPath(kind)
+		found, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+		pod, ok := found.(map[string]any)
+		if !ok {
+			continue
+		}
+		pullWith(pod, a.PullSecret)
+		if !a.manages(u) {
+			continue
+		}
+		if container, taken := tellContainers(pod, a.PullSecret); taken {
+			return fault.New(fault.Rejected, artifacts.ReasonInvalidManifest,
+				"%s %s: container %s has an environment variable %s, which is for Lifecycle Manager to set", u.GetKind(), u.GetName(), container, pullSecretVariable)
+		}
+	}
+	return nil
+}
+
+// manages tells whether a workload is the module's operator.
+func (a Adaptation) manages(u *unstructured.Unstructured) bool {
+	if a.Manager == nil {
+		return true
+	}
+	in := func(namespace string) string {
+		if namespace == "" {
+			return a.RemoteNamespace
+		}
+		return namespace
+	}
+	return u.GroupVersionKind() == a.Manager.Schema() && u.GetName() == a.Manager.Name && in(u.GetNamespace()) == in(a.Manager.Namespace)
+}
+
+// pullWith adds the Secret to those that a pod's images are pulled with.
+func pullWith(pod map[string]any, secret string) {
+	secrets, _ := pod["imagePullSecrets"].([]any)
+	there := slices.ContainsFunc(secrets, func(content any) bool {
+		reference, _ := content.(map[string]any)
+		return reference["name"] == secret
+	})
+	if !there {
+		pod["imagePullSecrets"] = append(slices.Clone(secrets), map[string]any{"name": secret})
+	}
+}
+
+// tellContainers gives every container the environment variable. It returns the first one that has it already.
+func tellContainers(pod map[string]any, secret string) (container string, taken bool) {
+	containers, _ := pod["containers"].([]any)
+	for _, content := range containers {
+		one, ok := content.(map[string]any)
+		if !ok {
+			continue
+		}
+		variables, _ := one["env"].([]any)
+		for _, content := range variables {
+			if variable, _ := content.(map[string]any); variable["name"] == pullSecretVariable {
+				return fmt.Sprint(one["name"]), true
+			}
+		}
+		one["env"] = append(slices.Clone(variables), map[string]any{"name": pullSecretVariable, "value": secret})
+	}
+	return "", false
+}

@@ -1,0 +1,55 @@
+package bundle
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+)
+
+// BenchmarkEncode is what a layer of 200 rendered objects takes on its way to a cluster. cold: the bodies are encoded,
+// once for all clusters that install the layer. cached: they are there, and filled for one Manifest.
+func BenchmarkEncode(b *testing.B) {
+	const objects = 200
+	rendered := make([]*unstructured.Unstructured, objects)
+	for i := range rendered {
+		rendered[i] = &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": fmt.Sprintf("c%d", i), "namespace": "default"},
+			"data":     map[string]any{"key": strings.Repeat("x", 500)},
+		}}
+	}
+	b.Run("cold", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			// Encoding changes what it is given, so each time has copies of its own, which are not in the figures.
+			b.StopTimer()
+			copies := make([]*unstructured.Unstructured, objects)
+			for i, u := range rendered {
+				copies[i] = u.DeepCopy()
+			}
+			b.StartTimer()
+			if made, _, err := Build(&artifacts.Rendered{Objects: copies}, Adaptation{}); err != nil || len(made.Objects) != objects {
+				b.Fatal("not all were encoded", err)
+			}
+		}
+	})
+	b.Run("cached", func(b *testing.B) {
+		made, _, err := Build(&artifacts.Rendered{Objects: rendered}, Adaptation{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, o := range made.Objects {
+				if len(o.Body.Fill(inventory.Owner{Name: "kyma-bench", Mark: "kcp-system/kyma-bench"})) == 0 {
+					b.Fatal("nothing was encoded")
+				}
+			}
+		}
+	})
+}

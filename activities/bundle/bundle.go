@@ -1,0 +1,214 @@
+package bundle
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/reserved"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Bundle is what a module's layers come to, encoded once and shared by all clusters that install it. It is
+// never changed.
+type Bundle struct {
+	// objects by stage, and within it in the order of the source.
+	Objects []Object
+	// definitions are the kinds that the module itself defines.
+	Definitions map[schema.GroupKind]kinds.Definition
+	// LeftOut are those hooks of a chart that are never run, and its tests.
+	LeftOut []string
+	// hooks of a chart, in the order in which they run.
+	hooks []hook
+}
+
+// Object is one object of a bundle.
+type Object struct {
+	GVK schema.GroupVersionKind
+	// namespace as the source gives it; empty where it gives none.
+	namespace, name string
+	Stage           kinds.Stage
+	// optional objects are skipped where the cluster does not know their kind.
+	Optional bool
+	// digest is that of the object as rendered, which it carries as an annotation.
+	Digest string
+	// versions are those of a definition, whether served or not.
+	Versions []string
+	// body is the object as it is applied, without its namespace, which the address of a request says.
+	Body template
+	// unowned is the body without what marks the object as this module's; only namespaces have it.
+	Unowned template
+	// refused says why no module may bring an object with these labels.
+	refused string
+}
+
+// Build turns rendered objects into a bundle, adapted to what is the same for many Manifests. They are changed.
+func Build(rendered *artifacts.Rendered, by Adaptation) (*Bundle, int64, error) {
+	b := &Bundle{Definitions: map[schema.GroupKind]kinds.Definition{}, LeftOut: rendered.LeftOut}
+	dropIgnored(rendered.Objects)
+	if err := by.adapt(rendered.Objects); err != nil {
+		return nil, 0, err
+	}
+	for _, h := range rendered.Hooks {
+		if err := by.adapt([]*unstructured.Unstructured{h.Object}); err != nil {
+			return nil, 0, err
+		}
+	}
+	var size int64
+	var err error
+	if b.hooks, size, err = encodeHooks(rendered.Hooks); err != nil {
+		return nil, 0, err
+	}
+	for _, u := range rendered.Objects {
+		if u.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: kinds.GroupExtensions, Kind: kinds.CRD}) {
+			if kind, d, ok := kinds.ReadDefinition(u); ok && reserved.Object(kinds.DefinitionKind(), types.NamespacedName{Name: u.GetName()}) == "" {
+				b.Definitions[kind] = d
+			}
+		}
+		o, err := encode(u)
+		if err != nil {
+			return nil, 0, err
+		}
+		b.Objects = append(b.Objects, o)
+		size += o.Body.size() + o.Unowned.size()
+	}
+	slices.SortStableFunc(b.Objects, func(x, y Object) int { return cmp.Compare(x.Stage, y.Stage) })
+	return b, size, nil
+}
+
+// encode makes the body of an object: what is the server's to set is taken off, labels and annotations of
+// the contract (section 4) are put on.
+func encode(u *unstructured.Unstructured) (Object, error) {
+	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
+	o.Stage = kinds.StageOf(o.GVK.GroupKind())
+	o.Optional = u.GetAnnotations()[shared.AnnotationOptional] == kinds.ValueTrue
+	o.refused = reserved.Marks(o.GVK.GroupKind(), o.name, u.GetLabels())
+	Clean(u)
+
+	canonical, err := json.Marshal(u.Object)
+	if err != nil {
+		return o, fmt.Errorf("encode %s %s: %w", o.GVK.Kind, o.name, err)
+	}
+	sum := sha256.Sum256(canonical)
+	o.Digest = hex.EncodeToString(sum[:16])
+	if kinds.ExistenceOnly(o.GVK) {
+		o.Versions = kinds.DefinitionVersions(u)
+	}
+	mark(u, o.Digest)
+	marked, err := json.Marshal(u.Object)
+	if err != nil {
+		return o, fmt.Errorf("encode %s %s: %w", o.GVK.Kind, o.name, err)
+	}
+	o.Body = newTemplate(marked)
+	if o.Stage == kinds.StageNamespaces {
+		unmark(u)
+		unowned, err := json.Marshal(u.Object)
+		if err != nil {
+			return o, fmt.Errorf("encode %s %s: %w", o.GVK.Kind, o.name, err)
+		}
+		o.Unowned = newTemplate(unowned)
+	}
+	return o, nil
+}
+
+// Clean takes off what only a server may set, and what the address of the request says.
+func Clean(u *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(u.Object, kinds.PathStatus)
+	for _, field := range []string{
+		"namespace", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
+		"managedFields", "resourceVersion", "selfLink", "uid",
+	} {
+		unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, field)
+	}
+	unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathAnnotations, "kubectl.kubernetes.io/last-applied-configuration")
+}
+
+// mark puts on the labels and annotations by which the object is known to be ours.
+func mark(u *unstructured.Unstructured, digest string) {
+	labels := maps.Clone(u.GetLabels())
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[shared.LabelManagedBy] = shared.ManagedByKyma
+	labels[shared.LabelComponent] = inventory.ManifestNamePlace
+	labels[shared.LabelPartOf] = shared.PartOfKyma
+	u.SetLabels(labels)
+	annotations := maps.Clone(u.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[shared.AnnotationDisclaimer] = shared.DisclaimerText
+	annotations[shared.AnnotationOwnedBy] = inventory.OwnerPlace
+	annotations[shared.AnnotationAppliedDigest] = digest
+	u.SetAnnotations(annotations)
+}
+
+// unmark takes off what says that the object is this module's, and leaves that it is a module's.
+func unmark(u *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathLabels, shared.LabelComponent)
+	for _, annotation := range []string{shared.AnnotationOwnedBy, shared.AnnotationDisclaimer, shared.AnnotationAppliedDigest} {
+		unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathAnnotations, annotation)
+	}
+}
+
+// template is an encoded object with places that differ per Manifest.
+type template struct {
+	// pieces are joined by what fills the places between them.
+	pieces [][]byte
+	fills  []string
+}
+
+func newTemplate(encoded []byte) template {
+	var t template
+	for {
+		at, place := nextPlace(encoded)
+		if place == "" {
+			t.pieces = append(t.pieces, encoded)
+			return t
+		}
+		t.pieces = append(t.pieces, encoded[:at])
+		t.fills = append(t.fills, place)
+		encoded = encoded[at+len(place):]
+	}
+}
+
+func nextPlace(encoded []byte) (at int, place string) {
+	for _, candidate := range []string{inventory.ManifestNamePlace, inventory.OwnerPlace, inventory.RunPlace} {
+		if found := bytes.Index(encoded, []byte(candidate)); found >= 0 && (place == "" || found < at) {
+			at, place = found, candidate
+		}
+	}
+	return at, place
+}
+
+// Fill returns the object for one Manifest.
+func (t template) Fill(owner inventory.Owner) []byte {
+	filled := make([]byte, 0, t.size()+int64(len(t.fills)*len(owner.Mark)))
+	for i, piece := range t.pieces {
+		filled = append(filled, piece...)
+		if i < len(t.fills) {
+			filled = append(filled, owner.At(t.fills[i])...)
+		}
+	}
+	return filled
+}
+
+func (t template) size() int64 {
+	total := 0
+	for _, piece := range t.pieces {
+		total += len(piece)
+	}
+	return int64(total)
+}

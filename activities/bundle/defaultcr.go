@@ -1,0 +1,22 @@
+package bundle
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func DefaultCRLabels() map[string]string {
+	return map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma, shared.LabelManagedBy: shared.ManagedByKyma}
+}
+
+// Place gives the object the namespace that its kind needs.
+func Place(cr *unstructured.Unstructured, resource clusters.Resource, remoteNamespace string) {
+	switch {
+	case !resource.Namespaced:
+		cr.SetNamespace("")
+	case cr.GetNamespace() == "":
+		cr.SetNamespace(remoteNamespace)
+	}
+}

@@ -1,0 +1,109 @@
+package bundle
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// When a hook runs: before the objects of its chart are applied, or after.
+const (
+	PhasePre  = "before"
+	PhasePost = "after"
+)
+
+// hook is a hook of a chart, encoded like the other objects (https://helm.sh/docs/topics/charts_hooks/).
+type hook struct {
+	Object
+	// moment is when it runs: before the chart's objects are applied, or after.
+	Phase            string
+	install, upgrade bool
+	DeleteOnSuccess  bool
+}
+
+func encodeHooks(hooks []artifacts.Hook) ([]hook, int64, error) {
+	var all []hook
+	size := int64(0)
+	for _, h := range hooks {
+		next := hook{Phase: PhasePost, install: h.Install, upgrade: h.Upgrade, DeleteOnSuccess: h.DeleteOnSuccess}
+		if h.Before {
+			next.Phase = PhasePre
+		}
+		annotations := h.Object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[shared.AnnotationHookRun] = inventory.RunPlace + "-" + next.Phase
+		h.Object.SetAnnotations(annotations)
+		var err error
+		if next.Object, err = encode(h.Object); err != nil {
+			return nil, 0, err
+		}
+		all = append(all, next)
+		size += next.Body.size()
+	}
+	return all, size, nil
+}
+
+// planHooks places the hooks. A hook that does not run this time is part of the plan only when it has run
+// before: then it stays until the module no longer has it.
+func (p *Plan) planHooks(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string, seen map[string]bool) error {
+	installs := m.Status.InstalledVersion == "" && m.Status.InstalledRef == ""
+	upgrades := !installs && (m.Status.InstalledRef != inventory.LayersRef(m) || m.Status.InstalledVersion != m.Spec.Version)
+	before := map[string]v1beta2.InventoryEntry{}
+	for _, e := range m.Status.Inventory {
+		before[e.ID] = e
+	}
+	mine := map[string]bool{}
+	for i := range b.hooks {
+		h := &b.hooks[i]
+		at, err := placeObject(ctx, &h.Object, k, remoteNamespace)
+		if p.refuses(at) {
+			continue
+		}
+		runs := h.install && installs || h.upgrade && upgrades
+		if meta.IsNoMatchError(err) {
+			if runs && !h.Optional {
+				p.Unknown = append(p.Unknown, at)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at.Hook = h
+		known, ran := before[at.Entry.ID]
+		switch {
+		case seen[at.Entry.ID]:
+			return fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s is there twice, once as a hook", at)
+		case !runs && !ran:
+			continue
+		}
+		if !mine[at.Entry.ID] {
+			mine[at.Entry.ID] = true
+			p.Entries = append(p.Entries, at.Entry)
+		}
+		if !runs || ranFor(known.Ran, m, h.Phase) {
+			continue
+		}
+		if h.Phase == PhasePre {
+			p.Before = append(p.Before, at)
+		} else {
+			p.After = append(p.After, at)
+		}
+	}
+	return nil
+}
+
+// ranFor tells whether a hook ran, by what its inventory entry says.
+func ranFor(ran string, m *v1beta2.Manifest, moment string) bool {
+	ref := inventory.LayersRef(m)
+	return ran == inventory.HookRan(ref, moment) || ran == inventory.HookRan(ref, PhasePost)
+}

@@ -1,0 +1,107 @@
+package bundle
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+)
+
+// dropIgnored drops from our intent the fields that others own by design (design, section 8): replicas of a
+// workload that an autoscaler of the module targets, CA bundles that are left for somebody to fill in, the rules
+// of a role that Kubernetes gathers from others, and what controllers write down about their own work, as it is
+// in what was exported from a cluster. What we do not apply, we neither fight about nor see as drift.
+func dropIgnored(objects []*unstructured.Unstructured) {
+	scaled := scaledWorkloads(objects)
+	for _, u := range objects {
+		gvk := u.GroupVersionKind()
+		if scaled[workload{kind: gvk.Kind, namespace: u.GetNamespace(), name: u.GetName()}] {
+			unstructured.RemoveNestedField(u.Object, kinds.PathSpec, kinds.PathReplicas)
+		}
+		dropControllersAnnotations(u)
+		switch gvk.GroupKind() {
+		case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+			if _, gathered, _ := unstructured.NestedFieldNoCopy(u.Object, "aggregationRule"); gathered {
+				unstructured.RemoveNestedField(u.Object, "rules")
+			}
+		case schema.GroupKind{Group: kinds.GroupAdmission, Kind: "ValidatingWebhookConfiguration"},
+			schema.GroupKind{Group: kinds.GroupAdmission, Kind: "MutatingWebhookConfiguration"}:
+			webhooks, _, _ := unstructured.NestedFieldNoCopy(u.Object, kinds.PathWebhooks)
+			list, _ := webhooks.([]any)
+			for _, webhook := range list {
+				if w, ok := webhook.(map[string]any); ok {
+					dropCABundle(u, w, kinds.PathClientConfig)
+				}
+			}
+		case schema.GroupKind{Group: kinds.GroupExtensions, Kind: kinds.CRD}:
+			dropCABundle(u, u.Object, kinds.PathSpec, kinds.PathConversion, kinds.PathWebhookClient, kinds.PathClientConfig)
+		case schema.GroupKind{Group: kinds.GroupAggregation, Kind: "APIService"}:
+			dropCABundle(u, u.Object, kinds.PathSpec)
+		}
+	}
+}
+
+// workload names a scale target.
+type workload struct{ kind, namespace, name string }
+
+func scaledWorkloads(objects []*unstructured.Unstructured) map[workload]bool {
+	scaled := map[workload]bool{}
+	for _, u := range objects {
+		if u.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: kinds.GroupAutoscaling, Kind: kinds.HorizontalPodAutoscaler}) {
+			continue
+		}
+		kind, _, _ := unstructured.NestedString(u.Object, kinds.PathSpec, "scaleTargetRef", "kind")
+		name, _, _ := unstructured.NestedString(u.Object, kinds.PathSpec, "scaleTargetRef", "name")
+		scaled[workload{kind: kind, namespace: u.GetNamespace(), name: name}] = true
+	}
+	return scaled
+}
+
+// dropCABundle drops a CA bundle that is empty, or that cert-manager is told to fill in, whatever it is for now.
+func dropCABundle(u *unstructured.Unstructured, content map[string]any, path ...string) {
+	for _, from := range []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"} {
+		if u.GetAnnotations()[from] != "" {
+			unstructured.RemoveNestedField(content, append(path, kinds.PathCABundle)...)
+			return
+		}
+	}
+	bundle, found, err := unstructured.NestedString(content, append(path, kinds.PathCABundle)...)
+	if err != nil || !found {
+		return
+	}
+	// Some generators write a line break for "to be filled in".
+	decoded, err := base64.StdEncoding.DecodeString(bundle)
+	if bundle == "" || (err == nil && len(bytes.TrimSpace(decoded)) == 0) {
+		unstructured.RemoveNestedField(content, append(path, kinds.PathCABundle)...)
+	}
+}
+
+// WithoutReplicas is the body of a workload without the number of its replicas, which somebody else sets.
+func WithoutReplicas(body []byte) ([]byte, error) {
+	var content map[string]any
+	if err := json.Unmarshal(body, &content); err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(content, kinds.PathSpec, kinds.PathReplicas)
+	return json.Marshal(content)
+}
+
+// dropControllersAnnotations drops the annotations in which Kubernetes' own controllers keep what they need to know, and
+// which they write anew: kube-controller-manager (deployment, daemonset, volume binding, autoscaling, leader election).
+func dropControllersAnnotations(u *unstructured.Unstructured) {
+	for _, annotation := range []string{
+		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
+		"deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas",
+		"deprecated.daemonset.template.generation",
+		"pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller", "volume.kubernetes.io/selected-node",
+		"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner",
+		"autoscaling.alpha.kubernetes.io/conditions", "autoscaling.alpha.kubernetes.io/current-metrics",
+		"control-plane.alpha.kubernetes.io/leader",
+	} {
+		unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathAnnotations, annotation)
+	}
+}

@@ -1,0 +1,185 @@
+package drift
+
+import (
+	"context"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// allModules finds the objects of all modules in a cluster.
+const allModules = shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelPartOf + "=" + shared.PartOfKyma
+
+// compareObjects compares the objects of a cluster's modules with what was recorded when they were applied. A
+// module of which a kind could not be read is not compared.
+func (a *Prober) compareObjects(ctx context.Context, at *site, found *differences) error {
+	wanted := map[schema.GroupKind]schema.GroupVersionKind{}
+	for _, m := range at.modules {
+		for _, gvk := range surveyedKinds(m) {
+			wanted[gvk.GroupKind()] = gvk
+		}
+	}
+	look := objects.Surveyor{Cluster: at.cluster, Mapper: kinds.Mapper{Cluster: at.cluster.Mapper}, Selector: selectorFor(at), InFull: objects.ReadInFull}
+	saw, err := look.Read(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	marked := map[string][]objects.Sighting{}
+	for _, s := range saw.Seen {
+		if mark := s.Meta.Annotations[shared.AnnotationOwnedBy]; mark != "" && inventory.InFingerprint(s.GVK.GroupKind(), s.Meta) {
+			marked[mark] = append(marked[mark], s)
+		}
+	}
+	for _, m := range at.modules {
+		if err := unreadOf(m, saw); err != nil {
+			found.fail(err)
+			continue
+		}
+		differs, err := a.compareModule(ctx, m, marked[inventory.OwnerOf(m).Mark], saw)
+		if err != nil {
+			found.fail(err)
+		}
+		if differs != "" {
+			found.add(m, differs)
+		}
+	}
+	return nil
+}
+
+// selectorFor finds the objects of the modules in a cluster. In the control plane there are those of other Kymas
+// too: there it finds only those of these modules.
+func selectorFor(at *site) string {
+	if !at.cluster.IsControlPlane() {
+		return allModules
+	}
+	names := make([]string, len(at.modules))
+	for i, m := range at.modules {
+		names[i] = m.Name
+	}
+	return allModules + "," + shared.LabelComponent + " in (" + strings.Join(names, ",") + ")"
+}
+
+// surveyedKinds are the kinds of a module's objects that are compared: not those that only run once.
+func surveyedKinds(m *v1beta2.Manifest) []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	for _, encoded := range m.Status.Kinds {
+		if gvk, ok := kinds.Parse(encoded); ok && !kinds.IsJob(gvk.GroupKind()) {
+			all = append(all, gvk)
+		}
+	}
+	return all
+}
+
+func unreadOf(m *v1beta2.Manifest, saw objects.Survey) error {
+	for _, gvk := range surveyedKinds(m) {
+		if err := saw.Failed[gvk.GroupKind()]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
+func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []objects.Sighting, saw objects.Survey) (string, error) {
+	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
+		// It was installed by a release that recorded nothing to compare with.
+		return differsInKnowledge, nil
+	}
+	marks := make([]inventory.FingerprintEntry, len(marked))
+	for i, s := range marked {
+		marks[i] = inventory.FingerprintEntry{ID: s.ID, UID: string(s.Meta.UID), Hash: inventory.ObjectHash(s.Meta)}
+	}
+	if inventory.FingerprintOf(marks) != m.Status.Fingerprint {
+		drifted, err := a.compareAgain(ctx, m, marked, saw)
+		if err != nil {
+			return "", err
+		}
+		if drifted {
+			return differsInResources, nil
+		}
+	}
+	switch {
+	case conflictRested(m.Status.Corrections, a.steps.Options.Clock()):
+		return differsInConflicts, nil
+	case m.Status.Settled && !allHealthy(marked):
+		return differsInState, nil
+	}
+	return "", nil
+}
+
+// allHealthy tells whether all objects that were read in full are as those of a ready module.
+func allHealthy(marked []objects.Sighting) bool {
+	for _, s := range marked {
+		if s.Full == nil {
+			continue
+		}
+		if state, _ := readiness.Compute(s.Full); state != status.CurrentStatus {
+			return false
+		}
+	}
+	return true
+}
+
+// compareAgain compares object by object with what the Manifest says live. A Manifest that is not the one that was
+// in the cache any more is being worked on: it is compared in the next pass, since what was seen is older.
+func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []objects.Sighting, saw objects.Survey) (bool, error) {
+	m, err := a.steps.Read(ctx, kick.RefOf(cached))
+	if err != nil {
+		return false, err
+	}
+	if !manifests.StillComparable(m, cached) {
+		return false, nil
+	}
+	if unknown := unknownTo(m.Status.Inventory, marked); len(unknown) > 0 {
+		a.steps.Recorder.UnknownObjects(m, unknown)
+	}
+	now := a.steps.Options.Clock()
+	for _, e := range driftedFrom(m.Status.Inventory, saw.Seen) {
+		s, there := saw.Seen[e.ID]
+		if !there || string(s.Meta.UID) != e.UID || !waitsForRest(m.Status.Corrections, e.ID, now) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// driftedFrom are the entries of objects that are not as they were left: gone, made anew, changed, or no longer ours.
+// What the module no longer has matters only once it is gone.
+func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.Sighting) []v1beta2.InventoryEntry {
+	var all []v1beta2.InventoryEntry
+	for _, e := range entries {
+		if e.Hash == "" || inventory.RunsOnce(e) {
+			continue
+		}
+		s, there := seen[e.ID]
+		if !there || !e.Leaving && (string(s.Meta.UID) != e.UID || inventory.ObjectHash(s.Meta) != e.Hash) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// unknownTo are the objects with our mark that are not in the inventory, as "Kind namespace/name".
+func unknownTo(inventory []v1beta2.InventoryEntry, marked []objects.Sighting) []string {
+	known := make(map[string]bool, len(inventory))
+	for _, e := range inventory {
+		known[e.ID] = true
+	}
+	var all []string
+	for _, s := range marked {
+		if !known[s.ID] {
+			all = append(all, s.String())
+		}
+	}
+	return all
+}

@@ -1,0 +1,172 @@
+package drift
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Difference is a module that is no longer as its Manifest says.
+type Difference struct {
+	Manifest *v1beta2.Manifest
+	// Reason says how it differs. It is one of a few words, without names: it becomes the label of a metric.
+	Reason string
+}
+
+// How a module differs.
+const (
+	differsInState     = "the module changed its state"
+	differsInResources = "the module's resources drifted"
+	differsInKnowledge = "the module's resources are not recorded yet"
+	differsInConflicts = "a dispute about the module's resources has rested"
+)
+
+// Probe says which of the modules of one Kyma are no longer as their Manifests say: settled ones by the state of their
+// default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by
+// what became of the objects that were applied, with one LIST per kind for all modules together. It gets access to a
+// cluster once. The Manifests may come from a cache that leaves out what is large; they are not changed, and what seems
+// to have drifted is compared again with what the Manifest says live. Objects that have a module's mark and are not
+// known to it are told of, once a day.
+//
+// A default custom resource that is gone is no difference, unless it is to come back: it belongs to its user. What
+// could not be read does not keep the rest from it: then there are both differences and an error.
+func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]Difference, error) {
+	places := map[bool]*site{}
+	for _, m := range cached {
+		if !m.DeletionTimestamp.IsZero() || m.IsSkipReconciliation() || m.IsUnmanaged() {
+			continue
+		}
+		at := places[desired.InControlPlane(m)]
+		if at == nil {
+			cluster, err := a.steps.Reach(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			at = &site{cluster: cluster}
+			places[desired.InControlPlane(m)] = at
+		}
+		at.modules = append(at.modules, m)
+	}
+	found := &differences{}
+	for _, at := range places {
+		if err := a.probeAt(ctx, at, found); err != nil {
+			return found.all, errors.Join(append(found.failed, err)...)
+		}
+	}
+	return found.all, errors.Join(found.failed...)
+}
+
+// site is a cluster with the modules that are in it.
+type site struct {
+	cluster *clusters.Cluster
+	modules []*v1beta2.Manifest
+}
+
+// differences collects what is found.
+type differences struct {
+	mu     sync.Mutex
+	all    []Difference
+	failed []error
+}
+
+// add notes a difference; of one module only one, since one look sees all.
+func (d *differences) add(m *v1beta2.Manifest, reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, known := range d.all {
+		if known.Manifest == m {
+			return
+		}
+	}
+	d.all = append(d.all, Difference{Manifest: m, Reason: reason})
+}
+
+func (d *differences) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = append(d.failed, err)
+}
+
+// probeAt looks at the modules in one cluster. The error is for what ends the whole look.
+func (a *Prober) probeAt(ctx context.Context, at *site, found *differences) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(objects.ParallelLists)
+	for _, m := range at.modules {
+		if !probed(m) && !lacksOptional(m) {
+			continue
+		}
+		group.Go(func() error {
+			differs, err := probe(groupCtx, at.cluster, m)
+			if err != nil && objects.EndsPass(groupCtx, err) {
+				return clusters.Classify(err)
+			}
+			if err != nil {
+				found.fail(clusters.Classify(err))
+			}
+			if differs {
+				found.add(m, differsInState)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return a.compareObjects(ctx, at, found)
+}
+
+// probed tells whether the state of a settled module follows from a custom resource that was made for it. That
+// it has one is taken from the condition, which is there for no other: a cache may leave out spec.resource.
+func probed(m *v1beta2.Manifest) bool {
+	made := m.Status.DefaultCR
+	return made != nil && made.UID != "" && meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionModuleCR)) != nil
+}
+
+// probe tells whether the default custom resource says something else than the Manifest's status.
+func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
+	if lacksOptional(m) {
+		forgetSkipped(c.Mapper, m)
+		if appeared, err := optionalAppeared(ctx, c.Mapper, m); err != nil || appeared {
+			return appeared, err
+		}
+	}
+	if !probed(m) || !m.Status.Settled {
+		// How one is that has not settled, its own workflow sees.
+		return false, nil
+	}
+	checks, err := readiness.StateChecks(m)
+	if err != nil {
+		return false, err
+	}
+	gvk, name := inventory.RecordedCR(m.Status.DefaultCR)
+	resource, err := c.Mapper.Resource(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return readiness.RecreatesDefaultCR(m), nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+	}
+	cr, err := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return readiness.RecreatesDefaultCR(m), nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
+	}
+	says := readiness.WithConflicts(readiness.Judge(readiness.Health{}, readiness.ManagerHealth{}, readiness.ModuleCR{Tracked: true, Exists: true, State: readiness.MapState(cr, checks)}), m.Status.Corrections)
+	return says.State != m.Status.State, nil
+}

@@ -1,0 +1,13 @@
+// Package drift finds out what of a module is no longer as it was applied, and decides what is to be applied again: by
+// the ownership hashes of the inventory, object by object, and with an end where somebody else owns the field.
+//
+// Prober.Probe is the entry point of the sweep; Repair is what the next reconcile of a Manifest decides by.
+package drift
+
+import "github.com/kyma-project/lifecycle-manager/activities/manifests"
+
+// Prober compares modules with what their Manifests say.
+type Prober struct{ steps *manifests.Steps }
+
+// New returns a prober.
+func New(steps *manifests.Steps) *Prober { return &Prober{steps: steps} }

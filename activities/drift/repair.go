@@ -1,0 +1,139 @@
+package drift
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Repair is what is known of a module's objects before they are applied once more, and what became of them. The
+// zero value is that of a first installation: nothing is known, everything is applied.
+type Repair struct {
+	// only is true when there is nothing to do but to put right: the inputs are those that are installed.
+	Only bool
+	// surveyed is true when the objects were looked at.
+	Surveyed bool
+	Before   objects.Survey
+	Recorded map[string]v1beta2.InventoryEntry
+
+	mu          sync.Mutex
+	corrections []correction
+	// unsettled is true when something was applied whose health matters: only a wait can say how it becomes.
+	Unsettled bool
+}
+
+// correction is an object that was not as it was left, and was put right.
+type correction struct {
+	at bundle.Placed
+	// how says in words what was wrong with it.
+	how string
+	// taken is what was taken from us, where anything was and it is known by whom.
+	taken loss
+	known bool
+}
+
+// IsCurrent tells whether an object need not be applied: it is the one that was applied, what we own of it is
+// ours, and it was rendered as it is now. So is one that is left to those who dispute it, as long as it is there.
+func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, now metav1.Time) (v1beta2.InventoryEntry, bool) {
+	recorded, known := r.Recorded[p.Entry.ID]
+	if !r.Surveyed || !known || recorded.UID == "" || inventory.RunsOnce(recorded) || kinds.IsJob(p.Object.GVK.GroupKind()) {
+		return v1beta2.InventoryEntry{}, false
+	}
+	// The entry is as it was; only the version of the API is the one that it is rendered in now.
+	recorded.Version, recorded.Leaving = p.Entry.Version, false
+	seen, there := r.Before.Seen[p.Entry.ID]
+	if r.Before.Failed[p.Object.GVK.GroupKind()] == nil && (!there || string(seen.Meta.UID) != recorded.UID) {
+		return v1beta2.InventoryEntry{}, false
+	}
+	if r.Only && waitsForRest(corrections, p.Entry.ID, now.Time) {
+		return recorded, true
+	}
+	if !there || string(seen.Meta.UID) != recorded.UID || seen.Meta.Annotations[shared.AnnotationAppliedDigest] != p.Object.Digest {
+		return v1beta2.InventoryEntry{}, false
+	}
+	return recorded, recorded.Hash != "" && inventory.ObjectHash(seen.Meta) == recorded.Hash
+}
+
+// BodyFor is the object as it is to be applied: without what somebody else sets through a subresource.
+func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
+	if seen, there := r.Before.Seen[p.Entry.ID]; there && ScaledByOthers(seen.Meta) {
+		return bundle.WithoutReplicas(body)
+	}
+	return body, nil
+}
+
+// Note says what applying an object came to. Only what had been applied before, and was not as it was left, was
+// put right; that an object looks the same afterwards means that nothing was.
+func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
+	recorded, known := r.Recorded[p.Entry.ID]
+	if !r.Surveyed || !known || recorded.UID == "" || r.Before.Failed[p.Object.GVK.GroupKind()] != nil {
+		return
+	}
+	seen, there := r.Before.Seen[p.Entry.ID]
+	c := correction{at: p}
+	switch {
+	case !there && recorded.UID == string(after.UID):
+		c.how = "had lost our labels"
+	case !there:
+		c.how = "had been deleted"
+	case recorded.UID != string(seen.Meta.UID):
+		c.how = "had been replaced"
+	case inventory.ObjectHash(seen.Meta) == inventory.ObjectHash(after), inventory.ObjectHash(seen.Meta) == recorded.Hash:
+		return
+	default:
+		c.how = "had been changed"
+		if r.Only {
+			c.taken, c.known = lossOf(seen.Meta.ManagedFields, after.ManagedFields)
+		}
+		if c.known {
+			c.how = fmt.Sprintf("%s by %s", c.taken.field, readiness.ManagerName(c.taken.manager))
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.corrections = append(r.corrections, c)
+	r.Unsettled = r.Unsettled || kinds.HealthMatters(p.Object.GVK.GroupKind())
+}
+
+// Losses are the corrections that count in a dispute, by id. A deleted object is none: it is made again each time,
+// for a module without it does not work, and nobody can be named.
+func (r *Repair) Losses() map[string]loss {
+	all := map[string]loss{}
+	for _, c := range r.corrections {
+		if c.known {
+			all[c.at.Entry.ID] = c.taken
+		}
+	}
+	return all
+}
+
+// Remember puts what was corrected into a status.
+func (r *Repair) Remember(s *v1beta2.ManifestStatus, now metav1.Time) {
+	if r.Surveyed {
+		s.Corrections = NextCorrections(s.Corrections, r.Losses(), now)
+	}
+}
+
+// String names the first of the corrected objects.
+func (r *Repair) String() string {
+	all := make([]string, 0, len(r.corrections))
+	for _, c := range r.corrections {
+		all = append(all, c.at.String()+" ("+c.how+")")
+	}
+	slices.Sort(all)
+	if len(all) > objects.MaxNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:objects.MaxNamed], ", "), len(all)-objects.MaxNamed)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,46 @@
+// Package install installs and upgrades the module of a Manifest, and waits until it is ready: ApplyManifest,
+// EnsureDefaultCR and WaitManifest are its activities. Each of them can be run again at any point.
+package install
+
+import (
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+)
+
+// Options configure the activities.
+type Options struct {
+	// ApplyLimit is how long one reconcile of a Manifest may have taken when the last object is begun; the next one goes on
+	// from there. It must end within its step, with what is waited for after the last object; 80 s.
+	ApplyLimit time.Duration
+	// StuckWorkloadTimeout is how long a workload may be pending before its pods are asked why, and what keeps
+	// them back is an error of the module; 5 min.
+	StuckWorkloadTimeout time.Duration
+	// ReadyWithin is how long one reconcile of a Manifest goes on after everything is applied, for a module that becomes ready
+	// within it: then its state is written together with what was applied. 1 s; below zero for none.
+	ReadyWithin time.Duration
+}
+
+// Activities install modules.
+type Activities struct {
+	Options  Options
+	steps    *manifests.Steps
+	applier  *apply.Applier
+	removals *removal.Removals
+}
+
+// New returns the activities, to be registered with a worker.
+func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, o Options) *Activities {
+	if o.ApplyLimit == 0 {
+		o.ApplyLimit = 80 * time.Second
+	}
+	if o.StuckWorkloadTimeout == 0 {
+		o.StuckWorkloadTimeout = 5 * time.Minute
+	}
+	if o.ReadyWithin == 0 {
+		o.ReadyWithin = time.Second
+	}
+	return &Activities{Options: o, steps: steps, applier: applier, removals: removals}
+}

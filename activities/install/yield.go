@@ -1,0 +1,115 @@
+package install
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// yield takes out of the plan what another module of the same Kyma has: two that apply one object would undo
+// each other's work for ever. It costs a request to the control plane for each module that has the same, and only
+// while some of the plan was never applied before.
+//
+// It comes after the announcement. So of two that announce the same object at the same time at least one sees
+// the other, and they decide alike: what is applied belongs to whoever applied it; else to the older Manifest,
+// which waits until the younger one has seen that, and has either yielded or applied it already.
+func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
+	if !takesNew(job) {
+		return nil
+	}
+	planned := make(map[string]bool, len(job.Plan.Entries))
+	for _, e := range job.Plan.Entries {
+		planned[e.ID] = true
+	}
+	others, err := a.steps.OtherModulesWith(ctx, job.Manifest, planned)
+	if err != nil {
+		return err
+	}
+	claims := ownershipOf(others)
+	if len(claims) == 0 {
+		return nil
+	}
+	applied := inventory.AppliedBefore(job.Manifest.Status.Inventory)
+	job.Yielded = map[string]bool{}
+	keep := func(p bundle.Placed) bool {
+		claim, contested := claims[p.Entry.ID]
+		if !contested || applied[p.Entry.ID] || kinds.IsShared(p.Object.GVK.GroupKind()) {
+			return true
+		}
+		f := bundle.Failure{Object: p.String(), Message: "belongs to module " + claim.by.ModuleName()}
+		switch {
+		case !claim.by.DeletionTimestamp.IsZero():
+			f.Message, f.Retryable = f.Message+", which is being removed", true
+		case !claim.applied && precedes(job.Manifest, claim.by):
+			f.Message, f.Retryable = "is claimed by module "+claim.by.ModuleName()+" as well", true
+			job.Refused = append(job.Refused, f)
+			return false
+		}
+		job.Refused = append(job.Refused, f)
+		job.Yielded[p.Entry.ID] = true
+		return false
+	}
+	for s := range job.Plan.Stages {
+		job.Plan.Stages[s] = filter(job.Plan.Stages[s], keep)
+	}
+	job.Plan.Before, job.Plan.After = filter(job.Plan.Before, keep), filter(job.Plan.After, keep)
+	return nil
+}
+
+// takesNew tells whether some of the plan was never applied by this Manifest before.
+func takesNew(job *apply.Installation) bool {
+	applied := inventory.AppliedBefore(job.Manifest.Status.Inventory)
+	for _, e := range job.Plan.Entries {
+		if gvk, _, err := e.Object(); err == nil && !applied[e.ID] && !kinds.IsShared(gvk.GroupKind()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownership is that a Manifest has an object in its inventory.
+type ownership struct {
+	by *v1beta2.Manifest
+	// applied is true when it is known to have applied it.
+	applied bool
+}
+
+// ownershipOf are the strongest claims on each object, by inventory id. What a module no longer has is free.
+func ownershipOf(manifests []*v1beta2.Manifest) map[string]ownership {
+	claims := map[string]ownership{}
+	for _, m := range manifests {
+		for _, e := range m.Status.Inventory {
+			if e.Leaving && m.DeletionTimestamp.IsZero() {
+				continue
+			}
+			next := ownership{by: m, applied: e.UID != ""}
+			now, there := claims[e.ID]
+			if !there || next.applied && !now.applied || next.applied == now.applied && precedes(m, now.by) {
+				claims[e.ID] = next
+			}
+		}
+	}
+	return claims
+}
+
+// precedes tells which of two Manifests that were both announced gets what nobody has applied yet.
+func precedes(a, b *v1beta2.Manifest) bool {
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Name < b.Name
+}
+
+func filter(all []bundle.Placed, keep func(bundle.Placed) bool) []bundle.Placed {
+	var kept []bundle.Placed
+	for _, p := range all {
+		if keep(p) {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,166 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// MaxInventoryBytes caps the inventory, and maxSyncedBytes what is repeated of it for people, so that a Manifest always
+// fits into etcd, which takes 1.5 MiB (design, section 8).
+const (
+	MaxInventoryBytes = 1 << 20
+	maxSyncedBytes    = 256 << 10
+)
+
+// Union is the inventory before objects are applied: what was there and what will be. What is known of an
+// object stays; what the module no longer has is marked as leaving. The result is sorted by id, so that equal
+// inventories are equal.
+func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	byID := make(map[string]v1beta2.InventoryEntry, len(old)+len(wanted))
+	for _, e := range wanted {
+		byID[e.ID] = e
+	}
+	for _, e := range old {
+		w, both := byID[e.ID]
+		if both {
+			e.Version = w.Version
+			if e.Leaving {
+				// While it was leaving, another module may have taken it: it is claimed anew.
+				e.UID, e.Hash = "", ""
+			}
+		}
+		e.Leaving = !both
+		byID[e.ID] = e
+	}
+	return Sorted(byID)
+}
+
+// Obsolete are the entries that are no longer wanted.
+func Obsolete(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	keep := make(map[string]bool, len(wanted))
+	for _, e := range wanted {
+		keep[e.ID] = true
+	}
+	var gone []v1beta2.InventoryEntry
+	for _, e := range old {
+		if !keep[e.ID] {
+			gone = append(gone, e)
+		}
+	}
+	return gone
+}
+
+// Record returns the inventory with uid and hash of what was applied, and without what is gone.
+func Record(inventory []v1beta2.InventoryEntry, applied map[string]v1beta2.InventoryEntry, gone map[string]bool) []v1beta2.InventoryEntry {
+	byID := make(map[string]v1beta2.InventoryEntry, len(inventory))
+	for _, e := range inventory {
+		if gone[e.ID] {
+			continue
+		}
+		if a, ok := applied[e.ID]; ok {
+			e = a
+		}
+		byID[e.ID] = e
+	}
+	return Sorted(byID)
+}
+
+func Sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	if len(byID) == 0 {
+		return nil
+	}
+	all := make([]v1beta2.InventoryEntry, 0, len(byID))
+	for _, e := range byID {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b v1beta2.InventoryEntry) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// Count counts the objects that the module has.
+func Count(inventory []v1beta2.InventoryEntry) int32 {
+	total := int32(0)
+	for _, e := range inventory {
+		if !e.Leaving {
+			total++
+		}
+	}
+	return total
+}
+
+// What an entry has once its object was applied, in bytes.
+const (
+	uidBytes  = 36
+	hashBytes = 16
+)
+
+// InventoryBytes is roughly what an inventory takes in etcd, once all of it was applied.
+func InventoryBytes(inventory []v1beta2.InventoryEntry) int {
+	total := 0
+	for _, e := range inventory {
+		total += len(e.ID) + len(e.Version) + max(len(e.UID), uidBytes) + max(len(e.Hash), hashBytes) + len(e.Ran) + len(`{"id":"","v":"","u":"","h":"","l":true,"r":""},`)
+	}
+	return total
+}
+
+// SetInventory puts an inventory into a status, with all that follows from it. Nothing else writes these fields.
+func SetInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry) {
+	s.Inventory = inventory
+	s.Synced = syncedOf(inventory)
+	s.Kinds = kindsOf(inventory)
+	s.Fingerprint = fingerprint(inventory)
+}
+
+// kindsOf lists the kinds of an inventory as `status.kinds` does, sorted. Entries that cannot be read are left out.
+func kindsOf(inventory []v1beta2.InventoryEntry) []string {
+	var all []string
+	for _, e := range inventory {
+		if gvk, _, err := e.Object(); err == nil {
+			all = append(all, kinds.Text(gvk))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// syncedOf lists the objects of an inventory that were applied, as `status.synced` does: all of an ordinary module, and
+// the first that fit of one with thousands. Entries that cannot be read are left out.
+func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
+	var all []v1beta2.SyncedObject
+	left := maxSyncedBytes
+	for _, e := range inventory {
+		gvk, name, err := e.Object()
+		if err != nil || e.UID == "" {
+			continue
+		}
+		if left -= len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`); left < 0 {
+			return all
+		}
+		all = append(all, v1beta2.SyncedObject{
+			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: name.Namespace, Name: name.Name,
+		})
+	}
+	return all
+}
+
+// OfStage are the entries of one stage. Entries that cannot be read belong to none: nothing is removed for them.
+func OfStage(entries []v1beta2.InventoryEntry, s kinds.Stage) []v1beta2.InventoryEntry {
+	var all []v1beta2.InventoryEntry
+	for _, e := range entries {
+		if gvk, _, err := e.Object(); err == nil && kinds.StageOf(gvk.GroupKind()) == s {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func AppliedBefore(inventory []v1beta2.InventoryEntry) map[string]bool {
+	applied := make(map[string]bool, len(inventory))
+	for _, e := range inventory {
+		applied[e.ID] = e.UID != ""
+	}
+	return applied
+}

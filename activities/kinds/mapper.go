@@ -1,0 +1,96 @@
+package kinds
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+)
+
+// Definition is what a module's own CustomResourceDefinition says of a kind.
+type Definition struct {
+	plural     string
+	namespaced bool
+	versions   []string
+	// converted is true when a webhook converts between the versions.
+	Converted bool
+}
+
+// ClusterMapper answers for kinds that are neither built in nor brought by the module; *clusters.Mapper does.
+type ClusterMapper interface {
+	Resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error)
+}
+
+// Mapper says how the kinds of one module are addressed. What the module defines itself and what is built
+// in costs no request.
+type Mapper struct {
+	Own     map[schema.GroupKind]Definition
+	Cluster ClusterMapper
+}
+
+func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+	if d, ok := k.Own[gvk.GroupKind()]; ok {
+		for _, version := range d.versions {
+			if version == gvk.Version {
+				return clusters.Resource{GroupVersionResource: gvk.GroupVersion().WithResource(d.plural), Namespaced: d.namespaced}, nil
+			}
+		}
+	}
+	return k.Cluster.Resource(ctx, gvk)
+}
+
+// GroupVersions are the API versions that the module's definitions serve.
+func (k Mapper) GroupVersions() map[schema.GroupVersion][]string {
+	all := map[schema.GroupVersion][]string{}
+	for kind, d := range k.Own {
+		for _, version := range d.versions {
+			gv := schema.GroupVersion{Group: kind.Group, Version: version}
+			all[gv] = append(all[gv], kind.Kind)
+		}
+	}
+	return all
+}
+
+// DefinitionVersions are all versions of a CustomResourceDefinition, whether served or not.
+func DefinitionVersions(crd *unstructured.Unstructured) []string {
+	var all []string
+	versions, _, _ := unstructured.NestedSlice(crd.Object, PathSpec, "versions")
+	for _, version := range versions {
+		if v, ok := version.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(v, "name")
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// ResourceOfDefinition is the resource that a definition defines, by the definition's name: <plural>.<group>.
+func ResourceOfDefinition(name string) schema.GroupVersionResource {
+	plural, group, _ := strings.Cut(name, ".")
+	return schema.GroupVersionResource{Group: group, Resource: plural}
+}
+
+// ReadDefinition reads a CustomResourceDefinition. What it leaves out is the cluster's to refuse.
+func ReadDefinition(crd *unstructured.Unstructured) (schema.GroupKind, Definition, bool) {
+	group, _, _ := unstructured.NestedString(crd.Object, PathSpec, "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, PathSpec, "names", "kind")
+	plural, _, _ := unstructured.NestedString(crd.Object, PathSpec, "names", "plural")
+	scope, _, _ := unstructured.NestedString(crd.Object, PathSpec, "scope")
+	strategy, _, _ := unstructured.NestedString(crd.Object, PathSpec, "conversion", "strategy")
+	d := Definition{plural: plural, namespaced: scope == "Namespaced", Converted: strategy == "Webhook"}
+	versions, _, _ := unstructured.NestedSlice(crd.Object, PathSpec, "versions")
+	for _, version := range versions {
+		v, ok := version.(map[string]any)
+		if !ok {
+			continue
+		}
+		name, _, _ := unstructured.NestedString(v, "name")
+		if served, _, _ := unstructured.NestedBool(v, "served"); served && name != "" {
+			d.versions = append(d.versions, name)
+		}
+	}
+	return schema.GroupKind{Group: group, Kind: kind}, d, group != "" && kind != "" && plural != ""
+}

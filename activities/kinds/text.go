@@ -1,0 +1,24 @@
+package kinds
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Text names a kind as `status.kinds` does.
+func Text(gvk schema.GroupVersionKind) string {
+	return strings.Join([]string{gvk.Group, gvk.Version, gvk.Kind}, kindSeparator)
+}
+
+// kindSeparator is what stands between group, version and kind in `status.kinds`.
+const kindSeparator = "/"
+
+// Parse reads a kind as `status.kinds` names it.
+func Parse(text string) (schema.GroupVersionKind, bool) {
+	parts := strings.Split(text, kindSeparator)
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+		return schema.GroupVersionKind{}, false
+	}
+	return schema.GroupVersionKind{Group: parts[0], Version: parts[1], Kind: parts[2]}, true
+}

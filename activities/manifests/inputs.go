@@ -1,0 +1,44 @@
+package manifests
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// InputsDigest is the digest of all of a Manifest that decides what is to be done: its identity and
+// generation, whether it is being deleted, the labels and annotations that matter, and where it is to go. Watchers and the
+// sweep compute it from their caches and kick where it differs from the one in the status.
+func InputsDigest(m *v1beta2.Manifest) string {
+	inputs := []string{
+		string(m.UID),
+		strconv.FormatInt(m.Generation, 10),
+		strconv.FormatBool(!m.DeletionTimestamp.IsZero()),
+		strconv.FormatBool(m.IsSkipReconciliation()),
+		strconv.FormatBool(m.IsUnmanaged()),
+		m.Annotations[desired.AnnotationCustomStateCheck],
+		m.Annotations[desired.AnnotationRemoteNamespace],
+		m.Annotations[shared.AnnotationRecreateDefaultCR],
+	}
+	if strategy := m.Annotations[desired.AnnotationRemoteStrategy]; strategy != "" {
+		inputs = append(inputs, strategy)
+	}
+	if secret := m.Annotations[desired.AnnotationImagePullSecret]; secret != "" {
+		inputs = append(inputs, "image pull secret "+secret)
+	}
+	if target := m.Status.Target; target != nil {
+		inputs = append(inputs, "target", string(target.Cluster), target.SpecDigest)
+	}
+	encoded, err := json.Marshal(inputs)
+	if err != nil {
+		// A slice of strings can always be encoded.
+		return ""
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:8])
+}

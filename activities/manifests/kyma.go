@@ -1,0 +1,91 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Now is the time for statuses.
+func (a *Steps) Now() metav1.Time { return metav1.NewTime(a.Options.Clock()) }
+
+// KickKyma wakes the workflow of the Kyma that the Manifest belongs to.
+func (a *Steps) KickKyma(ctx context.Context, m *v1beta2.Manifest) error {
+	owner := metav1.GetControllerOf(m)
+	if owner == nil || owner.Kind != shared.KindKyma {
+		return nil
+	}
+	ref := kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
+	err := a.Options.Kymas.OpenKyma(ctx, ref, kick.Kick{
+		// The reason is the label of a metric, so it has no names. What has settled is shown at once: while a
+		// module is on its way, its Kyma's workflow paces itself.
+		Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled, Kind: shared.KindManifest,
+		Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+	})
+	if err != nil {
+		return fmt.Errorf("tell Kyma %s of Manifest %s: %w", ref, m.Name, err)
+	}
+	return nil
+}
+
+func orUnknown(state shared.State) string {
+	if state == shared.StateUnknown {
+		return "in an unknown state"
+	}
+	return string(state)
+}
+
+// KymaOf is a Manifest's Kyma, as far as an Event needs it.
+func KymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
+	kyma := KymaRefOf(m)
+	return &v1beta2.Kyma{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma},
+		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID},
+	}
+}
+
+// KymaRefOf is the Kyma that a Manifest belongs to, as its owner reference has it.
+func KymaRefOf(m *v1beta2.Manifest) kick.Ref {
+	ref := kick.Ref{Namespace: m.Namespace, Name: m.KymaName()}
+	if owner := metav1.GetControllerOf(m); owner != nil && owner.Kind == shared.KindKyma {
+		ref.Name, ref.UID = owner.Name, owner.UID
+	}
+	return ref
+}
+
+// KymaGoes tells whether the Manifest's Kyma is gone or being deleted.
+func (a *Steps) KymaGoes(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
+	owner := metav1.GetControllerOf(m)
+	if owner == nil || owner.Kind != shared.KindKyma {
+		return true, nil
+	}
+	kyma := &metav1.PartialObjectMetadata{}
+	kyma.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindKyma))
+	err := a.Options.ControlPlane.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: owner.Name}, kyma)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read Kyma %s/%s: %w", m.Namespace, owner.Name, err)
+	}
+	return kyma.UID != owner.UID || !kyma.DeletionTimestamp.IsZero(), nil
+}
+
+// requestReconcile has the Kyma's workflow look at the whole Kyma. The reason is the label of a metric, so it has no names.
+func (a *Steps) requestReconcile(ctx context.Context, m *v1beta2.Manifest, reason string) error {
+	ref := KymaRefOf(m)
+	err := a.Options.Kymas.OpenKyma(ctx, ref, kick.Kick{
+		Reason: reason, Urgent: true, Whole: true, Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+	})
+	if err != nil {
+		return fmt.Errorf("tell Kyma %s that Manifest %s is not as planned: %w", ref, m.Name, err)
+	}
+	return nil
+}

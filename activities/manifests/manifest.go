@@ -1,0 +1,144 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons for which nothing is done for a Manifest, or not yet.
+const (
+	// ReasonNotOwned: no Kyma owns the Manifest, so that nobody asked for the module.
+	ReasonNotOwned = "NotOwnedByKyma"
+	// ReasonNotDecided: nobody decided that the Manifest's module goes into the control plane's own cluster.
+	ReasonNotDecided = "TargetNotDecided"
+	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be put back.
+	ReasonEdited = "SpecEdited"
+	// ReasonManifestChanged: the Manifest keeps changing while it is worked on.
+	ReasonManifestChanged = "ManifestChanged"
+)
+
+// ErrChanged means that the Manifest is not the one any more that was acted on.
+var ErrChanged = errors.New("the Manifest changed")
+
+// StatusTries is how often a status is written anew after a conflict.
+const StatusTries = 4
+
+// Read reads the Manifest live. It is nil when it does not exist or is another one of the same name.
+func (a *Steps) Read(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, error) {
+	m := &v1beta2.Manifest{}
+	err := a.Options.ControlPlane.Get(ctx, ref.Key(), m)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Manifest %s: %w", ref, err)
+	}
+	if m.UID != ref.UID {
+		return nil, nil //nolint:nilnil // another one of the same name is as good as none
+	}
+	return m, nil
+}
+
+// Unchanged reads the Manifest's metadata live and returns ErrChanged when a step for it must not go on.
+func (a *Steps) Unchanged(ctx context.Context, m *v1beta2.Manifest) error {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest))
+	err := a.Options.ControlPlane.Get(ctx, client.ObjectKeyFromObject(m), now)
+	if apierrors.IsNotFound(err) {
+		return ErrChanged
+	}
+	if err != nil {
+		return fmt.Errorf("read Manifest %s/%s again: %w", m.Namespace, m.Name, err)
+	}
+	if !isSame(now, m) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// rereadAfter is how old the last live reading of a Manifest may be when another stage of its installation begins. A
+// module is usually installed within it, in half a dozen stages.
+const rereadAfter = time.Second
+
+// MayBeginStage is unchanged for who begins another stage of an installation. Within a second of the last live reading the
+// informer's word is enough, which hears of a change as soon as anybody.
+func (a *Steps) MayBeginStage(ctx context.Context, m *v1beta2.Manifest, asOf *time.Time) error {
+	known := &v1beta2.Manifest{}
+	recently := !a.Options.Known.IsLive() && time.Since(*asOf) < rereadAfter
+	if recently && a.Options.Fleet.Get(ctx, client.ObjectKeyFromObject(m), known) == nil &&
+		(isSame(known, m) || desired.Older(known.ResourceVersion, m.ResourceVersion)) {
+		return nil
+	}
+	began := time.Now()
+	if err := a.Unchanged(ctx, m); err != nil {
+		return err
+	}
+	*asOf = began
+	return nil
+}
+
+// isSame tells whether what was decided for a Manifest holds for it as it is now.
+func isSame(now, decided metav1.Object) bool {
+	return now.GetUID() == decided.GetUID() && now.GetGeneration() == decided.GetGeneration() &&
+		now.GetDeletionTimestamp().IsZero() == decided.GetDeletionTimestamp().IsZero()
+}
+
+// RemoteNamespace is the namespace of objects that name none (contract, section 5).
+func (a *Steps) RemoteNamespace(m *v1beta2.Manifest) string {
+	if namespace := m.Annotations[desired.AnnotationRemoteNamespace]; namespace != "" {
+		return namespace
+	}
+	return a.Options.RemoteNamespace
+}
+
+// WriteStatus changes the status with the resourceVersion that was read; nothing is written when nothing
+// changes. The Manifest is updated in place. A conflict is a fault.Transient error: somebody else wrote.
+func (a *Steps) WriteStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) (bool, error) {
+	next := m.DeepCopy()
+	change(&next.Status)
+	if equality.Semantic.DeepEqual(m.Status, next.Status) {
+		return false, nil
+	}
+	err := a.Options.ControlPlane.Status().Update(ctx, next)
+	if apierrors.IsConflict(err) {
+		return false, fault.New(fault.Transient, clusters.ReasonConflict, "write the status of Manifest %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	if err != nil {
+		return false, fmt.Errorf("write the status of Manifest %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	next.DeepCopyInto(m)
+	return true, nil
+}
+
+// RecordStatus writes what has been done and stays true whatever else changed meanwhile: after a conflict
+// the change is made to the status as it is now. Only this package writes these fields, one step at a time.
+func (a *Steps) RecordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) error {
+	for try := 1; ; try++ {
+		_, err := a.WriteStatus(ctx, m, change)
+		if err == nil || fault.Of(err).Reason != clusters.ReasonConflict || try == StatusTries {
+			return err
+		}
+		now, err := a.Read(ctx, kick.RefOf(m))
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return ErrChanged
+		}
+		*m = *now
+	}
+}

@@ -1,0 +1,61 @@
+package manifests
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// OtherModules are the other Manifests of the same Kyma for the same cluster, as the informer knows them: as of this one's
+// own resource version at least, so that of two that were written one after the other, the later sees the earlier.
+func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
+	kyma := metav1.GetControllerOf(m)
+	if m.KymaName() == "" || kyma == nil {
+		return nil, nil
+	}
+	all, err := a.Options.Known.OfKyma(ctx, KymaRefOf(m), m.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	var others []*v1beta2.Manifest
+	for i := range all {
+		if other := &all[i]; other.UID != m.UID && desired.InControlPlane(other) == desired.InControlPlane(m) {
+			others = append(others, other)
+		}
+	}
+	return others, nil
+}
+
+// OtherModulesWith are the siblings that have one of these objects, by inventory id, in their inventory, read live.
+func (a *Steps) OtherModulesWith(ctx context.Context, m *v1beta2.Manifest, ids map[string]bool) ([]*v1beta2.Manifest, error) {
+	others, err := a.OtherModules(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	others = slices.DeleteFunc(others, func(other *v1beta2.Manifest) bool { return !fleet.Claims(other, ids) })
+	return a.ReadLive(ctx, others)
+}
+
+// ReadLive reads Manifests live that the informer named. Those that are gone are left out.
+func (a *Steps) ReadLive(ctx context.Context, known []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
+	if a.Options.Known.IsLive() {
+		return known, nil
+	}
+	var all []*v1beta2.Manifest
+	for _, m := range known {
+		now, err := a.Options.Known.Manifest(ctx, client.ObjectKeyFromObject(m))
+		if err != nil {
+			return nil, err
+		}
+		if now != nil && now.UID == m.UID {
+			all = append(all, now)
+		}
+	}
+	return all, nil
+}

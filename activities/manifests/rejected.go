@@ -1,0 +1,40 @@
+package manifests
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// RecordRejected records for which inputs a look failed that cannot succeed without a change, so that the
+// sweep does not take it for one that was never made. It returns the look's error.
+func (a *Steps) RecordRejected(ctx context.Context, m *v1beta2.Manifest, failure error) error {
+	if fault.Of(failure).Kind != fault.Rejected {
+		return failure
+	}
+	digest := InputsDigest(m)
+	_, err := a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		s.InputsDigest, s.ObservedGeneration = digest, m.Generation
+	})
+	if err != nil {
+		return err
+	}
+	return failure
+}
+
+// Skipped is what the status says already, and that nothing is done.
+func Skipped(m *v1beta2.Manifest) readiness.Observed {
+	o := readiness.Observed{State: m.Status.State, Reason: readiness.ReasonSkipped, Message: shared.OperationSkipped}
+	if m.Status.Counts != nil {
+		o.Ready, o.Total = m.Status.Counts.Ready, m.Status.Counts.Total
+	}
+	return o
+}
+
+// BeingDeleted is what is said of a Manifest that is gone, or that only a new look may decide about.
+func BeingDeleted() readiness.Observed {
+	return readiness.Observed{State: shared.StateDeleting, Reason: readiness.ReasonDeleting, Message: "the module is not to be installed any more"}
+}

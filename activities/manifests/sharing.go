@@ -1,0 +1,156 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+
+	semver "github.com/Masterminds/semver/v3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Several Kymas with the same module for the control plane's own cluster have one installation (contract, section 5).
+// One of their Manifests, its holder, installs it as any other Manifest does. The others bring nothing and show what
+// the holder shows. A Manifest that goes while others stay hands over what it has instead of removing it; what is
+// handed over carries the old marks until the new holder has applied it, and is its to remove meanwhile.
+
+const (
+	// ReasonShared: another Manifest installs the module.
+	ReasonShared = "SharedModule"
+	// ReasonSharedVersion: another Manifest installs the module in another version.
+	ReasonSharedVersion = "SharedModuleVersion"
+)
+
+// owners are all owners of the installation that a Manifest is for, itself included, as the informer knows them: as of
+// this one's own resource version at least, so that who came before is among them.
+func (a *Steps) owners(ctx context.Context, m *v1beta2.Manifest) ([]v1beta2.Manifest, error) {
+	return a.Options.Known.Sharing(ctx, m.Labels[desired.LabelSharedModule], m.ResourceVersion)
+}
+
+// installer is the one of them that installs it, read live; nil where there is none.
+func (a *Steps) installer(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Manifest, error) {
+	owners, err := a.owners(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	holder := desired.Holder(owners)
+	if holder == nil || holder.UID == m.UID || a.Options.Known.IsLive() {
+		return holder, nil
+	}
+	now, err := a.Options.Known.Manifest(ctx, client.ObjectKeyFromObject(holder))
+	if err != nil {
+		return nil, err
+	}
+	if now == nil || now.UID != holder.UID || !desired.IsShared(now) {
+		return nil, fault.New(fault.Transient, ReasonManifestChanged, "Manifest %s/%s, which installs the shared module, has just changed", holder.Namespace, holder.Name)
+	}
+	return now, nil
+}
+
+// InstalledByAnother says what is shown of a module that another Manifest installs; nil where this one does.
+func (a *Steps) InstalledByAnother(ctx context.Context, m *v1beta2.Manifest) (*readiness.Observed, error) {
+	if !desired.IsShared(m) {
+		return nil, nil //nolint:nilnil // not being shared is the ordinary case
+	}
+	holder, err := a.installer(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case holder == nil || holder.UID == m.UID:
+		return tookOverNewer(m), nil
+	case holder.Spec.Version != m.Spec.Version:
+		return &readiness.Observed{State: shared.StateWarning, Reason: ReasonSharedVersion, Message: fmt.Sprintf(
+			"the module is shared in the control plane with Kyma %s, which has it in version %s: version %s is refused",
+			desired.KymaOf(holder), holder.Spec.Version, m.Spec.Version)}, nil
+	}
+	o := &readiness.Observed{State: holder.Status.State, Reason: ReasonShared,
+		Message: fmt.Sprintf("the module is shared in the control plane with Kyma %s", desired.KymaOf(holder))}
+	if !o.State.IsKnown() || o.State == shared.StateUnknown {
+		o.State = shared.StateProcessing
+	}
+	if operation := operation(&holder.Status).Operation; operation != "" && o.State != shared.StateReady {
+		o.Message += ": " + operation
+	}
+	return o, nil
+}
+
+// tookOverNewer keeps a Manifest that took over a newer version than its own from lowering it.
+func tookOverNewer(m *v1beta2.Manifest) *readiness.Observed {
+	if len(m.Status.TakenOverFrom) == 0 {
+		return nil
+	}
+	installed, err := semver.NewVersion(m.Status.InstalledVersion)
+	if err != nil {
+		return nil
+	}
+	wanted, err := semver.NewVersion(m.Spec.Version)
+	if err != nil || !wanted.LessThan(installed) {
+		return nil
+	}
+	return &readiness.Observed{State: shared.StateWarning, Reason: ReasonSharedVersion, Message: fmt.Sprintf(
+		"the module was shared in the control plane and is installed in version %s: version %s is lower", installed, wanted)}
+}
+
+// HandOver gives what a Manifest under deletion brought into the control plane's own cluster to another owner. It tells
+// whether there is one: then nothing is to be removed. It can be repeated.
+func (a *Steps) HandOver(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
+	if !desired.InControlPlane(m) || m.Labels[desired.LabelSharedModule] == "" {
+		return false, nil
+	}
+	// The one that goes is none of them: it is under deletion.
+	next, err := a.installer(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	if next == nil || next.UID == m.UID {
+		return false, nil
+	}
+	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
+		return true, nil
+	}
+	// A conflict is tried again as a whole: the other one may be under deletion by now.
+	_, err = a.WriteStatus(ctx, next, func(s *v1beta2.ManifestStatus) { takeOver(s, m) })
+	return err == nil, err
+}
+
+// takeOver puts what another Manifest brought into a status, and makes the next look due.
+func takeOver(s *v1beta2.ManifestStatus, from *v1beta2.Manifest) {
+	byID := map[string]v1beta2.InventoryEntry{}
+	for _, inventory := range [][]v1beta2.InventoryEntry{from.Status.Inventory, s.Inventory} {
+		for _, e := range inventory {
+			byID[e.ID] = e
+		}
+	}
+	inventory.SetInventory(s, inventory.Sorted(byID))
+	known := map[string]bool{}
+	for _, mark := range s.TakenOverFrom {
+		known[mark] = true
+	}
+	for _, mark := range append([]string{inventory.OwnerOf(from).Mark}, from.Status.TakenOverFrom...) {
+		if !known[mark] {
+			s.TakenOverFrom = append(s.TakenOverFrom, mark)
+		}
+	}
+	if s.DefaultCR == nil {
+		s.DefaultCR = from.Status.DefaultCR.DeepCopy()
+	}
+	if s.InstalledRef == "" {
+		s.InstalledRef, s.InstalledVersion = from.Status.InstalledRef, from.Status.InstalledVersion
+	}
+	s.InputsDigest, s.Settled = "", false
+}
+
+// tookOverMeanwhile is the error of a release that would forget what was handed over since the Manifest was read.
+func tookOverMeanwhile(before, now *v1beta2.Manifest) error {
+	if len(before.Status.Inventory) > 0 || len(now.Status.Inventory) == 0 || now.Labels[desired.LabelSharedModule] == "" {
+		return nil
+	}
+	return fault.New(fault.Transient, ReasonManifestChanged, "Manifest %s/%s took over a shared module while it was removed", now.Namespace, now.Name)
+}

@@ -1,0 +1,87 @@
+// Package manifests is how every activity on a Manifest begins and ends: the Manifest is read live, its owner and its
+// cluster are checked, finalizers are written first and taken off last, and what was done is recorded in its status,
+// after which the workflow of its Kyma is notified.
+//
+// Steps is the entry point; packages install, uninstall and purge take theirs from it. ReportManifest is an activity of
+// its own.
+package manifests
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Access gives access to clusters; *clusters.Registry does.
+type Access interface {
+	ControlPlane() *clusters.Cluster
+	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+	// Reach is ForKyma for who only reads: it asks the control plane nothing where access is known.
+	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
+}
+
+// Sender kicks the open workflow of a Kyma; *kick.Sender does.
+type Sender interface {
+	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
+}
+
+// Options configure the steps.
+type Options struct {
+	// ControlPlane reads and writes Manifests. It must not be cached.
+	ControlPlane client.Client
+	Clusters     Access
+	Kymas        Sender
+	// Events may be nil: then no Event is recorded.
+	Events EventRecorder
+	// Drift may be nil: then corrections are not counted.
+	Drift DriftCounter
+	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
+	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
+	RemoteNamespace string
+	// Settings say whose Kymas this instance works for, and whether modules may go into the control plane's own cluster.
+	Settings desired.Settings
+	// Fleet lists Kymas and Manifests, from a cache; ControlPlane by default.
+	Fleet client.Reader
+	// Known knows which Manifests there are; by default they are listed in the control plane.
+	Known *fleet.Fleet
+	// Clock defaults to time.Now.
+	Clock func() time.Time
+}
+
+// Steps are shared by all activities on Manifests.
+type Steps struct {
+	Options  Options
+	Recorder *Recorder
+}
+
+// New returns the steps.
+func New(o Options) (*Steps, error) {
+	if o.ControlPlane == nil || o.Clusters == nil || o.Kymas == nil {
+		return nil, errors.New("manifests: ControlPlane, Clusters and Kymas must be given")
+	}
+	if o.Fleet == nil {
+		o.Fleet = o.ControlPlane
+	}
+	if o.Known == nil {
+		o.Known = fleet.Live(o.ControlPlane)
+	}
+	if o.RemoteNamespace == "" {
+		o.RemoteNamespace = shared.NamespaceRemote
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	recorder, err := NewRecorder(o.Events, o.Drift, o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	return &Steps{Options: o, Recorder: recorder}, nil
+}

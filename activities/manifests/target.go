@@ -1,0 +1,170 @@
+package manifests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Whoever may write Manifests could have anything installed with our rights, if a Manifest's word were enough. So it is
+// worked on only where a Kyma of this instance owns it, and its module goes into the control plane's own cluster only
+// where that was recorded of its very spec by whoever decided it from the Kyma (activities/resolve).
+
+// Ownership is how a Manifest stands towards this instance.
+type Ownership struct {
+	// kyma owns the Manifest; nil where it is gone and only what it left is to be removed.
+	Kyma *v1beta2.Kyma
+	// refusal says why nothing is done for the Manifest; nil where something may be done.
+	Refusal *readiness.Observed
+	// orphaned is true when the Kyma was deleted so that its Manifests stay, and somebody deletes this one now: then what
+	// it installed stays.
+	Orphaned bool
+	// others is true when the Kyma belongs to another instance, which says of it whatever is to be said.
+	OtherInstance bool
+}
+
+// CheckOwnership tells how a Manifest stands towards this instance. The Kyma comes from a cache, and what a cache does not
+// know from the API server.
+func (a *Steps) CheckOwnership(ctx context.Context, m *v1beta2.Manifest) (Ownership, error) {
+	owner := metav1.GetControllerOf(m)
+	if desired.IsOrphan(m) && !m.DeletionTimestamp.IsZero() {
+		return Ownership{Orphaned: true}, nil
+	}
+	if owner == nil || owner.Kind != shared.KindKyma || !strings.HasPrefix(owner.APIVersion, shared.OperatorGroup+"/") {
+		return notOwned("no Kyma owns Manifest %s: nothing is installed, removed or released", inventory.MarkOf(m)), nil
+	}
+	if m.KymaName() != owner.Name {
+		return notOwned("Manifest %s is owned by Kyma %s, but its label %s is %q: nothing is installed, removed or released",
+			inventory.MarkOf(m), owner.Name, shared.LabelKymaName, m.KymaName()), nil
+	}
+	deleting := !m.DeletionTimestamp.IsZero()
+	kyma, err := a.ownerIn(ctx, a.Options.Fleet, m, owner)
+	if err == nil && (kyma == nil || !a.Options.Settings.Ours(kyma.Labels)) {
+		kyma, err = a.ownerIn(ctx, a.Options.ControlPlane, m, owner)
+	}
+	switch {
+	case err != nil:
+		return Ownership{}, err
+	case kyma == nil && deleting && (desired.IsPlaced(m) || m.Status.DefaultCR != nil):
+		return Ownership{}, nil // it went before what was installed for it
+	case kyma == nil:
+		return notOwned("Kyma %s with uid %s, which owns Manifest %s, does not exist: nothing is installed, removed or released",
+			owner.Name, owner.UID, inventory.MarkOf(m)), nil
+	case desired.IsSyncedCopy(kyma):
+		return notOwned("Kyma %s, which owns Manifest %s, is the copy of another one: nothing is installed, removed or released",
+			owner.Name, inventory.MarkOf(m)), nil
+	case !deleting && !a.Options.Settings.Ours(kyma.Labels):
+		return Ownership{Kyma: kyma, OtherInstance: true}, nil
+	}
+	return Ownership{Kyma: kyma}, nil
+}
+
+func notOwned(format string, args ...any) Ownership {
+	return Ownership{Refusal: &readiness.Observed{State: shared.StateError, Reason: ReasonNotOwned, Message: fmt.Sprintf(format, args...)}}
+}
+
+// ownerIn reads the Kyma that an owner reference means; nil when it does not exist.
+func (a *Steps) ownerIn(ctx context.Context, reader client.Reader, m *v1beta2.Manifest, owner *metav1.OwnerReference) (*v1beta2.Kyma, error) {
+	kyma := &v1beta2.Kyma{}
+	err := reader.Get(ctx, types.NamespacedName{Namespace: m.Namespace, Name: owner.Name}, kyma)
+	if apierrors.IsNotFound(err) || err == nil && kyma.UID != owner.UID {
+		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Kyma %s/%s, to which Manifest %s belongs: %w", m.Namespace, owner.Name, m.Name, err)
+	}
+	return kyma, nil
+}
+
+// Target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
+func (a *Steps) Target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
+	return a.access(ctx, m, a.Options.Clusters.ForKyma)
+}
+
+// Reach is target for who only looks: access is not read anew where it is known.
+func (a *Steps) Reach(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
+	return a.access(ctx, m, a.Options.Clusters.Reach)
+}
+
+func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error),
+) (*clusters.Cluster, error) {
+	stands, err := a.CheckOwnership(ctx, m)
+	switch {
+	case err != nil:
+		return nil, err
+	case stands.Refusal != nil:
+		return nil, fault.New(fault.Rejected, stands.Refusal.Reason, "%s", stands.Refusal.Message)
+	case stands.Orphaned:
+		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s was left by its Kyma", inventory.MarkOf(m))
+	case stands.OtherInstance:
+		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s is another instance's", inventory.MarkOf(m))
+	}
+	if desired.InControlPlane(m) || desired.ByLocalClient(m) {
+		if m.DeletionTimestamp.IsZero() && !a.Options.Settings.LocalClientAllowed() {
+			// What is there from when it was allowed can still be removed.
+			return nil, fault.New(fault.Rejected, resolve.ReasonControlPlaneTarget,
+				"Manifest %s is for the control plane itself, which is not allowed here", inventory.MarkOf(m))
+		}
+		return a.Options.Clusters.ControlPlane(), nil
+	}
+	cluster, err := to(ctx, m.Namespace, m.KymaName())
+	if err != nil {
+		return nil, err
+	}
+	return cluster, a.bound(ctx, m, cluster)
+}
+
+const (
+	// decisionPatience is how long a look waits for the record of a decision that comes after the spec itself.
+	decisionPatience = 3 * time.Second
+	// decisionPause is the pause between two looks for it.
+	decisionPause = 200 * time.Millisecond
+)
+
+// Undecided says why a Manifest may not be installed as it is; nil where it may. Its Kyma's workflow hears of it, for
+// it decides. It may return a newer reading of the Manifest.
+func (a *Steps) Undecided(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma) (*v1beta2.Manifest, *readiness.Observed, error) {
+	for waited := time.Duration(0); !desired.IsDecided(m) && waited < decisionPatience; waited += decisionPause {
+		if err := objects.Sleep(ctx, decisionPause); err != nil {
+			return nil, nil, err
+		}
+		now, err := a.Read(ctx, kick.RefOf(m))
+		if err != nil {
+			return nil, nil, err
+		}
+		if now == nil || now.Generation != m.Generation || !now.DeletionTimestamp.IsZero() {
+			return nil, nil, ErrChanged
+		}
+		m = now
+	}
+	o := &readiness.Observed{State: m.Status.State, Reason: ReasonNotDecided}
+	if o.State == shared.StateUnknown {
+		o.State = shared.StateProcessing
+	}
+	switch {
+	case !desired.IsDecided(m):
+		o.Message = "nothing is installed or changed: by the plan of Kyma " + kyma.Name + " this is not for the control plane"
+	case desired.IsEdited(m) && !kyma.IsSkipReconciliation():
+		o.Reason, o.Message = ReasonEdited, "the Manifest's spec was edited by hand: that is not installed, but put back"
+	default:
+		return m, nil, nil
+	}
+	return m, o, a.requestReconcile(ctx, m, "a Manifest is not as planned")
+}

@@ -1,0 +1,61 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+)
+
+// KindDefinedBy is the kind that a definition defines, by the definition's name: <plural>.<group>.
+func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schema.GroupVersionKind, error) {
+	return c.Mapper.Kind(ctx, kinds.ResourceOfDefinition(name))
+}
+
+// MetadataOf shows the metadata of all objects of a kind that a selector selects, with one request per page.
+func MetadataOf(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, selector string, show func(*metav1.PartialObjectMetadata)) error {
+	options := metav1.ListOptions{LabelSelector: selector, Limit: PageSize}
+	for {
+		page, err := c.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
+		if err != nil {
+			if err = IgnoreUnserved(err); err != nil {
+				return fmt.Errorf("list %s: %w", resource.Resource, err)
+			}
+			return nil
+		}
+		for i := range page.Items {
+			show(&page.Items[i])
+		}
+		if page.Continue == "" {
+			return nil
+		}
+		options.Continue = page.Continue
+	}
+}
+
+const (
+	// ParallelLists is how many kinds are listed at once in one cluster.
+	ParallelLists = 4
+	// PageSize of lists.
+	PageSize = 500
+)
+
+// SmallerPage is the limit to ask with once more for a page that was too large to be read; a page of one object is not
+// asked for again.
+func SmallerPage(limit int64, err error) (int64, bool) {
+	return limit / 2, limit > 1 && errors.Is(err, clusters.ErrResponseTooLarge)
+}
+
+// IgnoreUnserved takes a kind that the server does not serve for one without objects.
+func IgnoreUnserved(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

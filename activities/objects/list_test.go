@@ -1,0 +1,20 @@
+package objects
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+)
+
+func TestAPageOfOneObjectIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
+	smaller, again := SmallerPage(3, clusters.ErrResponseTooLarge)
+	require.True(t, again)
+	require.EqualValues(t, 1, smaller)
+	_, again = SmallerPage(smaller, clusters.ErrResponseTooLarge)
+	require.False(t, again)
+	_, again = SmallerPage(500, nil)
+	require.False(t, again)
+}

@@ -1,0 +1,32 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// MakeNamespace makes the remote namespace, which belongs to all modules: it carries no module's mark, and
+// no module's removal deletes it. One that is there is as good.
+func MakeNamespace(ctx context.Context, c *clusters.Cluster, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name,
+		Labels: map[string]string{
+			shared.LabelManagedBy:      shared.ManagedByKyma,
+			shared.LabelIstioInjection: shared.ValueEnabled,
+			shared.LabelWardenValidate: shared.ValueEnabled,
+		},
+	}}
+	err := c.Client.Create(ctx, namespace, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make namespace %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Sighting is one object as it was read in a cluster.
+type Sighting struct {
+	ID   string
+	GVK  schema.GroupVersionKind
+	Meta *metav1.PartialObjectMetadata
+	// full is the whole object, without its managed fields, of a kind that was read in full; else nil.
+	Full *unstructured.Unstructured
+}
+
+func (s Sighting) String() string {
+	return Describe(s.GVK.Kind, types.NamespacedName{Namespace: s.Meta.Namespace, Name: s.Meta.Name})
+}
+
+// Surveyor reads which objects of a cluster carry certain labels, with one paged LIST per kind.
+type Surveyor struct {
+	Cluster  *clusters.Cluster
+	Mapper   kinds.Mapper
+	Selector string
+	// InFull tells of which kinds more than the metadata is read.
+	InFull func(schema.GroupKind) bool
+}
+
+// Survey is what a surveyor saw.
+type Survey struct {
+	// seen are the objects by inventory id.
+	Seen map[string]Sighting
+	// failed are the kinds that could not be read.
+	Failed map[schema.GroupKind]error
+}
+
+// Read reads all objects of these kinds. A kind that the cluster does not serve has none. The error is for what
+// ends the whole pass; that single kinds cannot be read is in the survey.
+func (s *Surveyor) Read(ctx context.Context, wanted map[schema.GroupKind]schema.GroupVersionKind) (Survey, error) {
+	var mu sync.Mutex
+	all := Survey{Seen: map[string]Sighting{}, Failed: map[schema.GroupKind]error{}}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(ParallelLists)
+	for kind, gvk := range wanted {
+		group.Go(func() error {
+			found, err := s.list(ctx, gvk)
+			if err != nil && EndsPass(ctx, err) {
+				return clusters.Classify(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				all.Failed[kind] = clusters.Classify(err)
+				return nil
+			}
+			maps.Copy(all.Seen, found)
+			return nil
+		})
+	}
+	return all, group.Wait()
+}
+
+func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[string]Sighting, error) {
+	resource, err := s.Mapper.Resource(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+	}
+	page := s.page
+	if s.InFull(gvk.GroupKind()) {
+		page = s.fullPage
+	}
+	found := map[string]Sighting{}
+	limit := int64(PageSize)
+	for next := ""; ; {
+		objects, more, err := page(ctx, resource.GroupVersionResource, limit, next)
+		if smaller, again := SmallerPage(limit, err); again {
+			limit = smaller
+			continue
+		}
+		if err != nil {
+			if IgnoreUnserved(err) == nil {
+				s.Cluster.Mapper.Forget(gvk)
+				return found, nil
+			}
+			return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
+		}
+		for _, o := range objects {
+			o.GVK = gvk
+			if o.Full != nil {
+				o.Full.SetGroupVersionKind(gvk)
+			}
+			if o.ID, err = v1beta2.InventoryID(gvk.GroupKind(), types.NamespacedName{Namespace: o.Meta.Namespace, Name: o.Meta.Name}); err != nil {
+				return nil, err
+			}
+			found[o.ID] = o
+		}
+		if next = more; next == "" {
+			return found, nil
+		}
+	}
+}
+
+// page reads the metadata of one page of objects, in the protobuf encoding.
+func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, next string) ([]Sighting, string, error) {
+	page, err := s.Cluster.Metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: s.Selector, Limit: limit, Continue: next})
+	if err != nil {
+		return nil, "", err
+	}
+	objects := make([]Sighting, len(page.Items))
+	for i := range page.Items {
+		objects[i].Meta = &page.Items[i]
+	}
+	return objects, page.Continue, nil
+}
+
+// fullPage reads one page of objects in full. Each is decoded twice: into maps for those who judge its health, and
+// into its metadata, in which the managed fields keep the very bytes that their hash is taken of.
+func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, limit int64, next string) ([]Sighting, string, error) {
+	path := "/apis/" + resource.Group
+	if resource.Group == "" {
+		path = "/api"
+	}
+	raw, err := s.Cluster.Discovery.RESTClient().Get().AbsPath(path, resource.Version, resource.Resource).
+		Param("labelSelector", s.Selector).Param("limit", strconv.FormatInt(limit, 10)).Param("continue", next).
+		SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		return nil, "", err
+	}
+	var page struct {
+		Metadata metav1.ListMeta   `json:"metadata"`
+		Items    []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &page); err != nil {
+		return nil, "", fmt.Errorf("the answer is not the expected JSON: %w", err)
+	}
+	objects := make([]Sighting, len(page.Items))
+	for i, item := range page.Items {
+		objects[i].Meta = &metav1.PartialObjectMetadata{}
+		objects[i].Full = &unstructured.Unstructured{}
+		if err := json.Unmarshal(item, objects[i].Meta); err != nil {
+			return nil, "", fmt.Errorf("the answer is not the expected JSON: %w", err)
+		}
+		if err := utiljson.Unmarshal(item, &objects[i].Full.Object); err != nil {
+			return nil, "", fmt.Errorf("the answer is not the expected JSON: %w", err)
+		}
+		objects[i].Full.SetManagedFields(nil)
+	}
+	return objects, page.Metadata.Continue, nil
+}
+
+// ReadInFull tells of which kinds a survey reads more than the metadata: those whose health matters. Definitions
+// are very large and known to be established since they were applied.
+func ReadInFull(kind schema.GroupKind) bool {
+	return kinds.HealthMatters(kind) && !kinds.ExistenceOnly(schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
+}
+
+// NothingInFull is for those who only compare.
+func NothingInFull(schema.GroupKind) bool { return false }
+
+// Body is the object for those who judge its health: of a kind of which only the existence matters, only that.
+func (s Sighting) Body() *unstructured.Unstructured {
+	if s.Full != nil {
+		return s.Full
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(s.GVK)
+	u.SetName(s.Meta.Name)
+	u.SetDeletionTimestamp(s.Meta.DeletionTimestamp)
+	return u
+}

@@ -1,0 +1,34 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// EndsPass tells whether an error is about the whole cluster, or about us, and not about one object.
+func EndsPass(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+		return true
+	}
+	if apierrors.IsForbidden(err) {
+		return false
+	}
+	return fault.Of(clusters.Classify(err)).Kind == fault.Unreachable
+}
+
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

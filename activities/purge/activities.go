@@ -1,0 +1,47 @@
+// Package purge forces what an orderly removal could not remove within the grace period: SendPurge asks the workflows of
+// a Kyma's Manifests for it, and PurgeManifest does it for one of them. Rules say which finalizers may be taken off; each
+// object that is forced is an Event, a line in the log and a count, by Teller.
+package purge
+
+import (
+	"errors"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+)
+
+// Options configure the activities.
+type Options struct {
+	// Manifests reaches the workflows of Manifests.
+	Manifests Sender
+	// Purges records what is forced; by default with Events alone.
+	Purges *Teller
+	// PurgeRules say which finalizers may be taken off.
+	PurgeRules Rules
+	// PurgeLimit bounds the work in the cluster of one purge, so that it ends within its step; 75 s.
+	PurgeLimit time.Duration
+}
+
+// Activities are the activities of this package.
+type Activities struct {
+	Options  Options
+	steps    *manifests.Steps
+	applier  *apply.Applier
+	removals *removal.Removals
+}
+
+// New returns the activities, to be registered with a worker.
+func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Removals, o Options) (*Activities, error) {
+	if o.Manifests == nil {
+		return nil, errors.New("purge: Manifests must be given")
+	}
+	if o.Purges == nil {
+		o.Purges = NewTeller(steps.Options.ControlPlane)
+	}
+	if o.PurgeLimit == 0 {
+		o.PurgeLimit = 75 * time.Second
+	}
+	return &Activities{Options: o, steps: steps, applier: applier, removals: removals}, nil
+}

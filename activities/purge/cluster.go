@@ -1,0 +1,212 @@
+package purge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// purger forces what one Manifest left.
+type purger struct {
+	activities     *Activities
+	manifest       *v1beta2.Manifest
+	kyma           kick.Ref
+	abandonCluster bool
+	unreached      string
+	// remover is nil until the cluster was reached.
+	remover *removal.Remover
+
+	mu           sync.Mutex
+	names, stays []string
+	// deleted counts the custom resources that were deleted.
+	deleted int
+}
+
+// progressed tells whether something was deleted or forced.
+func (p *purger) progressed() bool {
+	if len(p.names) > 0 || p.deleted > 0 {
+		return true
+	}
+	return p.remover != nil && p.remover.Deleted > 0
+}
+
+func (p *purger) forced(o Object) {
+	p.activities.Options.Purges.Done(p.kyma, o)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names = append(p.names, o.String())
+}
+
+func (p *purger) stay(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stays = append(p.stays, what)
+}
+
+// place names the cluster for people.
+func (p *purger) place() string {
+	if !desired.InControlPlane(p.manifest) {
+		return "the remote cluster"
+	}
+	return "the control plane's cluster"
+}
+
+// cluster forces what the Manifest brought into its cluster.
+func (p *purger) cluster(ctx context.Context) error {
+	m, a := p.manifest, p.activities
+	if m.IsUnmanaged() {
+		return clusters.Classify(a.removals.Unmark(ctx, m))
+	}
+	// What several Kymas share goes with the last of them.
+	if handed, err := a.steps.HandOver(ctx, m); handed || err != nil {
+		return clusters.Classify(err)
+	}
+	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
+		if err := a.removals.RecoverRemoval(ctx, m); err != nil {
+			return clusters.Classify(err)
+		}
+	}
+	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
+		return nil
+	}
+	cluster, err := a.steps.Target(ctx, m)
+	if err != nil {
+		return err
+	}
+	r := &removal.Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m), Gone: map[string]bool{}}
+	p.remover = r
+	entries, stay, err := a.removals.HandOverToOthers(ctx, r, m, m.Status.Inventory)
+	if err != nil {
+		return err
+	}
+	for _, what := range stay {
+		p.stay(what)
+	}
+	r.OtherModules = r.Used.Manifests
+	if err := p.customResources(ctx, r, entries); err != nil {
+		// The operator may be dead, and with it the webhooks that every change of its custom resources goes through.
+		if gate := p.stage(ctx, r, inventory.OfStage(entries, kinds.StageAdmission)); gate != nil {
+			return clusters.Classify(errors.Join(err, gate))
+		}
+		if err := p.withoutConversion(ctx, r, entries); err != nil {
+			return clusters.Classify(err)
+		}
+		if err := p.customResources(ctx, r, entries); err != nil && !p.abandonCluster {
+			return clusters.Classify(err)
+		} else if err != nil {
+			p.stay(fault.Message(err.Error()))
+		}
+	}
+	var failed []error
+	for s := kinds.StageCount - 1; s >= 0; s-- {
+		if err := p.stage(ctx, r, inventory.OfStage(entries, s)); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	for _, what := range r.Kept {
+		p.stay(what)
+	}
+	return clusters.Classify(errors.Join(failed...))
+}
+
+// stage deletes the objects of one stage, waits a little, and takes off the finalizers of those that are left.
+func (p *purger) stage(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	if err := p.activities.steps.Unchanged(ctx, p.manifest); err != nil {
+		return err
+	}
+	waiting, err := p.activities.removals.RemoveStage(ctx, r, entries)
+	if waiting == nil || err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.activities.applier.Options.Parallel)
+	for _, e := range entries {
+		gvk, name, err := e.Object()
+		if err != nil || r.Gone[e.ID] {
+			continue
+		}
+		group.Go(func() error {
+			live, resource, err := r.Live(ctx, gvk, name)
+			if err != nil {
+				return fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
+			}
+			if live == nil || !r.Owner.Owns(live) || live.DeletionTimestamp.IsZero() {
+				return nil
+			}
+			return p.forceObject(ctx, r, live, gvk.Kind, resource)
+		})
+	}
+	return group.Wait()
+}
+
+// withoutConversion makes definitions that are to go convert nothing: the webhook that did may be dead.
+func (p *purger) withoutConversion(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
+	patch, err := json.Marshal(map[string]any{kinds.PathSpec: map[string]any{
+		kinds.PathConversion: map[string]any{"strategy": "None", kinds.PathWebhookClient: nil},
+	}})
+	if err != nil {
+		return fmt.Errorf("encode a conversion: %w", err)
+	}
+	return r.EachOwnDefinition(ctx, entries, func(name string, resource clusters.Resource) error {
+		_, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).
+			Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("switch off the conversion of %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// finalizerPatch sets the finalizers of this very version of an object.
+func finalizerPatch(live *metav1.PartialObjectMetadata, finalizers []string) ([]byte, error) {
+	if finalizers == nil {
+		finalizers = []string{}
+	}
+	patch, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
+		"uid": live.UID, "resourceVersion": live.ResourceVersion, "finalizers": finalizers,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the finalizers of %s/%s: %w", live.Namespace, live.Name, err)
+	}
+	return patch, nil
+}
+
+// poll looks until something is so, at most for the patience of a step.
+func poll(ctx context.Context, isSo func() (bool, error)) error {
+	for waited := time.Duration(0); waited < removal.Patience; waited += removal.PatiencePause {
+		done, err := isSo()
+		if done || err != nil {
+			return err
+		}
+		if err := objects.Sleep(ctx, removal.PatiencePause); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notServed tells whether an error says that nobody serves a kind any more.
+func notServed(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

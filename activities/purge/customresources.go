@@ -1,0 +1,160 @@
+package purge
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// customResources deletes every custom resource of the kinds whose definitions go with the module, and the default
+// one in any case, waits a little for their operator, and takes off the finalizers of those that are left.
+func (p *purger) customResources(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
+	if err := p.activities.steps.Unchanged(ctx, p.manifest); err != nil {
+		return err
+	}
+	done := map[schema.GroupKind]bool{}
+	if err := r.EachOwnDefinition(ctx, entries, func(name string, _ clusters.Resource) error {
+		kind, err := r.DefinedKind(ctx, name)
+		if err != nil || kind.Kind == "" {
+			return err
+		}
+		done[kind] = true
+		return p.kind(ctx, r, kind, nil)
+	}); err != nil {
+		return err
+	}
+	return p.defaultCR(ctx, r, done)
+}
+
+// defaultCR forces the default custom resource where its definition stays.
+func (p *purger) defaultCR(ctx context.Context, r *removal.Remover, done map[schema.GroupKind]bool) error {
+	recorded := p.manifest.Status.DefaultCR
+	if recorded == nil || p.manifest.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
+		return nil
+	}
+	gvk, name := inventory.RecordedCR(recorded)
+	if done[gvk.GroupKind()] || kinds.IsProtected(gvk, name) {
+		return nil
+	}
+	if id, err := v1beta2.InventoryID(gvk.GroupKind(), name); err == nil && r.Used.ByID[id] != nil {
+		p.stay(objects.Describe(gvk.Kind, name) + " is used by Kyma " + manifests.KymaRefOf(r.Used.ByID[id]).String())
+		return nil
+	}
+	return p.kind(ctx, r, gvk.GroupKind(), func(cr *metav1.PartialObjectMetadata) bool { return inventory.IsRecorded(recorded, cr) })
+}
+
+// kind forces the custom resources of one kind, or those that are chosen.
+func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.GroupKind, chosen func(*metav1.PartialObjectMetadata) bool) error {
+	resource, err := r.Mapper.Resource(ctx, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
+	if meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up kind %s: %w", kind, err)
+	}
+	mine := func(cr *metav1.PartialObjectMetadata) bool {
+		mark := cr.Annotations[shared.AnnotationOwnedBy]
+		// What another Manifest brought goes with that one.
+		return (mark == "" || mark == r.Owner.Mark) && (chosen == nil || chosen(cr))
+	}
+	left, fresh := false, false
+	if err := p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
+		p.mu.Lock()
+		left, fresh = true, fresh || cr.DeletionTimestamp.IsZero()
+		p.mu.Unlock()
+		return p.deleteCR(ctx, r, kind, resource, cr)
+	}); err != nil || !left {
+		return err
+	}
+	isGone := func() (bool, error) {
+		page, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return notServed(err), objects.IgnoreUnserved(err)
+		}
+		return len(page.Items) == 0, nil
+	}
+	// What has been going for longer had its time, and there may be much of it.
+	if fresh {
+		if err := poll(ctx, isGone); err != nil {
+			return err
+		}
+	}
+	return p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
+		if cr.DeletionTimestamp.IsZero() {
+			return nil
+		}
+		return p.forceObject(ctx, r, cr, kind.Kind, resource)
+	})
+}
+
+// deleteCR deletes a custom resource. That of a user is deleted against his will, which is told.
+func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource clusters.Resource, cr *metav1.PartialObjectMetadata) error {
+	if !cr.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	object := Object{Kind: kind.Kind, Namespace: cr.Namespace, Name: cr.Name, UID: cr.UID, In: p.place()}
+	users := !inventory.IsRecorded(p.manifest.Status.DefaultCR, cr) && !r.Owner.Owns(cr)
+	if users {
+		if err := p.activities.Options.Purges.Announce(ctx, p.kyma, object); err != nil {
+			return err
+		}
+	}
+	background := metav1.DeletePropagationBackground
+	err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(cr.Namespace).Delete(ctx, cr.Name, metav1.DeleteOptions{
+		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &cr.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete %s: %w", object, err)
+	}
+	if err == nil {
+		p.mu.Lock()
+		p.deleted++
+		p.mu.Unlock()
+	}
+	if users && err == nil {
+		p.forced(object)
+	}
+	return nil
+}
+
+// each does something to those of the custom resources of a kind that are meant, several at once.
+func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource clusters.Resource,
+	meant func(*metav1.PartialObjectMetadata) bool, do func(context.Context, *metav1.PartialObjectMetadata) error,
+) error {
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(p.activities.applier.Options.Parallel)
+	options := metav1.ListOptions{Limit: objects.PageSize}
+	for {
+		page, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).List(inner, options)
+		if err != nil {
+			failed := group.Wait()
+			if failed == nil && !notServed(err) {
+				failed = fmt.Errorf("list %s: %w", kind, err)
+			}
+			return failed
+		}
+		for i := range page.Items {
+			if cr := &page.Items[i]; meant(cr) {
+				group.Go(func() error { return do(inner, cr) })
+			}
+		}
+		if page.Continue == "" {
+			return group.Wait()
+		}
+		options.Continue = page.Continue
+	}
+}

@@ -1,0 +1,92 @@
+package readiness
+
+import (
+	"encoding/json"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/statecheck"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// MapState reads the state of a module out of its custom resource: by the checks where there are any, else
+// from `.status.state`. Of the checks, the first one that matches and is not for Ready decides; Ready it is
+// when for every path that a check for Ready names one of its values is there. What says nothing, or
+// something unknown, is Processing: nothing is Ready by default.
+func MapState(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck) shared.State {
+	if !cr.GetDeletionTimestamp().IsZero() {
+		return shared.StateDeleting
+	}
+	if len(checks) > 0 {
+		return mapChecks(cr, checks)
+	}
+	reported, _, err := unstructured.NestedString(cr.Object, kinds.PathStatus, "state")
+	state := shared.State(reported)
+	switch {
+	case err != nil, state == shared.StateUnknown, state == shared.StateUnmanaged, !state.IsKnown():
+		return shared.StateProcessing
+	}
+	return state
+}
+
+func mapChecks(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck) shared.State {
+	ready := map[string]bool{}
+	for _, check := range checks {
+		matches := valueAt(cr, check.JSONPath) == check.Value
+		if check.MappedState != shared.StateReady {
+			if matches {
+				return check.MappedState
+			}
+			continue
+		}
+		ready[check.JSONPath] = ready[check.JSONPath] || matches
+	}
+	for _, matched := range ready {
+		if !matched {
+			return shared.StateProcessing
+		}
+	}
+	if len(ready) == 0 {
+		return shared.StateProcessing
+	}
+	return shared.StateReady
+}
+
+// valueAt evaluates a JSONPath; what is not there is "".
+func valueAt(cr *unstructured.Unstructured, path string) string {
+	parser, err := statecheck.Parse(path)
+	if err != nil {
+		return ""
+	}
+	var text strings.Builder
+	if err := parser.Execute(&text, cr.Object); err != nil {
+		return ""
+	}
+	return text.String()
+}
+
+// StateChecks are the checks that the Manifest carries. Unreadable ones are an error: taking them for none
+// would read the state from another place than the module's team says, and a path that is none would be waited for
+// without end. Neither is mended by trying again.
+func StateChecks(m *v1beta2.Manifest) ([]v1beta2.CustomStateCheck, error) {
+	encoded := m.Annotations[desired.AnnotationCustomStateCheck]
+	if encoded == "" {
+		return nil, nil
+	}
+	var checks []v1beta2.CustomStateCheck
+	if err := json.Unmarshal([]byte(encoded), &checks); err != nil {
+		return nil, fault.New(fault.Rejected, ReasonInvalidStateCheck, "annotation %s of Manifest %s/%s is not a list of checks: %w",
+			desired.AnnotationCustomStateCheck, m.Namespace, m.Name, err)
+	}
+	for _, check := range checks {
+		if _, err := statecheck.Parse(check.JSONPath); err != nil {
+			return nil, fault.New(fault.Rejected, ReasonInvalidStateCheck, "the module's customStateCheck: %w", err)
+		}
+	}
+	return checks, nil
+}

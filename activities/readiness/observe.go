@@ -1,0 +1,310 @@
+package readiness
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Observe reads, once and without waiting, how a module is: its resources, its manager, its custom resource.
+// It costs one request per kind whose health matters, one for the module's custom resource, and one for a
+// manager that is none of the module's resources. A workload that is not ready for longer than patience is asked why.
+func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, now time.Time, patience time.Duration) (Observed, error) {
+	o := Observer{Cluster: c, Mapper: kinds.Mapper{Cluster: c.Mapper}, Owner: inventory.OwnerOf(m), Seen: map[string]*unstructured.Unstructured{}}
+	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
+		return Observed{}, clusters.Classify(err)
+	}
+	if err := o.explain(ctx, m, now, patience); err != nil {
+		return Observed{}, clusters.Classify(err)
+	}
+	manager, err := o.Manager(ctx, m, remoteNamespace)
+	if err != nil {
+		return Observed{}, clusters.Classify(err)
+	}
+	cr, err := o.ModuleCR(ctx, m)
+	if err != nil {
+		return Observed{}, clusters.Classify(err)
+	}
+	return WithConflicts(Judge(o.Health, manager, cr), m.Status.Corrections), nil
+}
+
+// Observer reads one module in one cluster.
+type Observer struct {
+	Cluster *clusters.Cluster
+	Mapper  kinds.Mapper
+	Owner   inventory.Owner
+
+	mu sync.Mutex
+	// seen are the objects that were read in full, by inventory id.
+	Seen map[string]*unstructured.Unstructured
+	// held are the workloads that are not ready.
+	held []heldWorkload
+	Health
+}
+
+// Resources reads the health of all objects of the inventory for which it matters.
+func (o *Observer) Resources(ctx context.Context, entries []v1beta2.InventoryEntry) error {
+	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
+	for _, e := range entries {
+		if e.Leaving {
+			continue
+		}
+		gvk, _, err := e.Object()
+		if err != nil {
+			return err
+		}
+		if kinds.HealthMatters(gvk.GroupKind()) {
+			byKind[gvk] = append(byKind[gvk], e)
+		}
+	}
+	o.Total = inventory.Count(entries)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(objects.ParallelLists)
+	for gvk, entries := range byKind {
+		group.Go(func() error { return o.kind(ctx, gvk, entries) })
+	}
+	return group.Wait()
+}
+
+// kind reads all objects of one kind.
+func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) error {
+	resource, err := o.Mapper.Resource(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		for _, e := range entries {
+			o.Note(e, nil)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+	}
+	found, err := o.list(ctx, gvk, resource)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", resource.Resource, err)
+	}
+	for _, e := range entries {
+		_, name, err := e.Object()
+		if err != nil {
+			return err
+		}
+		u, ok := found[name]
+		if !ok {
+			// It may have lost the label by which it is listed.
+			if u, err = o.get(ctx, gvk, resource, name); err != nil {
+				return fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
+			}
+		}
+		o.Note(e, u)
+	}
+	return nil
+}
+
+// list reads our objects of a kind by name. Definitions are very large and known to be established since
+// they were applied: of them only the metadata is read.
+func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource) (map[types.NamespacedName]*unstructured.Unstructured, error) {
+	found := map[types.NamespacedName]*unstructured.Unstructured{}
+	options := metav1.ListOptions{LabelSelector: o.Owner.Selector(), Limit: objects.PageSize}
+	for {
+		var next string
+		if kinds.ExistenceOnly(gvk) {
+			page, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
+			if smaller, again := objects.SmallerPage(options.Limit, err); again {
+				options.Limit = smaller
+				continue
+			}
+			if err != nil {
+				return found, objects.IgnoreUnserved(err)
+			}
+			for i := range page.Items {
+				u := &unstructured.Unstructured{}
+				u.SetGroupVersionKind(gvk)
+				u.SetName(page.Items[i].Name)
+				u.SetDeletionTimestamp(page.Items[i].DeletionTimestamp)
+				found[types.NamespacedName{Name: u.GetName()}] = u
+			}
+			next = page.Continue
+		} else {
+			page, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).List(ctx, options)
+			if smaller, again := objects.SmallerPage(options.Limit, err); again {
+				options.Limit = smaller
+				continue
+			}
+			if err != nil {
+				return found, objects.IgnoreUnserved(err)
+			}
+			for i := range page.Items {
+				u := &page.Items[i]
+				found[types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}] = u
+			}
+			next = page.GetContinue()
+		}
+		if next == "" {
+			return found, nil
+		}
+		options.Continue = next
+	}
+}
+
+// get reads one object; nil when it is not there.
+func (o *Observer) get(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	if kinds.ExistenceOnly(gvk) {
+		_, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).Get(ctx, name.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, nil //nolint:nilnil // not being there is an ordinary case
+		}
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(gvk)
+		return u, err
+	}
+	u, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // not being there is an ordinary case
+	}
+	return u, err
+}
+
+// Note judges one object by the rules of kstatus.
+func (o *Observer) Note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) {
+	gvk, name, _ := e.Object()
+	described := objects.Describe(gvk.Kind, name)
+	state, why := status.NotFoundStatus, ""
+	switch {
+	case u == nil && e.UID != "" && inventory.RunsOnce(e):
+		// It ran, and was cleaned up since: a Job, or a hook, runs once for a version (see ranAlready).
+		state = status.CurrentStatus
+	case u == nil:
+	case kinds.ExistenceOnly(gvk):
+		state = status.CurrentStatus
+		if !u.GetDeletionTimestamp().IsZero() {
+			state = status.TerminatingStatus
+		}
+	default:
+		state, why = Compute(u)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Seen[e.ID] = u
+	switch state {
+	case status.CurrentStatus:
+		return
+	case status.NotFoundStatus:
+		if e.UID != "" {
+			o.missing = append(o.missing, described)
+			return
+		}
+		o.pending = append(o.pending, described)
+	case status.FailedStatus:
+		o.failed = append(o.failed, heldWorkload{described: described, why: why}.failed())
+	default:
+		why = ""
+		o.pending = append(o.pending, described)
+	}
+	if u != nil && kinds.RunsPods(gvk.GroupKind()) {
+		o.held = append(o.held, heldWorkload{described: described, object: u, why: why})
+	}
+}
+
+// Compute asks kstatus; what it cannot read is in progress.
+func Compute(u *unstructured.Unstructured) (status.Status, string) {
+	result, err := status.Compute(u)
+	if err != nil {
+		return status.InProgressStatus, ""
+	}
+	return result.Status, result.Message
+}
+
+// Manager reads the workload that spec.manager names.
+func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNamespace string) (ManagerHealth, error) {
+	if m.Spec.Manager == nil {
+		return ManagerHealth{}, nil
+	}
+	gvk := m.Spec.Manager.Schema()
+	name := types.NamespacedName{Namespace: m.Spec.Manager.Namespace, Name: m.Spec.Manager.Name}
+	resource, err := o.Mapper.Resource(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return ManagerHealth{named: true, name: objects.Describe(gvk.Kind, name)}, nil
+	}
+	if err != nil {
+		return ManagerHealth{}, fmt.Errorf("look up the module's manager of kind %s: %w", gvk.Kind, err)
+	}
+	switch {
+	case !resource.Namespaced:
+		name.Namespace = ""
+	case name.Namespace == "":
+		name.Namespace = remoteNamespace
+	}
+	found := ManagerHealth{named: true, name: objects.Describe(gvk.Kind, name)}
+	u, err := o.once(ctx, gvk, resource, name)
+	if err != nil {
+		return ManagerHealth{}, fmt.Errorf("read the module's manager %s: %w", found.name, err)
+	}
+	if u != nil {
+		state, _ := Compute(u)
+		found.ready = state == status.CurrentStatus
+	}
+	return found, nil
+}
+
+// once reads an object that may have been read already.
+func (o *Observer) once(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	if id, err := v1beta2.InventoryID(gvk.GroupKind(), name); err == nil {
+		if u, ok := o.Seen[id]; ok {
+			return u, nil
+		}
+	}
+	return o.get(ctx, gvk, resource, name)
+}
+
+// ModuleCR reads the default custom resource.
+func (o *Observer) ModuleCR(ctx context.Context, m *v1beta2.Manifest) (ModuleCR, error) {
+	wanted, err := DefaultCROf(m)
+	if err != nil || wanted == nil {
+		return ModuleCR{}, err
+	}
+	gvk := wanted.GroupVersionKind()
+	name := types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()}
+	cr := ModuleCR{Tracked: true, name: objects.Describe(gvk.Kind, name)}
+	recorded := m.Status.DefaultCR
+	if recorded == nil || recorded.UID == "" {
+		cr.wanted = true
+		return cr, nil
+	}
+	gvk, name = inventory.RecordedCR(recorded)
+	cr.name = objects.Describe(gvk.Kind, name)
+	resource, err := o.Mapper.Resource(ctx, gvk)
+	if err != nil && !meta.IsNoMatchError(err) {
+		return ModuleCR{}, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+	}
+	if err == nil {
+		u, err := o.get(ctx, gvk, resource, name)
+		if err != nil {
+			return ModuleCR{}, fmt.Errorf("read %s: %w", cr.name, err)
+		}
+		if u != nil {
+			checks, err := StateChecks(m)
+			if err != nil {
+				return ModuleCR{}, err
+			}
+			cr.Exists, cr.State = true, MapState(u, checks)
+			return cr, nil
+		}
+	}
+	cr.wanted = RecreatesDefaultCR(m)
+	return cr, nil
+}

@@ -1,0 +1,222 @@
+package readiness
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// podsRead is how many pods of a workload are looked at: what keeps one back usually keeps all back.
+	podsRead = 50
+	// imagePull is how both waiting reasons of an image that cannot be pulled are called: a pod goes to and
+	// fro between them.
+	imagePull = "ImagePullBackOff"
+	// crashLoop is the waiting reason of a container that exits again and again.
+	crashLoop = "CrashLoopBackOff"
+)
+
+// explain asks the pods of the workloads that failed, or that have been pending for too long, for their own
+// words. It costs nothing while a module is well or young, and one request for each such workload otherwise.
+func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Time, patience time.Duration) error {
+	slices.SortFunc(o.held, func(a, b heldWorkload) int { return cmp.Compare(a.described, b.described) })
+	asked := 0
+	for _, w := range o.held {
+		if w.why == "" && now.Sub(latest(PendingSince(m), progressed(w.object))) < patience || asked == objects.MaxNamed {
+			continue
+		}
+		asked++
+		words, err := o.podsWords(ctx, w.object)
+		switch {
+		case err != nil && objects.EndsPass(ctx, err):
+			return fmt.Errorf("list the pods of %s: %w", w.described, err)
+		case err != nil, words == "":
+			// Where pods must not be read, the workload stays what it says itself.
+		case w.why != "":
+			o.failed = replace(o.failed, w.failed(), w.described+" ("+objects.Shorten(w.why)+"; "+words+")")
+		default:
+			o.pending = slices.DeleteFunc(o.pending, func(pending string) bool { return pending == w.described })
+			o.stuck = append(o.stuck, w.described+" ("+words+")")
+		}
+	}
+	return nil
+}
+
+// heldWorkload is a workload that is not ready.
+type heldWorkload struct {
+	described string
+	object    *unstructured.Unstructured
+	// why it failed, if it did.
+	why string
+}
+
+func (w heldWorkload) failed() string { return w.described + " (" + objects.Shorten(w.why) + ")" }
+
+func replace(all []string, old, by string) []string {
+	if at := slices.Index(all, old); at >= 0 {
+		all[at] = by
+	}
+	return all
+}
+
+// PendingSince is since when the Manifest says that its resources are not available; now, for one that does not.
+func PendingSince(m *v1beta2.Manifest) time.Time {
+	c := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionResources))
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return time.Unix(1<<40, 0)
+	}
+	return c.LastTransitionTime.Time
+}
+
+// progressed is when a workload last said that it got on with its present template; its creation, for one that
+// says nothing.
+func progressed(u *unstructured.Unstructured) time.Time {
+	for _, c := range ConditionsOf(u) {
+		if c.Type == "Progressing" && c.Status == metav1.ConditionTrue {
+			return latest(c.LastUpdateTime.Time, u.GetCreationTimestamp().Time)
+		}
+	}
+	return u.GetCreationTimestamp().Time
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// workloadCondition is what the conditions of all workloads have in common.
+type workloadCondition struct {
+	Type           string                 `json:"type"`
+	Status         metav1.ConditionStatus `json:"status"`
+	Reason         string                 `json:"reason"`
+	Message        string                 `json:"message"`
+	LastUpdateTime metav1.Time            `json:"lastUpdateTime"`
+}
+
+// ConditionsOf reads the conditions of an object; what cannot be read is none.
+func ConditionsOf(u *unstructured.Unstructured) []workloadCondition {
+	var read struct {
+		Conditions []workloadCondition `json:"conditions"`
+	}
+	status, _, _ := unstructured.NestedMap(u.Object, kinds.PathStatus)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(status, &read); err != nil {
+		return nil
+	}
+	return read.Conditions
+}
+
+// podsWords are what keeps the pods of a workload back, in the words of the first of them that says it; empty
+// when none does.
+func (o *Observer) podsWords(ctx context.Context, workload *unstructured.Unstructured) (string, error) {
+	if workload.GetKind() == kinds.Pod {
+		return wordsOf([]unstructured.Unstructured{*workload}), nil
+	}
+	var selector metav1.LabelSelector
+	found, _, _ := unstructured.NestedMap(workload.Object, kinds.PathSpec, "selector")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found, &selector); err != nil || len(found) == 0 {
+		return "", nil //nolint:nilerr // it selects nothing that could be asked
+	}
+	pods, err := o.Cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(workload.GetNamespace()).
+		List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&selector), Limit: podsRead})
+	if err != nil {
+		return "", err
+	}
+	return wordsOf(pods.Items), nil
+}
+
+// wordsOf are the words of the newest pod that is kept back.
+func wordsOf(pods []unstructured.Unstructured) string {
+	newest, words := metav1.Time{}, ""
+	for i := range pods {
+		var pod corev1.Pod
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pods[i].Object, &pod); err != nil || pod.DeletionTimestamp != nil {
+			continue
+		}
+		if said := keptBack(&pod); said != "" && (words == "" || newest.Before(&pod.CreationTimestamp)) {
+			newest, words = pod.CreationTimestamp, said
+		}
+	}
+	return words
+}
+
+// keptBack says why a pod cannot run. It says neither the pod's name nor a count, so that it stays the same from
+// look to look, and nothing that a container itself wrote, which may be secret.
+func keptBack(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return "Unschedulable: " + objects.Shorten(c.Message)
+		}
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		said := "container " + c.Name + ": "
+		if c.State.Waiting == nil {
+			if last := crashed(c); last != nil {
+				return said + crashLoop + ": " + exitText(last)
+			}
+			continue
+		}
+		switch reason := c.State.Waiting.Reason; reason {
+		case "ImagePullBackOff", "ErrImagePull":
+			return said + imagePull + ": " + objects.Shorten(pullText(c))
+		case crashLoop:
+			return said + reason + ": " + exitText(c.LastTerminationState.Terminated)
+		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "InvalidImageName", "ErrImageNeverPull":
+			return said + reason + ": " + objects.Shorten(c.State.Waiting.Message)
+		}
+	}
+	return ""
+}
+
+// crashed is how a container ended that is not ready and was started again: between two ends it runs for a while, and is
+// no better for it.
+func crashed(c corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	if c.Ready || c.RestartCount == 0 {
+		return nil
+	}
+	last := c.LastTerminationState.Terminated
+	if c.State.Terminated != nil {
+		last = c.State.Terminated
+	}
+	if last == nil || last.ExitCode == 0 {
+		return nil
+	}
+	return last
+}
+
+func pullText(c corev1.ContainerStatus) string {
+	text := c.State.Waiting.Message
+	if _, detail, found := strings.Cut(text, "ErrImagePull: "); found {
+		text = detail
+	}
+	if strings.Contains(text, c.Image) && text != "" {
+		return text
+	}
+	return "image " + c.Image + " cannot be pulled"
+}
+
+func exitText(last *corev1.ContainerStateTerminated) string {
+	if last == nil {
+		return "it exits again and again"
+	}
+	text := fmt.Sprintf("it exits with code %d", last.ExitCode)
+	if last.Reason != "" {
+		text += " (" + last.Reason + ")"
+	}
+	return text
+}

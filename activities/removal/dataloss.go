@@ -1,0 +1,82 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// lossAllowed tells whether the owner of a module allowed that users' custom resources are deleted with it: at its
+// Manifest, at its Kyma, or at the Kyma in the remote cluster, whose owner's data they are.
+func (a *Removals) lossAllowed(ctx context.Context, r *Remover, m *v1beta2.Manifest) (bool, error) {
+	if m.Annotations[shared.AnnotationDeleteUserData] == shared.ValueTrue {
+		return true, nil
+	}
+	ref := manifests.KymaRefOf(m)
+	kyma := &v1beta2.Kyma{}
+	err := a.steps.Options.ControlPlane.Get(ctx, ref.Key(), kyma)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read Kyma %s: %w", ref, err)
+	case kyma.UID != ref.UID:
+		return false, nil
+	case namesModule(kyma, m):
+		return true, nil
+	case kyma.Status.Remote == nil || r.Cluster.IsControlPlane():
+		return false, nil
+	}
+	at := types.NamespacedName{Namespace: kyma.Status.Remote.Namespace, Name: kyma.Status.Remote.Name}
+	remote, err := r.Cluster.Metadata.Resource(v1beta2.GroupVersion.WithResource("kymas")).Namespace(at.Namespace).Get(ctx, at.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, clusters.Classify(fmt.Errorf("read the remote Kyma %s: %w", at, err))
+	}
+	return string(remote.UID) == kyma.Status.Remote.UID && namesModule(remote, m), nil
+}
+
+// namesModule tells whether a Kyma allows that the data of a module's users is deleted.
+func namesModule(kyma metav1.Object, m *v1beta2.Manifest) bool {
+	for name := range strings.SplitSeq(kyma.GetAnnotations()[shared.AnnotationDeleteUserData], ",") {
+		if name = strings.TrimSpace(name); name != "" && name == m.ModuleName() {
+			return true
+		}
+	}
+	return false
+}
+
+// deleteCRs deletes custom resources, while the module's operator still runs and can let go of them.
+func (a *Removals) deleteCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest, seen blockingCRs) error {
+	crs := seen.toDelete()
+	if len(crs) == 0 {
+		return nil
+	}
+	if err := a.steps.Unchanged(ctx, m); err != nil {
+		return err
+	}
+	if seen.allowed {
+		recordDataDeleted(a.steps.Recorder, m, seen)
+	}
+	background := metav1.DeletePropagationBackground
+	for _, cr := range crs {
+		err := r.Cluster.Metadata.Resource(cr.resource).Namespace(cr.meta.Namespace).Delete(ctx, cr.meta.Name, metav1.DeleteOptions{
+			PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &cr.meta.UID},
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return clusters.Classify(fmt.Errorf("delete %s: %w", cr, err))
+		}
+	}
+	return nil
+}

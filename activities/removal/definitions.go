@@ -1,0 +1,33 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that is there and the module's own.
+func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource clusters.Resource) error) error {
+	for _, e := range inventory.OfStage(entries, kinds.StageDefinitions) {
+		gvk, name, err := e.Object()
+		if err != nil || kinds.IsProtected(gvk, name) {
+			continue
+		}
+		live, resource, err := r.Live(ctx, gvk, name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
+		}
+		if live == nil || !r.Owner.Owns(live) {
+			continue
+		}
+		if err := do(name.Name, resource); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package removal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// releaseNamespace takes off a namespace that stays what this module put on it: the labels and annotations that are
+// nobody else's. Of other objects there is nothing to take off.
+func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource) error {
+	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	managers := []string{r.Owner.NamespaceManager()}
+	if r.Owner.Owns(live) {
+		managers = append(managers, shared.FieldManagerModuleResources)
+	}
+	nothing, err := json.Marshal(map[string]any{
+		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, kinds.PathMetadata: map[string]any{"name": live.Name, "uid": live.UID},
+	})
+	if err != nil {
+		return fmt.Errorf("encode namespace %s: %w", live.Name, err)
+	}
+	for _, manager := range managers {
+		if !slices.ContainsFunc(live.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager }) {
+			continue
+		}
+		_, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).
+			Patch(ctx, live.Name, apply.ApplyPatch, nothing, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("take the module's labels off namespace %s: %w", live.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+// Package removal removes the objects of a module: only those that carry its mark, with their uid as a precondition, in
+// the reverse order of their stages. What users' data stands on, what another Kyma in the same cluster uses, and what a
+// namespace is used for stays.
+//
+// A Remover does it for one Manifest. Packages install (what a new version no longer has), uninstall and purge use it.
+package removal
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+)
+
+// Removals make removers. They are shared by all Manifests.
+type Removals struct {
+	steps   *manifests.Steps
+	applier *apply.Applier
+}
+
+// New returns the removals. What is handed over to another Manifest is applied as that one's.
+func New(steps *manifests.Steps, applier *apply.Applier) *Removals {
+	return &Removals{steps: steps, applier: applier}
+}

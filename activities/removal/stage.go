@@ -1,0 +1,66 @@
+package removal
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// Patience is how long a pass waits for a stage to be gone before it leaves that to a wait.
+	Patience = 3 * time.Second
+	// PatiencePause is the pause between two looks at it.
+	PatiencePause = 250 * time.Millisecond
+)
+
+// RemoveStage removes the objects of one stage and waits a little until they are gone.
+func (a *Removals) RemoveStage(ctx context.Context, r *Remover, entries []v1beta2.InventoryEntry) (*readiness.Observed, error) {
+	for waited := time.Duration(0); ; waited += PatiencePause {
+		if err := a.removeOrRead(ctx, r, entries, waited == 0); err != nil {
+			return nil, err
+		}
+		if len(r.RemainingObjects) == 0 {
+			return nil, nil //nolint:nilnil // waiting for nothing is the good case
+		}
+		if waited >= Patience {
+			return StageWaits(r.RemainingObjects), nil
+		}
+		if err := objects.Sleep(ctx, PatiencePause); err != nil {
+			return nil, err
+		}
+		var rest []v1beta2.InventoryEntry
+		for _, e := range entries {
+			if !r.Gone[e.ID] {
+				rest = append(rest, e)
+			}
+		}
+		entries = rest
+	}
+}
+
+// removeOrRead removes the objects, the first time, and then only looks what of them is left.
+func (a *Removals) removeOrRead(ctx context.Context, r *Remover, entries []v1beta2.InventoryEntry, first bool) error {
+	r.RemainingObjects = nil
+	if first {
+		return r.RemoveAll(ctx, entries, a.applier.Options.Parallel)
+	}
+	left, err := r.Remaining(ctx, entries)
+	if err != nil {
+		return clusters.Classify(err)
+	}
+	r.RemainingObjects = left
+	return nil
+}
+
+func StageWaits(left []string) *readiness.Observed {
+	return &readiness.Observed{
+		State: shared.StateDeleting, Reason: readiness.ReasonWaitingForResources,
+		Message: fmt.Sprintf("waiting for %d resources to be gone: %s", len(left), objects.FirstOf(left)),
+	}
+}

@@ -1,0 +1,154 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// RemoveManifest takes one pass of the removal, as far as it goes without waiting long: the default custom
+// resource first, while its operator still runs; then, when no custom resource is left that a user made of the module's
+// kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
+// OutcomeWaiting. It can be cut off and taken up again at any point. Errors are faults.
+func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
+	result, err := a.Remove(ctx, in.Ref)
+	if errors.Is(err, manifests.ErrChanged) {
+		result, err = a.afterChange(ctx, in.Ref)
+	}
+	return result, err
+}
+
+// afterChange is the result of a pass that was cut off as the Manifest changed: it is gone, or was given a newer version.
+func (a *Activities) afterChange(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
+	now, err := a.steps.Read(ctx, ref)
+	if err != nil || now == nil {
+		return RemoveResult{Outcome: manifests.OutcomeGone}, err
+	}
+	return RemoveResult{}, &fault.Error{
+		Kind: fault.Transient, Reason: manifests.ReasonManifestChanged, RetryAfter: time.Second,
+		Message: fmt.Sprintf("Manifest %s changed while it was removed", ref),
+	}
+}
+
+func (a *Activities) Remove(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
+	m, err := a.steps.Read(ctx, ref)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	switch {
+	case m == nil:
+		return RemoveResult{Outcome: manifests.OutcomeGone}, nil
+	case m.DeletionTimestamp.IsZero():
+		return RemoveResult{Outcome: manifests.OutcomeApplied}, nil
+	case !manifests.HasOwnFinalizer(m):
+		return RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
+	}
+	stands, err := a.steps.CheckOwnership(ctx, m)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	if stands.Refusal != nil {
+		return RemoveResult{Outcome: manifests.OutcomeRefused, Observed: *stands.Refusal}, nil
+	}
+	if stands.Orphaned {
+		a.steps.Recorder.Orphaned(m)
+		return RemoveResult{Outcome: manifests.OutcomeRemoved}, a.steps.RemoveFinalizers(ctx, m)
+	}
+	if m.IsSkipReconciliation() {
+		if goes, err := a.steps.KymaGoes(ctx, m); err != nil || !goes {
+			return RemoveResult{Outcome: manifests.OutcomeSkipped, Observed: manifests.Skipped(m)}, err
+		}
+	}
+	if m.IsUnmanaged() {
+		if err := a.removals.Unmanage(ctx, m); err != nil {
+			return RemoveResult{}, err
+		}
+		return RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
+	}
+	if handed, err := a.steps.HandOver(ctx, m); err != nil {
+		return RemoveResult{}, err
+	} else if handed {
+		return RemoveResult{Outcome: manifests.OutcomeRemoved}, a.steps.RemoveFinalizers(ctx, m)
+	}
+	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
+		if err := a.removals.RecoverRemoval(ctx, m); err != nil {
+			return RemoveResult{}, err
+		}
+	}
+	if len(m.Status.Inventory) > 0 || m.Status.DefaultCR != nil {
+		waiting, err := a.removeAll(ctx, m)
+		if err != nil || waiting != nil {
+			return waitingFor(waiting), err
+		}
+	}
+	return RemoveResult{Outcome: manifests.OutcomeRemoved}, a.steps.RemoveFinalizers(ctx, m)
+}
+
+func waitingFor(o *readiness.Observed) RemoveResult {
+	if o == nil {
+		return RemoveResult{}
+	}
+	return RemoveResult{Outcome: manifests.OutcomeWaiting, Observed: *o}
+}
+
+// RemoveAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits for,
+// or nil when nothing is left.
+func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readiness.Observed, error) {
+	cluster, err := a.steps.Target(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	r := &removal.Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m), Gone: map[string]bool{}}
+	waiting, err := a.removals.RemoveModuleCRs(ctx, r, m)
+	if err == nil && waiting != nil && waiting.Reason == readiness.ReasonWaitingForModuleCR {
+		err = a.upgradeWhileDeleting(ctx, m, *waiting)
+	}
+	if err != nil || waiting != nil {
+		return waiting, err
+	}
+	own, stay, err := a.removals.HandOverToOthers(ctx, r, m, m.Status.Inventory)
+	if err != nil {
+		return nil, err
+	}
+	a.steps.Recorder.KeptForOthers(m, stay)
+	for s := kinds.StageCount - 1; s >= 0 && waiting == nil; s-- {
+		entries := inventory.OfStage(own, s)
+		if len(entries) == 0 {
+			continue
+		}
+		if s == kinds.StageNamespaces {
+			if r.OtherModules, err = a.steps.OtherModules(ctx, m); err != nil {
+				return nil, err
+			}
+			if r.OtherModules, err = a.steps.ReadLive(ctx, r.OtherModules); err != nil {
+				return nil, err
+			}
+			r.OtherModules = append(r.OtherModules, r.Used.Manifests...)
+		}
+		if err := a.steps.Unchanged(ctx, m); err != nil {
+			return nil, err
+		}
+		if waiting, err = a.removals.RemoveStage(ctx, r, entries); err != nil {
+			return nil, err
+		}
+	}
+	a.steps.Recorder.KeptForOthers(m, r.Kept)
+	if waiting == nil {
+		// The Manifest goes: its inventory needs no more care.
+		return nil, nil //nolint:nilnil // waiting for nothing is the good case
+	}
+	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+		inventory.SetInventory(s, inventory.Record(s.Inventory, nil, r.Gone))
+	})
+	return waiting, err
+}

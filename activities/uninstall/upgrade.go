@@ -1,0 +1,48 @@
+package uninstall
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EventNotMended: a newer version of a module whose removal waits for its operator could not be applied.
+const EventNotMended = "NotMended"
+
+// upgradeWhileDeleting applies the newer version that a Manifest asks for while nothing but its default custom resource keeps it from
+// being removed: the operator that is to let go of it may need mending (contract, section 6). What is said of the removal
+// stays the same. One that cannot be applied without a change keeps no removal from going on.
+func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manifest, waiting readiness.Observed) error {
+	if m.Status.InstalledRef == "" || m.Status.InstalledRef == inventory.LayersRef(m) || !desired.IsDecided(m) || desired.IsEdited(m) {
+		return nil
+	}
+	job, err := a.applier.Prepare(ctx, m)
+	if f := fault.Of(err); err != nil && f.Kind == fault.Rejected {
+		message := "version " + m.Spec.Version + " could not be applied while the module is removed: " + f.Message
+		if !a.steps.Recorder.RecordedLately(string(m.UID) + message) {
+			a.steps.Recorder.Record(m, corev1.EventTypeWarning, EventNotMended, message)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	job.Begins, job.Until = waiting, time.Now().Add(a.install.Options.ApplyLimit/2)
+	result, err := a.install.CarryOut(ctx, job, install.ApplyResult{InputsDigest: manifests.InputsDigest(m)})
+	if err != nil {
+		return err
+	}
+	if result.Outcome == manifests.OutcomeIncomplete {
+		return fault.New(fault.Transient, result.Observed.Reason, "%s", result.Observed.Message)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package uninstall
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+)
+
+// WaitRemoval looks once at what a removal waits for and returns when that is not what was last reported, so
+// that another pass of RemoveManifest makes sense. Otherwise it is a benign fault.Pending error. After 5
+// failed reads in a row it returns their fault. It writes nothing.
+func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveResult, error) {
+	w := manifests.WaitOf(ctx, a.steps.Options.Clock())
+	look, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
+	defer cancel()
+	result, err := a.CheckRemoval(look, in.Ref)
+	if err != nil {
+		return RemoveResult{}, w.Failed(ctx, err)
+	}
+	if result.Outcome != manifests.OutcomeWaiting || result.Observed != in.Reported {
+		return result, nil
+	}
+	return RemoveResult{}, w.Pending(ctx, "the removal")
+}
+
+// CheckRemoval says what a removal waits for. OutcomeRemoved means that nothing is left to wait for.
+func (a *Activities) CheckRemoval(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
+	m, err := a.steps.Read(ctx, ref)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	switch {
+	case m == nil:
+		return RemoveResult{Outcome: manifests.OutcomeGone}, nil
+	case m.DeletionTimestamp.IsZero():
+		return RemoveResult{Outcome: manifests.OutcomeApplied}, nil
+	}
+	cluster, err := a.steps.Reach(ctx, m)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	r := &removal.Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m), Gone: map[string]bool{}}
+	seen, err := a.removals.BlockingCRs(ctx, r, m)
+	if err != nil {
+		return RemoveResult{}, err
+	}
+	if waiting := seen.Waiting(); waiting != nil {
+		return waitingFor(waiting), nil
+	}
+	for s := kinds.StageCount - 1; s >= 0; s-- {
+		left, err := r.Remaining(ctx, inventory.OfStage(m.Status.Inventory, s))
+		if err != nil {
+			return RemoveResult{}, clusters.Classify(err)
+		}
+		if len(left) > 0 {
+			return waitingFor(removal.StageWaits(left)), nil
+		}
+	}
+	return RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
+}

@@ -1,0 +1,62 @@
+package lifecycle
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+func TestAnInstallationThatTakesLongerThanAStepGoesOn(t *testing.T) {
+	const objects = 40
+	names := make([]string, objects)
+	for i := range names {
+		names[i] = fmt.Sprintf("part-%d", i)
+	}
+	s := newStand(t, configMap(names...), nil)
+	s.activities.install.Options.ApplyLimit = 2 * time.Second
+	s.requests.cut(func(r *http.Request) error {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/") {
+			time.Sleep(time.Second)
+		}
+		return nil
+	})
+	applied, looks, patches := 0, 0, 0
+	for {
+		result := s.apply()
+		looks++
+		for _, request := range s.requests.take() {
+			if strings.HasPrefix(request, http.MethodPatch) && strings.Contains(request, "/configmaps/") {
+				patches++
+			}
+		}
+		known := 0
+		for _, e := range s.read().Status.Inventory {
+			if e.UID != "" && e.Hash != "" {
+				known++
+			}
+		}
+		require.Greater(t, known, applied, "each look comes on")
+		applied = known
+		if result.Outcome == manifests.OutcomeApplied {
+			break
+		}
+		require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
+		require.Equal(t, shared.StateProcessing, result.Observed.State)
+		require.Equal(t, readiness.ReasonApplyGoesOn, result.Observed.Reason)
+		require.Equal(t, fmt.Sprintf("%d of %d objects are applied, the next look goes on", applied, objects), result.Observed.Message)
+		require.Empty(t, s.read().Status.InstalledVersion)
+	}
+	require.Greater(t, looks, 1)
+	require.Equal(t, objects, applied)
+	// A namespace that is not there yet costs the first ones two.
+	require.LessOrEqual(t, patches, objects+s.activities.applier.Options.Parallel, "nothing is applied again that is as it should be")
+	require.Equal(t, "1.0.0", s.read().Status.InstalledVersion)
+}

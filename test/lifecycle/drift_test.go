@@ -1,0 +1,377 @@
+package lifecycle
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// by patches an object of the remote cluster under the name of a manager.
+func (s *stand) by(manager string, u *unstructured.Unstructured, change string) {
+	s.Helper()
+	require.NotNil(s, u)
+	require.NoError(s, s.remote.Patch(context.Background(), u, client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner(manager)))
+}
+
+func (s *stand) settings() *unstructured.Unstructured {
+	return s.get("v1", "ConfigMap", "ID-remote", "settings")
+}
+
+func TestWhatIsAsItWasLeftCostsOneListPerKindForAllModulesTogether(t *testing.T) {
+	s := newStand(t, moduleYAML, withDefaultCR)
+	s.installReady()
+	first := s.cached()
+	other := s.manifest.DeepCopy()
+	other.ObjectMeta = metav1.ObjectMeta{Namespace: s.id, Name: s.id + "-other", Labels: s.manifest.Labels, OwnerReferences: s.manifest.OwnerReferences}
+	other.Status, other.Spec.Resource = v1beta2.ManifestStatus{}, nil
+	other.Spec.Install.Source = s.layer(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: other}
+spec: {ports: [{port: 443, name: b}, {port: 80, name: a}]}
+`)
+	s.create(other)
+	s.manifest = other
+	s.installReady()
+
+	s.requests.take()
+	differing, err := s.activities.prober.Probe(context.Background(), []*v1beta2.Manifest{first, s.cached()})
+	require.NoError(t, err)
+	require.Empty(t, differing)
+	requests := s.requests.take()
+	require.Len(t, requests, 7+1, "kinds of both modules, and one custom resource: %v", requests)
+	require.Empty(t, writes(requests))
+}
+
+func TestDriftIsSeenAndPutRightInOnePass(t *testing.T) {
+	s := newStand(t, moduleYAML, withDefaultCR)
+	s.installReady()
+	installed := s.read()
+	const kinds = 6
+	for _, drift := range []struct {
+		what, told string
+		does       func()
+	}{
+		{"edited", ".data.key by kubectl-edit", func() { s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`) }},
+		{"cut", ".data.key by somebody", func() { s.by("kubectl-edit", s.settings(), `{"data":{"key":null}}`) }},
+		{"deleted", "had been deleted", func() { require.NoError(t, s.remote.Delete(context.Background(), s.settings())) }},
+		{"unlabelled", "had lost our labels", func() {
+			s.by("x", s.settings(), `{"metadata":{"labels":{"operator.kyma-project.io/managed-by":null}}}`)
+		}},
+		{"relabelled", "ConfigMap", func() {
+			s.by("x", s.settings(), `{"metadata":{"labels":{"app.kubernetes.io/component":"other"}}}`)
+		}},
+		{"re-owned", "by thief", func() {
+			s.by("thief", s.settings(), `{"metadata":{"annotations":{"operator.kyma-project.io/owned-by":"a/b"}}}`)
+		}},
+		{"forgotten", "ConfigMap", func() { s.by("x", s.settings(), `{"metadata":{"managedFields":[{}]}}`) }},
+	} {
+		drift.does()
+		how, requests := s.differs()
+		require.Equal(t, "the module's resources drifted", how, drift.what)
+		require.Len(t, requests, kinds+1, drift.what)
+		s.told.take()
+		version := s.read().ResourceVersion
+
+		result := s.apply()
+		require.True(t, result.Judged, drift.what)
+		require.Equal(t, shared.StateReady, result.Observed.State, drift.what)
+		requests = s.requests.take()
+		require.LessOrEqual(t, len(requests), kinds+2, "%s: %v", drift.what, requests)
+		require.Len(t, writes(requests), 1, drift.what)
+		m := s.read()
+		require.Equal(t, shared.StateReady, m.Status.State, drift.what)
+		require.True(t, m.Status.Settled, drift.what)
+		if drift.what != "deleted" {
+			require.Equal(t, installed.Status.Fingerprint, m.Status.Fingerprint, drift.what)
+		}
+		if drift.what == "unlabelled" {
+			require.Equal(t, version, m.ResourceVersion, "what is as before is not written")
+		}
+		events, corrected := s.told.take()
+		require.Equal(t, 1, corrected, drift.what)
+		require.Contains(t, events[0], "Normal *v1beta2.Manifest DriftCorrected: 1 of the module's objects put right: ConfigMap", drift.what)
+		require.Contains(t, events[0], drift.told, drift.what)
+		require.Len(t, events, 1)
+		require.Empty(t, s.kicks.take(), "nothing that the Kyma shows has changed")
+
+		value, _, _ := unstructured.NestedString(s.settings().Object, "data", "key")
+		require.Equal(t, "value", value, drift.what)
+		how, _ = s.differs()
+		require.Empty(t, how, drift.what)
+		installed = m
+		// What was corrected lately is no matter of this test.
+		m.Status.Corrections = nil
+		require.NoError(t, s.control.Status().Update(context.Background(), m))
+	}
+}
+
+func TestAWorkloadThatIsPutRightIsWaitedFor(t *testing.T) {
+	s := newStand(t, operatorYAML, nil)
+	s.installReady()
+	s.by("kubectl-edit", s.get("apps/v1", "Deployment", "ID-remote", "operator"), `{"spec":{"minReadySeconds":1}}`)
+	how := ""
+	require.Eventually(t, func() bool {
+		how, _ = s.differs()
+		return how == ""
+	}, time.Minute, 50*time.Millisecond, "what is not ours may be set, once the Deployment's controller has seen it")
+	require.NoError(t, s.remote.Delete(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", "operator")))
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+	result := s.apply()
+	require.False(t, result.Judged)
+	require.Equal(t, shared.StateReady, s.read().Status.State, "its state stays until it is seen to be another")
+	s.report(s.ready(s.settle(result)), true)
+	how, _ = s.differs()
+	require.Empty(t, how)
+}
+
+func TestWhatIsDeletedWhileAModuleIsWaitedForIsMadeAgain(t *testing.T) {
+	s := newStand(t, moduleYAML+heldYAML, nil)
+	held := func() *unstructured.Unstructured { return s.get("ID.example.com/v1", "Sample", "ID-remote", "held") }
+	seen := s.apply().Observed
+	unready := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","message":"broken"}]}}`
+	require.NoError(t, s.remote.Status().Patch(context.Background(), s.sample("held"), client.RawPatch(types.MergePatchType, []byte(unready))))
+	require.Eventually(t, func() bool {
+		seen = s.wait(readiness.Observed{})
+		return seen.Message == "waiting for Sample "+s.id+"-remote/held to become ready"
+	}, time.Minute, 50*time.Millisecond, seen.Message)
+	before := held().GetUID()
+
+	require.NoError(t, s.remote.Delete(context.Background(), held()))
+	require.NoError(t, s.remote.Delete(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", "operator")))
+	require.Eventually(t, func() bool {
+		seen = s.wait(seen)
+		return seen.Message == "gone and to be made again: Deployment "+s.id+"-remote/operator, Sample "+s.id+"-remote/held"
+	}, time.Minute, 50*time.Millisecond, seen.Message)
+	require.Equal(t, shared.StateProcessing, seen.State)
+	require.Equal(t, readiness.ReasonResourcesMissing, seen.Reason)
+	require.Less(t, seen.Ready, seen.Total)
+
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	require.NotEqual(t, before, held().GetUID())
+	require.Equal(t, shared.StateReady, s.ready(seen).State)
+}
+
+func TestDriftOfAModuleThatStaysInErrorIsPutRight(t *testing.T) {
+	s := newStand(t, moduleYAML, withDefaultCR)
+	seen := s.install()
+	s.setState("default", "Error")
+	for seen.State != shared.StateError {
+		seen = s.wait(seen)
+	}
+	s.report(seen, false)
+	how, _ := s.differs()
+	require.Empty(t, how, "that it is in error is no drift")
+
+	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
+	stale := s.cached()
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	value, _, _ := unstructured.NestedString(s.settings().Object, "data", "key")
+	require.Equal(t, "value", value)
+	events, _ := s.told.take()
+	require.Contains(t, events[len(events)-1], "DriftCorrected")
+	require.Equal(t, shared.StateError, s.read().Status.State)
+	how, _ = s.differs()
+	require.Empty(t, how)
+
+	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
+	s.report(readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesPending, Message: "waiting for another"}, false)
+	differing, err := s.activities.prober.Probe(context.Background(), []*v1beta2.Manifest{stale})
+	require.NoError(t, err)
+	require.Empty(t, differing, "the live Manifest says that something happened since")
+}
+
+func TestAnObjectThatIsNoLongerReadyIsSeen(t *testing.T) {
+	s := newStand(t, moduleYAML+heldYAML, nil)
+	s.installReady()
+	held := s.sample("held")
+	unready := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","message":"broken"}]}}`
+	require.NoError(t, s.remote.Status().Patch(context.Background(), held, client.RawPatch(types.MergePatchType, []byte(unready))))
+	how, _ := s.differs()
+	require.Equal(t, "the module changed its state", how)
+	result := s.apply()
+	require.False(t, result.Judged, "only a wait may say so")
+	require.Equal(t, shared.StateProcessing, s.wait(readiness.Observed{State: shared.StateReady}).State)
+}
+
+func TestAnAutoscalerIsNotFought(t *testing.T) {
+	s := newStand(t, strings.Replace(operatorYAML, "replicas: 0", "replicas: 1", 1), nil)
+	s.installReady()
+	deployment := s.get("apps/v1", "Deployment", "ID-remote", "operator")
+	for replicas := range 3 {
+		scaled := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+string(rune('2'+replicas))+`}}`))
+		require.NoError(t, s.remote.SubResource("scale").Patch(context.Background(), deployment, scaled, client.FieldOwner("kube-controller-manager")))
+		how, _ := s.differs()
+		if replicas > 0 {
+			require.NotEqual(t, "the module's resources drifted", how, "it is given up once and for all")
+		}
+		result := s.apply()
+		live, _, _ := unstructured.NestedInt64(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "replicas")
+		require.EqualValues(t, 2+replicas, live)
+		s.report(s.ready(s.settle(result)), true)
+	}
+	events, corrected := s.told.take()
+	require.Empty(t, events)
+	require.Zero(t, corrected)
+
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Install.Source = s.layer(strings.Replace(operatorYAML, "replicas: 0", "replicas: 7", 1))
+	})
+	s.report(s.ready(s.settle(s.apply())), true)
+	live, _, _ := unstructured.NestedInt64(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "replicas")
+	require.EqualValues(t, 4, live, "nor by an upgrade")
+}
+
+func TestAnInjectedCABundleIsLeftAlone(t *testing.T) {
+	s := newStand(t, `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: ID.example.com}
+webhooks:
+- name: w.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Ignore
+  clientConfig: {caBundle: Cg==, service: {namespace: ID, name: none}}
+  rules: [{apiGroups: [ID.example.com], apiVersions: ["*"], operations: [CREATE], resources: [nothing]}]
+`, nil)
+	s.installReady()
+	webhook := s.get("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "ID.example.com")
+	t.Cleanup(func() { _ = s.remote.Delete(context.Background(), webhook) })
+	inject := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+testCertificate(t)+`"}]`))
+	require.NoError(t, s.remote.Patch(context.Background(), webhook, inject, client.FieldOwner("cert-manager-cainjector")))
+	for range 3 {
+		how, _ := s.differs()
+		require.Empty(t, how)
+		require.True(t, s.apply().Judged)
+		require.Empty(t, writes(s.requests.take()))
+	}
+}
+
+func TestAFightEndsInAWarningAndIsTakenUpOnceADay(t *testing.T) {
+	s := newStand(t, operatorYAML, nil)
+	s.installReady()
+	edit := func() { s.by("argocd", s.settings(), `{"data":{"key":"theirs"}}`) }
+	value := func() string {
+		text, _, _ := unstructured.NestedString(s.settings().Object, "data", "key")
+		return text
+	}
+	for n := range 3 {
+		edit()
+		s.told.take()
+		result := s.apply()
+		require.Equal(t, "value", value())
+		require.EqualValues(t, n+1, s.read().Status.Corrections[0].Times)
+		if n < 2 {
+			require.Equal(t, shared.StateReady, result.Observed.State)
+		}
+	}
+	m := s.read()
+	require.Equal(t, shared.StateWarning, m.Status.State)
+	require.Contains(t, m.Status.LastOperation.Operation, "argocd keeps changing .data.key of ConfigMap "+s.id+"-remote/settings")
+	require.Equal(t, []string{"Manifest is Warning"}, s.kicks.take())
+	events, _ := s.told.take()
+	require.Contains(t, events[1], "Warning *v1beta2.Manifest DriftDisputed: argocd keeps changing .data.key")
+	how, _ := s.differs()
+	require.Empty(t, how)
+
+	edit()
+	how, _ = s.differs()
+	require.Empty(t, how, "it is left for a day")
+	require.True(t, s.apply().Judged)
+	require.Equal(t, "theirs", value())
+	require.Equal(t, shared.StateWarning, s.read().Status.State)
+
+	require.NoError(t, s.remote.Delete(context.Background(), s.settings()))
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how, "what is deleted is made again each time")
+	s.apply()
+	require.Equal(t, "value", value())
+	require.Equal(t, shared.StateWarning, s.read().Status.State)
+	require.EqualValues(t, 3, s.read().Status.Corrections[0].Times, "a deletion is no part of the dispute")
+	edit()
+	how, _ = s.differs()
+	require.Empty(t, how, "it is still left for a day")
+
+	s.later = 25 * time.Hour
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+	s.apply()
+	require.Equal(t, "value", value())
+	require.EqualValues(t, 4, s.read().Status.Corrections[0].Times)
+
+	s.later = 50 * time.Hour
+	how, _ = s.differs()
+	require.Equal(t, "a dispute about the module's resources has rested", how)
+	require.Equal(t, shared.StateReady, s.apply().Observed.State)
+	m = s.read()
+	require.Equal(t, shared.StateReady, m.Status.State)
+	require.Empty(t, m.Status.Corrections)
+}
+
+func TestAnObjectWithOurMarkThatWeDoNotKnowIsToldOfAndLeftAlone(t *testing.T) {
+	s := newStand(t, operatorYAML, nil)
+	s.installReady()
+	s.told.take()
+	copied := s.settings()
+	copied.SetName("copied")
+	copied.SetResourceVersion("")
+	copied.SetUID("")
+	copied.SetManagedFields(nil)
+	require.NoError(t, s.remote.Create(context.Background(), copied))
+	for range 2 {
+		how, _ := s.differs()
+		require.Empty(t, how)
+	}
+	events, _ := s.told.take()
+	require.Equal(t, []string{"Warning *v1beta2.Manifest UnknownObject: in the cluster with this module's mark, but not made by it, and left alone: ConfigMap " + s.id + "-remote/copied"}, events)
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "copied"))
+}
+
+func TestAnUpgradeAppliesOnlyWhatChanged(t *testing.T) {
+	s := newStand(t, moduleYAML, nil)
+	s.installReady()
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Version = "1.1.0"
+		m.Spec.Install.Source = s.layer(strings.ReplaceAll(moduleYAML, "key: value", "key: other"))
+	})
+	s.requests.take()
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	requests := s.requests.take()
+	require.Equal(t, []string{"PATCH /api/v1/namespaces/" + s.id + "-remote/configmaps/settings"}, writes(requests))
+	require.LessOrEqual(t, len(requests), 6+1+1, "kinds, what changed, and the stored versions of definitions: %v", requests)
+	_, corrected := s.told.take()
+	require.Zero(t, corrected, "an upgrade is no correction")
+	require.False(t, s.read().Status.Settled)
+}
+
+func TestNothingIsComparedWhileAManifestIsWorkedOn(t *testing.T) {
+	s := newStand(t, operatorYAML, nil)
+	s.installReady()
+	stale := s.cached()
+	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
+	s.update(func(m *v1beta2.Manifest) { m.Spec.Version = "1.1.0" })
+	differing, err := s.activities.prober.Probe(context.Background(), []*v1beta2.Manifest{stale})
+	require.NoError(t, err)
+	require.Empty(t, differing, "the live Manifest says that it has yet to be looked at")
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+}

@@ -1,0 +1,267 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+var errNoAnswer = errors.New("no answer")
+
+// unanswered makes some requests to the control plane fail.
+func unanswered(a *activities, funcs interceptor.Funcs) {
+	inner, ok := a.steps.Options.ControlPlane.(client.WithWatch)
+	if !ok {
+		panic("the fake client can watch")
+	}
+	a.steps.Options.ControlPlane = interceptor.NewClient(inner, funcs)
+}
+
+// successor replaces a Manifest by another one of the same name.
+func successor(t *testing.T, c client.Client, m *v1beta2.Manifest) *v1beta2.Manifest {
+	t.Helper()
+	next := m.DeepCopy()
+	m = m.DeepCopy()
+	m.Finalizers = nil
+	require.NoError(t, c.Update(t.Context(), m))
+	_ = c.Delete(t.Context(), m)
+	next.UID, next.ResourceVersion, next.DeletionTimestamp = "another", "", nil
+	require.NoError(t, c.Create(t.Context(), next))
+	return next
+}
+
+func TestAnotherManifestOfTheNameIsAsGoodAsNone(t *testing.T) {
+	m := sharedManifest("a", 1, nil)
+	a, _ := sharing(t, m)
+	found, err := a.steps.Read(t.Context(), kick.RefOf(m))
+	require.NoError(t, err)
+	require.NotNil(t, found)
+
+	other := kick.RefOf(m)
+	other.UID = "another"
+	found, err = a.steps.Read(t.Context(), other)
+	require.NoError(t, err)
+	require.Nil(t, found)
+
+	applied, err := a.install.Apply(t.Context(), other)
+	require.NoError(t, err)
+	require.Equal(t, install.ApplyResult{Outcome: manifests.OutcomeGone}, applied)
+	removed, err := a.uninstall.Remove(t.Context(), other)
+	require.NoError(t, err)
+	require.Equal(t, uninstall.RemoveResult{Outcome: manifests.OutcomeGone}, removed)
+	reported, err := a.steps.Report(t.Context(), manifests.ReportInput{Ref: other, Observed: readiness.Observed{State: shared.StateReady}, Settled: true}, true)
+	require.NoError(t, err)
+	require.Equal(t, manifests.ReportResult{Outcome: manifests.OutcomeGone}, reported)
+}
+
+func TestAStageIsBegunOnlyForTheVeryManifestThatWasReadAndAsItWasRead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(t *testing.T, c client.Client, m *v1beta2.Manifest)
+		stops  bool
+	}{
+		"nothing happened": {change: func(*testing.T, client.Client, *v1beta2.Manifest) {}},
+		"only its status was written": {change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) {
+			m.Status.State = shared.StateReady
+			require.NoError(t, c.Status().Update(t.Context(), m))
+		}},
+		"its spec changed": {stops: true, change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) {
+			m.Generation++
+			require.NoError(t, c.Update(t.Context(), m))
+		}},
+		"it is being deleted": {stops: true, change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) {
+			require.NoError(t, c.Delete(t.Context(), m))
+		}},
+		"it is gone": {stops: true, change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) {
+			m.Finalizers = nil
+			require.NoError(t, c.Update(t.Context(), m))
+			require.NoError(t, c.Delete(t.Context(), m))
+		}},
+		"it is another one": {stops: true, change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) { successor(t, c, m) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := sharedManifest("a", 1, nil)
+			a, c := sharing(t, m)
+			seen, err := a.steps.Read(t.Context(), kick.RefOf(m))
+			require.NoError(t, err)
+			tc.change(t, c, seen.DeepCopy())
+			if err := a.steps.Unchanged(t.Context(), seen); tc.stops {
+				require.ErrorIs(t, err, manifests.ErrChanged)
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
+	m := sharedManifest("a", 1, nil)
+	a, _ := sharing(t, m)
+	unanswered(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return errNoAnswer
+	}})
+	require.ErrorIs(t, a.steps.Unchanged(t.Context(), m), errNoAnswer, "who does not know does not go on")
+}
+
+func TestFinalizersAreWrittenAndTakenOffAtTheVersionThatWasRead(t *testing.T) {
+	bare := sharedManifest("a", 1, func(m *v1beta2.Manifest) { m.Finalizers = nil })
+	a, c := sharing(t, bare)
+	stale, err := a.steps.Read(t.Context(), kick.RefOf(bare))
+	require.NoError(t, err)
+	now := stale.DeepCopy()
+	now.Generation++
+	require.NoError(t, c.Update(t.Context(), now))
+	require.Error(t, a.steps.AddFinalizers(t.Context(), stale), "somebody changed it meanwhile")
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(bare), now))
+	require.Empty(t, now.Finalizers)
+	require.NoError(t, a.steps.AddFinalizers(t.Context(), now))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(bare), now))
+	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
+
+	// The one that was let go has a successor already: it keeps its finalizers.
+	m := sharedManifest("b", 1, nil)
+	a, c = sharing(t, m)
+	require.NoError(t, c.Delete(t.Context(), m))
+	leaving, err := a.steps.Read(t.Context(), kick.RefOf(m))
+	require.NoError(t, err)
+	next := successor(t, c, leaving)
+	require.NoError(t, a.steps.RemoveFinalizers(t.Context(), leaving))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(next), next))
+	require.EqualValues(t, "another", next.UID)
+	require.Equal(t, desired.ManifestFinalizers(), next.Finalizers)
+}
+
+// toldAt is what the Kyma's workflow was told, and what the Manifest's status said at that moment.
+type toldAt struct {
+	c      client.Client
+	states []shared.State
+	err    error
+}
+
+func (k *toldAt) OpenKyma(ctx context.Context, _ kick.Ref, about kick.Kick) error {
+	m := &v1beta2.Manifest{}
+	if err := k.c.Get(ctx, types.NamespacedName{Namespace: about.Namespace, Name: about.Name}, m); err != nil {
+		return err
+	}
+	k.states = append(k.states, m.Status.State)
+	return k.err
+}
+
+// A lost signal costs time: whoever wrote a status tells of it, after it was written, and tries again what it could not.
+func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
+	controls := true
+	m := sharedManifest("a", 1, func(m *v1beta2.Manifest) {
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.kyma-project.io/v1beta2", Kind: "Kyma", Name: "a", UID: "k", Controller: &controls}}
+	})
+	a, c := sharing(t, m)
+	kyma := &toldAt{c: c}
+	a.steps.Options.Kymas = kyma
+	in := manifests.ReportInput{Ref: kick.RefOf(m), Observed: readiness.Observed{State: shared.StateReady}, Settled: true}
+	_, err := a.steps.Report(t.Context(), in, true)
+	require.NoError(t, err)
+	require.Equal(t, []shared.State{shared.StateReady}, kyma.states)
+
+	_, err = a.steps.Report(t.Context(), in, true)
+	require.NoError(t, err)
+	require.Len(t, kyma.states, 1, "nothing changed")
+	_, err = a.steps.Report(t.Context(), in, false)
+	require.NoError(t, err)
+	require.Len(t, kyma.states, 2, "an earlier attempt may have written and then failed to tell")
+
+	kyma.err = errNoAnswer
+	in.Observed.State = shared.StateWarning
+	_, err = a.steps.Report(t.Context(), in, true)
+	require.ErrorIs(t, err, errNoAnswer)
+
+	kyma.err, kyma.states = nil, nil
+	unanswered(a, interceptor.Funcs{SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+		return errNoAnswer
+	}})
+	in.Observed.State = shared.StateError
+	_, err = a.steps.Report(t.Context(), in, true)
+	require.ErrorIs(t, err, errNoAnswer)
+	require.Empty(t, kyma.states, "nothing was written that could be told")
+}
+
+func TestAStatusIsWrittenAtTheVersionThatWasRead(t *testing.T) {
+	m := sharedManifest("a", 1, nil)
+	a, c := sharing(t, m)
+	stale, err := a.steps.Read(t.Context(), kick.RefOf(m))
+	require.NoError(t, err)
+	now := stale.DeepCopy()
+	now.Status.InstalledVersion = "theirs"
+	require.NoError(t, c.Status().Update(t.Context(), now))
+	_, err = a.steps.WriteStatus(t.Context(), stale, func(s *v1beta2.ManifestStatus) { s.State = shared.StateReady })
+	require.Equal(t, fault.Transient, fault.Of(err).Kind)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(m), now))
+	require.Equal(t, "theirs", now.Status.InstalledVersion)
+}
+
+// waitAfter runs one attempt of a wait that cannot read, after so many that could not, and returns what it says.
+func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.ApplicationError, remembered int) {
+	t.Helper()
+	m := sharedManifest("a", 1, nil)
+	a, _ := sharing(t, m)
+	unanswered(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return failure
+	}})
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.RegisterActivity(a.install.WaitManifest)
+	env.RegisterActivity(a.uninstall.WaitRemoval)
+	left := manifests.WaitDetails{Reads: failedBefore}
+	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+		require.NoError(t, details.Get(&left))
+	})
+	if failedBefore > 0 {
+		env.SetHeartbeatDetails(left)
+	}
+	_, err := env.ExecuteActivity(a.install.WaitManifest, install.WaitInput{Ref: kick.RefOf(m)})
+	require.ErrorAs(t, err, &app)
+	_, removal := env.ExecuteActivity(a.uninstall.WaitRemoval, uninstall.RemoveInput{Ref: kick.RefOf(m)})
+	var other *temporal.ApplicationError
+	require.ErrorAs(t, removal, &other)
+	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")
+	return app, left.Reads
+}
+
+func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {
+	for before := range 4 {
+		app, remembered := waitAfter(t, before, errNoAnswer)
+		require.Equal(t, fault.Pending, fault.FromTemporal(app).Kind, "after %d", before)
+		require.Equal(t, temporal.ApplicationErrorCategoryBenign, app.Category(), "no error metrics, no warnings")
+		require.GreaterOrEqual(t, app.NextRetryDelay(), 2*time.Second)
+		require.Equal(t, before+1, remembered, "for the next attempt, in the server and not in the history")
+	}
+	app, _ := waitAfter(t, 4, errNoAnswer)
+	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.FromTemporal(app))
+
+	app, _ = waitAfter(t, 0, fault.New(fault.Rejected, "Forbidden", "no"))
+	require.Equal(t, fault.Rejected, fault.FromTemporal(app).Kind, "what cannot succeed without a change is told at once")
+}
+
+func TestTheLooksOfAWaitBecomeFewer(t *testing.T) {
+	for elapsed, pause := range map[time.Duration]time.Duration{
+		0: time.Second, 19 * time.Second: time.Second, time.Minute: 6 * time.Second, 5 * time.Minute: 30 * time.Second, 50 * time.Minute: 30 * time.Second,
+	} {
+		require.Equal(t, pause, manifests.Wait{Elapsed: elapsed}.Pause(), "after %s", elapsed)
+	}
+	require.Less(t, manifests.AttemptLimit, 10*time.Second, "an attempt ends within its time-out")
+}

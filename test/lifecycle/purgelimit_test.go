@@ -1,0 +1,104 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestAPurgeThatHasMuchToDoGoesOnAndLetsNothingGo(t *testing.T) {
+	const crs = 40
+	s := newStand(t, moduleYAML, nil)
+	s.installReady()
+	for i := range crs {
+		cr := s.sample(fmt.Sprintf("mine-%d", i))
+		cr.SetFinalizers([]string{"example.com/nobody"})
+		require.NoError(t, s.remote.Create(context.Background(), cr))
+	}
+	s.leave()
+	s.activities.purge.Options.PurgeLimit = 6 * time.Second
+	s.requests.cut(func(r *http.Request) error {
+		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/samples/") {
+			time.Sleep(800 * time.Millisecond)
+		}
+		return nil
+	})
+	forced, rounds := 0, 0
+	for ; ; rounds++ {
+		require.Less(t, rounds, 15)
+		result := s.purge(true)
+		require.Empty(t, result.Unreached)
+		forced += result.Forced
+		if result.Outcome == manifests.OutcomeRemoved {
+			break
+		}
+		require.Equal(t, manifests.OutcomeWaiting, result.Outcome)
+		require.True(t, result.Progress)
+		require.Equal(t, fault.Transient, result.Fault.Kind)
+		require.Equal(t, purge.ReasonPurgeGoesOn, result.Fault.Reason)
+		require.False(t, s.manifestIsGone())
+	}
+	require.NotZero(t, rounds, "one step is not enough")
+	require.GreaterOrEqual(t, forced, crs)
+	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeLetGo")
+	require.Eventually(t, func() bool {
+		return s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com") == nil
+	}, time.Minute, 100*time.Millisecond)
+}
+
+func TestOfTwoPurgesTheSlowerOneSaysNothing(t *testing.T) {
+	s := newStand(t, moduleYAML, withDefaultCR)
+	s.installReady()
+	s.leave()
+	var once sync.Once
+	s.requests.cut(func(r *http.Request) error {
+		if r.Method == http.MethodDelete {
+			// The other one releases the Manifest meanwhile.
+			once.Do(func() { s.update(func(m *v1beta2.Manifest) { m.Finalizers = nil }) })
+		}
+		return nil
+	})
+	require.Equal(t, manifests.OutcomeGone, s.purge(true).Outcome)
+	require.True(t, s.manifestIsGone())
+	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeLetGo")
+}
+
+func TestAPurgeThatFailsHalfwayNamesWhatItForcedAndThenWhatItLeaves(t *testing.T) {
+	s := newStand(t, moduleYAML, withDefaultCR)
+	s.installReady()
+	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody")
+	s.leave()
+	s.requests.cut(func(r *http.Request) error {
+		if r.Method == http.MethodDelete && !strings.Contains(r.URL.Path, "/samples/") {
+			return errors.New("cut")
+		}
+		return nil
+	})
+	result := s.purge(false)
+	require.Equal(t, manifests.OutcomeWaiting, result.Outcome)
+	require.False(t, result.Progress, "the cluster does not answer any more")
+	require.Equal(t, fault.Unreachable, result.Fault.Kind)
+	require.Equal(t, []string{"Sample " + s.id + "-remote/default"}, result.Names)
+	require.False(t, s.manifestIsGone())
+
+	_, err := s.activities.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+	require.Error(t, err, "nothing was forced")
+	result = s.purge(true)
+	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
+	require.Contains(t, result.Unreached, "; ")
+	require.Contains(t, result.Unreached, "Deployment "+s.id+"-remote/operator")
+	require.Contains(t, strings.Join(s.events(), "\n"), "Deployment ID-remote/operator")
+}

@@ -1,0 +1,296 @@
+package lifecycle
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// access says which cluster somebody was given access to.
+type access struct{ Access }
+
+func (access) ControlPlane() *clusters.Cluster { return &clusters.Cluster{Name: "the control plane"} }
+
+func (a access) Reach(ctx context.Context, namespace, kyma string) (*clusters.Cluster, error) {
+	return a.ForKyma(ctx, namespace, kyma)
+}
+
+func (access) ForKyma(_ context.Context, namespace, kyma string) (*clusters.Cluster, error) {
+	return &clusters.Cluster{Name: "the cluster of " + namespace + "/" + kyma}, nil
+}
+
+// owned is a Kyma with a Manifest for the control plane as it was decided and recorded.
+func owned(change func(*v1beta2.Kyma, *v1beta2.Manifest)) (*v1beta2.Kyma, *v1beta2.Manifest) {
+	m := sharedManifest("first", 1, nil)
+	kyma := kymaNamed("first")
+	if change != nil {
+		change(kyma, m)
+	}
+	return kyma, m
+}
+
+func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (*activities, *kicks, client.Client) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{}).WithObjects(objects...).Build()
+	told := &kicks{}
+	return &activities{Options: install.Options{ControlPlane: c, Fleet: c, Known: fleet.Live(c), Clock: time.Now, Settings: settings, Clusters: access{}, Kymas: told}}, told, c
+}
+
+func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*v1beta2.Kyma, *v1beta2.Manifest)
+		says   string
+		others bool
+	}{
+		"nobody owns it": {says: "no Kyma owns Manifest kcp-system/first-keda",
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.OwnerReferences = nil }},
+		"the Kyma is not its controller": {says: "no Kyma owns Manifest kcp-system/first-keda",
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.OwnerReferences[0].Controller = nil }},
+		"something else that is called Kyma owns it": {says: "no Kyma owns Manifest kcp-system/first-keda",
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.OwnerReferences[0].APIVersion = "example.com/v1" }},
+		"its label names another Kyma": {says: `but its label operator.kyma-project.io/kyma-name is "second"`,
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Labels[shared.LabelKymaName] = "second" }},
+		"the Kyma is another one of that name": {says: "Kyma first with uid uid-of-kyma-first, which owns Manifest kcp-system/first-keda, does not exist",
+			change: func(k *v1beta2.Kyma, _ *v1beta2.Manifest) { k.UID = "another" }},
+		"the Kyma is in another namespace": {says: "does not exist",
+			change: func(k *v1beta2.Kyma, _ *v1beta2.Manifest) { k.Namespace = "elsewhere" }},
+		"the Kyma is a copy": {says: "is the copy of another one",
+			change: func(k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Annotations = map[string]string{desired.AnnotationSyncedFrom: "a/b"}
+			}},
+		"the Kyma is another instance's": {others: true,
+			change: func(k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Labels = map[string]string{shared.LabelManagedBy: "another"}
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kyma, m := owned(test.change)
+			a, told, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			result, err := a.install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
+			require.NoError(t, err)
+			_, err = a.steps.Target(context.Background(), m)
+			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+			require.Empty(t, told.all)
+			if test.others {
+				require.Equal(t, manifests.OutcomeNotOurs, result.Outcome)
+				return
+			}
+			require.Equal(t, manifests.OutcomeRefused, result.Outcome)
+			require.Equal(t, shared.StateError, result.Observed.State)
+			require.Contains(t, result.Observed.Message, test.says)
+
+			_, err = a.steps.ReportManifest(context.Background(), manifests.ReportInput{
+				Ref: kick.RefOf(m), Observed: result.Observed, InputsDigest: result.InputsDigest, Settled: true,
+			})
+			require.NoError(t, err)
+			now := &v1beta2.Manifest{}
+			require.NoError(t, c.Get(context.Background(), client.ObjectKeyFromObject(m), now))
+			condition := meta.FindStatusCondition(now.Status.Conditions, string(shared.ConditionInstallation))
+			require.NotNil(t, condition)
+			require.Equal(t, metav1.ConditionFalse, condition.Status)
+			require.Equal(t, manifests.ReasonNotOwned, condition.Reason)
+			require.Contains(t, condition.Message, test.says)
+			require.True(t, now.Status.Settled, "nobody looks again and again")
+			require.True(t, manifests.IsRefused(now))
+		})
+	}
+}
+
+func TestAManifestThatNobodyOwnsIsNeitherRemovedNorReleased(t *testing.T) {
+	t.Parallel()
+	_, m := owned(func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+		going(m)
+		m.OwnerReferences = nil
+	})
+	m.Status = v1beta2.ManifestStatus{}
+	a, _, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
+	result, err := a.uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
+	require.NoError(t, err)
+	require.Equal(t, manifests.OutcomeRefused, result.Outcome)
+	purged, err := a.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
+	require.NoError(t, err)
+	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
+	now := &v1beta2.Manifest{}
+	require.NoError(t, c.Get(context.Background(), client.ObjectKeyFromObject(m), now))
+	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
+}
+
+func TestAManifestThatItsKymaLeftIsReleasedWithItsObjectsLeftWhenItIsDeleted(t *testing.T) {
+	t.Parallel()
+	_, m := owned(func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+		going(m)
+		holding(m)
+		m.OwnerReferences = nil
+	})
+	a, _, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
+	events := &told{}
+	teller, err := manifests.NewRecorder(events, nil, time.Now)
+	require.NoError(t, err)
+	a.steps.Recorder, a.steps.Options.Clusters = teller, nil // no cluster is touched
+	purged, err := a.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
+	require.NoError(t, err)
+	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
+	result, err := a.uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
+	require.NoError(t, err)
+	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
+	require.True(t, apierrors.IsNotFound(c.Get(context.Background(), client.ObjectKeyFromObject(m), &v1beta2.Manifest{})))
+	said, _ := events.take()
+	require.Len(t, said, 1)
+	require.Contains(t, said[0], "OrphanDeleted")
+	require.Contains(t, said[0], "1 objects of module")
+}
+
+func TestWhatWasInstalledIsRemovedAlsoWhenItsKymaIsGone(t *testing.T) {
+	t.Parallel()
+	_, m := owned(func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+		going(m)
+		holding(m)
+	})
+	a, _, _ := acting(t, desired.Settings{}, m)
+	stands, err := a.steps.CheckOwnership(context.Background(), m)
+	require.NoError(t, err)
+	require.Nil(t, stands.Refusal)
+	m.Status = v1beta2.ManifestStatus{}
+	stands, err = a.steps.CheckOwnership(context.Background(), m)
+	require.NoError(t, err)
+	require.NotNil(t, stands.Refusal, "nothing says that this was ever installed")
+}
+
+func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
+	t.Parallel()
+	const theirs, ours = "the cluster of kcp-system/first", "the control plane"
+	local := func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+		m.Spec.Remote, m.Annotations = true, map[string]string{desired.AnnotationRemoteStrategy: "local-client"}
+		m.Status.Target = &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterLocalClient, SpecDigest: desired.SpecDigest(m.Spec)}
+	}
+	for name, test := range map[string]struct {
+		change   func(*v1beta2.Kyma, *v1beta2.Manifest)
+		settings desired.Settings
+		cluster  string // empty where none is given
+	}{
+		"decided and allowed":                 {settings: desired.Settings{AllowControlPlaneModules: true}, cluster: ours},
+		"decided in single-cluster mode":      {settings: desired.Settings{Mode: desired.ModeSingleCluster}, cluster: ours},
+		"decided, but no longer allowed":      {},
+		"being removed, though not allowed":   {cluster: ours, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { going(m) }},
+		"by local-client where it is allowed": {settings: desired.Settings{AllowControlPlaneModules: true}, change: local, cluster: ours},
+		"by local-client where it is not":     {change: local},
+		"remote: false and nothing else, as today's generation writes it everywhere": {
+			settings: desired.Settings{AllowControlPlaneModules: true}, cluster: theirs,
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.Target, m.Labels[desired.LabelSharedModule] = nil, ""
+			},
+		},
+		"a label that we give to those for the control plane": {
+			settings: desired.Settings{AllowControlPlaneModules: true}, cluster: theirs,
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Target = nil },
+		},
+		"an annotation that we give to those by local-client": {
+			settings: desired.Settings{AllowControlPlaneModules: true}, cluster: theirs,
+			change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) { local(k, m); m.Status.Target = nil },
+		},
+		"installed there before decisions were recorded": {
+			settings: desired.Settings{AllowControlPlaneModules: true}, cluster: ours,
+			change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Target = nil; holding(m) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kyma, m := owned(test.change)
+			a, _, _ := acting(t, test.settings, kyma)
+			cluster, err := a.steps.Target(context.Background(), m)
+			if test.cluster == "" {
+				require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+				require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, test.cluster, cluster.Name)
+		})
+	}
+}
+
+func TestWhatIsNotAsItWasDecidedIsNotInstalledAndItsKymaIsAsked(t *testing.T) {
+	t.Parallel()
+	remote := func(m *v1beta2.Manifest) {
+		m.Spec.Remote, m.Status.Target = true, nil
+		m.Annotations = map[string]string{desired.AnnotationSpecDigest: desired.SpecDigest(m.Spec)}
+	}
+	for name, test := range map[string]struct {
+		change func(*v1beta2.Kyma, *v1beta2.Manifest)
+		reason string // empty where it is as decided
+	}{
+		"as decided":                      {},
+		"for the control plane by nobody": {reason: manifests.ReasonNotDecided, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Target = nil }},
+		"another layer than was decided":  {reason: manifests.ReasonNotDecided, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = "sha256:2" }},
+		"a remote one":                    {change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m) }},
+		"a remote one, edited":            {reason: manifests.ReasonEdited, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m); m.Spec.Version = "9.9.9" }},
+		"a remote one, written by others": {change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m); m.Annotations = nil }},
+		"a remote one of a Kyma left alone": {change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			remote(m)
+			m.Spec.Version, k.Labels = "9.9.9", map[string]string{shared.LabelSkipReconciliation: "true"}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kyma, m := owned(test.change)
+			a, told, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			_, undecided, err := a.steps.Undecided(context.Background(), m, kyma)
+			require.NoError(t, err)
+			if test.reason == "" {
+				require.Nil(t, undecided)
+				require.Empty(t, told.all)
+				return
+			}
+			require.Equal(t, test.reason, undecided.Reason)
+			require.Len(t, told.all, 1)
+			require.True(t, told.all[0].Whole, "a whole look, not only a report of states")
+			require.Equal(t, m.ResourceVersion, told.all[0].ResourceVersion, "by what the Manifest is now")
+		})
+	}
+}
+
+func TestALookWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T) {
+	t.Parallel()
+	kyma, m := owned(nil)
+	record := m.Status.Target
+	m.Status.Target = nil
+	a, told, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+	go func() {
+		time.Sleep(400 * time.Millisecond)
+		now := &v1beta2.Manifest{}
+		_ = c.Get(context.Background(), client.ObjectKeyFromObject(m), now)
+		now.Status.Target = record
+		_ = c.Status().Update(context.Background(), now)
+	}()
+	read, err := a.steps.Read(context.Background(), kick.RefOf(m))
+	require.NoError(t, err)
+	now, undecided, err := a.steps.Undecided(context.Background(), read, kyma)
+	require.NoError(t, err)
+	require.Nil(t, undecided)
+	require.Equal(t, record, now.Status.Target)
+	require.Empty(t, told.all)
+}

@@ -1,0 +1,198 @@
+package lifecycle
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+const portsYAML = `
+apiVersion: v1
+kind: Service
+metadata: {name: single}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: several}
+spec: {selector: {app: web}, ports: [{name: http, port: 80}, {name: dns, port: 53, protocol: UDP}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: example.com/web:1
+        ports: [{name: http, containerPort: 8080}, {name: metrics, containerPort: 9090, hostPort: 9090}]
+---
+`
+
+// changes patches an object of the module, as somebody does with kubectl edit.
+func (s *stand) changes(apiVersion, kind, name, patch string) {
+	s.Helper()
+	u := s.get(apiVersion, kind, "ID-remote", name)
+	require.NotNil(s, u)
+	encoded, err := yaml.YAMLToJSON([]byte(patch))
+	require.NoError(s, err)
+	require.NoError(s, s.remote.Patch(context.Background(), u, client.RawPatch(types.JSONPatchType, encoded), client.FieldOwner("kubectl-edit")))
+}
+
+// ports are those of an object, as "name number protocol".
+func (s *stand) ports(apiVersion, kind, name string) []any {
+	s.Helper()
+	u := s.get(apiVersion, kind, "ID-remote", name)
+	ports, found, err := unstructured.NestedSlice(u.Object, "spec", "ports")
+	require.NoError(s, err)
+	if !found {
+		containers, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+		container, _ := containers[0].(map[string]any)
+		ports, _, _ = unstructured.NestedSlice(container, "ports")
+	}
+	return ports
+}
+
+func TestAPortThatWasGivenAnotherNumberIsPutBack(t *testing.T) {
+	s := newStand(t, portsYAML, nil)
+	s.installReady()
+	before := map[string][]any{}
+	kinds := map[string]string{"single": "v1 Service", "several": "v1 Service", "web": "apps/v1 Deployment"}
+	look := func(name string) []any {
+		if kinds[name] == "v1 Service" {
+			return s.ports("v1", "Service", name)
+		}
+		return s.ports("apps/v1", "Deployment", name)
+	}
+	for name := range kinds {
+		before[name] = look(name)
+	}
+	s.changes("v1", "Service", "single", `[{op: replace, path: /spec/ports/0/port, value: 81}]`)
+	s.changes("v1", "Service", "several", `[{op: replace, path: /spec/ports/0/port, value: 81}, {op: add, path: /spec/ports/-, value: {name: mine, port: 99}}]`)
+	const ports = "/spec/template/spec/containers/0/ports/"
+	s.changes("apps/v1", "Deployment", "web", `[{op: replace, path: `+ports+`0/containerPort, value: 8081}, {op: replace, path: `+ports+`1, value: {containerPort: 9091, hostPort: 9090}}]`)
+	how, _ := s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+
+	result := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
+	s.report(s.ready(s.settle(result)), true)
+	require.ElementsMatch(t, before["single"], look("single"))
+	require.Len(t, look("several"), len(before["several"])+1, "what others added and clashes with nothing stays")
+	require.ElementsMatch(t, before["web"], look("web"))
+	how, _ = s.differs()
+	require.Empty(t, how)
+	s.told.take()
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	_, corrected := s.told.take()
+	require.Zero(t, corrected, "once is enough")
+}
+
+func TestAClaimThatItsOwnerExpandedStaysAsLargeAsItIs(t *testing.T) {
+	ctx := context.Background()
+	s := newStand(t, `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, labels: {app: web}}
+spec:
+  storageClassName: ID
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Gi}}
+---
+`, nil)
+	expands := true
+	objects := []client.Object{
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: s.id}, Provisioner: "example.com/none", AllowVolumeExpansion: &expands},
+		&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: s.id}, Spec: corev1.PersistentVolumeSpec{
+			StorageClassName: s.id, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp"}},
+		}},
+	}
+	for _, object := range objects {
+		require.NoError(t, s.remote.Create(ctx, object))
+		t.Cleanup(func() { _ = s.remote.Delete(context.Background(), object) })
+	}
+	s.installReady()
+	s.changes("v1", "PersistentVolumeClaim", "data", `[{op: replace, path: /spec/resources/requests/storage, value: 2Gi}, {op: remove, path: /metadata/labels/app}]`)
+	how, _ := s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+
+	result := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
+	s.report(s.ready(s.settle(result)), true)
+	claim := s.get("v1", "PersistentVolumeClaim", "ID-remote", "data")
+	require.Equal(t, "web", claim.GetLabels()["app"], "the rest of it is put back")
+	size, _, _ := unstructured.NestedString(claim.Object, "spec", "resources", "requests", "storage")
+	require.Equal(t, "2Gi", size)
+	how, _ = s.differs()
+	require.Empty(t, how)
+}
+
+func TestTheRulesThatKubernetesGathersAreNotOurs(t *testing.T) {
+	s := newStand(t, `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: ID-gathered}
+aggregationRule: {clusterRoleSelectors: [{matchLabels: {gather: ID}}]}
+rules: []
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: ID-part, labels: {gather: ID}}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, annotations: {deployment.kubernetes.io/revision: "7"}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "example.com/web:1"}]}}
+---
+`, nil)
+	s.installReady()
+	gathered := func() bool {
+		rules, _, _ := unstructured.NestedSlice(s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-gathered").Object, "rules")
+		revision := s.get("apps/v1", "Deployment", "ID-remote", "web").GetAnnotations()["deployment.kubernetes.io/revision"]
+		return len(rules) == 1 && revision == "1"
+	}
+	require.Eventually(t, gathered, 20*time.Second, pollEvery)
+	how, _ := s.differs()
+	require.Empty(t, how, "what controllers write is no drift")
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	require.True(t, gathered())
+	_, corrected := s.told.take()
+	require.Zero(t, corrected)
+}
+
+func TestReadyObjectsAreCountedAlsoWhereOthersCouldNotBeApplied(t *testing.T) {
+	s := newStand(t, portsYAML+"apiVersion: nowhere.example.com/v1\nkind: Unknown\nmetadata: {name: u}\n---\n", nil)
+	require.Equal(t, manifests.OutcomeIncomplete, s.apply().Outcome)
+	var result install.ApplyResult
+	require.Eventually(t, func() bool { result = s.apply(); return result.Observed.Ready == 3 }, 20*time.Second, pollEvery)
+	require.EqualValues(t, 4, result.Observed.Total)
+	s.report(result.Observed, false)
+	counts := s.read().Status.Counts
+	require.EqualValues(t, 3, counts.Ready)
+	require.EqualValues(t, 1, counts.Failed)
+	require.Equal(t, shared.StateProcessing, s.read().Status.State)
+}

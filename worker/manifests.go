@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+)
+
+// ManifestOptions configure what works on Manifests.
+type ManifestOptions struct {
+	Steps   manifests.Options
+	Apply   apply.Options
+	Install install.Options
+	Purge   purge.Options
+}
+
+// ManifestActivities are what works on Manifests, and what it is made of.
+type ManifestActivities struct {
+	Steps     *manifests.Steps
+	Drift     *drift.Prober
+	Applier   *apply.Applier
+	Removals  *removal.Removals
+	Install   *install.Activities
+	Uninstall *uninstall.Activities
+	Purge     *purge.Activities
+}
+
+// AssembleManifests makes the activities on Manifests. It makes no request.
+func AssembleManifests(o ManifestOptions) (*ManifestActivities, error) {
+	a := &ManifestActivities{}
+	var err error
+	if a.Steps, err = manifests.New(o.Steps); err != nil {
+		return nil, err
+	}
+	if a.Applier, err = apply.New(a.Steps, o.Apply); err != nil {
+		return nil, err
+	}
+	a.Drift = drift.New(a.Steps)
+	a.Removals = removal.New(a.Steps, a.Applier)
+	a.Install = install.New(a.Steps, a.Applier, a.Removals, o.Install)
+	a.Uninstall = uninstall.New(a.Steps, a.Applier, a.Removals, a.Install)
+	a.Purge, err = purge.New(a.Steps, a.Applier, a.Removals, o.Purge)
+	return a, err
+}

@@ -20,17 +20,19 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/look"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
 var assembled = Options{
 	Activities: Activities{
-		Look: &look.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Install: &install.Activities{},
-		Purge: &purge.Activities{}, Sweep: &sweep.Activities{},
+		Look: &look.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Sweep: &sweep.Activities{},
+		Manifests: &ManifestActivities{Steps: &manifests.Steps{}, Install: &install.Activities{}, Uninstall: &uninstall.Activities{}, Purge: &purge.Activities{}},
 	},
 	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Background: 3, Sweep: 8},
 	StopTimeout: 20 * time.Second,

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -16,7 +15,7 @@ import (
 
 func managed(manager, operation, subresource, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource, APIVersion: "v1", FieldsV1: inventory.FieldsOf(fields),
+		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), Subresource: subresource, APIVersion: "v1", FieldsV1: fieldsOf(fields),
 	}
 }
 
@@ -118,4 +117,10 @@ func TestADisputeMakesAReadyModuleWarn(t *testing.T) {
 	failed := readiness.Observed{State: shared.StateError}
 	require.Equal(t, failed, readiness.WithConflicts(failed, disputed), "what is worse is said first")
 	require.Contains(t, readiness.DescribeConflict(v1beta2.Correction{ID: "_ConfigMap_ns_a", Field: ".data.a"}), "somebody keeps changing")
+}
+
+func fieldsOf(raw string) *metav1.FieldsV1 {
+	f := &metav1.FieldsV1{}
+	f.SetRawBytes([]byte(raw))
+	return f
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func FieldsOf(raw string) *metav1.FieldsV1 {
+func fieldsOf(raw string) *metav1.FieldsV1 {
 	f := &metav1.FieldsV1{}
 	f.SetRawBytes([]byte(raw))
 	return f
@@ -23,8 +23,8 @@ func applied(change ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjec
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Annotations: map[string]string{"operator.kyma-project.io/applied-digest": "d1"},
 		ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "kubectl", Operation: "Update", FieldsV1: FieldsOf("{}")},
-			{Manager: "declarative.kyma-project.io/applier", Operation: "Apply", APIVersion: "v1", FieldsV1: FieldsOf(`{"f:data":{}}`)},
+			{Manager: "kubectl", Operation: "Update", FieldsV1: fieldsOf("{}")},
+			{Manager: "declarative.kyma-project.io/applier", Operation: "Apply", APIVersion: "v1", FieldsV1: fieldsOf(`{"f:data":{}}`)},
 		},
 	}}
 	for _, c := range change {
@@ -40,14 +40,14 @@ func TestTheHashOfAnObjectSaysWhatIsOursOfItAndOfWhichRendering(t *testing.T) {
 	require.Len(t, hash, 16)
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
 		"the time of our entry is no matter": func(o *metav1.PartialObjectMetadata) { now := metav1.Now(); ours(o).Time = &now },
-		"nor are the fields of others":       func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].FieldsV1 = FieldsOf(`{"f:a":{}}`) },
+		"nor are the fields of others":       func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].FieldsV1 = fieldsOf(`{"f:a":{}}`) },
 		"nor are other annotations":          func(o *metav1.PartialObjectMetadata) { o.Annotations["a"] = "b" },
 		"nor is the object's version":        func(o *metav1.PartialObjectMetadata) { o.ResourceVersion, o.Generation = "7", 2 },
 	} {
 		require.Equal(t, hash, ObjectHash(applied(change)), what)
 	}
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
-		"a field was taken from us":             func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = FieldsOf(`{}`) },
+		"a field was taken from us":             func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = fieldsOf(`{}`) },
 		"it is applied in another version":      func(o *metav1.PartialObjectMetadata) { ours(o).APIVersion = "v2" },
 		"it is another rendering":               func(o *metav1.PartialObjectMetadata) { o.Annotations["operator.kyma-project.io/applied-digest"] = "d0" },
 		"the digest of the rendering was taken": func(o *metav1.PartialObjectMetadata) { o.Annotations = nil },
@@ -68,7 +68,7 @@ func TestTheHashOfAnObjectSaysWhatIsOursOfItAndOfWhichRendering(t *testing.T) {
 func TestTheHashIsTheSameWhateverTheEncodingAndOrderOfTheAnswer(t *testing.T) {
 	t.Parallel()
 	as := func(raw string) *metav1.PartialObjectMetadata {
-		return applied(func(o *metav1.PartialObjectMetadata) { o.ManagedFields[1].FieldsV1 = FieldsOf(raw) })
+		return applied(func(o *metav1.PartialObjectMetadata) { o.ManagedFields[1].FieldsV1 = fieldsOf(raw) })
 	}
 	require.Equal(t, ObjectHash(as(`{"f:a<b>&c":{}}`)), ObjectHash(as(`{"f:a\u003cb\u003e\u0026c":{}}`)))
 	require.NotEqual(t, ObjectHash(as(`{"f:a<b":{}}`)), ObjectHash(as(`{"f:ab":{}}`)))
@@ -133,7 +133,7 @@ func manyApplied(n int) []*metav1.PartialObjectMetadata {
 	for i := range all {
 		all[i] = applied(func(o *metav1.PartialObjectMetadata) {
 			o.Namespace, o.Name, o.UID = "kyma-system", fmt.Sprintf("object-%03d", i), "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
-			o.ManagedFields[1].FieldsV1 = FieldsOf(fields)
+			o.ManagedFields[1].FieldsV1 = fieldsOf(fields)
 		})
 	}
 	return all

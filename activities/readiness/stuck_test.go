@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-func Waiting(reason, message string) corev1.ContainerStatus {
+func waiting(reason, message string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{
 		Name: "operator", Image: "example.com/operator:1.0.0",
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
@@ -15,7 +15,7 @@ func Waiting(reason, message string) corev1.ContainerStatus {
 }
 
 func TestWhatAPodSaysOfItself(t *testing.T) {
-	crashed := Waiting("CrashLoopBackOff", "back-off 40s restarting failed container=operator pod=operator-5d8_ns(1)")
+	crashed := waiting("CrashLoopBackOff", "back-off 40s restarting failed container=operator pod=operator-5d8_ns(1)")
 	crashed.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", Message: "token=secret"}
 	running := func(change func(*corev1.ContainerStatus)) corev1.ContainerStatus {
 		c := corev1.ContainerStatus{Name: "operator", RestartCount: 3, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
@@ -34,13 +34,13 @@ func TestWhatAPodSaysOfItself(t *testing.T) {
 		says   string
 	}{
 		"a pod that runs":        {of(corev1.ContainerStatus{Name: "operator"}), ""},
-		"a pod that just starts": {of(Waiting("ContainerCreating", "")), ""},
+		"a pod that just starts": {of(waiting("ContainerCreating", "")), ""},
 		"an image that is not there": {
-			of(Waiting("ErrImagePull", `failed to resolve "example.com/operator:1.0.0": not found`)),
+			of(waiting("ErrImagePull", `failed to resolve "example.com/operator:1.0.0": not found`)),
 			`container operator: ImagePullBackOff: failed to resolve "example.com/operator:1.0.0": not found`,
 		},
 		"the same, between two tries": {
-			of(Waiting("ImagePullBackOff", `Back-off pulling image "example.com/operator:1.0.0": ErrImagePull: failed to resolve "example.com/operator:1.0.0": not found`)),
+			of(waiting("ImagePullBackOff", `Back-off pulling image "example.com/operator:1.0.0": ErrImagePull: failed to resolve "example.com/operator:1.0.0": not found`)),
 			`container operator: ImagePullBackOff: failed to resolve "example.com/operator:1.0.0": not found`,
 		},
 		"a container that exits, without what it wrote": {of(crashed), "container operator: CrashLoopBackOff: it exits with code 137 (OOMKilled)"},
@@ -66,11 +66,11 @@ func TestWhatAPodSaysOfItself(t *testing.T) {
 			"",
 		},
 		"a container that lacks its configuration": {
-			of(Waiting("CreateContainerConfigError", `secret "settings" not found`)),
+			of(waiting("CreateContainerConfigError", `secret "settings" not found`)),
 			`container operator: CreateContainerConfigError: secret "settings" not found`,
 		},
 		"an init container": {
-			corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{Waiting("CrashLoopBackOff", "")}},
+			corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("CrashLoopBackOff", "")}},
 			"container operator: CrashLoopBackOff: it exits again and again",
 		},
 		"a pod without a node": {unschedulable, "Unschedulable: 0/1 nodes are available"},

@@ -21,7 +21,7 @@ func TestAnInstallationThatTakesLongerThanAStepGoesOn(t *testing.T) {
 		names[i] = fmt.Sprintf("part-%d", i)
 	}
 	s := newStand(t, configMap(names...), nil)
-	s.activities.install.Options.ApplyLimit = 2 * time.Second
+	s.activities.Install.Options.ApplyLimit = 2 * time.Second
 	s.requests.cut(func(r *http.Request) error {
 		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/") {
 			time.Sleep(time.Second)
@@ -57,6 +57,6 @@ func TestAnInstallationThatTakesLongerThanAStepGoesOn(t *testing.T) {
 	require.Greater(t, looks, 1)
 	require.Equal(t, objects, applied)
 	// A namespace that is not there yet costs the first ones two.
-	require.LessOrEqual(t, patches, objects+s.activities.applier.Options.Parallel, "nothing is applied again that is as it should be")
+	require.LessOrEqual(t, patches, objects+s.activities.Applier.Options.Parallel, "nothing is applied again that is as it should be")
 	require.Equal(t, "1.0.0", s.read().Status.InstalledVersion)
 }

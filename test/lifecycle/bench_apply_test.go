@@ -24,12 +24,15 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // BenchmarkApply installs a module of 200 ConfigMaps, whose layer is cached, through a server on loopback that
@@ -55,10 +58,14 @@ func BenchmarkApply(b *testing.B) {
 	require.NoError(b, err)
 	store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{strings.TrimPrefix(registry.URL, "http://")}})
 	require.NoError(b, err)
-	activities, err := install.New(install.Options{ControlPlane: control, Clusters: access, Artifacts: store, Kymas: &kicks{}})
+	activities, err := worker.AssembleManifests(worker.ManifestOptions{
+		Steps: manifests.Options{ControlPlane: control, Clusters: access, Kymas: &kicks{}},
+		Apply: apply.Options{Artifacts: store},
+		Purge: purge.Options{Manifests: &kicks{}},
+	})
 	require.NoError(b, err)
 	install := func() {
-		result, err := activities.install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
+		result, err := activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
 		if err != nil || result.Outcome != manifests.OutcomeApplied {
 			b.Fatal(result.Observed.Message, err)
 		}

@@ -97,18 +97,18 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 		require.Contains(t, f.Message, string(uidOf(t, other)))
 		untouched()
 	}
-	_, err := s.activities.install.ApplyManifest(ctx, install.ApplyInput{Ref: s.ref()})
+	_, err := s.activities.Install.ApplyManifest(ctx, install.ApplyInput{Ref: s.ref()})
 	refused(err)
-	_, err = s.activities.install.WaitManifest(ctx, install.WaitInput{Ref: s.ref()})
+	_, err = s.activities.Install.WaitManifest(ctx, install.WaitInput{Ref: s.ref()})
 	refused(err)
-	_, err = s.activities.prober.Probe(ctx, []*v1beta2.Manifest{s.cached()})
+	_, err = s.activities.Drift.Probe(ctx, []*v1beta2.Manifest{s.cached()})
 	require.ErrorContains(t, err, "leads to cluster")
 	untouched()
 
 	// Once the cluster is recorded to have been replaced, the module goes there.
 	require.NoError(t, other.Delete(ctx, settings))
 	s.recordCluster(uidOf(t, other))
-	s.activities.steps.Options.Settings.AllowControlPlaneModules = true // of which it is the cluster
+	s.activities.Steps.Options.Settings.AllowControlPlaneModules = true // of which it is the cluster
 	require.NotEqual(t, manifests.OutcomeGone, s.apply().Outcome)
 	require.NotEmpty(t, writes(s.requests.take()))
 	t.Cleanup(func() {
@@ -144,11 +144,11 @@ func TestARemovalNeverTakesAnotherClusterForOneThatIsCleanAlready(t *testing.T) 
 		require.Equal(t, inventory, s.read().Status.Inventory)
 		require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	}
-	_, err := s.activities.uninstall.RemoveManifest(ctx, uninstall.RemoveInput{Ref: s.ref()})
+	_, err := s.activities.Uninstall.RemoveManifest(ctx, uninstall.RemoveInput{Ref: s.ref()})
 	changed(err)
-	_, err = s.activities.uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: s.ref()})
+	_, err = s.activities.Uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: s.ref()})
 	changed(err)
-	_, err = s.activities.purge.PurgeManifest(ctx, purge.PurgeInput{Ref: s.ref()})
+	_, err = s.activities.Purge.PurgeManifest(ctx, purge.PurgeInput{Ref: s.ref()})
 	changed(err)
 
 	result := s.purge(true)
@@ -171,7 +171,7 @@ func TestAManifestWithoutAnInventoryWaitsForItsOwnCluster(t *testing.T) {
 	s.repoint()
 	s.holdKyma()
 	s.leave()
-	_, err := s.activities.uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: s.ref()})
+	_, err := s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: s.ref()})
 	require.Equal(t, "ClusterChanged", fault.FromTemporal(err).Reason)
 	require.False(t, s.manifestIsGone())
 }
@@ -195,7 +195,7 @@ func (s *stand) holdKyma() {
 func TestAnAccessSecretThatLeadsToTheControlPlaneInstallsNothingThere(t *testing.T) {
 	s := newStand(t, moduleYAML, nil)
 	s.repoint()
-	_, err := s.activities.install.ApplyManifest(context.Background(), install.ApplyInput{Ref: s.ref()})
+	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: s.ref()})
 	require.Error(t, err)
 	f := fault.FromTemporal(err)
 	require.Equal(t, fault.Rejected, f.Kind)
@@ -203,7 +203,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneInstallsNothingThere(t *testing
 	require.Contains(t, f.Message, "leads to the control plane itself")
 	require.Empty(t, writes(s.requests.take()))
 
-	s.activities.steps.Options.Settings.AllowControlPlaneModules = true
+	s.activities.Steps.Options.Settings.AllowControlPlaneModules = true
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	t.Cleanup(func() {
 		_ = s.control.Delete(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id + "-remote"}})

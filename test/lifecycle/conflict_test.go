@@ -95,7 +95,7 @@ func TestOfTwoModulesThatClaimAnObjectAtTheSameTimeExactlyOneGetsIt(t *testing.T
 		errs := make([]error, len(modules))
 		for i, module := range modules {
 			done.Go(func() {
-				results[i], errs[i] = module.activities.install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(module.manifest)})
+				results[i], errs[i] = module.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(module.manifest)})
 			})
 		}
 		done.Wait()

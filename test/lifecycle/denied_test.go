@@ -121,7 +121,7 @@ func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
 			}
 			require.Eventually(t, func() bool { return !admitted() }, 2*time.Minute, 200*time.Millisecond, "a policy takes a moment to work")
 
-			_, err := s.activities.install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
+			_, err := s.activities.Install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
 			f := fault.FromTemporal(err)
 			require.Equal(t, fault.Transient, f.Kind, f.Message)
 			require.Equal(t, readiness.ReasonDefaultCRInvalid, f.Reason)
@@ -133,7 +133,7 @@ func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
 			}
 			require.Eventually(t, admitted, 2*time.Minute, 200*time.Millisecond, "and to go")
 			require.Eventually(t, func() bool {
-				seen, err = s.activities.install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
+				seen, err = s.activities.Install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
 				return err == nil
 			}, time.Minute, 200*time.Millisecond)
 			require.Equal(t, readiness.ReasonModuleCRPending, seen.Reason)
@@ -148,7 +148,7 @@ func TestADefaultCRThatDoesNotFitItsKindIsRefusedForGood(t *testing.T) {
 	for !seen.DefaultCRWanted {
 		seen = s.wait(seen)
 	}
-	_, err := s.activities.install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: s.ref(), Reported: seen})
+	_, err := s.activities.Install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: s.ref(), Reported: seen})
 	f := fault.FromTemporal(err)
 	require.Equal(t, fault.Rejected, f.Kind, f.Message)
 	require.Equal(t, readiness.ReasonDefaultCRInvalid, f.Reason)

@@ -166,13 +166,13 @@ func (s *subject) read() *unstructured.Unstructured {
 	return u
 }
 
-type objects interface {
+type resourceClient interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions, subresources ...string) (*unstructured.Unstructured, error)
 	Update(ctx context.Context, u *unstructured.Unstructured, options metav1.UpdateOptions, subresources ...string) (*unstructured.Unstructured, error)
 	Patch(ctx context.Context, name string, pt types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error)
 }
 
-func (s *subject) client() objects {
+func (s *subject) client() resourceClient {
 	return s.cluster.Dynamic.Resource(s.at.Resource.GroupVersionResource).Namespace(s.at.Name.Namespace)
 }
 

@@ -34,18 +34,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crlog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // pollEvery is how often what comes by itself is read.
@@ -56,7 +59,7 @@ const pollEvery = 250 * time.Millisecond
 type stand struct {
 	*testing.T
 	id         string
-	activities *activities
+	activities *worker.ManifestActivities
 	control    client.Client
 	remote     client.Client
 	requests   *requests
@@ -168,6 +171,8 @@ func (k *kicks) OpenKyma(_ context.Context, _ kick.Ref, sent kick.Kick) error {
 	return nil
 }
 
+func (*kicks) Purge(context.Context, kick.Ref, kick.Kick) error { return nil }
+
 func (k *kicks) take() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -243,9 +248,14 @@ func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manife
 	require.NoError(t, err)
 	store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{s.host()}})
 	require.NoError(t, err)
-	s.activities, err = install.New(install.Options{
-		ControlPlane: s.control, Clusters: access, Artifacts: store, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
-		ReadyWithin: -1, Events: s.told, Drift: s.told, Clock: func() time.Time { return time.Now().Add(s.later) },
+	s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
+		Steps: manifests.Options{
+			ControlPlane: s.control, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
+			Events: s.told, Drift: s.told, Clock: func() time.Time { return time.Now().Add(s.later) },
+		},
+		Apply:   apply.Options{Artifacts: store},
+		Install: install.Options{ReadyWithin: -1},
+		Purge:   purge.Options{Manifests: s.kicks},
 	})
 	require.NoError(t, err)
 	s.createManifest(module, change)
@@ -272,7 +282,7 @@ func (s *stand) probe() (changed bool, requests []string) {
 func (s *stand) differs() (how string, requests []string) {
 	s.Helper()
 	s.requests.take()
-	differing, err := s.activities.prober.Probe(context.Background(), []*v1beta2.Manifest{s.cached()})
+	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{s.cached()})
 	require.NoError(s, err)
 	for _, d := range differing {
 		how = d.Reason
@@ -373,7 +383,7 @@ func (s *stand) ref() kick.Ref { return kick.RefOf(s.manifest) }
 
 func (s *stand) apply() install.ApplyResult {
 	s.Helper()
-	result, err := s.activities.install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
+	result, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
 	require.NoError(s, err)
 	return result
 }
@@ -384,7 +394,7 @@ func (s *stand) wait(reported readiness.Observed) readiness.Observed {
 	var seen readiness.Observed
 	require.Eventually(s, func() bool {
 		var err error
-		seen, err = s.activities.install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: reported})
+		seen, err = s.activities.Install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: reported})
 		if err != nil {
 			require.Equal(s, fault.Pending, fault.FromTemporal(err).Kind, err.Error())
 		}
@@ -418,14 +428,14 @@ func (s *stand) follow(seen readiness.Observed) readiness.Observed {
 	if !seen.DefaultCRWanted {
 		return seen
 	}
-	seen, err := s.activities.install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
+	seen, err := s.activities.Install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
 	require.NoError(s, err)
 	return seen
 }
 
 func (s *stand) report(observed readiness.Observed, settled bool) manifests.ReportResult {
 	s.Helper()
-	result, err := s.activities.steps.ReportManifest(context.Background(), manifests.ReportInput{
+	result, err := s.activities.Steps.ReportManifest(context.Background(), manifests.ReportInput{
 		Ref: kick.RefOf(s.manifest), Observed: observed, InputsDigest: manifests.InputsDigest(s.read()), Settled: settled,
 	})
 	require.NoError(s, err)
@@ -458,7 +468,7 @@ func (s *stand) ready(seen readiness.Observed) readiness.Observed {
 
 func (s *stand) remove(reported readiness.Observed) uninstall.RemoveResult {
 	s.Helper()
-	result, err := s.activities.uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(s.manifest), Reported: reported})
+	result, err := s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(s.manifest), Reported: reported})
 	require.NoError(s, err)
 	return result
 }

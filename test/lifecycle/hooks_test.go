@@ -96,7 +96,7 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 			hookJob("never", `helm.sh/hook: "pre-delete"`) + configMap("settings"+extra)
 	}
 	s := newStand(t, "", nil)
-	s.activities.applier.Options.HookPatience = time.Millisecond
+	s.activities.Applier.Options.HookPatience = time.Millisecond
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.chart("1.0.0", template("")) })
 
 	waits := func(reason, message string) {
@@ -172,7 +172,7 @@ func (s *stand) eventuallyGone(job string) {
 
 func TestAHookIsWaitedForWithinAPass(t *testing.T) {
 	s := newStand(t, "", nil)
-	s.activities.applier.Options.HookPatience = 2 * time.Minute
+	s.activities.Applier.Options.HookPatience = 2 * time.Minute
 	s.update(func(m *v1beta2.Manifest) {
 		m.Spec.Install.Source = s.chart("1.0.0", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: rights, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: \"-5\"}}\n---\n"+
 			"apiVersion: batch/v1\nkind: Job\nmetadata: {name: once, annotations: {helm.sh/hook: pre-install}}\n"+

@@ -25,17 +25,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 var errNoAnswer = errors.New("no answer")
 
 // unanswered makes some requests to the control plane fail.
-func unanswered(a *activities, funcs interceptor.Funcs) {
-	inner, ok := a.steps.Options.ControlPlane.(client.WithWatch)
+func unanswered(a *worker.ManifestActivities, funcs interceptor.Funcs) {
+	inner, ok := a.Steps.Options.ControlPlane.(client.WithWatch)
 	if !ok {
 		panic("the fake client can watch")
 	}
-	a.steps.Options.ControlPlane = interceptor.NewClient(inner, funcs)
+	a.Steps.Options.ControlPlane = interceptor.NewClient(inner, funcs)
 }
 
 // successor replaces a Manifest by another one of the same name.
@@ -54,23 +55,23 @@ func successor(t *testing.T, c client.Client, m *v1beta2.Manifest) *v1beta2.Mani
 func TestAnotherManifestOfTheNameIsAsGoodAsNone(t *testing.T) {
 	m := sharedManifest("a", 1, nil)
 	a, _ := sharing(t, m)
-	found, err := a.steps.Read(t.Context(), kick.RefOf(m))
+	found, err := a.Steps.Read(t.Context(), kick.RefOf(m))
 	require.NoError(t, err)
 	require.NotNil(t, found)
 
 	other := kick.RefOf(m)
 	other.UID = "another"
-	found, err = a.steps.Read(t.Context(), other)
+	found, err = a.Steps.Read(t.Context(), other)
 	require.NoError(t, err)
 	require.Nil(t, found)
 
-	applied, err := a.install.Apply(t.Context(), other)
+	applied, err := a.Install.Apply(t.Context(), other)
 	require.NoError(t, err)
 	require.Equal(t, install.ApplyResult{Outcome: manifests.OutcomeGone}, applied)
-	removed, err := a.uninstall.Remove(t.Context(), other)
+	removed, err := a.Uninstall.Remove(t.Context(), other)
 	require.NoError(t, err)
 	require.Equal(t, uninstall.RemoveResult{Outcome: manifests.OutcomeGone}, removed)
-	reported, err := a.steps.Report(t.Context(), manifests.ReportInput{Ref: other, Observed: readiness.Observed{State: shared.StateReady}, Settled: true}, true)
+	reported, err := a.Steps.Report(t.Context(), manifests.ReportInput{Ref: other, Observed: readiness.Observed{State: shared.StateReady}, Settled: true}, true)
 	require.NoError(t, err)
 	require.Equal(t, manifests.ReportResult{Outcome: manifests.OutcomeGone}, reported)
 }
@@ -102,10 +103,10 @@ func TestAStageIsBegunOnlyForTheVeryManifestThatWasReadAndAsItWasRead(t *testing
 		t.Run(name, func(t *testing.T) {
 			m := sharedManifest("a", 1, nil)
 			a, c := sharing(t, m)
-			seen, err := a.steps.Read(t.Context(), kick.RefOf(m))
+			seen, err := a.Steps.Read(t.Context(), kick.RefOf(m))
 			require.NoError(t, err)
 			tc.change(t, c, seen.DeepCopy())
-			if err := a.steps.Unchanged(t.Context(), seen); tc.stops {
+			if err := a.Steps.Unchanged(t.Context(), seen); tc.stops {
 				require.ErrorIs(t, err, manifests.ErrChanged)
 			} else {
 				require.NoError(t, err)
@@ -117,21 +118,21 @@ func TestAStageIsBegunOnlyForTheVeryManifestThatWasReadAndAsItWasRead(t *testing
 	unanswered(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return errNoAnswer
 	}})
-	require.ErrorIs(t, a.steps.Unchanged(t.Context(), m), errNoAnswer, "who does not know does not go on")
+	require.ErrorIs(t, a.Steps.Unchanged(t.Context(), m), errNoAnswer, "who does not know does not go on")
 }
 
 func TestFinalizersAreWrittenAndTakenOffAtTheVersionThatWasRead(t *testing.T) {
 	bare := sharedManifest("a", 1, func(m *v1beta2.Manifest) { m.Finalizers = nil })
 	a, c := sharing(t, bare)
-	stale, err := a.steps.Read(t.Context(), kick.RefOf(bare))
+	stale, err := a.Steps.Read(t.Context(), kick.RefOf(bare))
 	require.NoError(t, err)
 	now := stale.DeepCopy()
 	now.Generation++
 	require.NoError(t, c.Update(t.Context(), now))
-	require.Error(t, a.steps.AddFinalizers(t.Context(), stale), "somebody changed it meanwhile")
+	require.Error(t, a.Steps.AddFinalizers(t.Context(), stale), "somebody changed it meanwhile")
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(bare), now))
 	require.Empty(t, now.Finalizers)
-	require.NoError(t, a.steps.AddFinalizers(t.Context(), now))
+	require.NoError(t, a.Steps.AddFinalizers(t.Context(), now))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(bare), now))
 	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
 
@@ -139,10 +140,10 @@ func TestFinalizersAreWrittenAndTakenOffAtTheVersionThatWasRead(t *testing.T) {
 	m := sharedManifest("b", 1, nil)
 	a, c = sharing(t, m)
 	require.NoError(t, c.Delete(t.Context(), m))
-	leaving, err := a.steps.Read(t.Context(), kick.RefOf(m))
+	leaving, err := a.Steps.Read(t.Context(), kick.RefOf(m))
 	require.NoError(t, err)
 	next := successor(t, c, leaving)
-	require.NoError(t, a.steps.RemoveFinalizers(t.Context(), leaving))
+	require.NoError(t, a.Steps.RemoveFinalizers(t.Context(), leaving))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(next), next))
 	require.EqualValues(t, "another", next.UID)
 	require.Equal(t, desired.ManifestFinalizers(), next.Finalizers)
@@ -172,22 +173,22 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 	})
 	a, c := sharing(t, m)
 	kyma := &toldAt{c: c}
-	a.steps.Options.Kymas = kyma
+	a.Steps.Options.Kymas = kyma
 	in := manifests.ReportInput{Ref: kick.RefOf(m), Observed: readiness.Observed{State: shared.StateReady}, Settled: true}
-	_, err := a.steps.Report(t.Context(), in, true)
+	_, err := a.Steps.Report(t.Context(), in, true)
 	require.NoError(t, err)
 	require.Equal(t, []shared.State{shared.StateReady}, kyma.states)
 
-	_, err = a.steps.Report(t.Context(), in, true)
+	_, err = a.Steps.Report(t.Context(), in, true)
 	require.NoError(t, err)
 	require.Len(t, kyma.states, 1, "nothing changed")
-	_, err = a.steps.Report(t.Context(), in, false)
+	_, err = a.Steps.Report(t.Context(), in, false)
 	require.NoError(t, err)
 	require.Len(t, kyma.states, 2, "an earlier attempt may have written and then failed to tell")
 
 	kyma.err = errNoAnswer
 	in.Observed.State = shared.StateWarning
-	_, err = a.steps.Report(t.Context(), in, true)
+	_, err = a.Steps.Report(t.Context(), in, true)
 	require.ErrorIs(t, err, errNoAnswer)
 
 	kyma.err, kyma.states = nil, nil
@@ -195,7 +196,7 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 		return errNoAnswer
 	}})
 	in.Observed.State = shared.StateError
-	_, err = a.steps.Report(t.Context(), in, true)
+	_, err = a.Steps.Report(t.Context(), in, true)
 	require.ErrorIs(t, err, errNoAnswer)
 	require.Empty(t, kyma.states, "nothing was written that could be told")
 }
@@ -203,12 +204,12 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 func TestAStatusIsWrittenAtTheVersionThatWasRead(t *testing.T) {
 	m := sharedManifest("a", 1, nil)
 	a, c := sharing(t, m)
-	stale, err := a.steps.Read(t.Context(), kick.RefOf(m))
+	stale, err := a.Steps.Read(t.Context(), kick.RefOf(m))
 	require.NoError(t, err)
 	now := stale.DeepCopy()
 	now.Status.InstalledVersion = "theirs"
 	require.NoError(t, c.Status().Update(t.Context(), now))
-	_, err = a.steps.WriteStatus(t.Context(), stale, func(s *v1beta2.ManifestStatus) { s.State = shared.StateReady })
+	_, err = a.Steps.WriteStatus(t.Context(), stale, func(s *v1beta2.ManifestStatus) { s.State = shared.StateReady })
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(m), now))
 	require.Equal(t, "theirs", now.Status.InstalledVersion)
@@ -224,8 +225,8 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	}})
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
-	env.RegisterActivity(a.install.WaitManifest)
-	env.RegisterActivity(a.uninstall.WaitRemoval)
+	env.RegisterActivity(a.Install.WaitManifest)
+	env.RegisterActivity(a.Uninstall.WaitRemoval)
 	left := manifests.WaitDetails{Reads: failedBefore}
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		require.NoError(t, details.Get(&left))
@@ -233,9 +234,9 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	if failedBefore > 0 {
 		env.SetHeartbeatDetails(left)
 	}
-	_, err := env.ExecuteActivity(a.install.WaitManifest, install.WaitInput{Ref: kick.RefOf(m)})
+	_, err := env.ExecuteActivity(a.Install.WaitManifest, install.WaitInput{Ref: kick.RefOf(m)})
 	require.ErrorAs(t, err, &app)
-	_, removal := env.ExecuteActivity(a.uninstall.WaitRemoval, uninstall.RemoveInput{Ref: kick.RefOf(m)})
+	_, removal := env.ExecuteActivity(a.Uninstall.WaitRemoval, uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	var other *temporal.ApplicationError
 	require.ErrorAs(t, removal, &other)
 	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")

@@ -69,7 +69,7 @@ func (s *stand) removed() {
 		if result.Outcome != manifests.OutcomeWaiting {
 			return true
 		}
-		look, err := s.activities.uninstall.CheckRemoval(context.Background(), s.ref())
+		look, err := s.activities.Uninstall.CheckRemoval(context.Background(), s.ref())
 		require.NoError(s, err)
 		require.Contains(s, []manifests.Outcome{manifests.OutcomeWaiting, manifests.OutcomeRemoved, manifests.OutcomeGone}, look.Outcome)
 		return false

@@ -48,7 +48,7 @@ func TestALostInventoryIsFoundAgainByTheNextLook(t *testing.T) {
 	s.forget()
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(moduleYAML) })
 	later := time.Now().Add(time.Hour)
-	s.activities.steps.Options.Clock = func() time.Time { return later }
+	s.activities.Steps.Options.Clock = func() time.Time { return later }
 	result := s.apply()
 	require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "old"), "what the module no longer has is pruned")

@@ -57,7 +57,7 @@ func (s *stand) undefine() {
 	s.Helper()
 	ctx := context.Background()
 	require.NoError(s, s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}}))
-	cluster, err := s.activities.steps.Target(ctx, s.read())
+	cluster, err := s.activities.Steps.Target(ctx, s.read())
 	require.NoError(s, err)
 	raw := cluster.Discovery.RESTClient()
 	require.Eventually(s, func() bool {
@@ -107,7 +107,7 @@ func TestAnOptionalObjectWhoseKindIsUnknownForAMomentStays(t *testing.T) {
 	s.report(s.ready(readiness.Observed{State: shared.StateProcessing}), true)
 	before := s.get("ID.example.com/v1", "Sample", "ID-remote", "one").GetUID()
 
-	cluster, err := s.activities.steps.Target(context.Background(), s.read())
+	cluster, err := s.activities.Steps.Target(context.Background(), s.read())
 	require.NoError(t, err)
 	cluster.Mapper.Reset()
 	var once atomic.Bool
@@ -138,7 +138,7 @@ func TestAMissingAPIIsAnErrorAfterAWhileAndIsTakenUpWhenItAppears(t *testing.T) 
 	require.Equal(t, shared.StateProcessing, result.Observed.State)
 	s.report(result.Observed, false)
 	later := time.Now().Add(11 * time.Minute)
-	s.activities.steps.Options.Clock = func() time.Time { return later }
+	s.activities.Steps.Options.Clock = func() time.Time { return later }
 	result = s.apply()
 	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 	require.Equal(t, shared.StateError, result.Observed.State)

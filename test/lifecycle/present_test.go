@@ -21,15 +21,15 @@ func TestAWaitThatLastsTellsTheKymaOnce(t *testing.T) {
 	seen := s.wait(readiness.Observed{})
 	waiting := func(elapsed time.Duration, before *manifests.WaitDetails) []string {
 		t.Helper()
-		s.activities.steps.Options.Clock = func() time.Time { return time.Now().Add(elapsed) }
+		s.activities.Steps.Options.Clock = func() time.Time { return time.Now().Add(elapsed) }
 		suite := testsuite.WorkflowTestSuite{}
 		env := suite.NewTestActivityEnvironment()
-		env.RegisterActivity(s.activities.install.WaitManifest)
+		env.RegisterActivity(s.activities.Install.WaitManifest)
 		if before != nil {
 			env.SetHeartbeatDetails(*before)
 		}
 		s.kicks.take()
-		_, err := env.ExecuteActivity(s.activities.install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen})
+		_, err := env.ExecuteActivity(s.activities.Install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen})
 		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
 		return s.kicks.take()
 	}

@@ -32,7 +32,7 @@ func (s *stand) leave() {
 
 func (s *stand) purge(letGo bool) purge.PurgeResult {
 	s.Helper()
-	result, err := s.activities.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest), LetGo: letGo})
+	result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest), LetGo: letGo})
 	require.NoError(s, err)
 	return result
 }
@@ -102,7 +102,7 @@ func TestAPurgeRemovesAModuleThatFinalizersHold(t *testing.T) {
 
 func TestAPurgeNeverTakesOffAProtectedFinalizer(t *testing.T) {
 	s := newStand(t, moduleYAML, withDefaultCR)
-	s.activities.purge.Options.PurgeRules = purge.Rules{Never: []string{"example.com/never"}}
+	s.activities.Purge.Options.PurgeRules = purge.Rules{Never: []string{"example.com/never"}}
 	s.installReady()
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody", "example.com/never")
 	s.leave()
@@ -171,7 +171,7 @@ webhooks:
 	s.leave()
 	require.Eventually(t, func() bool {
 		// The server forgets a webhook only a moment after its deletion; the step is retried.
-		result, err := s.activities.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+		result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
 		return err == nil && result.Outcome == manifests.OutcomeRemoved
 	}, time.Minute, time.Second)
 	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))
@@ -190,7 +190,7 @@ func TestAPurgeOfALostClusterLetsGoOnlyWhenToldToAndSaysWhatIsLeft(t *testing.T)
 			s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 			lose(s)
 			s.leave()
-			_, err := s.activities.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+			_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
 			require.Equal(t, fault.Unreachable, fault.FromTemporal(err).Kind)
 			require.False(t, s.manifestIsGone())
 

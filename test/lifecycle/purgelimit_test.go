@@ -29,7 +29,7 @@ func TestAPurgeThatHasMuchToDoGoesOnAndLetsNothingGo(t *testing.T) {
 		require.NoError(t, s.remote.Create(context.Background(), cr))
 	}
 	s.leave()
-	s.activities.purge.Options.PurgeLimit = 6 * time.Second
+	s.activities.Purge.Options.PurgeLimit = 6 * time.Second
 	s.requests.cut(func(r *http.Request) error {
 		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/samples/") {
 			time.Sleep(800 * time.Millisecond)
@@ -94,7 +94,7 @@ func TestAPurgeThatFailsHalfwayNamesWhatItForcedAndThenWhatItLeaves(t *testing.T
 	require.Equal(t, []string{"Sample " + s.id + "-remote/default"}, result.Names)
 	require.False(t, s.manifestIsGone())
 
-	_, err := s.activities.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+	_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
 	require.Error(t, err, "nothing was forced")
 	result = s.purge(true)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)

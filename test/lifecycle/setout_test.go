@@ -10,7 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -56,11 +56,12 @@ func TestAStageBeginsByAReadingThatIsASecondOldAtMostOrTheInformersWord(t *testi
 			}
 			known, live := at(test.known), at(test.live)
 			counted := &counting{Client: live}
-			a := &activities{Options: install.Options{
+			a := assembled(t, manifests.Options{
 				ControlPlane: counted, Fleet: known, Known: fleet.Over(known, live, func(context.Context, client.Object) string { return "900" }),
-			}}
+				Clusters: access{}, Kymas: &kicks{},
+			})
 			m.ResourceVersion = "900"
-			err := a.steps.MayBeginStage(t.Context(), m, new(time.Now().Add(-test.age)))
+			err := a.Steps.MayBeginStage(t.Context(), m, new(time.Now().Add(-test.age)))
 			require.Equal(t, test.stops, err != nil, err)
 			require.Equal(t, test.reads, counted.gets)
 		})

@@ -13,14 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
-	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // sharedManifest is that of a Kyma which has the module in the control plane, since so many minutes.
@@ -46,16 +45,18 @@ func kymaNamed(name string) *v1beta2.Kyma {
 }
 
 // sharing has no clusters at all: whoever shares a module touches none.
-func sharing(t *testing.T, manifests ...*v1beta2.Manifest) (*activities, client.Client) {
+func sharing(t *testing.T, all ...*v1beta2.Manifest) (*worker.ManifestActivities, client.Client) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{})
-	for _, m := range manifests {
+	for _, m := range all {
 		builder = builder.WithObjects(m, kymaNamed(m.KymaName()))
 	}
 	c := builder.Build()
-	return &activities{Options: install.Options{ControlPlane: c, Fleet: c, Known: fleet.Live(c), Clock: time.Now, Settings: desired.Settings{AllowControlPlaneModules: true}}}, c
+	return assembled(t, manifests.Options{
+		ControlPlane: c, Settings: desired.Settings{AllowControlPlaneModules: true}, Clusters: access{}, Kymas: &kicks{},
+	}), c
 }
 
 func holding(m *v1beta2.Manifest) {
@@ -90,7 +91,7 @@ func TestAModuleThatAnotherKymaHasInTheControlPlaneShowsWhatIsInstalled(t *testi
 		t.Run(name, func(t *testing.T) {
 			second := sharedManifest("second", 1, test.mine)
 			a, _ := sharing(t, sharedManifest("first", 5, test.holder), second)
-			result, err := a.install.Apply(context.Background(), kick.RefOf(second))
+			result, err := a.Install.Apply(context.Background(), kick.RefOf(second))
 			require.NoError(t, err)
 			require.Equal(t, manifests.OutcomeShared, result.Outcome)
 			require.Equal(t, test.want, result.Observed)
@@ -101,13 +102,13 @@ func TestAModuleThatAnotherKymaHasInTheControlPlaneShowsWhatIsInstalled(t *testi
 func TestWhoHoldsASharedModuleIsNotKeptFromInstallingIt(t *testing.T) {
 	first, second := sharedManifest("first", 5, nil), sharedManifest("second", 1, nil)
 	a, _ := sharing(t, first, second)
-	other, err := a.steps.InstalledByAnother(context.Background(), first)
+	other, err := a.Steps.InstalledByAnother(context.Background(), first)
 	require.NoError(t, err)
 	require.Nil(t, other)
 
 	first = sharedManifest("first", 5, going)
 	a, _ = sharing(t, first, second)
-	other, err = a.steps.InstalledByAnother(context.Background(), second)
+	other, err = a.Steps.InstalledByAnother(context.Background(), second)
 	require.NoError(t, err)
 	require.Nil(t, other, "what is being deleted holds nothing")
 }
@@ -121,7 +122,7 @@ func TestTheHolderHandsOverWhatItHasAndRemovesNothing(t *testing.T) {
 	})
 	second := sharedManifest("second", 1, func(m *v1beta2.Manifest) { m.Status.InputsDigest, m.Status.Settled = "seen", true })
 	a, c := sharing(t, first, second)
-	result, err := a.uninstall.Remove(ctx, kick.RefOf(first))
+	result, err := a.Uninstall.Remove(ctx, kick.RefOf(first))
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
 	require.Error(t, c.Get(ctx, client.ObjectKeyFromObject(first), &v1beta2.Manifest{}), "it is let go, without access to any cluster")
@@ -146,7 +147,7 @@ func TestHandingOverTwiceIsAsGoodAsOnce(t *testing.T) {
 	second := sharedManifest("second", 1, nil)
 	a, c := sharing(t, first, second)
 	for range 2 {
-		handed, err := a.steps.HandOver(ctx, first)
+		handed, err := a.Steps.HandOver(ctx, first)
 		require.NoError(t, err)
 		require.True(t, handed)
 	}
@@ -161,12 +162,12 @@ func TestOnlyTheLastOwnerRemovesASharedModule(t *testing.T) {
 	first := sharedManifest("first", 5, func(m *v1beta2.Manifest) { holding(m); going(m) })
 	second := sharedManifest("second", 1, going)
 	a, _ := sharing(t, first, second)
-	handed, err := a.steps.HandOver(ctx, first)
+	handed, err := a.Steps.HandOver(ctx, first)
 	require.NoError(t, err)
 	require.False(t, handed, "the other one goes too")
 
 	remote := sharedManifest("third", 1, func(m *v1beta2.Manifest) { holding(m); m.Spec.Remote = true })
-	handed, err = a.steps.HandOver(ctx, remote)
+	handed, err = a.Steps.HandOver(ctx, remote)
 	require.NoError(t, err)
 	require.False(t, handed)
 }
@@ -180,7 +181,7 @@ func TestWhatWasHandedOverMeanwhileIsNotForgotten(t *testing.T) {
 	handedTo := read.DeepCopy()
 	holding(handedTo)
 	require.NoError(t, c.Status().Update(ctx, handedTo))
-	err := a.steps.RemoveFinalizers(ctx, read)
+	err := a.Steps.RemoveFinalizers(ctx, read)
 	require.ErrorContains(t, err, "took over a shared module")
 	require.NoError(t, c.Get(ctx, client.ObjectKeyFromObject(second), read))
 	require.NotEmpty(t, read.Finalizers)
@@ -191,7 +192,7 @@ func TestANewerVersionThatWasTakenOverIsNotLowered(t *testing.T) {
 		m.Status.InstalledVersion, m.Status.InstalledRef, m.Status.TakenOverFrom = "2.0.0", "sha256:2", []string{"kcp-system/first-keda"}
 	})
 	a, _ := sharing(t, second)
-	result, err := a.install.Apply(context.Background(), kick.RefOf(second))
+	result, err := a.Install.Apply(context.Background(), kick.RefOf(second))
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeShared, result.Outcome)
 	require.Equal(t, shared.StateWarning, result.Observed.State)

@@ -36,7 +36,7 @@ metadata: {name: with-api}
 	require.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(strings.TrimSuffix(crdYAML, "---\n"), "ID", s.id)), definition))
 	require.NoError(t, s.remote.Create(t.Context(), definition))
 	// No access is kept: with a new one the cluster is asked anew.
-	access, ok := s.activities.steps.Options.Clusters.(*clusters.Registry)
+	access, ok := s.activities.Steps.Options.Clusters.(*clusters.Registry)
 	require.True(t, ok)
 	anew := func() { access.Evict(s.id, "kyma", "") }
 	says := func() bool {

@@ -21,7 +21,7 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 		"serviceAccountName: operator", "nodeSelector: {nowhere: \"true\"}\n      serviceAccountName: operator").Replace(operatorYAML), nil)
 	applied := s.apply()
 	require.Equal(t, manifests.OutcomeApplied, applied.Outcome, applied.Observed.Message)
-	seen, err := s.activities.install.Observe(context.Background(), s.ref())
+	seen, err := s.activities.Install.Observe(context.Background(), s.ref())
 	require.NoError(t, err)
 	require.Equal(t, readiness.ReasonResourcesPending, seen.Reason, "what has just begun is no error: %s", seen.Message)
 	s.report(seen, false)
@@ -32,14 +32,14 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 	}
 	require.Eventually(t, listed, time.Minute, 50*time.Millisecond)
 	s.requests.take()
-	_, err = s.activities.install.Observe(context.Background(), s.ref())
+	_, err = s.activities.Install.Observe(context.Background(), s.ref())
 	require.NoError(t, err)
 	for _, request := range s.requests.take() {
 		require.NotContains(t, request, "/pods", "as long as it is young, its pods are not asked")
 	}
 
 	later := time.Now().Add(6 * time.Minute)
-	s.activities.steps.Options.Clock = func() time.Time { return later }
+	s.activities.Steps.Options.Clock = func() time.Time { return later }
 	for seen = s.wait(seen); !strings.Contains(seen.Message, "Unschedulable"); {
 		seen = s.wait(seen)
 	}
@@ -53,12 +53,15 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 		require.True(t, listed())
 		pod := pods.Items[0].DeepCopy()
 		pod.Status.Conditions = nil
-		pod.Status.ContainerStatuses = []corev1.ContainerStatus{readiness.Waiting("ImagePullBackOff", "Back-off pulling image")}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "operator", Image: "example.com/operator:1.0.0",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}},
+		}}
 		if err := s.remote.Status().Update(context.Background(), pod); err != nil {
 			require.True(t, apierrors.IsConflict(err), "%v", err)
 			return false
 		}
-		now, err := s.activities.install.Observe(context.Background(), s.ref())
+		now, err := s.activities.Install.Observe(context.Background(), s.ref())
 		require.NoError(t, err)
 		return strings.Contains(now.Message, "container operator: ImagePullBackOff: image example.com/operator:1.0.0 cannot be pulled")
 	}, time.Minute, 50*time.Millisecond)
@@ -79,7 +82,7 @@ func TestADeploymentThatGaveUpSaysWhatItsPodsSay(t *testing.T) {
 	// The scheduler may say so only after the Deployment gave up, and a wait does not report other words at once.
 	require.Eventually(t, func() bool {
 		var err error
-		seen, err = s.activities.install.Observe(context.Background(), s.ref())
+		seen, err = s.activities.Install.Observe(context.Background(), s.ref())
 		require.NoError(t, err)
 		return seen.State == shared.StateError && strings.Contains(seen.Message, "Unschedulable")
 	}, 2*time.Minute, 100*time.Millisecond, "%+v", &seen)

@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -24,10 +25,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // access says which cluster somebody was given access to.
-type access struct{ Access }
+type access struct{ manifests.Access }
 
 func (access) ControlPlane() *clusters.Cluster { return &clusters.Cluster{Name: "the control plane"} }
 
@@ -49,13 +51,23 @@ func owned(change func(*v1beta2.Kyma, *v1beta2.Manifest)) (*v1beta2.Kyma, *v1bet
 	return kyma, m
 }
 
-func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (*activities, *kicks, client.Client) {
+// assembled are activities for steps that need no artifacts.
+func assembled(t *testing.T, o manifests.Options) *worker.ManifestActivities {
+	t.Helper()
+	store, err := artifacts.New(artifacts.Options{})
+	require.NoError(t, err)
+	a, err := worker.AssembleManifests(worker.ManifestOptions{Steps: o, Apply: apply.Options{Artifacts: store}, Purge: purge.Options{Manifests: &kicks{}}})
+	require.NoError(t, err)
+	return a
+}
+
+func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (*worker.ManifestActivities, *kicks, client.Client) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{}).WithObjects(objects...).Build()
 	told := &kicks{}
-	return &activities{Options: install.Options{ControlPlane: c, Fleet: c, Known: fleet.Live(c), Clock: time.Now, Settings: settings, Clusters: access{}, Kymas: told}}, told, c
+	return assembled(t, manifests.Options{ControlPlane: c, Settings: settings, Clusters: access{}, Kymas: told}), told, c
 }
 
 func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
@@ -90,9 +102,9 @@ func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
 			a, told, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
-			result, err := a.install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
+			result, err := a.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
 			require.NoError(t, err)
-			_, err = a.steps.Target(context.Background(), m)
+			_, err = a.Steps.Target(context.Background(), m)
 			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 			require.Empty(t, told.all)
 			if test.others {
@@ -103,7 +115,7 @@ func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
 			require.Equal(t, shared.StateError, result.Observed.State)
 			require.Contains(t, result.Observed.Message, test.says)
 
-			_, err = a.steps.ReportManifest(context.Background(), manifests.ReportInput{
+			_, err = a.Steps.ReportManifest(context.Background(), manifests.ReportInput{
 				Ref: kick.RefOf(m), Observed: result.Observed, InputsDigest: result.InputsDigest, Settled: true,
 			})
 			require.NoError(t, err)
@@ -128,10 +140,10 @@ func TestAManifestThatNobodyOwnsIsNeitherRemovedNorReleased(t *testing.T) {
 	})
 	m.Status = v1beta2.ManifestStatus{}
 	a, _, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
-	result, err := a.uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
+	result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, result.Outcome)
-	purged, err := a.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
+	purged, err := a.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
 	now := &v1beta2.Manifest{}
@@ -150,11 +162,11 @@ func TestAManifestThatItsKymaLeftIsReleasedWithItsObjectsLeftWhenItIsDeleted(t *
 	events := &told{}
 	teller, err := manifests.NewRecorder(events, nil, time.Now)
 	require.NoError(t, err)
-	a.steps.Recorder, a.steps.Options.Clusters = teller, nil // no cluster is touched
-	purged, err := a.purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
+	a.Steps.Recorder, a.Steps.Options.Clusters = teller, nil // no cluster is touched
+	purged, err := a.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
-	result, err := a.uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
+	result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
 	require.True(t, apierrors.IsNotFound(c.Get(context.Background(), client.ObjectKeyFromObject(m), &v1beta2.Manifest{})))
@@ -171,11 +183,11 @@ func TestWhatWasInstalledIsRemovedAlsoWhenItsKymaIsGone(t *testing.T) {
 		holding(m)
 	})
 	a, _, _ := acting(t, desired.Settings{}, m)
-	stands, err := a.steps.CheckOwnership(context.Background(), m)
+	stands, err := a.Steps.CheckOwnership(context.Background(), m)
 	require.NoError(t, err)
 	require.Nil(t, stands.Refusal)
 	m.Status = v1beta2.ManifestStatus{}
-	stands, err = a.steps.CheckOwnership(context.Background(), m)
+	stands, err = a.Steps.CheckOwnership(context.Background(), m)
 	require.NoError(t, err)
 	require.NotNil(t, stands.Refusal, "nothing says that this was ever installed")
 }
@@ -221,7 +233,7 @@ func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
 			a, _, _ := acting(t, test.settings, kyma)
-			cluster, err := a.steps.Target(context.Background(), m)
+			cluster, err := a.Steps.Target(context.Background(), m)
 			if test.cluster == "" {
 				require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 				require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
@@ -258,7 +270,7 @@ func TestWhatIsNotAsItWasDecidedIsNotInstalledAndItsKymaIsAsked(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
 			a, told, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
-			_, undecided, err := a.steps.Undecided(context.Background(), m, kyma)
+			_, undecided, err := a.Steps.Undecided(context.Background(), m, kyma)
 			require.NoError(t, err)
 			if test.reason == "" {
 				require.Nil(t, undecided)
@@ -286,9 +298,9 @@ func TestALookWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T) {
 		now.Status.Target = record
 		_ = c.Status().Update(context.Background(), now)
 	}()
-	read, err := a.steps.Read(context.Background(), kick.RefOf(m))
+	read, err := a.Steps.Read(context.Background(), kick.RefOf(m))
 	require.NoError(t, err)
-	now, undecided, err := a.steps.Undecided(context.Background(), read, kyma)
+	now, undecided, err := a.Steps.Undecided(context.Background(), read, kyma)
 	require.NoError(t, err)
 	require.Nil(t, undecided)
 	require.Equal(t, record, now.Status.Target)

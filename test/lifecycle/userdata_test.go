@@ -85,7 +85,7 @@ func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
 		said += c.Message + "\n"
 	}
 	require.Contains(t, said, "Other "+s.id+"-remote/mine")
-	_, err := s.activities.uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: s.ref(), Reported: result.Observed})
+	_, err := s.activities.Uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: s.ref(), Reported: result.Observed})
 	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
 
 	require.NoError(t, s.remote.Delete(ctx, mine))
@@ -284,7 +284,7 @@ func TestARemovalReadsWhatIsStoredInAnOldVersionAndSaysThatTheConversionWebhookI
 	s.update(func(m *v1beta2.Manifest) {
 		m.Annotations = map[string]string{"operator.kyma-project.io/delete-user-data": "true"}
 	})
-	_, err := s.activities.uninstall.RemoveManifest(ctx, uninstall.RemoveInput{Ref: s.ref()})
+	_, err := s.activities.Uninstall.RemoveManifest(ctx, uninstall.RemoveInput{Ref: s.ref()})
 	require.Equal(t, clusters.ReasonConversionFailed, fault.FromTemporal(err).Reason)
 
 	require.NoError(t, s.switchConversionOff())

@@ -70,6 +70,10 @@ test: $(GOTESTSUM) ## Run all tests, on local fleets that are brought up for the
 unit: ## Run the tests that need no fleet, and count those that do; ARGS=./activities/resolve for some of them
 	@test/unit $(ARGS)
 
+.PHONY: e2e
+e2e: ## Run end-to-end tests by their names, on a fleet that is brought up for them; TEST=TestTheLife, a regular expression
+	@test/run ./test/e2e -run '$(or $(TEST),$(error TEST is missing: the name of a test or a regular expression, such as TEST=TestTheLife))' -v -count 1 -timeout 30m
+
 .PHONY: soak
 soak: $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of them on a busy machine, and print a table
 	@GOTESTSUM=$(GOTESTSUM) test/soak $(RUNS)
@@ -95,6 +99,11 @@ fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machin
 screenshot: ## Take the pictures in docs/assets anew; needs Chromium
 	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
 	@go run ./test/demo/screenshot
+
+.PHONY: demo-film
+demo-film: ## Draw docs/assets/demo.svg anew: what the demo prints, as it is printed
+	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
+	@go run ./test/demo/film -o docs/assets/demo.svg -- bin/demo -exit-when-ready
 
 .PHONY: test-api
 test-api: ## Test the custom resources: helpers, schemas, rules, columns
@@ -149,6 +158,10 @@ lint: $(GOLANGCI_LINT) workflowcheck ## Run golangci-lint in every module; PACKA
 		echo "golangci-lint $$module"; \
 		(cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml $(PACKAGES)) || failed="$$failed $$module"; \
 	done; [ -z "$$failed" ] || { echo "golangci-lint found something in:$$failed"; exit 1; }
+
+.PHONY: pre-commit
+pre-commit: $(GOLANGCI_LINT) ## Fast checks of what changed since BASE (HEAD): format, linter, generated files, unit tests, docs, recorded histories
+	@GOLANGCI_LINT=$(GOLANGCI_LINT) test/pre-commit $(BASE)
 
 .PHONY: check-generated
 check-generated: ## Fail where generated files are stale (and renew them)

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// CatalogMetrics exports from the cache, in the leader, how many mandatory modules there are (contract, section 8)
+// CatalogMetrics exports from the cache, in the leader, how many mandatory modules there are (docs/contract.md#metrics)
 // and which changes of the catalog are held because they would remove too much.
 type CatalogMetrics struct {
 	reader    client.Reader

@@ -37,8 +37,7 @@ const mandatoryCheck = 30 * time.Second
 const mandatoryPage = 500
 
 // addMandatory keeps what makes a module mandatory, a release meta or else a template, from vanishing before the
-// module is removed everywhere: somebody must be able to tell from it that it is to be removed (contract, section 4,
-// finalizers).
+// module is removed everywhere: somebody must be able to tell from it that it is to be removed (docs/contract.md#finalizers).
 func (w *watcher) addMandatory(mgr manager.Manager) error {
 	manifests := handler.TypedFuncs[*v1beta2.Manifest, mandatoryRequest]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q mandatoryQueue) {

@@ -24,7 +24,7 @@ const (
 	labelState    = "state"
 )
 
-// StateMetrics exports the states of Kymas, their modules and the mandatory ones (contract, section 8). Each Kyma and each
+// StateMetrics exports the states of Kymas, their modules and the mandatory ones (docs/contract.md#metrics). Each Kyma and each
 // module has one series, that of its present state, with the value 1. They follow the events of the informers, so that a
 // scrape reads no object. Every process with watchers follows them, and only the leader exports them: nothing is counted
 // twice, and a new leader knows them all.

@@ -17,8 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
-// Work measures what the workers do, under the names that dashboards of today's generation ask for (contract,
-// section 8), and a few of ours.
+// Work measures what the workers do, under the names that dashboards of today's generation ask for
+// (docs/contract.md#metrics), and a few of ours.
 type Work struct {
 	requeues *prometheus.CounterVec
 	installs prometheus.Histogram

@@ -17,7 +17,7 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
-// What commands cost in events of history, with the workflow task that follows (design, section 4).
+// What commands cost in events of history, with the workflow task that follows (docs/design/workflows-and-signals.md#budgets).
 const (
 	eventsOfActivity = 6
 	eventsOfTimer    = 5

@@ -18,7 +18,7 @@ import (
 )
 
 // secretGoneAfter is how far apart two looks must be that both find no access Secret, before the Secret
-// of a Kyma under deletion counts as gone (design, section 9).
+// of a Kyma under deletion counts as gone (docs/design/deletion-and-purge.md#lost-access).
 const secretGoneAfter = 2 * time.Minute
 
 const (
@@ -291,7 +291,7 @@ func (r *kymaRun) worst() fault.Fault {
 	return worst
 }
 
-// remove takes one step of the removal of a Kyma, in the contract's order (section 6).
+// remove takes one step of the removal of a Kyma, in the order of docs/contract.md#removal.
 func (r *kymaRun) remove(ctx workflow.Context) error {
 	pending, started := r.begin(ctx)
 	r.note(pending.Seen)

@@ -9,7 +9,7 @@ const (
 	maxPace = 30 * time.Second
 )
 
-// Pace decides when kicks are acted on (design, section 4): the first at once; after a look the run
+// Pace decides when kicks are acted on (docs/design/workflows-and-signals.md#pace): the first at once; after a look the run
 // waits a second, doubling to 30 while kicks keep coming; urgent kicks pass at once, and make none wait longer.
 type Pace struct {
 	// Wait is the wait after the last look; zero before the first.

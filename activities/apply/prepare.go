@@ -104,7 +104,7 @@ func (a *Applier) sourceOf(m *v1beta2.Manifest) artifacts.Source {
 	case v1beta2.ImageSourceOCIDir:
 		source.Form = artifacts.FormDirectory
 	case v1beta2.ImageSourceOCIRef:
-		// A chart as the seeds' Manifests have it is told by its media type.
+		// A chart as Manifests of the older generation have it is told by its media type.
 		if source.Form = artifacts.FormAny; m.Spec.Install.Source.MediaType == artifacts.ChartMediaType {
 			source.Form = artifacts.FormChart
 		}

@@ -28,7 +28,7 @@ const (
 
 // Release is what a chart may know of its installation.
 type Release struct {
-	// Name is the module's name, Namespace the remote namespace (contract, section 5).
+	// Name is the module's name, Namespace the remote namespace (docs/contract.md#namespaces-and-defaults).
 	Name, Namespace string
 }
 

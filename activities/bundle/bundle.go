@@ -89,7 +89,7 @@ func Build(rendered *artifacts.Rendered, by Adaptation) (*Bundle, int64, error) 
 }
 
 // encode makes the body of an object: what is the server's to set is taken off, labels and annotations of
-// the contract (section 4) are put on.
+// docs/contract.md#labels are put on.
 func encode(u *unstructured.Unstructured) (Object, error) {
 	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.Stage = kinds.StageOf(o.GVK.GroupKind())

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 )
 
-// dropIgnored drops from our intent the fields that others own by design (design, section 8): replicas of a
+// dropIgnored drops from our intent the fields that others own by design (docs/design/install-and-drift.md#ignored-fields): replicas of a
 // workload that an autoscaler of the module targets, CA bundles that are left for somebody to fill in, the rules
 // of a role that Kubernetes gathers from others, and what controllers write down about their own work, as it is
 // in what was exported from a cluster. What we do not apply, we neither fight about nor see as drift.

@@ -360,7 +360,7 @@ func TestMapperAsksTheClusterOnlyForWhatItCannotKnow(t *testing.T) {
 	require.False(t, meta.IsNoMatchError(err), "an API that does not answer is not an API that does not exist")
 }
 
-// The budget of the design, section 6: under 100 KiB of heap for an idle cached cluster.
+// The budget of docs/design/identity-and-reads.md#access-to-remote-clusters: under 100 KiB of heap for an idle cached cluster.
 func TestAnIdleClusterIsSmall(t *testing.T) {
 	require.Less(t, heapPerCluster(t, 200), int64(100<<10))
 }

@@ -52,7 +52,7 @@ func validateStateChecks(template *v1beta2.ModuleTemplate, at *field.Path) field
 }
 
 // validateDefaultCR wants a default custom resource to be one. A name is not asked for: without one it gets the
-// Manifest's (contract, section 5), but a name that is there must be text.
+// Manifest's (docs/contract.md#namespaces-and-defaults), but a name that is there must be text.
 func validateDefaultCR(template *v1beta2.ModuleTemplate, at *field.Path) field.ErrorList {
 	if IsEmpty(template.Spec.Data) {
 		return nil

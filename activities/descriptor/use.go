@@ -3,7 +3,7 @@ package descriptor
 import "strings"
 
 // Use says what a resource of a component version is for. Some are known by their name, others by their type
-// (design, section 7, and the seeds' Manifest reference).
+// (docs/design/install-and-drift.md#layer-types).
 type Use string
 
 const (

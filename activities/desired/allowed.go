@@ -11,7 +11,7 @@ import (
 )
 
 // Denied says why this Kyma may not have a module: shared.MessageInternalModule, MessageBetaModule,
-// MessageRestrictedModule or MessageSelectorNotRestricted; empty when it may (contract, sections 3 and 4). The release
+// MessageRestrictedModule or MessageSelectorNotRestricted; empty when it may (docs/contract.md#messages). The release
 // meta is nil where the module has none. A selector that is empty or cannot be read selects nobody.
 func (s Settings) Denied(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplate, meta *v1beta2.ModuleReleaseMeta) string {
 	internal, beta := false, false

@@ -17,7 +17,7 @@ func EntryOf(manifest *v1beta2.Manifest) string {
 
 // MayBeMended tells whether a Manifest is being deleted and its removal waits for a default custom resource that is
 // deleted with the module, as far as can be told from the Manifest: then a newer version may bring it to an end
-// (contract, section 6).
+// (docs/contract.md#removal).
 func MayBeMended(m *v1beta2.Manifest) bool {
 	return !m.DeletionTimestamp.IsZero() && m.Status.DefaultCR != nil && m.Status.DefaultCR.UID != "" &&
 		m.Spec.EffectivePolicy() == v1beta2.CustomResourcePolicyCreateAndDelete && !m.IsSkipReconciliation() && !m.IsUnmanaged()

@@ -7,7 +7,7 @@ import (
 )
 
 // RemoteDecides tells whether the remote Kyma alone decides about channel and modules, so that those of the control
-// plane's Kyma have no effect (contract, section 5).
+// plane's Kyma have no effect (docs/contract.md#the-remote-kyma).
 func RemoteDecides(kyma *v1beta2.Kyma, sync Sync) bool {
 	return sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && TakenIn(kyma)
 }

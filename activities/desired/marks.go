@@ -6,12 +6,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Annotations of ours beside those of the contract.
+// Annotations of ours beside those of package shared (docs/contract.md#annotations).
 const (
 	// AnnotationSyncedFrom marks what was brought into a cluster for a Kyma of a control plane: the copy of
 	// the Kyma, ModuleTemplates and ModuleReleaseMetas. Its value is `<namespace>/<name>` of the Kyma in the
 	// control plane. Marked objects are never taken for originals, also where the cluster is the control
-	// plane's own (contract, section 6).
+	// plane's own (docs/design/sync.md#the-control-planes-own-cluster).
 	AnnotationSyncedFrom = shared.OperatorGroup + "/synced-from"
 	// AnnotationAllowDowngrade with "true" on a Kyma lets its modules go back to older versions.
 	AnnotationAllowDowngrade = shared.OperatorGroup + "/allow-downgrade"
@@ -33,7 +33,7 @@ const (
 	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
 	// AnnotationAssociatedKinds on a Manifest holds `.spec.associatedResources` of its template, see KindsText.
 	AnnotationAssociatedKinds = shared.OperatorGroup + "/associated-kinds"
-	// AnnotationRemoteNamespace on a Manifest is the namespace of what names none (contract, section 5): the
+	// AnnotationRemoteNamespace on a Manifest is the namespace of what names none (docs/contract.md#namespaces-and-defaults): the
 	// remote namespace of its Kyma when the Manifest was made. It stays when the Kyma moves to another one, for
 	// what is installed is not moved. A Manifest without it is of the namespace that `--sync-namespace` names.
 	AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
@@ -51,8 +51,7 @@ const (
 	AnnotationSpecDigest = shared.OperatorGroup + "/spec-digest"
 )
 
-// ManifestFinalizers are those that a Manifest has from its creation until its module is removed (contract,
-// section 4).
+// ManifestFinalizers are those that a Manifest has from its creation until its module is removed (docs/contract.md#finalizers).
 func ManifestFinalizers() []string {
 	return []string{shared.FinalizerManifest, shared.FinalizerLabelRemoval}
 }

@@ -26,7 +26,7 @@ type Wanted struct {
 	RemoteNamespace string
 }
 
-// WantedBy works out the effective channel and modules of a Kyma (contract, section 5): without a remote
+// WantedBy works out the effective channel and modules of a Kyma (docs/contract.md#the-remote-kyma): without a remote
 // side, the spec; with `.spec.sync` set, both sides, where the remote entry decides about a module that
 // both name; otherwise the remote side alone. A Kyma whose synchronization is switched off keeps wanting
 // what its remote side last asked for: switching off is no wish to uninstall.

@@ -8,7 +8,7 @@ import (
 )
 
 // ManifestNames are the names that the Manifests of these modules have for a Kyma of this name, by each component that
-// the module may be (contract, section 2).
+// the module may be (docs/contract.md#manifest-names).
 func (c Catalog) ManifestNames(kyma string) []string {
 	var names []string
 	for _, entry := range slices.Sorted(maps.Keys(c)) {

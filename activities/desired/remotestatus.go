@@ -7,7 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RemoteStatus is the copy of a Kyma's status that its remote Kyma shows (contract, section 5): templates
+// RemoteStatus is the copy of a Kyma's status that its remote Kyma shows (docs/contract.md#the-remote-kyma): templates
 // are those of the remote catalog, Manifests are left out as they are not there, and what is only between
 // us and the control plane is dropped. It is deterministic, so that equal statuses compare equal.
 func RemoteStatus(kyma *v1beta2.Kyma) v1beta2.KymaStatus {

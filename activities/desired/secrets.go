@@ -39,7 +39,7 @@ func Secrets(ctx context.Context, secrets AccessSource, pull PullSecret, setting
 }
 
 // AccessSecrets lists the access Secrets of a synchronized Kyma, by metadata only: those in its own
-// namespace, else those in Settings.AccessSecretNamespace (contract, section 5). More than one is not
+// namespace, else those in Settings.AccessSecretNamespace (docs/contract.md#access). More than one is not
 // decided here.
 func AccessSecrets(ctx context.Context, secrets AccessSource, settings Settings, kyma *v1beta2.Kyma) ([]SecretVersion, error) {
 	sync := SyncOf(kyma, settings)

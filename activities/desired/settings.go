@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Mode says where modules without further wishes are installed (contract, section 1).
+// Mode says where modules without further wishes are installed (docs/contract.md#generations).
 type Mode string
 
 const (
@@ -97,8 +97,8 @@ func (s Settings) isDefaultInstance() bool {
 	return s.ManagedBy == "" || s.ManagedBy == shared.ManagedByLifecycleManager
 }
 
-// Ours tells whether an object with these labels belongs to this instance (contract, section 4,
-// `managed-by`).
+// Ours tells whether an object with these labels belongs to this instance (`managed-by`,
+// docs/contract.md#labels).
 func (s Settings) Ours(labels map[string]string) bool {
 	value, labelled := labels[shared.LabelManagedBy]
 	if !labelled || value == "" {

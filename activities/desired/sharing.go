@@ -11,7 +11,7 @@ import (
 )
 
 // LabelSharedModule is on every Manifest that is for the control plane's own cluster: its value is that of SharedModule
-// for its component. The Manifests of several Kymas that have the same value are one installation (contract, section 5):
+// for its component. The Manifests of several Kymas that have the same value are one installation (docs/contract.md#namespaces-and-defaults):
 // together they are the list of its owners. One of them holds it (Holder); the others show what it shows.
 const LabelSharedModule = shared.OperatorGroup + "/shared-module"
 

@@ -4,7 +4,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Sync says whether and where a Kyma is synchronized (contract, section 1).
+// Sync says whether and where a Kyma is synchronized (docs/contract.md#generations).
 type Sync struct {
 	// Enabled is true when the Kyma has a remote cluster.
 	Enabled bool
@@ -31,7 +31,7 @@ type Place struct {
 }
 
 // SyncOf works out the synchronization of a Kyma. Where the remote Kyma is, `.status.remote` says once it was
-// recorded there; a change of that is an ordered move (contract, section 2).
+// recorded there; a change of that is an ordered move (docs/design/sync.md#place-and-move).
 func SyncOf(kyma *v1beta2.Kyma, settings Settings) Sync {
 	settings = settings.WithDefaults()
 	s := Sync{

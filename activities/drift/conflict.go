@@ -76,7 +76,7 @@ func firstOf(set *fieldpath.Set) string {
 }
 
 // ScaledByOthers tells whether the number of a workload's replicas was set through its scale subresource, as an
-// autoscaler does: then it is given up (design, section 8).
+// autoscaler does: then it is given up (docs/design/install-and-drift.md#ignored-fields).
 func ScaledByOthers(live metav1.Object) bool {
 	for _, e := range live.GetManagedFields() {
 		if e.Subresource == subresourceScale && FieldsIn(&e).Has(fieldpath.MakePathOrDie(kinds.PathSpec, kinds.PathReplicas)) {

@@ -1,7 +1,7 @@
 // Package fault classifies what goes wrong while working on a cluster, once, where it is understood,
 // and carries the classification over the activity boundary.
 //
-// The kinds follow the design, section 4: what is transient is retried by the activity; what cannot
+// The kinds follow docs/design/workflows-and-signals.md#faults: what is transient is retried by the activity; what cannot
 // succeed without a change is reported and waits for the change; a cluster that cannot be reached is
 // left alone after some minutes.
 package fault

@@ -22,7 +22,8 @@ const defaultTimeout = 30 * time.Second
 
 // Every heartbeats in the background each interval until stop is called. The context it returns is
 // cancelled when the activity is asked to cancel, when the server does not know it any more, and with
-// cause ErrLost when no heartbeat got through for the activity's heartbeat time-out (design, section 4:
+// cause ErrLost when no heartbeat got through for the activity's heartbeat time-out
+// (docs/design/workflows-and-signals.md#activities-that-write:
 // no zombie writes late). stop waits for the background work to end; call it before returning.
 //
 // Outside of an activity, in a local one, whose end its worker sees to, and where somebody heartbeats for it already, it

@@ -24,7 +24,7 @@ const annotationHook = "helm.sh/hook"
 // entry, without its time) and over the digest of the object as rendered that it carries. It changes when
 // somebody changes or removes a field of ours, or when the object is another rendering than the one that was
 // applied last; it stays when others add fields or write the status, and applying again restores the very same
-// (design, section 8; shown on a real API server by TestTheHash…). Empty when we own nothing.
+// (docs/design/install-and-drift.md#ownership-hash; shown on a real API server by TestTheHash…). Empty when we own nothing.
 //
 // Only an object whose managed fields have the bytes that the server sent may be given.
 func ObjectHash(live metav1.Object) string {

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxInventoryBytes caps the inventory, and maxSyncedBytes what is repeated of it for people, so that a Manifest always
-// fits into etcd, which takes 1.5 MiB (design, section 8).
+// fits into etcd, which takes 1.5 MiB (docs/design/install-and-drift.md#inventory).
 const (
 	MaxInventoryBytes = 1 << 20
 	maxSyncedBytes    = 256 << 10

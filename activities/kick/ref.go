@@ -41,7 +41,7 @@ const (
 	SweepWorkflow    = "SweepWorkflow"
 )
 
-// KymaWorkflowID is the id of the workflow of one Kyma (design, section 4).
+// KymaWorkflowID is the id of the workflow of one Kyma (docs/design/workflows-and-signals.md#workflows).
 func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
 
 // ManifestWorkflowID is the id of the workflow of one Manifest.

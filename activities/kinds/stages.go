@@ -5,7 +5,7 @@ import (
 )
 
 // Stage orders the objects of a module: applied from the first to the last, removed in reverse, so that
-// what serves others is there before them and goes after them (design, section 8).
+// what serves others is there before them and goes after them (docs/design/install-and-drift.md#stages).
 type Stage int
 
 const (

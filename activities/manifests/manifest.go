@@ -97,7 +97,7 @@ func isSame(now, decided metav1.Object) bool {
 		now.GetDeletionTimestamp().IsZero() == decided.GetDeletionTimestamp().IsZero()
 }
 
-// RemoteNamespace is the namespace of objects that name none (contract, section 5).
+// RemoteNamespace is the namespace of objects that name none (docs/contract.md#namespaces-and-defaults).
 func (a *Steps) RemoteNamespace(m *v1beta2.Manifest) string {
 	if namespace := m.Annotations[desired.AnnotationRemoteNamespace]; namespace != "" {
 		return namespace

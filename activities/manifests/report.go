@@ -110,7 +110,7 @@ func IsRefused(m *v1beta2.Manifest) bool {
 	return installation != nil && isRefused(installation.Reason)
 }
 
-// setConditions keeps the three conditions of a Manifest (contract, section 3).
+// setConditions keeps the three conditions of a Manifest (docs/contract.md#conditions).
 func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Observed, now metav1.Time) {
 	if isRefused(o.Reason) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{

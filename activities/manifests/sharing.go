@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Several Kymas with the same module for the control plane's own cluster have one installation (contract, section 5).
+// Several Kymas with the same module for the control plane's own cluster have one installation (docs/contract.md#namespaces-and-defaults).
 // One of their Manifests, its holder, installs it as any other Manifest does. The others bring nothing and show what
 // the holder shows. A Manifest that goes while others stay hands over what it has instead of removing it; what is
 // handed over carries the old marks until the new holder has applied it, and is its to remove meanwhile.

@@ -1,5 +1,5 @@
 // Package purge holds what every forced deletion has in common: which finalizers may be taken off, how each forced
-// object is told to people and counted, and how the workflows of Manifests are asked to purge (design, section 9).
+// object is told to people and counted, and how the workflows of Manifests are asked to purge (docs/design/deletion-and-purge.md#the-purge).
 package purge
 
 import (

@@ -55,7 +55,7 @@ func (f foundCR) String() string {
 	return objects.Describe(f.kind.Kind, types.NamespacedName{Namespace: f.meta.Namespace, Name: f.meta.Name})
 }
 
-// findCRs finds what is left, in all namespaces, of the kinds that may hold users' data (contract, section 6).
+// findCRs finds what is left, in all namespaces, of the kinds that may hold users' data (docs/design/deletion-and-purge.md#users-data).
 func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (blockingCRs, error) {
 	seen := blockingCRs{module: m.ModuleName(), mark: inventory.MarkOf(m)}
 	kinds, err := r.dataKinds(ctx, m)

@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// assign finds the Manifest of each entry: the one that has the name by the contract; else one that was
+// assign finds the Manifest of each entry: the one that has the name of docs/contract.md#manifest-names; else one that was
 // made for an entry of that name; else, for a renamed entry, one of the same component whose own entry is
 // no longer listed.
 func (p *planning) assign() {
@@ -76,7 +76,7 @@ func (p *planning) adopt(manifests map[string]*v1beta2.Manifest) {
 }
 
 // refuseDuplicates keeps a component from being installed under two names: the entry that has a Manifest
-// stays; where none has one, all are refused (contract, section 5).
+// stays; where none has one, all are refused (docs/contract.md#namespaces-and-defaults).
 func (p *planning) refuseDuplicates() {
 	byComponent := map[string][]*entry{}
 	for _, e := range p.entries {

@@ -24,7 +24,7 @@ type choice struct {
 	refusal  *Refusal
 }
 
-// choose finds the template of a module entry (issue and contract, section 1): the release meta of that
+// choose finds the template of a module entry (docs/contract.md#generations): the release meta of that
 // module name decides about the version, and the version about the template; without a release meta, a
 // template by its module name, else by its own name, else by its component name, each in the entry's
 // channel. Anything but exactly one is refused.

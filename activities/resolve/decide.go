@@ -118,7 +118,7 @@ func (p *planning) decideUnmanaged(e *entry) {
 	}
 }
 
-// target says whether the module goes into the remote cluster (contract, section 5).
+// target says whether the module goes into the remote cluster (docs/contract.md#namespaces-and-defaults).
 func (p *planning) target(e *entry) (remote bool, refusal *Refusal) {
 	target := e.template.Spec.Target
 	controlPlaneMode := p.Settings.Mode == desired.ModeControlPlane
@@ -175,7 +175,7 @@ func orVersion(channel, version string) string {
 	return channel
 }
 
-// describe reads the descriptor and checks it against the template (issue, section 5).
+// describe reads the descriptor and checks it against the template.
 func (p *planning) describe(e *entry) *Refusal {
 	described, err := p.Describe(e.template, e.component, e.version)
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// isDowngrade tells whether wanted is lower than installed by major, minor and patch, which is what the
-// contract compares (section 3): pre-releases of one version are all the same here. Versions that cannot
+// isDowngrade tells whether wanted is lower than installed by major, minor and patch, which is what
+// docs/contract.md#messages compares: pre-releases of one version are all the same here. Versions that cannot
 // be parsed are not compared.
 func isDowngrade(installed, wanted string) bool {
 	from, err := semver.NewVersion(installed)

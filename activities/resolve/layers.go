@@ -52,7 +52,7 @@ func reasonOf(problems field.ErrorList) string {
 }
 
 // sourceType says how the layer is read. A chart whose access does not tell its media type is written as
-// the seeds' Manifests have it: `oci-ref`, with the media type to tell it from a YAML file.
+// Manifests of the older generation have it: `oci-ref`, with the media type to tell it from a YAML file.
 func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 	switch {
 	case part.Use == descriptor.UseHelmChart && part.Access.Kind() == descriptor.AccessLocalOCIBlob:
@@ -67,7 +67,7 @@ func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 }
 
 // imageOf translates a part into a source: `<repository>/component-descriptors`, the component name,
-// and the digest (seeds, `.spec.install`). A blob that names a repository of its own is taken from there.
+// and the digest (docs/contract.md#resources). A blob that names a repository of its own is taken from there.
 func imageOf(described *Descriptor, part descriptor.Part, repository string) *v1beta2.ImageSpec {
 	repo, name := described.Place(repository)
 	image := &v1beta2.ImageSpec{

@@ -34,7 +34,7 @@ type blueprint struct {
 	fetch func(v1beta2.ImageSpec) ([]byte, error)
 }
 
-// manifest builds the Manifest of a module (contract, sections 2, 4 and 5).
+// manifest builds the Manifest of a module (docs/contract.md#resources).
 func (b blueprint) manifest() (*v1beta2.Manifest, *Refusal) {
 	parts, refusal := layersOf(b.descriptor, b.repository())
 	if refusal != nil {
@@ -145,7 +145,7 @@ func (b blueprint) annotations(labels map[string]string) (map[string]string, *Re
 }
 
 // defaultCR is the default custom resource of the template, or where that has none, of the component's layer. Name
-// and namespace are as the contract defaults them (section 5).
+// and namespace are as docs/contract.md#namespaces-and-defaults says.
 func (b blueprint) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension, *Refusal) {
 	template := b.choice.template
 	object, err := template.Spec.DefaultCR()

@@ -6,7 +6,7 @@ import (
 )
 
 // An operator that does not let go of its default custom resource holds the removal of its module for ever, until a
-// newer version of it can. So that one reaches also a Manifest that is being deleted (contract, section 6), whether its
+// newer version of it can. So that one reaches also a Manifest that is being deleted (docs/contract.md#removal), whether its
 // module is still off the list or was listed again meanwhile. Whether nothing but the default custom resource blocks the
 // removal, and the newer version is applied, the removal itself decides.
 

@@ -265,7 +265,7 @@ func (p *planning) statusManifest(entry string) string {
 	return ""
 }
 
-// manifestName is the name that the Manifest of an entry has by the contract.
+// manifestName is the name that the Manifest of an entry has (docs/contract.md#manifest-names).
 func (p *planning) manifestName(e *entry) string {
 	return shared.ManifestName(p.Kyma.Name, e.component, e.module.Name)
 }

@@ -37,13 +37,13 @@ const (
 // that it has, unless Remove is set.
 type Refusal struct {
 	Reason string
-	// Message is for the status: it says what is wrong. What the contract words is that, word for word.
+	// Message is for the status: it says what is wrong. What docs/contract.md#messages lists is that, word for word.
 	Message string
 	// Hint says what can be done about it in this case; empty where what goes for the reason says it all.
 	Hint string
 	// State is what the module is shown as: Error, or Warning where what is installed goes on working.
 	State shared.State
-	// Remove is set where the contract wants the module uninstalled: it is no longer allowed to this Kyma.
+	// Remove is set where the module is uninstalled, because it is no longer allowed to this Kyma (docs/modules.md#who-may-have-a-module).
 	Remove bool
 	// Transient is set where trying again may help; Err is then the cause.
 	Transient bool

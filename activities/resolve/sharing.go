@@ -26,8 +26,8 @@ func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.
 	}
 }
 
-// checkShared refuses a module for the control plane that another Kyma has there in another version (contract, section
-// 5). The one that installs it may change its version, and the others follow.
+// checkShared refuses a module for the control plane that another Kyma has there in another version
+// (docs/contract.md#namespaces-and-defaults). The one that installs it may change its version, and the others follow.
 func (p *planning) checkShared(e *entry) *Refusal {
 	if p.Owners == nil {
 		return nil

@@ -32,7 +32,7 @@ func (w Wait) turn(kyma types.UID, span time.Duration) time.Time {
 	return w.Next.Add(desired.RolloutDelay(kyma, "window "+w.Next.UTC().Format(time.RFC3339), min(span, w.Spare/2)))
 }
 
-// Message is for the status, word for word as the contract has it.
+// Message is for the status, word for word as docs/contract.md#messages has it.
 func (w Wait) Message() string { return shared.MessageWaitingForMaintenanceWindow }
 
 // Hint says when the wait ends.

@@ -126,7 +126,7 @@ func keysOf(secrets []corev1.Secret) keys {
 	return found
 }
 
-// publicKey reads the key of a Secret: X.509 PKIX or PKCS1, in PEM (seeds, label operator.kyma-project.io/signature).
+// publicKey reads the key of a Secret: X.509 PKIX or PKCS1, in PEM (docs/operating.md#signatures).
 func publicKey(secret *corev1.Secret) (*rsa.PublicKey, error) {
 	data, ok := secret.Data[shared.SignatureSecretKey]
 	if !ok {

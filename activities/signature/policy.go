@@ -1,5 +1,5 @@
 // Package signature verifies the signatures of component descriptors, before anything that they describe is
-// fetched (design, section 7).
+// fetched (docs/design/install-and-drift.md#signatures).
 package signature
 
 import "fmt"

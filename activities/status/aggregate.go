@@ -6,7 +6,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Aggregate is the state of a Kyma (contract, section 3): any module Error makes it Error; else Warning,
+// Aggregate is the state of a Kyma (docs/contract.md#states): any module Error makes it Error; else Warning,
 // Warning; else Processing or Deleting, Processing; else any condition that is not True, Processing; else it
 // is Ready. A Kyma under deletion is always Deleting. A module that nobody has looked at yet counts as
 // Processing, one that its user manages does not count.

@@ -162,7 +162,7 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 // saying is a message and what can be done about it.
 type saying struct{ message, hint string }
 
-// operation says what was last done or waited for, or the error (contract, section 3).
+// operation says what was last done or waited for, or the error (docs/contract.md#states).
 func operation(status v1beta2.KymaStatus, o observation, deleting bool) saying {
 	if deleting {
 		return removal(o)
@@ -203,7 +203,7 @@ func (o observation) purgeNote() string {
 	return note
 }
 
-// removal names what a deletion waits for, after what went wrong with it. What the contract words stands alone: the
+// removal names what a deletion waits for, after what went wrong with it. What docs/contract.md#messages lists stands alone: the
 // rest of it is in the hint.
 func removal(o observation) saying {
 	worst := o.worst()

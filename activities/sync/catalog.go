@@ -22,7 +22,7 @@ import (
 // lastApplied is kubectl's own memory of an object, as big as the object and of no use in a copy.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// allowedCatalog picks the templates and release metas that a Kyma may see (contract, section 5): never
+// allowedCatalog picks the templates and release metas that a Kyma may see (docs/contract.md#the-catalog): never
 // mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
 // permitted. Where a release meta speaks for a module, only the versions that its channels have are there, and of the
 // release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for.

@@ -163,7 +163,7 @@ func (a *Activities) leftBehind(ctx context.Context, there catalogLists, mark st
 }
 
 // appliedByUs tells whether the catalog's field manager has applied an object: only such are ours to delete
-// (contract, section 5).
+// (docs/contract.md#the-catalog).
 func appliedByUs(found *metav1.PartialObjectMetadata) bool {
 	for _, entry := range found.ManagedFields {
 		if entry.Manager == shared.FieldManagerCatalog && entry.Operation == metav1.ManagedFieldsOperationApply {

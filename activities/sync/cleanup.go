@@ -18,8 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// CleanupRemote removes what a Kyma under deletion has in its remote cluster, in the order of the contract
-// (section 6): catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
+// CleanupRemote removes what a Kyma under deletion has in its remote cluster, in the order of
+// docs/contract.md#removal: catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
 // Its Manifests must be gone before.
 func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
 	result, err := a.cleanupRemote(ctx, in)

@@ -15,7 +15,7 @@ import (
 )
 
 // A remote Kyma whose place or rules are to be others (desired.Sync.MoveTo) moves in steps, each of which can be
-// repeated (contract, section 2):
+// repeated (docs/design/sync.md#place-and-move):
 //
 //  1. what its owner asks for is taken in once more, where it still is;
 //  2. one status write records the new place, the old one in movingFrom, and what goes with it;

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// namespaceLabels are those of the remote namespace (contract, section 4).
+// namespaceLabels are those of the remote namespace (docs/contract.md#labels).
 func namespaceLabels() map[string]string {
 	return map[string]string{
 		shared.LabelIstioInjection: shared.ValueEnabled,

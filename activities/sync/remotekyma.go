@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// restoredLabels are the labels of a remote Kyma that are restored when changed (contract, section 5).
+// restoredLabels are the labels of a remote Kyma that are restored when changed (docs/contract.md#the-remote-kyma).
 func restoredLabels(kyma *v1beta2.Kyma) map[string]string {
 	labels := map[string]string{
 		shared.LabelWatchedBy: shared.WatchedByKyma,

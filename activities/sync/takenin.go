@@ -90,7 +90,7 @@ func (a *Activities) takenInAs(kyma *v1beta2.Kyma, existing *v1beta2.ModuleTempl
 }
 
 // writeTakenIn writes the copy of a template. It is installed in the remote cluster and nowhere else, and only
-// where a module asks for it (contract, section 5).
+// where a module asks for it (docs/design/sync.md#user-provided-templates).
 func (a *Activities) writeTakenIn(ctx context.Context, kyma *v1beta2.Kyma, template, existing *v1beta2.ModuleTemplate) (resolve.Version, error) {
 	limited := &v1beta2.ModuleTemplate{Spec: *template.Spec.DeepCopy()}
 	limited.Spec.Mandatory = false

@@ -19,7 +19,7 @@ import (
 const EventNotMended = "NotMended"
 
 // upgradeWhileDeleting applies the newer version that a Manifest asks for while nothing but its default custom resource keeps it from
-// being removed: the operator that is to let go of it may need mending (contract, section 6). What is said of the removal
+// being removed: the operator that is to let go of it may need mending (docs/contract.md#removal). What is said of the removal
 // stays the same. One that cannot be applied without a change keeps no removal from going on.
 func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manifest, waiting readiness.Observed) error {
 	if m.Status.InstalledRef == "" || m.Status.InstalledRef == inventory.LayersRef(m) || !desired.IsDecided(m) || desired.IsEdited(m) {

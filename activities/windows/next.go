@@ -13,7 +13,7 @@ const startSlack = 2 * time.Minute
 // Next returns the window that is ongoing at an instant, with begin <= now < end, or else the next one to
 // begin, with now < begin; false when none is left. The results are in UTC.
 //
-// An ongoing window counts while at least minSize of it is left (contract, section 7); of several the one
+// An ongoing window counts while at least minSize of it is left (docs/contract.md#maintenance-policy); of several the one
 // that ends last is returned. Windows shorter than minSize are passed over: they would never be long enough
 // once begun. Each window is judged by itself, also where another one adjoins.
 func Next(windows []Window, now time.Time, minSize time.Duration) (begin, end time.Time, found bool) {

@@ -74,7 +74,7 @@ func (e *InvalidError) Error() string {
 	return "invalid maintenance policy: " + strings.Join(told, "; ")
 }
 
-// Parse reads a maintenance policy file (contract, section 7). It is strict: what it does not know or
+// Parse reads a maintenance policy file (docs/contract.md#maintenance-policy). It is strict: what it does not know or
 // understand is an *InvalidError that names all places, and no policy.
 func Parse(raw []byte) (*Policy, error) {
 	var p parser

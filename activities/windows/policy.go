@@ -1,5 +1,5 @@
 // Package windows says when a module may be upgraded that needs a downtime for it: it parses the maintenance
-// policy (contract, section 7), finds the windows of a Kyma, and computes the one that comes next.
+// policy (docs/contract.md#maintenance-policy), finds the windows of a Kyma, and computes the one that comes next.
 //
 //	policy.go  what a policy is, and which windows it gives to a Kyma
 //	parse.go   a policy file becomes a Policy, or an error that names the place in the file

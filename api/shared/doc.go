@@ -2,6 +2,6 @@
 // depend on, whatever the version of a resource: states, labels, annotations,
 // finalizers, field managers, namespaces, conditions and messages.
 //
-// Every value here is part of the contract with what already runs in clusters:
+// Every value here is part of docs/contract.md, which what already runs in clusters relies on:
 // changing one breaks somebody's tooling, inventory or ownership.
 package shared

@@ -16,7 +16,7 @@ const maxManifestNameLength = 62
 // other. A name of 63 characters or more is cut to 62, and trailing dashes are
 // removed.
 //
-// Installed modules are found again by this name (contract, section 2).
+// Installed modules are found again by this name (docs/contract.md#manifest-names).
 func ManifestName(kymaName, componentName, moduleName string) string {
 	hash := fnv.New32()
 	// A hash.Hash never returns an error from Write.

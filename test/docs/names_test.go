@@ -17,14 +17,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// pages are the README and all pages in docs but the generated one, by their paths in the repository.
+// pages are those at the root, and all below docs and examples but the generated one, by their paths in the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	root := testfleet.Root(t)
-	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
+	var paths []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*.md"} {
+		matching, err := filepath.Glob(filepath.Join(root, pattern))
+		require.NoError(t, err)
+		paths = append(paths, matching...)
+	}
 	found := map[string]string{}
-	for _, path := range append(paths, filepath.Join(root, "README.md")) {
+	for _, path := range paths {
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		name, err := filepath.Rel(root, path)
@@ -60,6 +64,7 @@ func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 		"help": true, "version": true, // every command has them
 		"server-side": true, "from-file": true, "type": true, "cascade": true, // kubectl
 		"workflow-id": true, "name": true, "query": true, // temporal
+		"name-status": true, "diff-filter": true, // git
 	}
 	defined := regexp.MustCompile(`(?:Var|VarP|String|Bool|Int|Duration|StringP|BoolP)\((?:&[^,]+, )?"([a-z][a-z0-9-]+)"|FlagS?\s*=\s*"([a-z][a-z0-9-]+)"`)
 	for _, match := range defined.FindAllStringSubmatch(code(t, "cmd", "test"), -1) {

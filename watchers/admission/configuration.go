@@ -24,7 +24,7 @@ const (
 	pathModuleTemplate = "/validate/moduletemplate"
 	pathKyma           = "/validate/kyma"
 
-	// fieldOwner is that of all that we write into the control plane (contract, section 4).
+	// fieldOwner is that of all that we write into the control plane (docs/contract.md#field-managers-and-namespaces).
 	fieldOwner = "lifecycle-manager"
 	// servicePort is the Service's.
 	servicePort = 443

@@ -23,7 +23,7 @@ func (v kymas) ValidateCreate(context.Context, *v1beta2.Kyma) (admission.Warning
 }
 
 // ValidateUpdate warns where channel or modules are changed in the control plane, but the remote Kyma alone
-// decides about them (contract, section 5).
+// decides about them (docs/contract.md#the-remote-kyma).
 func (v kymas) ValidateUpdate(_ context.Context, before, after *v1beta2.Kyma) (admission.Warnings, error) {
 	if desired.IsSyncedCopy(after) || !v.settings.Ours(after.Labels) || !after.DeletionTimestamp.IsZero() {
 		return nil, nil

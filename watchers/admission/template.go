@@ -95,7 +95,7 @@ func versionOf(template *v1beta2.ModuleTemplate) string {
 }
 
 // nameless refuses a default custom resource without a name. One that is stored already, or comes where there is no
-// webhook, gets the name of its Manifest (contract, section 5): that name tells nobody what it is for.
+// webhook, gets the name of its Manifest (docs/contract.md#namespaces-and-defaults): that name tells nobody what it is for.
 func nameless(template *v1beta2.ModuleTemplate) field.ErrorList {
 	object, err := template.Spec.DefaultCR()
 	if err != nil || object == nil || object.GetName() != "" {

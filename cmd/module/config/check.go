@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Patterns and lengths are those of the API's schema (contract, section 2).
+// Patterns and lengths are those of the API's schema (docs/contract.md#resources).
 const (
 	maxComponentName = 255
 	maxModuleName    = 64

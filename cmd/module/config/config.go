@@ -13,8 +13,7 @@ const FileName = "module-config.yaml"
 
 // Defaults of fields that may be left out.
 const (
-	// DefaultNamespace is where the control plane keeps its resources (contract,
-	// section 4).
+	// DefaultNamespace is where the control plane keeps its resources (docs/contract.md#field-managers-and-namespaces).
 	DefaultNamespace = "kcp-system"
 	// DefaultProvider is the provider written into the component descriptor.
 	DefaultProvider = "kyma-project.io"

@@ -10,7 +10,7 @@ import (
 )
 
 // Names of resources in the component version, which are also their types
-// where no type is given below (design, section 7).
+// where no type is given below (docs/design/install-and-drift.md#layer-types).
 const (
 	NameRawManifest = "raw-manifest"
 	NameHelmChart   = "helm-chart"
@@ -39,7 +39,7 @@ const (
 var ErrInput = errors.New("module content is not usable")
 
 // ErrKustomize says that the content is input for kustomize. Lifecycle Manager
-// installs what kustomize builds, and does not run it (contract, section 1).
+// installs what kustomize builds, and does not run it (docs/contract.md#generations).
 var ErrKustomize = errors.New("kustomize input is not installed; ship what `kustomize build` prints as the manifest")
 
 // Layer is one resource of the component version.

@@ -19,7 +19,7 @@ import (
 
 // renderChart renders the chart as the installer does: with the values of the
 // config layer, the module's name as release name and the remote namespace
-// (contract, section 5), and without asking a cluster.
+// (docs/contract.md#namespaces-and-defaults), and without asking a cluster.
 func renderChart(module Module, options Options, report *Report) []object {
 	location, loaded := module.Content.ChartPath, module.Content.Chart
 	if err := loaded.Validate(); err != nil {

@@ -18,7 +18,7 @@ import (
 const maxObjectSize = 1 << 20
 
 // remoteNamespace is where a namespaced object without a namespace is put by
-// default (contract, section 5).
+// default (docs/contract.md#namespaces-and-defaults).
 const remoteNamespace = "kyma-system"
 
 // identity is what an object may be there once by.

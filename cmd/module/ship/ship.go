@@ -26,8 +26,7 @@ type DescriptorForm string
 const (
 	// DescriptorEmbedded puts the descriptor as stored into the ModuleTemplate.
 	DescriptorEmbedded DescriptorForm = "embedded"
-	// DescriptorNone leaves it empty: it is fetched from the registry (contract,
-	// section 1).
+	// DescriptorNone leaves it empty: it is fetched from the registry (docs/contract.md#generations).
 	DescriptorNone DescriptorForm = "none"
 )
 

@@ -39,7 +39,7 @@ func (w *watcher) addHolds(mgr manager.Manager) error {
 
 func holdHandler[T client.Object](w *watcher, kind string) handler.TypedFuncs[T, holdRequest] {
 	add := func(object T, q holdQueue) {
-		if w.Settings.Ours(object.GetLabels()) && resolve.HoldIsOver(object, w.Settings) {
+		if w.Settings.Ours(object.GetLabels()) && resolve.MarksAreOutdated(object, w.Settings) {
 			q.Add(holdRequest{kind, client.ObjectKeyFromObject(object)})
 		}
 	}
@@ -55,7 +55,7 @@ func (w *watcher) endHold(ctx context.Context, req holdRequest) (reconcile.Resul
 	if req.Kind == shared.KindModuleReleaseMeta {
 		object = &v1beta2.ModuleReleaseMeta{}
 	}
-	if err := w.live.Get(ctx, req.NamespacedName, object); err != nil || !resolve.HoldIsOver(object, w.Settings) {
+	if err := w.live.Get(ctx, req.NamespacedName, object); err != nil || !resolve.MarksAreOutdated(object, w.Settings) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	again, err := w.write(ctx, object, func() bool {

@@ -81,14 +81,14 @@ const reportPatience = 10 * time.Second
 // ready again within seconds; then one report, there and in the remote cluster, says all.
 func (r *kymaRun) mayReportLater(res resolve.Result) bool {
 	return r.background && r.logic >= logicAnswers && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
-		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextLook.IsZero()
+		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 
 // reportLater ends a look without its report. That is due with the first urgent news of a module, and at the latest when
 // patience has ended.
 func (r *kymaRun) reportLater(ctx workflow.Context, started time.Time, res resolve.Result) error {
 	r.state.OwedDigest = res.InputsDigest
-	r.state.Last.NeedsLook, r.state.Last.LookAt = false, time.Time{} // this was that look
+	r.state.Last.NeedsReconcile, r.state.Last.ReconcileAt = false, time.Time{} // this was that look
 	if err := r.endLook(ctx, started, nil); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
@@ -52,7 +53,7 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 	require.True(t, given)
 	require.Len(t, c.activities["LookInBackground"], 1)
 	require.False(t, resolution.Background)
-	require.Contains(t, resolution.Seen, resolve.Version{Kind: "Kyma", Name: "demo", ResourceVersion: "77"})
+	require.Contains(t, resolution.Seen, desired.Seen{Kind: "Kyma", Name: "demo", ResourceVersion: "77"})
 }
 
 // The states of modules are shown also while a Kyma waits for its turn.
@@ -77,7 +78,7 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "report", "sync", "resolve", "report", "sync"}, w.calls)
 	require.Equal(t, 2, w.counts["turn"])
-	require.Contains(t, pushes[1].Seen, resolve.Version{Kind: "Manifest", Name: "m", ResourceVersion: "78"})
+	require.Contains(t, pushes[1].Seen, desired.Seen{Kind: "Manifest", Name: "m", ResourceVersion: "78"})
 	require.Empty(t, pushes[1].InputsDigest, "the inputs were not looked at")
 	require.NotEmpty(t, pushes[2].InputsDigest)
 }
@@ -125,7 +126,7 @@ func TestALookAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
 	updated := resolve.Result{
 		Outcome: resolve.OutcomeDone, InputsDigest: "inputs-2", Updated: []string{"m"},
-		Wrote: []resolve.Version{{Kind: "Manifest", Namespace: "kcp-system", Name: "m", ResourceVersion: "80"}},
+		Wrote: []desired.Seen{{Kind: "Manifest", Namespace: "kcp-system", Name: "m", ResourceVersion: "80"}},
 	}
 	created := updated
 	created.Updated, created.Created = nil, []string{"m"}
@@ -172,7 +173,7 @@ func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
 			require.Len(t, reports, c.reports)
 			require.InDelta(t, c.after, at[0], float64(time.Second))
 			require.Equal(t, "inputs-2", reports[0].InputsDigest)
-			require.Contains(t, reports[0].Seen, resolve.Version{Kind: "Manifest", ResourceVersion: c.seen})
+			require.Contains(t, reports[0].Seen, desired.Seen{Kind: "Manifest", ResourceVersion: c.seen})
 		})
 	}
 }
@@ -216,7 +217,7 @@ func TestAResolutionThatFailsInTheBackgroundIsTriedByItself(t *testing.T) {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "resolve", "report", "sync"}, w.calls)
-	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []resolve.Version{}, Background: true}, c.inputs["ResolveKyma"][1],
+	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []desired.Seen{}, Background: true}, c.inputs["ResolveKyma"][1],
 		"what it writes still makes way for others")
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
 //go:embed testdata/carry
@@ -81,6 +83,18 @@ func requireKept(t *testing.T, path string, was, is any) {
 func fill(v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)))
+		return
+	}
+	if v.Type() == reflect.TypeFor[fault.Parts]() {
+		parts := fault.Parts{}
+		for _, part := range []fault.Part{
+			fault.PartInvalid, fault.PartDefinitions, fault.PartCatalog, fault.PartPullSecret, fault.PartMove, fault.PartTemplates,
+		} {
+			var f fault.Fault
+			fill(reflect.ValueOf(&f).Elem())
+			parts[part] = f
+		}
+		v.Set(reflect.ValueOf(parts))
 		return
 	}
 	switch v.Kind() {

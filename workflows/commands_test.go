@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -427,7 +428,7 @@ func TestALookIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	w := quietWorld()
 	w.sync = func(int) (syncing.Result, error) {
 		res, err := synced()
-		res.TakenIn = []resolve.Version{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
+		res.TakenIn = []desired.Seen{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
 		return res, err
 	}
 	env := environment(t, w)
@@ -437,7 +438,7 @@ func TestALookIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, c.inputs["ResolveKyma"], 2)
-	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []resolve.Version{
+	require.Equal(t, resolve.Input{Ref: kymaRef, Seen: []desired.Seen{
 		{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "7"},
 		{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"},
 	}}, c.inputs["ResolveKyma"][1])

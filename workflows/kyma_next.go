@@ -39,7 +39,7 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 		Pending:       r.mail.any(),
 		Due:           isDue,
 		OnlyManifests: r.mail.pending.Count > 0 && r.mail.pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
-		NeedsLook:     r.state.Last.NeedsLook && r.state.Last.LookAt.IsZero(),
+		NeedsLook:     r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
 		MustContinue:  r.mustContinue(ctx, !isDue),
 		NewBuild:      isDue && r.newBuild(ctx),
 	})

@@ -172,7 +172,7 @@ func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(
 		return purge.PurgeResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	h.env.RegisterDelayedCallback(func() {
-		require.Equal(t, "delete Manifest demo-refused: denied by a policy", h.reports[len(h.reports)-1].Resolve.Message)
+		require.Equal(t, "delete Manifest demo-refused: denied by a policy", h.reports[len(h.reports)-1].Faults[fault.PartResolve].Message)
 		require.Contains(t, h.reports[len(h.reports)-1].Waiting, "demo-refused")
 		require.NotZero(t, h.sentAt)
 		require.Zero(t, h.counts["cleanup by force"])

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -116,8 +117,8 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 	}
 	r.state.ResolveFault = res.Fault
 	r.noteWritten(res)
-	r.state.NextLook, r.state.NextLookFor, r.state.Paced = res.NextLook, res.NextLookFor, res.Paced
-	if soon := workflow.Now(ctx).Add(minNextLook); !res.NextLook.IsZero() && res.NextLook.Before(soon) {
+	r.state.NextLook, r.state.NextLookFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
+	if soon := workflow.Now(ctx).Add(minNextLook); !res.NextReconcile.IsZero() && res.NextReconcile.Before(soon) {
 		// The clock of the worker that looked is behind.
 		r.state.NextLook = soon
 	}
@@ -163,12 +164,10 @@ func (r *kymaRun) aggregate(ctx workflow.Context, digest string, gone bool) erro
 	r.state.ReportFault = fault.Fault{}
 	return r.reportKyma(ctx, status.ReportInput{
 		Ref: r.ref, Seen: r.versions(), Deleted: r.deleted, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()), ManifestGone: gone,
-		Sync: r.state.SyncFault, Resolve: r.state.ResolveFault,
-		Definitions: r.state.Sync.Definitions, Catalog: r.state.Sync.Catalog, Invalid: r.state.Sync.Invalid,
+		Faults:     r.state.Sync.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault),
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
 		CatalogOff: r.state.Sync.CatalogOff,
-		PullSecret: r.state.Sync.PullSecret, Move: r.state.Sync.Move,
-		Templates: r.state.Sync.Templates, Refused: r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
+		Refused:    r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
 	})
 }
 
@@ -189,7 +188,8 @@ func (r *kymaRun) reportRemoval(ctx workflow.Context, in status.ReportInput, aga
 	if again && r.state.SyncFault.Kind == fault.Transient {
 		r.state.SyncFault = fault.Fault{}
 	}
-	in.Ref, in.Sync, in.Resolve = r.ref, r.state.SyncFault, r.state.ResolveFault
+	in.Ref = r.ref
+	in.Faults = fault.Parts{}.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault)
 	in.Push = r.hasRemote() && (again || r.state.SyncFault.IsZero())
 	return r.writeReport(ctx, in)
 }
@@ -264,12 +264,12 @@ func (r *kymaRun) waitForNextLook(ctx workflow.Context) {
 // Kyma's turn.
 func (r *kymaRun) lookAgainIfNeeded() {
 	last := r.state.Last
-	if !last.NeedsLook || !r.fault.IsZero() || r.state.Paced || r.state.Deleting || r.gone() {
+	if !last.NeedsReconcile || !r.fault.IsZero() || r.state.Paced || r.state.Deleting || r.gone() {
 		return
 	}
 	k := kick.Kick{Reason: "inputs changed since the last look"}
-	if !last.LookAt.IsZero() {
-		k.NotBefore = &last.LookAt
+	if !last.ReconcileAt.IsZero() {
+		k.NotBefore = &last.ReconcileAt
 	}
 	r.mail.put(k)
 }
@@ -277,18 +277,12 @@ func (r *kymaRun) lookAgainIfNeeded() {
 // worst is the fault that decides when the look is repeated: one that can be retried before one that
 // waits for a change.
 func (r *kymaRun) worst() fault.Fault {
-	faults := []fault.Fault{r.state.SyncFault, r.state.ResolveFault, r.state.ReportFault}
+	var faults fault.Parts
 	if !r.state.Deleting {
-		faults = append(faults, r.state.Sync.Definitions, r.state.Sync.Catalog, r.state.Sync.Templates,
-			r.state.Sync.PullSecret, r.state.Sync.Move)
+		faults = r.state.Sync.Faults
 	}
-	var worst fault.Fault
-	for _, f := range faults {
-		if worst.IsZero() || (worst.Kind == fault.Rejected && !f.IsZero()) {
-			worst = f
-		}
-	}
-	return worst
+	return faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault).
+		With(fault.PartReport, r.state.ReportFault).ToRetry()
 }
 
 // remove takes one step of the removal of a Kyma, in the order of docs/contract.md#removal.
@@ -483,13 +477,13 @@ func (r *kymaRun) forgetVersions() {
 }
 
 // versions are those that the caches of who works on the Kyma must have.
-func (r *kymaRun) versions() []resolve.Version {
-	out := make([]resolve.Version, 0, len(r.seen)+1)
+func (r *kymaRun) versions() []desired.Seen {
+	out := make([]desired.Seen, 0, len(r.seen)+1)
 	for _, s := range r.seen {
-		out = append(out, resolve.Version(s))
+		out = append(out, desired.Seen(s))
 	}
 	if r.state.NewestManifest != "" {
-		out = append(out, resolve.Version{Kind: shared.KindManifest, ResourceVersion: r.state.NewestManifest})
+		out = append(out, desired.Seen{Kind: shared.KindManifest, ResourceVersion: r.state.NewestManifest})
 	}
 	return out
 }

@@ -98,7 +98,7 @@ func TestALookThatCouldNotReadTheRemoteKymaWritesNoManifest(t *testing.T) {
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
 		require.Zero(t, w.counts["resolve"])
-		require.Equal(t, "UnreachableTimeout", seen.Sync.Reason)
+		require.Equal(t, "UnreachableTimeout", seen.Faults[fault.PartSync].Reason)
 		require.False(t, seen.Push, "nobody writes to a cluster that was just not reached")
 	}, time.Second)
 	endKyma(env, w, 24*time.Hour)
@@ -134,7 +134,7 @@ func TestARefusalWaitsForAChangeAndRecordsItsInputs(t *testing.T) {
 	}
 	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
 		seen = in
-		return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateError, NeedsLook: true}, nil
+		return status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateError, NeedsReconcile: true}, nil
 	}
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
@@ -165,7 +165,7 @@ func TestInputsThatMovedDuringALookCauseOneMore(t *testing.T) {
 	w := quietWorld()
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
-		res.NeedsLook = n == 1
+		res.NeedsReconcile = n == 1
 		return res, err
 	}
 	env := environment(t, w)

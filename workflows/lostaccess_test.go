@@ -51,7 +51,7 @@ func TestWhereTheAccessSecretIsGoneAtTwoLooksTheModulesAreLetGoAndThenTheKyma(t 
 	require.Contains(t, h.letGo, "are left in the remote cluster: its access Secret is gone")
 	require.Zero(t, h.counts["purge"], "its own workflow did it")
 	last := h.reports[len(h.reports)-1]
-	require.Equal(t, clusters.ReasonAccessSecretNotFound, last.Sync.Reason)
+	require.Equal(t, clusters.ReasonAccessSecretNotFound, last.Faults[fault.PartSync].Reason)
 	require.Contains(t, last.Waiting, "the access Secret is gone, modules are let go: "+manifestRef.Name)
 }
 

@@ -23,7 +23,7 @@ func waitingWorld(at time.Time) *world {
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
 		if n == 1 {
-			res.NextLook, res.NextLookFor = at, "the maintenance window"
+			res.NextReconcile, res.NextReconcileFor = at, "the maintenance window"
 		}
 		return res, err
 	}
@@ -76,7 +76,7 @@ func TestWaitingForAWindowKeepsNothingElseWaiting(t *testing.T) {
 	w := waitingWorld(start.Add(72 * time.Hour))
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
-		res.NeedsLook = n == 1
+		res.NeedsReconcile = n == 1
 		return res, err
 	}
 	env = environment(t, w)
@@ -94,13 +94,13 @@ func TestAPacedRemovalWaitsForItsTurn(t *testing.T) {
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()
 		if n == 1 {
-			res.NextLook, res.NextLookFor, res.Paced = start.Add(10*time.Minute), "removals at a limited rate", true
+			res.NextReconcile, res.NextReconcileFor, res.Paced = start.Add(10*time.Minute), "removals at a limited rate", true
 		}
 		return res, err
 	}
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateError)
-		res.NeedsLook = n == 1
+		res.NeedsReconcile = n == 1
 		return res, err
 	}
 	env = environment(t, w)

@@ -47,7 +47,7 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachLook(t *testing.T) {
 		require.Greater(t, len(h.reports), 5)
 		looks := map[bool]int{}
 		for _, in := range h.reports[1:] {
-			require.Equal(t, clusters.ReasonUnreachableNetwork, in.Sync.Reason)
+			require.Equal(t, clusters.ReasonUnreachableNetwork, in.Faults[fault.PartSync].Reason)
 			looks[in.Push]++
 		}
 		require.Equal(t, 1, looks[false], "only in the look that found it dead it is not asked twice")
@@ -56,7 +56,7 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachLook(t *testing.T) {
 	h.env.RegisterDelayedCallback(func() {
 		last := h.reports[len(h.reports)-1]
 		require.True(t, last.Push)
-		require.True(t, last.Sync.IsZero(), "it has answered")
+		require.True(t, last.Faults[fault.PartSync].IsZero(), "it has answered")
 		require.Equal(t, "the modules to be removed; purge at "+h.deleted.Add(h.grace).UTC().Format(time.RFC3339), viewOf(t, h.env).WaitingFor)
 	}, 3*time.Hour)
 	h.endsAt(3 * time.Hour)
@@ -77,7 +77,7 @@ func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
 		require.GreaterOrEqual(t, failures, 2, "it is tried again within the back-off")
 		for _, in := range h.reports[2:] {
 			require.True(t, in.Push)
-			require.True(t, in.Sync.IsZero(), "what was busy then is not busy now")
+			require.True(t, in.Faults[fault.PartSync].IsZero(), "what was busy then is not busy now")
 		}
 	}, 20*time.Second)
 	h.endsAt(time.Minute)
@@ -91,7 +91,7 @@ func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T)
 	h.held = false
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: carry})
 	require.NoError(t, h.env.GetWorkflowError())
-	require.True(t, h.reports[0].Resolve.IsZero())
+	require.True(t, h.reports[0].Faults[fault.PartResolve].IsZero())
 }
 
 // restored makes the Kyma, from a moment of its deletion on, one that was never deleted.

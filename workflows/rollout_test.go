@@ -61,9 +61,9 @@ func TestAReportThatFindsARolloutWaitsForTheKymasTurn(t *testing.T) {
 	turn := env.Now().Add(2 * time.Hour)
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
-		res.NeedsLook = n > 1 && n < 5 && in.InputsDigest == ""
-		if res.NeedsLook && !in.ManifestGone {
-			res.LookAt = turn
+		res.NeedsReconcile = n > 1 && n < 5 && in.InputsDigest == ""
+		if res.NeedsReconcile && !in.ManifestGone {
+			res.ReconcileAt = turn
 		}
 		return res, err
 	}
@@ -82,9 +82,9 @@ func TestAManifestThatIsGoneIsMadeAgainDuringARollout(t *testing.T) {
 	turn := env.Now().Add(2 * time.Hour)
 	w.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
-		res.NeedsLook = in.InputsDigest == ""
-		if res.NeedsLook && !in.ManifestGone {
-			res.LookAt = turn
+		res.NeedsReconcile = in.InputsDigest == ""
+		if res.NeedsReconcile && !in.ManifestGone {
+			res.ReconcileAt = turn
 		}
 		return res, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -18,8 +19,8 @@ func TestWhoeverWorksOnAKymaIsToldHowNewItsCachesMustBe(t *testing.T) {
 		{Kind: "Manifest", Name: "a", ResourceVersion: "99"}, {Kind: "Manifest", Name: "b", ResourceVersion: "100"},
 	})
 	require.Equal(t, "100", r.state.NewestManifest)
-	r.noteWritten(resolve.Result{Deleted: []string{"c"}, Wrote: []resolve.Version{{Kind: "Manifest", Name: "d", ResourceVersion: "101"}}})
-	require.Equal(t, resolve.Version{Kind: "Manifest", ResourceVersion: "101"}, r.versions()[3], "beside what the kicks told")
+	r.noteWritten(resolve.Result{Deleted: []string{"c"}, Wrote: []desired.Seen{{Kind: "Manifest", Name: "d", ResourceVersion: "101"}}})
+	require.Equal(t, desired.Seen{Kind: "Manifest", ResourceVersion: "101"}, r.versions()[3], "beside what the kicks told")
 	require.True(t, r.deleted, "of a deletion no version is known")
 	r.forgetVersions()
 	require.Empty(t, r.state.NewestManifest, "the next look has kicks of its own")

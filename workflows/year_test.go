@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -205,7 +206,7 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 		"each of them becomes Ready":     {state: shared.StateReady},
 		"the module never becomes Ready": {state: shared.StateError},
 		"each waits for a window once in a week": {state: shared.StateReady, result: func(now time.Time, res *resolve.Result) {
-			res.NextLook, res.NextLookFor = nextWeek(now), "the maintenance window"
+			res.NextReconcile, res.NextReconcileFor = nextWeek(now), "the maintenance window"
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +215,7 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 				version := u.look()
 				res, err := resolved()
 				res.InputsDigest, res.Updated = "inputs-"+version, []string{"module"}
-				res.Wrote = []resolve.Version{{Kind: "Manifest", Namespace: "kcp-system", Name: "module", ResourceVersion: fmt.Sprint(100 + 10*u.released + 5)}}
+				res.Wrote = []desired.Seen{{Kind: "Manifest", Namespace: "kcp-system", Name: "module", ResourceVersion: fmt.Sprint(100 + 10*u.released + 5)}}
 				if is.result != nil {
 					is.result(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(u.released)*day), &res)
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
@@ -93,7 +94,7 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 func (a *Applier) sourceOf(m *v1beta2.Manifest) artifacts.Source {
 	source := artifacts.Source{
 		Install: layerOf(m.Spec.Install.Source),
-		Release: artifacts.Release{Name: m.ModuleName(), Namespace: a.steps.RemoteNamespace(m)},
+		Release: render.Release{Name: m.ModuleName(), Namespace: a.steps.RemoteNamespace(m)},
 	}
 	if source.Release.Name == "" {
 		source.Release.Name = m.Spec.Install.Name
@@ -136,7 +137,7 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 }
 
 // bundleOf returns the bundle of a recipe, made once and kept.
-func (a *Applier) bundleOf(ctx context.Context, recipe *artifacts.Recipe, by bundle.Adaptation) (*bundle.Bundle, error) {
+func (a *Applier) bundleOf(ctx context.Context, recipe *artifacts.RenderRequest, by bundle.Adaptation) (*bundle.Bundle, error) {
 	return a.bundles.Get(ctx, recipe.Key+by.Key(), func(ctx context.Context) (*bundle.Bundle, int64, error) {
 		rendered, err := recipe.Render(ctx)
 		if err != nil {

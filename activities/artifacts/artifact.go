@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -17,14 +18,14 @@ const ChartMediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 func onlyLayer(raw []byte) (string, error) {
 	var manifest v1.Manifest
 	if err := json.Unmarshal(raw, &manifest); err != nil {
-		return "", invalid("it is not an OCI manifest")
+		return "", render.Invalid("it is not an OCI manifest")
 	}
 	charts := slices.DeleteFunc(slices.Clone(manifest.Layers), func(layer v1.Descriptor) bool { return string(layer.MediaType) != ChartMediaType })
 	if len(charts) == 1 {
 		return charts[0].Digest.String(), nil
 	}
 	if len(manifest.Layers) != 1 {
-		return "", fault.New(fault.Rejected, ReasonUnsupported, "it is an OCI artifact of %d layers; one layer can be installed", len(manifest.Layers))
+		return "", fault.New(fault.Rejected, render.ReasonUnsupported, "it is an OCI artifact of %d layers; one layer can be installed", len(manifest.Layers))
 	}
 	return manifest.Layers[0].Digest.String(), nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 )
 
 // benchObjects is how many objects each of the layers comes to.
@@ -38,7 +40,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 	for _, l := range layers {
 		r := newTestRegistry(b)
-		source := Source{Install: r.push(b, l.layer), Release: Release{Name: "sample", Namespace: "default"}}
+		source := Source{Install: r.push(b, l.layer), Release: render.Release{Name: "sample", Namespace: "default"}}
 		b.Run("layer="+l.name+"/cold", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -7,13 +7,12 @@ import (
 	"io"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -24,14 +23,7 @@ const (
 	componentDescriptorTar = "component-descriptor.yaml"
 	buildSeparator         = ".build-"
 	maxManifestBytes       = 1 << 20
-	acceptedManifests      = string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2)
 )
-
-// descriptor is a component descriptor as fetched.
-type descriptor struct {
-	content []byte
-	at      time.Time
-}
 
 // FetchDescriptor returns the component descriptor of a component version as it is stored (YAML or JSON),
 // from `<repository>/component-descriptors/<component>:<version>`. repository is "<registry>[/<subpath>]".
@@ -78,7 +70,7 @@ func (r *registry) descriptor(ctx context.Context, repository, component, versio
 		return nil, err
 	}
 	for _, layer := range manifest.Layers {
-		form, isDescriptor := descriptorForm(string(layer.MediaType))
+		isTar, isDescriptor := descriptorForm(string(layer.MediaType))
 		if !isDescriptor {
 			continue
 		}
@@ -86,7 +78,7 @@ func (r *registry) descriptor(ctx context.Context, repository, component, versio
 		if err != nil {
 			return nil, err
 		}
-		if form == FormDirectory {
+		if isTar {
 			return fromTar(content, what, r.limits)
 		}
 		return content, nil
@@ -126,24 +118,21 @@ func (r *registry) descriptorLayer(ctx context.Context, place name.Repository, l
 
 // descriptorForm tells how a layer of this media type holds a component descriptor. Beside OCM's own
 // there are types of its predecessors, which end in the same way.
-func descriptorForm(mediaType string) (Form, bool) {
+func descriptorForm(mediaType string) (isTar, isDescriptor bool) {
 	if !strings.Contains(mediaType, "component-descriptor") || strings.Contains(mediaType, "metadata") {
-		return "", false
+		return false, false
 	}
-	if strings.HasSuffix(mediaType, "+tar") || strings.Contains(mediaType, "component-descriptor.config") {
-		return FormDirectory, true
-	}
-	return formYAML, true
+	return strings.HasSuffix(mediaType, "+tar") || strings.Contains(mediaType, "component-descriptor.config"), true
 }
 
-func fromTar(content []byte, what string, limits Limits) ([]byte, error) {
-	files, err := untar(content, limits)
+func fromTar(content []byte, what string, limits render.Limits) ([]byte, error) {
+	files, err := render.Untar(content, limits)
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: %w", what, err)
 	}
 	for _, f := range files {
-		if f.name == componentDescriptorTar {
-			return f.content, nil
+		if f.Name == componentDescriptorTar {
+			return f.Content, nil
 		}
 	}
 	return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: the archive has no %s", what, componentDescriptorTar)

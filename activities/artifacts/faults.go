@@ -12,46 +12,32 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// Reasons of faults of this package. All are fault.Rejected but the last three, which are fault.Transient, and those
-// that say that they are seldom.
+// Reasons of faults of this package. All are fault.Rejected but the last two, which are fault.Transient, and those
+// that say that they are retried slowly.
 const (
 	// ReasonInvalidReference: the name of a layer or component version is not one.
 	ReasonInvalidReference = "InvalidReference"
 	// ReasonLayerNotFound: the registry does not have the layer. Some also say so of what they do not let us see, or
-	// have not copied yet (seldom).
+	// have not copied yet (slow retry).
 	ReasonLayerNotFound = "LayerNotFound"
-	// ReasonDescriptorNotFound: the registry does not have the component version (seldom).
+	// ReasonDescriptorNotFound: the registry does not have the component version (slow retry).
 	ReasonDescriptorNotFound = "DescriptorNotFound"
 	// ReasonInvalidDescriptor: the component version is not stored as OCM says.
 	ReasonInvalidDescriptor = "InvalidDescriptor"
 	// ReasonDigestMismatch: what the registry sent is not what the digest names. It may be what a proxy says in the
-	// registry's place (seldom).
+	// registry's place (slow retry).
 	ReasonDigestMismatch = "DigestMismatch"
-	// ReasonLayerTooLarge: the layer, or what it unpacks to, is above the limits.
-	ReasonLayerTooLarge = "LayerTooLarge"
-	// ReasonInvalidManifest: the layer cannot be read as what it says it is.
-	ReasonInvalidManifest = "InvalidManifest"
-	// ReasonInvalidChart: the Helm chart cannot be loaded or rendered.
-	ReasonInvalidChart = "InvalidChart"
-	// ReasonUnsupported: the layer is of a kind that we do not install, e.g. a kustomize folder.
-	ReasonUnsupported = "Unsupported"
 
 	// ReasonRegistryUnavailable: the registry cannot be reached, or asks to try again.
 	ReasonRegistryUnavailable = "RegistryUnavailable"
 	// ReasonRegistryUnauthorized: the registry does not accept our credentials. They are not an input of
 	// any Manifest, so this is tried again.
 	ReasonRegistryUnauthorized = "RegistryUnauthorized"
-	// ReasonRendererFailed: the process that renders a chart could not do so, for a reason that is not the chart's.
-	ReasonRendererFailed = "RendererFailed"
 )
 
-func invalid(format string, args ...any) error {
-	return fault.New(fault.Rejected, ReasonInvalidManifest, format, args...)
-}
-
-// seldom is a fault that people mend at the registry. Nothing of ours changes when they have, so it is tried again, but
+// slowRetry is a fault that people mend at the registry. Nothing of ours changes when they have, so it is tried again, but
 // only now and then.
-func seldom(reason, format string, args ...any) error {
+func slowRetry(reason, format string, args ...any) error {
 	f := fault.New(fault.Transient, reason, format, args...)
 	f.Seldom = true
 	return f
@@ -67,7 +53,7 @@ func classify(err error, what, missing string) error {
 	if errors.As(err, &answer) {
 		switch answer.StatusCode {
 		case http.StatusNotFound:
-			return seldom(missing, "%s: the registry does not have it", what)
+			return slowRetry(missing, "%s: the registry does not have it", what)
 		case http.StatusUnauthorized, http.StatusForbidden:
 			return fault.New(fault.Transient, ReasonRegistryUnauthorized, "%s: the registry does not let us (status %d)", what, answer.StatusCode)
 		}

@@ -22,6 +22,7 @@ import (
 	ociregistry "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -32,13 +33,7 @@ const rendererArgument = "render-chart"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == rendererArgument {
-		if err := ServeRenderer(os.Stdin, os.Stdout); err != nil {
-			panic(err)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) == 4 && os.Args[1] == probeArgument {
-		if err := runProbe(os.Stdout, os.Args[2], os.Args[3]); err != nil {
+		if err := render.ServeRenderer(os.Stdin, os.Stdout); err != nil {
 			panic(err)
 		}
 		os.Exit(0)
@@ -147,7 +142,7 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 		{"the registry does not have the layer", nil, func(l *Layer) { l.Digest = digest([]byte("other")) }, fault.Transient, ReasonLayerNotFound},
 		{"the registry sends something else", sent(200, "tampered"), nil, fault.Transient, ReasonDigestMismatch},
 		{"the registry sends an HTML page", sent(200, "<html>login</html>"), nil, fault.Transient, ReasonDigestMismatch},
-		{"the registry sends too much", sent(200, strings.Repeat("x", 2000)), nil, fault.Rejected, ReasonLayerTooLarge},
+		{"the registry sends too much", sent(200, strings.Repeat("x", 2000)), nil, fault.Rejected, render.ReasonLayerTooLarge},
 		{"the registry does not let us", sent(401, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
 		{"the registry forbids it", sent(403, ""), nil, fault.Transient, ReasonRegistryUnauthorized},
 		{"the registry fails", sent(500, ""), nil, fault.Transient, ReasonRegistryUnavailable},

@@ -22,7 +22,7 @@ func TestHooksAreReadInTheOrderInWhichTheyRun(t *testing.T) {
 			content: fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata: {name: %s, annotations: {%s}}\n", kind, name, annotations),
 		}
 	}
-	rendered, err := render(t, chartOf(
+	rendered, err := renderLayer(t, chartOf(
 		entry{name: "templates/plain.yaml", content: configMapNamed("plain")},
 		hook("Job", "check", "post-install", "", ""),
 		hook("Job", "migrate", "pre-install, Pre-Upgrade", "5", "hook-succeeded,before-hook-creation"),

@@ -32,13 +32,13 @@ func (h *hosts) enter(ctx context.Context, host string) (leave func(), err error
 	}
 }
 
-// leaving gives the slot back when the body is closed.
-type leaving struct {
+// slotBody gives the slot back when the body is closed.
+type slotBody struct {
 	io.ReadCloser
-	leave func()
+	release func()
 }
 
-func (l *leaving) Close() error {
-	defer l.leave()
+func (l *slotBody) Close() error {
+	defer l.release()
 	return l.ReadCloser.Close()
 }

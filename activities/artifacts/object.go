@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -14,24 +15,24 @@ func (s *Store) FetchObject(ctx context.Context, l Layer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, plain, err := unpack(layer, s.options.Limits)
+	files, plain, err := render.Unpack(layer, s.options.Limits)
 	if err != nil {
-		return nil, in(l, err)
+		return nil, inLayer(l, err)
 	}
-	p := newParser(s.options.Limits)
-	p.nameless = true
+	p := render.NewParser(s.options.Limits)
+	p.Nameless = true
 	if files != nil {
-		err = p.directory(files)
+		err = p.Directory(files)
 	} else {
-		err = p.documents("the layer", plain)
+		err = p.Documents("the layer", plain)
 	}
 	if err != nil {
-		return nil, in(l, err)
+		return nil, inLayer(l, err)
 	}
-	if number := len(p.rendered.Objects); number != 1 {
-		return nil, in(l, fault.New(fault.Rejected, ReasonInvalidManifest, "it holds %d objects instead of one default custom resource", number))
+	if number := len(p.Rendered.Objects); number != 1 {
+		return nil, inLayer(l, fault.New(fault.Rejected, render.ReasonInvalidManifest, "it holds %d objects instead of one default custom resource", number))
 	}
-	encoded, err := json.Marshal(p.rendered.Objects[0].Object)
+	encoded, err := json.Marshal(p.Rendered.Objects[0].Object)
 	if err != nil {
 		return nil, fmt.Errorf("%s: encode it as JSON: %w", l, err)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 )
 
 // Options configure a Store. The zero value is usable: memory only, https only, anonymous.
@@ -19,7 +21,7 @@ type Options struct {
 	// MemoryBytes bounds the layers held in memory; 128 MiB.
 	MemoryBytes int64
 	// Limits bound what one artifact may cost.
-	Limits Limits
+	Limits render.Limits
 	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
 	// have TLS, wherever they are.
 	PlainHTTPHosts []string
@@ -33,7 +35,7 @@ type Options struct {
 	Timeout time.Duration
 	// PullsPerHost is how many requests to one registry are under way at once; 8.
 	PullsPerHost int
-	// Pause is how long to wait before a request that failed in passing is sent again, doubled each time; 500 ms.
+	// Pause is how long to wait before a request that failed with a retryable error is sent again, doubled each time; 500 ms.
 	Pause time.Duration
 	// Renderer is a program with its arguments that answers with ServeRenderer: charts are rendered in a process of
 	// its own, which a template cannot take this one down with. Empty: they are rendered in this process, and a
@@ -47,64 +49,22 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// Limits bound what one artifact may cost.
-type Limits struct {
-	// LayerBytes is the size of a layer as transferred; 16 MiB. UnpackedBytes the size of an archive's
-	// content, and of what a chart renders to; 64 MiB.
-	LayerBytes    int64
-	UnpackedBytes int64
-	// DescriptorBytes is the size of a component descriptor; 4 MiB.
-	DescriptorBytes int64
-	// Entries is the number of entries of an archive; 10,000. Objects of one module; 5,000.
-	Entries int
-	Objects int
-	// ObjectBytes is the size of one object as JSON; 1 MiB. An API server takes requests of 3 MiB and etcd of
-	// 1.5 MiB, of which managed fields and the status need their share.
-	ObjectBytes int
-	// RenderTime is what the rendering of a chart may take of processors; 20 s. More is the chart's fault. RenderWait is
-	// how long it is waited for; 90 s. More is the fault of a node that is busy, and tried again.
-	RenderTime time.Duration
-	RenderWait time.Duration
-	// RenderBytes is the memory that a rendering may take, the renderer's own included; 512 MiB.
-	RenderBytes int64
-}
-
 func (o Options) withDefaults() Options {
-	setDefault(&o.DiskBytes, 2<<30)
-	setDefault(&o.MemoryBytes, 128<<20)
-	setDefault(&o.Timeout, time.Minute)
-	setDefault(&o.PullsPerHost, 8)
-	setDefault(&o.Pause, 500*time.Millisecond)
-	setDefault(&o.Renderers, 2)
-	setDefault(&o.DescriptorTTL, 5*time.Minute)
+	render.SetDefault(&o.DiskBytes, 2<<30)
+	render.SetDefault(&o.MemoryBytes, 128<<20)
+	render.SetDefault(&o.Timeout, time.Minute)
+	render.SetDefault(&o.PullsPerHost, 8)
+	render.SetDefault(&o.Pause, 500*time.Millisecond)
+	render.SetDefault(&o.Renderers, 2)
+	render.SetDefault(&o.DescriptorTTL, 5*time.Minute)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	if o.Keychain == nil {
 		o.Keychain = anonymous{}
 	}
-	o.Limits = o.Limits.withDefaults()
+	o.Limits = o.Limits.WithDefaults()
 	return o
-}
-
-func (l Limits) withDefaults() Limits {
-	setDefault(&l.LayerBytes, 16<<20)
-	setDefault(&l.UnpackedBytes, 64<<20)
-	setDefault(&l.DescriptorBytes, 4<<20)
-	setDefault(&l.Entries, 10_000)
-	setDefault(&l.Objects, 5_000)
-	setDefault(&l.ObjectBytes, 1<<20)
-	setDefault(&l.RenderTime, 20*time.Second)
-	setDefault(&l.RenderWait, 90*time.Second)
-	setDefault(&l.RenderBytes, 512<<20)
-	return l
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // anonymous has no credentials.

@@ -17,7 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -28,7 +30,7 @@ type registry struct {
 	plain    []string
 	keychain authn.Keychain
 	next     http.RoundTripper
-	limits   Limits
+	limits   render.Limits
 	hosts    hosts
 	clock    func() time.Time
 }
@@ -70,10 +72,10 @@ func (t *tlsOnly) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 const (
-	// bodies is how often a layer is fetched whose connection breaks while it comes in.
-	bodies = 3
-	// others is how often it is fetched when something else comes.
-	others = 2
+	// maxReads is how often a layer is fetched whose connection breaks while it comes in.
+	maxReads = 3
+	// maxMismatches is how often it is fetched when something else comes.
+	maxMismatches = 2
 )
 
 // blob fetches what a digest names, a layer or where path says so a manifest, and verifies it while it comes in.
@@ -84,9 +86,9 @@ func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) 
 	}
 	for try := 1; ; try++ {
 		content, broken, err := r.blobOnce(ctx, repository, l, path, accept, sum)
-		last := bodies
+		last := maxReads
 		if fault.Of(err).Reason == ReasonDigestMismatch {
-			last = others
+			last = maxMismatches
 		}
 		if err == nil || !broken || try >= last || ctx.Err() != nil {
 			return content, err
@@ -113,10 +115,10 @@ func readVerified(body io.Reader, sum string, limit int64, what string) ([]byte,
 		return nil, classify(err, what, "")
 	}
 	if int64(len(content)) > limit {
-		return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "%s is larger than %d bytes", what, limit)
+		return nil, fault.New(fault.Rejected, render.ReasonLayerTooLarge, "%s is larger than %d bytes", what, limit)
 	}
 	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
-		return nil, seldom(ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
+		return nil, slowRetry(ReasonDigestMismatch, "%s: the registry sent something else, with digest sha256:%s", what, got)
 	}
 	return content, nil
 }
@@ -148,7 +150,7 @@ func (r *registry) open(ctx context.Context, repository name.Repository, path, a
 		leave()
 		return nil, err
 	}
-	return &leaving{ReadCloser: body, leave: leave}, nil
+	return &slotBody{ReadCloser: body, release: leave}, nil
 }
 
 func (r *registry) request(ctx context.Context, repository name.Repository, path, accept, what, missing string) (io.ReadCloser, error) {
@@ -204,3 +206,5 @@ func (r *registry) client(ctx context.Context, repository name.Repository) (*htt
 	}
 	return &http.Client{Transport: authenticated}, nil
 }
+
+const acceptedManifests = string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2)

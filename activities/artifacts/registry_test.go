@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -346,7 +347,7 @@ func TestAnArtifactIsItsOneLayerOrItsChart(t *testing.T) {
 		require.Equal(t, []string{"a"}, names(rendered), name)
 	}
 	_, err := s.Fetch(context.Background(), artifact(layer("a/b", []byte("one")), layer("a/b", []byte("two"))))
-	require.Equal(t, ReasonUnsupported, fault.Of(err).Reason)
+	require.Equal(t, render.ReasonUnsupported, fault.Of(err).Reason)
 	blob := r.push(t, []byte("no manifest"))
 	blob.Artifact = true
 	_, err = s.Fetch(context.Background(), blob)
@@ -358,7 +359,7 @@ func TestAThousandInstallationsOfAChartCauseOnePullAndOneRendering(t *testing.T)
 	r := newTestRegistry(t)
 	install := r.push(t, chartOf(entry{name: "templates/a.yaml", content: configMapNamed("a")}))
 	s := r.store(t, nil)
-	rendered := NewCache[*Rendered](1 << 20)
+	rendered := NewCache[*render.Rendered](1 << 20)
 	var all sync.WaitGroup
 	var done atomic.Int64
 	for range 1000 {
@@ -367,7 +368,7 @@ func TestAThousandInstallationsOfAChartCauseOnePullAndOneRendering(t *testing.T)
 			if err != nil {
 				return
 			}
-			got, err := rendered.Get(context.Background(), recipe.Key, func(ctx context.Context) (*Rendered, int64, error) {
+			got, err := rendered.Get(context.Background(), recipe.Key, func(ctx context.Context) (*render.Rendered, int64, error) {
 				made, err := recipe.Render(ctx)
 				return made, 1, err
 			})

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -88,18 +89,18 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %}\n"
 func configMapNamed(name string) string { return strings.ReplaceAll(configMap, "%", name) }
 
 // render renders a layer as a module of the given form would be.
-func render(t *testing.T, layer []byte, form Form, change func(*Options)) (*Rendered, error) {
+func renderLayer(t *testing.T, layer []byte, form Form, change func(*Options)) (*render.Rendered, error) {
 	t.Helper()
 	r := newTestRegistry(t)
 	s := r.store(t, change)
-	recipe, err := s.Prepare(context.Background(), Source{Install: r.push(t, layer), Form: form, Release: Release{Name: "sample", Namespace: "kyma-system"}}, &fakeCluster{version: "v1.36.1"})
+	recipe, err := s.Prepare(context.Background(), Source{Install: r.push(t, layer), Form: form, Release: render.Release{Name: "sample", Namespace: "kyma-system"}}, &fakeCluster{version: "v1.36.1"})
 	if err != nil {
 		return nil, err
 	}
 	return recipe.Render(context.Background())
 }
 
-func names(r *Rendered) []string {
+func names(r *render.Rendered) []string {
 	var all []string
 	for _, object := range r.Objects {
 		all = append(all, object.GetName())
@@ -129,7 +130,7 @@ func TestRawManifestsAreReadInEveryForm(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			rendered, err := render(t, test.layer, test.form, nil)
+			rendered, err := renderLayer(t, test.layer, test.form, nil)
 			require.NoError(t, err)
 			require.Equal(t, []string{"a", "b"}, names(rendered))
 		})
@@ -138,14 +139,14 @@ func TestRawManifestsAreReadInEveryForm(t *testing.T) {
 
 func TestYAMLIsReadAsKubectlReadsIt(t *testing.T) {
 	t.Parallel()
-	rendered, err := render(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {bare: y, number: 1}\n"), FormAny, nil)
+	rendered, err := renderLayer(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {bare: y, number: 1}\n"), FormAny, nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"bare": true, "number": int64(1)}, rendered.Objects[0].Object["data"])
 }
 
 func TestNullsInMetadataAreTakenAsKubectlTakesThem(t *testing.T) {
 	t.Parallel()
-	rendered, err := render(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: null, labels: null, annotations: null}\n---\n"+
+	rendered, err := renderLayer(t, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: null, labels: null, annotations: null}\n---\n"+
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b, labels: {x: null, k: z}, annotations: {x: null}}\n"), FormAny, nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"name": "a"}, rendered.Objects[0].Object["metadata"])
@@ -168,51 +169,51 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		reason   string
 		contains string
 	}{
-		{"an HTML page", []byte("<html><body>sign in</body></html>"), FormAny, ReasonInvalidManifest, "document 1"},
-		{"nothing", []byte("---\n---\n"), FormAny, ReasonInvalidManifest, "no object"},
-		{"text that is not UTF-8", []byte("a: \xff\xfe"), FormAny, ReasonInvalidManifest, "UTF-8"},
-		{"YAML that does not parse", []byte("a: [b"), FormAny, ReasonInvalidManifest, "document 1"},
-		{"aliases that explode", []byte(bomb), FormAny, ReasonLayerTooLarge, "aliases expand"},
-		{"an alias of itself", []byte("a: &a [*a]\n"), FormAny, ReasonLayerTooLarge, "aliases expand"},
-		{"a number that is none", []byte(object + "data: {x: .nan}\n"), FormAny, ReasonInvalidManifest, "document 1"},
-		{"brackets without an end", []byte(strings.Repeat("[", 15_000)), FormAny, ReasonInvalidManifest, "document 1"},
-		{"a list in a list", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"), FormAny, ReasonInvalidManifest, "itself a list"},
-		{"a list of something else", []byte("apiVersion: v1\nkind: List\nitems: [1]\n"), FormAny, ReasonInvalidManifest, "item 0"},
-		{"a list with an object that etcd would refuse", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: " + strings.Repeat("x", 2000) + "}}]\n"), FormAny, ReasonLayerTooLarge, "ConfigMap a has"},
-		{"JSON that is an array", []byte(`[{"apiVersion": "v1"}]`), FormAny, ReasonInvalidManifest, "not an object"},
-		{"a key given twice", []byte("apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "kind"},
-		{"a list instead of an object", []byte("- a\n- b\n"), FormAny, ReasonInvalidManifest, "not an object"},
-		{"an object without a kind", []byte("apiVersion: v1\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "apiVersion or kind"},
-		{"an object without a name", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"), FormAny, ReasonInvalidManifest, "metadata.name"},
-		{"an object with a wrong apiVersion", []byte("apiVersion: a/b/c\nkind: ConfigMap\nmetadata: {name: a}\n"), FormAny, ReasonInvalidManifest, "apiVersion"},
-		{"labels that are not strings", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: 1}}\n"), FormAny, ReasonInvalidManifest, "labels"},
-		{"metadata that is no object", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: a\n"), FormAny, ReasonInvalidManifest, "metadata.name"},
-		{"two objects of the same name", []byte(object + "---\n" + object), FormAny, ReasonInvalidManifest, "document 2"},
-		{"too many documents", []byte(strings.Repeat(object+"---\n", 101)), FormAny, ReasonInvalidManifest, ""},
-		{"100 thousand empty documents", []byte(strings.Repeat("---\n{}\n", 100_000)), FormAny, ReasonLayerTooLarge, "documents"},
-		{"an object that etcd would refuse", []byte(object + "data: {x: " + strings.Repeat("x", 2000) + "}\n"), FormAny, ReasonLayerTooLarge, "1000 bytes"},
-		{"a truncated archive", archive(entry{name: "a.yaml", content: object})[:530], FormAny, ReasonInvalidManifest, "a.yaml"},
-		{"truncated gzip", zipped([]byte(object))[:30], FormAny, ReasonInvalidManifest, "decompressed"},
-		{"a decompression bomb", zipped(bytes.Repeat([]byte("x"), 30_000)), FormAny, ReasonLayerTooLarge, "unpacks"},
-		{"too many entries", archive(entries(11)...), FormDirectory, ReasonLayerTooLarge, "entries"},
-		{"a path out of the archive", archive(entry{name: "../../etc/passwd", content: "x"}), FormAny, ReasonInvalidManifest, "leaves it"},
-		{"a path out of the archive in the middle", archive(entry{name: "a/../../b.yaml", content: "x"}), FormAny, ReasonInvalidManifest, "leaves it"},
-		{"a path out of the archive for Windows", archive(entry{name: `..\b.yaml`, content: "x"}), FormAny, ReasonInvalidManifest, "leaves it"},
-		{"an absolute path", archive(entry{name: "/etc/passwd", content: "x"}), FormAny, ReasonInvalidManifest, "absolute"},
-		{"a symbolic link", archive(entry{name: "a.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), FormAny, ReasonInvalidManifest, "link"},
-		{"a hard link", archive(entry{name: "a.yaml", kind: tar.TypeLink, link: "/etc/passwd"}), FormAny, ReasonInvalidManifest, "link"},
-		{"a device", archive(entry{name: "null", kind: tar.TypeChar}), FormAny, ReasonInvalidManifest, "regular"},
-		{"the same file twice", archive(entry{name: "a.yaml", content: object}, entry{name: "./a.yaml", content: object}), FormAny, ReasonInvalidManifest, "twice"},
-		{"a file with holes that is larger than all", sparse(1 << 40), FormAny, ReasonLayerTooLarge, "unpacks"},
-		{"a kustomize folder", archive(entry{name: "kustomization.yaml", content: "resources: []"}), FormAny, ReasonUnsupported, "kustomize build"},
-		{"a folder that is none", []byte(object), FormDirectory, ReasonInvalidManifest, "folder"},
-		{"a chart that is none", []byte(object), FormChart, ReasonInvalidChart, "chart"},
+		{"an HTML page", []byte("<html><body>sign in</body></html>"), FormAny, render.ReasonInvalidManifest, "document 1"},
+		{"nothing", []byte("---\n---\n"), FormAny, render.ReasonInvalidManifest, "no object"},
+		{"text that is not UTF-8", []byte("a: \xff\xfe"), FormAny, render.ReasonInvalidManifest, "UTF-8"},
+		{"YAML that does not parse", []byte("a: [b"), FormAny, render.ReasonInvalidManifest, "document 1"},
+		{"aliases that explode", []byte(bomb), FormAny, render.ReasonLayerTooLarge, "aliases expand"},
+		{"an alias of itself", []byte("a: &a [*a]\n"), FormAny, render.ReasonLayerTooLarge, "aliases expand"},
+		{"a number that is none", []byte(object + "data: {x: .nan}\n"), FormAny, render.ReasonInvalidManifest, "document 1"},
+		{"brackets without an end", []byte(strings.Repeat("[", 15_000)), FormAny, render.ReasonInvalidManifest, "document 1"},
+		{"a list in a list", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"), FormAny, render.ReasonInvalidManifest, "itself a list"},
+		{"a list of something else", []byte("apiVersion: v1\nkind: List\nitems: [1]\n"), FormAny, render.ReasonInvalidManifest, "item 0"},
+		{"a list with an object that etcd would refuse", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: " + strings.Repeat("x", 2000) + "}}]\n"), FormAny, render.ReasonLayerTooLarge, "ConfigMap a has"},
+		{"JSON that is an array", []byte(`[{"apiVersion": "v1"}]`), FormAny, render.ReasonInvalidManifest, "not an object"},
+		{"a key given twice", []byte("apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n"), FormAny, render.ReasonInvalidManifest, "kind"},
+		{"a list instead of an object", []byte("- a\n- b\n"), FormAny, render.ReasonInvalidManifest, "not an object"},
+		{"an object without a kind", []byte("apiVersion: v1\nmetadata: {name: a}\n"), FormAny, render.ReasonInvalidManifest, "apiVersion or kind"},
+		{"an object without a name", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"), FormAny, render.ReasonInvalidManifest, "metadata.name"},
+		{"an object with a wrong apiVersion", []byte("apiVersion: a/b/c\nkind: ConfigMap\nmetadata: {name: a}\n"), FormAny, render.ReasonInvalidManifest, "apiVersion"},
+		{"labels that are not strings", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {x: 1}}\n"), FormAny, render.ReasonInvalidManifest, "labels"},
+		{"metadata that is no object", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: a\n"), FormAny, render.ReasonInvalidManifest, "metadata.name"},
+		{"two objects of the same name", []byte(object + "---\n" + object), FormAny, render.ReasonInvalidManifest, "document 2"},
+		{"too many documents", []byte(strings.Repeat(object+"---\n", 101)), FormAny, render.ReasonInvalidManifest, ""},
+		{"100 thousand empty documents", []byte(strings.Repeat("---\n{}\n", 100_000)), FormAny, render.ReasonLayerTooLarge, "documents"},
+		{"an object that etcd would refuse", []byte(object + "data: {x: " + strings.Repeat("x", 2000) + "}\n"), FormAny, render.ReasonLayerTooLarge, "1000 bytes"},
+		{"a truncated archive", archive(entry{name: "a.yaml", content: object})[:530], FormAny, render.ReasonInvalidManifest, "a.yaml"},
+		{"truncated gzip", zipped([]byte(object))[:30], FormAny, render.ReasonInvalidManifest, "decompressed"},
+		{"a decompression bomb", zipped(bytes.Repeat([]byte("x"), 30_000)), FormAny, render.ReasonLayerTooLarge, "unpacks"},
+		{"too many entries", archive(entries(11)...), FormDirectory, render.ReasonLayerTooLarge, "entries"},
+		{"a path out of the archive", archive(entry{name: "../../etc/passwd", content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves it"},
+		{"a path out of the archive in the middle", archive(entry{name: "a/../../b.yaml", content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves it"},
+		{"a path out of the archive for Windows", archive(entry{name: `..\b.yaml`, content: "x"}), FormAny, render.ReasonInvalidManifest, "leaves it"},
+		{"an absolute path", archive(entry{name: "/etc/passwd", content: "x"}), FormAny, render.ReasonInvalidManifest, "absolute"},
+		{"a symbolic link", archive(entry{name: "a.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), FormAny, render.ReasonInvalidManifest, "link"},
+		{"a hard link", archive(entry{name: "a.yaml", kind: tar.TypeLink, link: "/etc/passwd"}), FormAny, render.ReasonInvalidManifest, "link"},
+		{"a device", archive(entry{name: "null", kind: tar.TypeChar}), FormAny, render.ReasonInvalidManifest, "regular"},
+		{"the same file twice", archive(entry{name: "a.yaml", content: object}, entry{name: "./a.yaml", content: object}), FormAny, render.ReasonInvalidManifest, "twice"},
+		{"a file with holes that is larger than all", sparse(1 << 40), FormAny, render.ReasonLayerTooLarge, "unpacks"},
+		{"a kustomize folder", archive(entry{name: "kustomization.yaml", content: "resources: []"}), FormAny, render.ReasonUnsupported, "kustomize build"},
+		{"a folder that is none", []byte(object), FormDirectory, render.ReasonInvalidManifest, "folder"},
+		{"a chart that is none", []byte(object), FormChart, render.ReasonInvalidChart, "chart"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := render(t, test.layer, test.form, func(o *Options) {
-				o.Limits = Limits{UnpackedBytes: 20_000, Objects: 200, ObjectBytes: 1000, Entries: 10}
+			_, err := renderLayer(t, test.layer, test.form, func(o *Options) {
+				o.Limits = render.Limits{UnpackedBytes: 20_000, Objects: 200, ObjectBytes: 1000, Entries: 10}
 				if strings.Contains(test.name, "documents") {
 					o.Limits.UnpackedBytes = 0
 				}
@@ -259,7 +260,7 @@ func TestChartsAreRenderedWithCRDsFirstAndWithoutHooks(t *testing.T) {
 		entry{name: "templates/NOTES.txt", content: "Thank you"},
 	)
 	for _, form := range []Form{FormChart, FormAny, FormDirectory} {
-		rendered, err := render(t, chart, form, nil)
+		rendered, err := renderLayer(t, chart, form, nil)
 		require.NoError(t, err)
 		require.Equal(t, []string{"samples.example.com", "sample-kyma-system"}, names(rendered))
 		require.Equal(t, []string{"Pod test"}, rendered.LeftOut)
@@ -272,7 +273,7 @@ func TestAChartTakesItsValuesFromTheConfigLayer(t *testing.T) {
 	r := newTestRegistry(t)
 	s := r.store(t, nil)
 	install := r.push(t, chartOf(entry{name: "templates/a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.image.tag }}}\n"}))
-	prepare := func(values string) *Recipe {
+	prepare := func(values string) *RenderRequest {
 		config := r.push(t, []byte(values))
 		recipe, err := s.Prepare(context.Background(), Source{Install: install, Config: &config}, &fakeCluster{})
 		require.NoError(t, err)
@@ -284,7 +285,7 @@ func TestAChartTakesItsValuesFromTheConfigLayer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"two"}, names(rendered))
 	_, err = prepare("- not a map").Render(context.Background())
-	require.Equal(t, ReasonInvalidChart, fault.Of(err).Reason)
+	require.Equal(t, render.ReasonInvalidChart, fault.Of(err).Reason)
 }
 
 func TestTheClusterIsAskedOnlyForWhatAChartAsks(t *testing.T) {
@@ -391,7 +392,7 @@ func TestHostileChartsAreRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := render(t, test.layer, FormChart, func(o *Options) {
+			_, err := renderLayer(t, test.layer, FormChart, func(o *Options) {
 				o.Limits.RenderTime, o.Limits.RenderWait, o.Limits.RenderBytes = 5*time.Second, 5*time.Minute, smallRenderBytes
 				o.Limits.UnpackedBytes = 5000
 				if strings.Contains(test.name, "memory") || strings.Contains(test.name, "more than is allowed") {
@@ -400,7 +401,7 @@ func TestHostileChartsAreRefused(t *testing.T) {
 			})
 			require.Error(t, err)
 			require.Equal(t, fault.Rejected, fault.Of(err).Kind, err.Error())
-			require.Contains(t, []string{ReasonInvalidChart, ReasonLayerTooLarge}, fault.Of(err).Reason)
+			require.Contains(t, []string{render.ReasonInvalidChart, render.ReasonLayerTooLarge}, fault.Of(err).Reason)
 			require.Contains(t, err.Error(), test.contains)
 			require.Less(t, len(err.Error()), 1000)
 		})
@@ -411,10 +412,10 @@ func TestHostileChartsAreRefused(t *testing.T) {
 func TestAChartThatGotNoProcessorTimeIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	endless := chartOf(entry{name: "templates/a.yaml", content: `{{ range until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}`})
-	_, err := render(t, endless, FormChart, func(o *Options) { o.Limits.RenderTime, o.Limits.RenderWait = time.Minute, 500*time.Millisecond })
+	_, err := renderLayer(t, endless, FormChart, func(o *Options) { o.Limits.RenderTime, o.Limits.RenderWait = time.Minute, 500*time.Millisecond })
 	require.Error(t, err)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind, err.Error())
-	require.Equal(t, ReasonRendererFailed, fault.Of(err).Reason)
+	require.Equal(t, render.ReasonRendererFailed, fault.Of(err).Reason)
 	require.Contains(t, err.Error(), "did not render within 500ms")
 }
 
@@ -428,7 +429,7 @@ func TestAliasesOfLargeTextsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
 	document.WriteString("]\n")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err := newParser(Limits{}.withDefaults()).documents("it", []byte(document.String()))
+	err := render.NewParser(render.Limits{}.WithDefaults()).Documents("it", []byte(document.String()))
 	runtime.ReadMemStats(&after)
 	require.ErrorContains(t, err, "aliases expand")
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<30))
@@ -436,9 +437,9 @@ func TestAliasesOfLargeTextsAreRefusedBeforeTheyAreWrittenOut(t *testing.T) {
 
 func TestAliasesOfOrdinaryDocumentsAreWrittenOut(t *testing.T) {
 	t.Parallel()
-	p := newParser(Limits{}.withDefaults())
-	require.NoError(t, p.documents("it", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: z}, annotations: *l}\n")))
-	require.Equal(t, map[string]string{"x": "z"}, p.rendered.Objects[0].GetAnnotations())
+	p := render.NewParser(render.Limits{}.WithDefaults())
+	require.NoError(t, p.Documents("it", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: &l {x: z}, annotations: *l}\n")))
+	require.Equal(t, map[string]string{"x": "z"}, p.Rendered.Objects[0].GetAnnotations())
 }
 
 // sparse is an archive of a file of which only the size is there (GNU's sparse format 1.0 in PAX headers).

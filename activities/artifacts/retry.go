@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// tries is how often a request is sent at most.
-	tries = 4
+	// attempts is how often a request is sent at most.
+	attempts = 4
 	// maxWait is the longest pause that a registry may ask for within one fetch. Who asks for more is asked again
 	// by the next attempt at the installation, not before then (fault.Error.RetryAfter).
 	maxWait = 20 * time.Second
@@ -21,7 +21,7 @@ const (
 	maxRetryAfter = 5 * time.Minute
 )
 
-// retrying sends requests again that failed in passing: 429 and 5xx, and connections that broke. It waits as long as
+// retrying sends requests again that failed with a retryable error: 429 and 5xx, and connections that broke. It waits as long as
 // Retry-After says (RFC 9110, section 10.2.3), else twice as long each time.
 type retrying struct {
 	next http.RoundTripper
@@ -34,7 +34,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	for try, pause := 1, r.first; ; try, pause = try+1, pause*2 {
 		response, err := r.next.RoundTrip(request)
-		if try == tries || !passing(response, err) || hasBody(request) && request.GetBody == nil {
+		if try == attempts || !isRetryable(response, err) || hasBody(request) && request.GetBody == nil {
 			return response, err
 		}
 		wait := pause + rand.N(pause/5+1) //nolint:gosec // spreads requests, keeps no secret
@@ -56,7 +56,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, ctx.Err()
 		case <-timer.C:
 		}
-		if request, err = again(request); err != nil {
+		if request, err = repeated(request); err != nil {
 			return nil, err
 		}
 	}
@@ -64,8 +64,8 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 
 func hasBody(request *http.Request) bool { return request.Body != nil && request.Body != http.NoBody }
 
-// again is the request once more; its body was read.
-func again(request *http.Request) (*http.Request, error) {
+// repeated is the request once more; its body was read.
+func repeated(request *http.Request) (*http.Request, error) {
 	if !hasBody(request) {
 		return request, nil
 	}
@@ -78,8 +78,8 @@ func again(request *http.Request) (*http.Request, error) {
 	return once, nil
 }
 
-// passing tells whether the same request may work in a moment.
-func passing(response *http.Response, err error) bool {
+// isRetryable tells whether the same request may work in a moment.
+func isRetryable(response *http.Response, err error) bool {
 	if err == nil {
 		return response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError
 	}

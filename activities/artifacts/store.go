@@ -2,41 +2,14 @@ package artifacts
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
+	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
-
-// Layer names a layer in a registry.
-type Layer struct {
-	// Repository is the registry with the path before the component name, e.g.
-	// "host:5000/sub/component-descriptors". A scheme before it is ignored.
-	Repository string
-	// Name is the component name, or what it is mapped to (see RepositoryName).
-	Name string
-	// Digest is "sha256:…".
-	Digest string
-	// Artifact is set where the digest is that of an OCI manifest, of which the one layer is meant.
-	Artifact bool
-}
-
-// String names the layer for people.
-func (l Layer) String() string { return fmt.Sprintf("layer %s/%s@%s", l.Repository, l.Name, l.Digest) }
-
-// key names the layer in caches, with the repository that it is read from: a digest alone is no secret, and who may read
-// another repository may not read this one. What several have is fetched once from each.
-func (l Layer) key() string {
-	repository := l.Repository
-	for _, scheme := range []string{"https://", "http://", "oci://"} {
-		repository = strings.TrimPrefix(repository, scheme)
-	}
-	return repository + "/" + l.Name + "@" + l.Digest
-}
 
 // Store fetches, verifies and caches. It is safe for concurrent use; what several callers ask for at the
 // same time is fetched once.
@@ -47,7 +20,7 @@ type Store struct {
 	layers      *Cache[[]byte]
 	infos       *Cache[layerInfo]
 	descriptors *Cache[descriptor]
-	renderer    *renderer
+	renderer    *render.Renderer
 	counts      struct{ pulls, parses, renderings atomic.Int64 }
 }
 
@@ -66,7 +39,7 @@ func New(o Options) (*Store, error) {
 		layers:      NewCache[[]byte](o.MemoryBytes),
 		infos:       NewCache[layerInfo](infoBudget),
 		descriptors: NewCache[descriptor](descriptorBudget),
-		renderer:    newRenderer(o),
+		renderer:    render.NewRenderer(o.Renderer, o.Renderers, o.Limits),
 	}
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o750); err != nil {
@@ -88,7 +61,7 @@ func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 	}
 	digest, err := onlyLayer(manifest)
 	if err != nil {
-		return nil, in(l, err)
+		return nil, inLayer(l, err)
 	}
 	return s.fetch(ctx, Layer{Repository: l.Repository, Name: l.Name, Digest: digest}, "blobs/", "")
 }
@@ -115,7 +88,7 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 	})
 }
 
-// Counts are how often something was done since the store was made, which is to be seldom.
+// Counts are how often something was done since the store was made, which should happen rarely.
 type Counts struct {
 	// Pulls are fetches from a registry, Parses readings of a layer's objects, and Renderings those of charts.
 	Pulls, Parses, Renderings int64
@@ -126,10 +99,14 @@ func (s *Store) Counts() Counts {
 	return Counts{Pulls: s.counts.pulls.Load(), Parses: s.counts.parses.Load(), Renderings: s.counts.renderings.Load()}
 }
 
-func parseDigest(digest string) (string, error) {
-	sum, isSHA := strings.CutPrefix(digest, "sha256:")
-	if decoded, err := hex.DecodeString(sum); !isSHA || err != nil || len(decoded) != sha256.Size {
-		return "", fmt.Errorf("%q is not a digest sha256:<64 hexadecimal digits>; layers are named by digest only, so that what is installed is what was released", digest)
-	}
-	return strings.ToLower(sum), nil
+// descriptor is a component descriptor as fetched.
+type descriptor struct {
+	content []byte
+	at      time.Time
+}
+
+// layerInfo is what is to be known of a layer before it is rendered. It is kept longer than the layer.
+type layerInfo struct {
+	form     Form
+	requires render.Requirements
 }

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -64,7 +64,7 @@ func (a Adaptation) adapt(objects []*unstructured.Unstructured) error {
 			continue
 		}
 		if container, taken := tellContainers(pod, a.PullSecret); taken {
-			return fault.New(fault.Rejected, artifacts.ReasonInvalidManifest,
+			return fault.New(fault.Rejected, render.ReasonInvalidManifest,
 				"%s %s: container %s has an environment variable %s, which is for Lifecycle Manager to set", u.GetKind(), u.GetName(), container, pullSecretVariable)
 		}
 	}

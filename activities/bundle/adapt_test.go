@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -111,10 +111,10 @@ func TestOnlyTheModulesManagerIsToldOfTheImagePullSecret(t *testing.T) {
 func TestAModuleThatSetsTheVariableOfTheImagePullSecretItselfIsRefused(t *testing.T) {
 	t.Parallel()
 	const taken = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: operator}\nspec: {template: {spec: {containers: [{name: manager, image: a, env: [{name: SKR_IMG_PULL_SECRET, value: x}]}]}}}\n"
-	_, _, err := Build(&artifacts.Rendered{Objects: parsed(t, taken)}, Adaptation{PullSecret: "regcred"})
+	_, _, err := Build(&render.Rendered{Objects: parsed(t, taken)}, Adaptation{PullSecret: "regcred"})
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 	require.ErrorContains(t, err, "Deployment operator: container manager has an environment variable SKR_IMG_PULL_SECRET")
-	_, _, err = Build(&artifacts.Rendered{Objects: parsed(t, taken)}, Adaptation{})
+	_, _, err = Build(&render.Rendered{Objects: parsed(t, taken)}, Adaptation{})
 	require.NoError(t, err, "without a Secret it is the module's own")
 }
 

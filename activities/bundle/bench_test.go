@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 )
 
@@ -33,13 +33,13 @@ func BenchmarkEncode(b *testing.B) {
 				copies[i] = u.DeepCopy()
 			}
 			b.StartTimer()
-			if made, _, err := Build(&artifacts.Rendered{Objects: copies}, Adaptation{}); err != nil || len(made.Objects) != objects {
+			if made, _, err := Build(&render.Rendered{Objects: copies}, Adaptation{}); err != nil || len(made.Objects) != objects {
 				b.Fatal("not all were encoded", err)
 			}
 		}
 	})
 	b.Run("cached", func(b *testing.B) {
-		made, _, err := Build(&artifacts.Rendered{Objects: rendered}, Adaptation{})
+		made, _, err := Build(&render.Rendered{Objects: rendered}, Adaptation{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/reserved"
@@ -55,7 +55,7 @@ type Object struct {
 }
 
 // Build turns rendered objects into a bundle, adapted to what is the same for many Manifests. They are changed.
-func Build(rendered *artifacts.Rendered, by Adaptation) (*Bundle, int64, error) {
+func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 	b := &Bundle{Definitions: map[schema.GroupKind]kinds.Definition{}, LeftOut: rendered.LeftOut}
 	dropIgnored(rendered.Objects)
 	if err := by.adapt(rendered.Objects); err != nil {

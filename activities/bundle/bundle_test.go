@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -32,7 +32,7 @@ func parsed(t *testing.T, documents ...string) []*unstructured.Unstructured {
 
 func bundled(t *testing.T, documents ...string) *Bundle {
 	t.Helper()
-	b, size, err := Build(&artifacts.Rendered{Objects: parsed(t, documents...)}, Adaptation{})
+	b, size, err := Build(&render.Rendered{Objects: parsed(t, documents...)}, Adaptation{})
 	require.NoError(t, err)
 	require.Positive(t, size)
 	return b

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -28,7 +28,7 @@ type hook struct {
 	DeleteOnSuccess  bool
 }
 
-func encodeHooks(hooks []artifacts.Hook) ([]hook, int64, error) {
+func encodeHooks(hooks []render.Hook) ([]hook, int64, error) {
 	var all []hook
 	size := int64(0)
 	for _, h := range hooks {
@@ -82,7 +82,7 @@ func (p *Plan) planHooks(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k 
 		known, ran := before[at.Entry.ID]
 		switch {
 		case seen[at.Entry.ID]:
-			return fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s is there twice, once as a hook", at)
+			return fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s is there twice, once as a hook", at)
 		case !runs && !ran:
 			continue
 		}

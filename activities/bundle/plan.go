@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -76,7 +76,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 			return Plan{}, err
 		}
 		if seen[at.Entry.ID] {
-			return Plan{}, fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s is there twice, once with and once without its namespace", at)
+			return Plan{}, fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s is there twice, once with and once without its namespace", at)
 		}
 		seen[at.Entry.ID] = true
 		p.Stages[o.Stage] = append(p.Stages[o.Stage], at)
@@ -128,7 +128,7 @@ func placeObject(ctx context.Context, o *Object, k kinds.Mapper, remoteNamespace
 		at.Name.Namespace = remoteNamespace
 	}
 	if at.Entry, err = v1beta2.NewInventoryEntry(o.GVK, at.Name); err != nil {
-		return at, fault.New(fault.Rejected, artifacts.ReasonInvalidManifest, "%s: %w", at, err)
+		return at, fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s: %w", at, err)
 	}
 	return at, nil
 }

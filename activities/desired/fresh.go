@@ -16,10 +16,10 @@ import (
 
 // Seen is the version of an object that somebody has seen: a cache that holds an older one is stale.
 type Seen struct {
-	Kind            string
-	Namespace       string
-	Name            string
-	ResourceVersion string
+	Kind            string `json:"kind"`
+	Namespace       string `json:"namespace"`
+	Name            string `json:"name"`
+	ResourceVersion string `json:"resourceVersion"`
 }
 
 // Older tells whether a cached resource version is older than one that was seen. Versions that cannot be

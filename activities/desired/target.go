@@ -6,6 +6,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// ReasonControlPlaneTarget is the reason of faults and refusals where a module, or the synchronization itself, would go
+// into the control plane's own cluster, which is not allowed.
+const ReasonControlPlaneTarget = "ControlPlaneTargetNotAllowed"
+
 // What a Manifest's spec and annotations say of its target is a wish that whoever may write Manifests can utter. Into
 // the control plane's own cluster leads only what is recorded in its status, which nobody but us writes.
 

@@ -9,6 +9,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -39,7 +40,7 @@ func New(synchronizer Synchronizer, resolver Resolver) *Activities {
 type Input struct {
 	Ref kick.Ref `json:"ref"`
 	// Seen are the newest versions that kicks told of.
-	Seen []resolve.Version `json:"seen,omitempty"`
+	Seen []desired.Seen `json:"seen,omitempty"`
 }
 
 // Result is what the steps found and did.

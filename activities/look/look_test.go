@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -44,16 +45,16 @@ func look(t *testing.T, s *steps, in Input) (Result, error) {
 }
 
 func TestWhatWasTakenInFromTheClusterIsResolvedToo(t *testing.T) {
-	kicked := resolve.Version{Kind: "ModuleReleaseMeta", Namespace: "ns", Name: "m", ResourceVersion: "7"}
-	byHand := resolve.Version{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "8"}
+	kicked := desired.Seen{Kind: "ModuleReleaseMeta", Namespace: "ns", Name: "m", ResourceVersion: "7"}
+	byHand := desired.Seen{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "8"}
 	ref := kick.Ref{Namespace: "ns", Name: "demo", UID: "u"}
-	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, TakenIn: []resolve.Version{byHand}}}
-	result, err := look(t, s, Input{Ref: ref, Seen: []resolve.Version{kicked}})
+	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, TakenIn: []desired.Seen{byHand}}}
+	result, err := look(t, s, Input{Ref: ref, Seen: []desired.Seen{kicked}})
 	require.NoError(t, err)
 	require.Equal(t, s.synced, result.Sync)
 	require.False(t, result.Began.IsZero(), "by it the workflow knows which kicks it answers")
 	require.Equal(t, "d", result.Resolved.InputsDigest)
-	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []resolve.Version{kicked, byHand}, Background: true}}, s.resolved)
+	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []desired.Seen{kicked, byHand}, Background: true}}, s.resolved)
 }
 
 func TestNothingIsResolvedForAKymaThatGoesOrWhoseClusterWasNotRead(t *testing.T) {

@@ -18,7 +18,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -119,7 +118,7 @@ func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx con
 	if desired.InControlPlane(m) || desired.ByLocalClient(m) {
 		if m.DeletionTimestamp.IsZero() && !a.Options.Settings.LocalClientAllowed() {
 			// What is there from when it was allowed can still be removed.
-			return nil, fault.New(fault.Rejected, resolve.ReasonControlPlaneTarget,
+			return nil, fault.New(fault.Rejected, desired.ReasonControlPlaneTarget,
 				"Manifest %s is for the control plane itself, which is not allowed here", inventory.MarkOf(m))
 		}
 		return a.Options.Clusters.ControlPlane(), nil

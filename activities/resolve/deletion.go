@@ -15,19 +15,19 @@ import (
 )
 
 // DeleteManifests deletes every Manifest of a Kyma under deletion, also those of mandatory modules, those
-// that are to be left alone otherwise, and those that another instance made, and says which are left and when their
-// removal is to be forced. One that cannot be deleted keeps no other from it: that is told in DeleteResult.Fault.
+// that are to be left unchanged otherwise, and those that another instance made, and says which are left and when their
+// removal is to be forced. One that cannot be deleted keeps no other from it: DeleteResult.Fault says so.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
 	result, err := a.deleteAll(ctx, in)
 	return result, fault.ToTemporal(err)
 }
 
 func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, error) {
-	kyma, outcome, err := a.look(ctx, in.Ref)
+	kyma, outcome, err := a.read(ctx, in.Ref)
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err
 	}
-	all, err := a.known.AllManifests(ctx, kyma, fleet.Newest(Seen(in.Seen), shared.KindManifest))
+	all, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
 	if err != nil {
 		return DeleteResult{}, err
 	}
@@ -35,7 +35,7 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 	result := DeleteResult{Outcome: OutcomeDeleting, OrderlyFor: a.settings.Purge.Orderly}
 	result.PurgeAt, _ = desired.PurgeTime(kyma, a.settings.Purge)
 	if desired.IsOrphaning(kyma) {
-		// They are the Kyma's only until the garbage collector has seen to them. Nothing of them is deleted or forced.
+		// They are the Kyma's only until the garbage collector has processed them. Nothing of them is deleted or forced.
 		for i := range own {
 			result.Left = append(result.Left, own[i].Name)
 		}

@@ -46,11 +46,11 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{held.Name, foreign.Name}, names)
 
-	b.cluster.Forget()
+	b.Cluster.Forget()
 	result, err = b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, []string{held.Name}, result.Left)
-	require.Empty(t, b.cluster.Writes(), "it is being deleted already")
+	require.Empty(t, b.Cluster.Writes(), "it is being deleted already")
 }
 
 func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 	held.Finalizers = []string{shared.FinalizerManifest}
 	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: time.Hour}}
 	b := newBench(t, kyma, settings, refused, held, free)
-	b.cluster.Fail = func(verb, object string) error {
+	b.Cluster.Fail = func(verb, object string) error {
 		if verb == "delete" && object == "Manifest "+refused.Name {
 			return apierrors.NewForbidden(v1beta2.GroupVersion.WithResource("manifests").GroupResource(), refused.Name, errors.New("denied by a policy"))
 		}
@@ -80,7 +80,7 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 		require.Equal(t, m.Name == refused.Name, m.DeletionTimestamp.IsZero(), m.Name)
 	}
 
-	b.cluster.Fail = nil
+	b.Cluster.Fail = nil
 	result, err = b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, []string{held.Name}, result.Left)
@@ -102,9 +102,9 @@ func TestEveryLookAtADeletionComputesAnewWhenItIsForced(t *testing.T) {
 	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, PurgeAt: deleted.Add(24 * time.Hour), OrderlyFor: 10 * time.Minute}, look())
 
 	live := &v1beta2.Kyma{}
-	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(kyma), live))
+	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(kyma), live))
 	live.Annotations = map[string]string{shared.AnnotationPurgeGracePeriod: "30m"}
-	require.NoError(t, b.cluster.Update(context.Background(), live))
+	require.NoError(t, b.Cluster.Update(context.Background(), live))
 	require.Equal(t, DeleteResult{
 		Outcome: OutcomeDeleting, PurgeAt: deleted.Add(30 * time.Minute), PurgeDue: true, OrderlyFor: 10 * time.Minute,
 	}, look())

@@ -30,10 +30,10 @@ func mandatoryMeta(module, version string) *v1beta2.ModuleReleaseMeta {
 // offer makes a mandatory module one that may be listed.
 func (b *bench) offer(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
 	t.Helper()
-	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
 	meta.Spec.Mandatory = nil
 	meta.Spec.Channels = []v1beta2.ChannelVersion{{Channel: "regular", Version: "1.0.0"}}
-	require.NoError(t, b.cluster.Update(context.Background(), meta))
+	require.NoError(t, b.Cluster.Update(context.Background(), meta))
 }
 
 func TestEveryKymaHasTheMandatoryModules(t *testing.T) {
@@ -44,9 +44,9 @@ func TestEveryKymaHasTheMandatoryModules(t *testing.T) {
 	require.Equal(t, "true", manifest.Labels[shared.LabelMandatoryModule])
 	require.Equal(t, "warden", manifest.Labels[shared.LabelModuleName])
 	require.NotContains(t, manifest.Labels, shared.LabelChannel)
-	b.cluster.Forget()
+	b.Cluster.Forget()
 	b.look(t)
-	require.Empty(t, b.cluster.Writes())
+	require.Empty(t, b.Cluster.Writes())
 }
 
 func TestAReleaseMetaDecidesTheVersionOfAMandatoryModule(t *testing.T) {
@@ -75,7 +75,7 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 	vanish := func(t *testing.T, b *bench, objects ...client.Object) {
 		t.Helper()
 		for _, object := range objects {
-			require.NoError(t, b.cluster.Delete(ctx, object))
+			require.NoError(t, b.Cluster.Delete(ctx, object))
 		}
 	}
 	t.Run("a template that is gone without a trace removes nothing", func(t *testing.T) {
@@ -175,11 +175,11 @@ func TestTheApprovalOfAMandatoryModulesRemovalIsAChangeOfInputs(t *testing.T) {
 	meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
 	b.look(t)
-	require.NoError(t, b.cluster.Delete(context.Background(), meta))
+	require.NoError(t, b.Cluster.Delete(context.Background(), meta))
 	before := b.look(t).InputsDigest
-	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
 	require.Contains(t, desired.KeysOfReleaseMeta(meta), desired.MandatoryKey)
 	meta.Annotations = map[string]string{desired.AnnotationApproveRemoval: "7"}
-	require.NoError(t, b.cluster.Update(context.Background(), meta))
+	require.NoError(t, b.Cluster.Update(context.Background(), meta))
 	require.NotEqual(t, before, b.look(t).InputsDigest)
 }

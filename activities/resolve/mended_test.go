@@ -41,19 +41,19 @@ func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource
 				test.change(m)
 			}
 			status := m.Status
-			require.NoError(t, b.cluster.Update(ctx, m))
+			require.NoError(t, b.Cluster.Update(ctx, m))
 			m.Status = status
-			require.NoError(t, b.cluster.Status().Update(ctx, m))
+			require.NoError(t, b.Cluster.Status().Update(ctx, m))
 			if test.listed {
-				require.NoError(t, b.cluster.Delete(ctx, m))
+				require.NoError(t, b.Cluster.Delete(ctx, m))
 			} else {
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 				require.Len(t, b.look(t).Deleted, 1)
 			}
 			require.False(t, b.only(t).DeletionTimestamp.IsZero())
 
-			require.NoError(t, b.cluster.Delete(ctx, template))
-			require.NoError(t, b.cluster.Create(ctx, desiredtest.ChannelTemplate("keda", "regular", test.version)))
+			require.NoError(t, b.Cluster.Delete(ctx, template))
+			require.NoError(t, b.Cluster.Create(ctx, desiredtest.ChannelTemplate("keda", "regular", test.version)))
 			b.look(t)
 			now := b.only(t)
 			require.Equal(t, test.wanted, now.Spec.Version)
@@ -64,9 +64,9 @@ func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource
 				require.True(t, desired.IsDecided(now))
 				require.False(t, desired.IsEdited(now))
 			}
-			b.cluster.Forget()
+			b.Cluster.Forget()
 			b.look(t)
-			require.Empty(t, b.cluster.Writes(), "once is enough")
+			require.Empty(t, b.Cluster.Writes(), "once is enough")
 		})
 	}
 }

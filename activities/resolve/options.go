@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 )
 
 // DescriptorSource fetches component descriptors that are not embedded in a ModuleTemplate.
@@ -29,7 +29,7 @@ type ObjectSource interface {
 
 // Windows says whether the modules of a Kyma with these labels may be down now.
 type Windows interface {
-	Window(labels map[string]string) Wait
+	Window(labels map[string]string) planning.Wait
 }
 
 // Signatures verifies descriptors; *signature.Verifier does.
@@ -40,12 +40,12 @@ type Signatures interface {
 	Fingerprint(ctx context.Context) (string, error)
 }
 
-// EventRecorder tells people about what concerns more than one Kyma. A client-go record.EventRecorder is one.
+// EventRecorder records what concerns more than one Kyma. A client-go record.EventRecorder is one.
 type EventRecorder = hint.Recorder
 
 // Clusters gives access to the clusters of Kymas; *clusters.Registry does.
 type Clusters interface {
-	// ForKyma looks for the access Secret live, and makes no request to the remote cluster. Its errors are fault.Errors.
+	// ForKyma reads the access Secret live, and makes no request to the remote cluster. Its errors are fault.Errors.
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
@@ -86,45 +86,8 @@ type Options struct {
 	Clusters Clusters
 	// Limits bound removals that the catalog causes.
 	Limits Limits
-	// Events may be nil: then nobody is told.
+	// Events may be nil: then no Event is recorded.
 	Events EventRecorder
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-}
-
-// Activities are the activities of this package.
-type Activities struct {
-	settings     desired.Settings
-	controlPlane client.Client
-	planner      *Planner
-	known        *fleet.Fleet
-	clusters     Clusters
-	events       EventRecorder
-	now          func() time.Time
-}
-
-// New returns the activities.
-func New(options Options) (*Activities, error) {
-	if options.ControlPlane == nil {
-		return nil, errors.New("resolve: no control plane client")
-	}
-	if options.Now == nil {
-		options.Now = time.Now
-	}
-	if options.Known == nil {
-		options.Known = fleet.Live(options.ControlPlane)
-	}
-	planner, err := NewPlanner(options)
-	if err != nil {
-		return nil, err
-	}
-	return &Activities{
-		settings:     options.Settings.WithDefaults(),
-		controlPlane: options.ControlPlane,
-		planner:      planner,
-		known:        options.Known,
-		clusters:     options.Clusters,
-		events:       options.Events,
-		now:          options.Now,
-	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -20,54 +21,38 @@ const EventOrphanReleased = "OrphanReleased"
 // EventOrphanAdopted: the Manifest that an earlier Kyma of the same name left is the present one's.
 const EventOrphanAdopted = "OrphanAdopted"
 
-// isThere tells whether what a Manifest installed is known to be in the very cluster that a module would go to now.
-func (p *planning) isThere(orphan *v1beta2.Manifest, remote bool) bool {
-	switch {
-	case !p.Settings.Ours(orphan.Labels), orphan.IsUnmanaged():
-		return false
-	case desired.InControlPlane(orphan) || !remote:
-		return desired.InControlPlane(orphan) && !remote
-	}
-	return orphan.Status.Cluster != "" && p.Kyma.Status.Remote != nil && orphan.Status.Cluster == p.Kyma.Status.Remote.Cluster
-}
-
 // adoptOrphans makes the Kyma the owner of Manifests that an earlier one left when it was deleted with
 // `--cascade=orphan`, where it lists their modules and they are for its cluster: what they know of what is installed
 // holds. It returns the versions that they have then.
-func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view View) ([]Version, error) {
+func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view View) ([]desired.Seen, error) {
 	if !view.Wanted.Complete {
 		return nil, nil
 	}
-	var adopted []Version
+	var adopted []desired.Seen
 	for _, plan := range slices.Concat(view.Modules, view.Mandatory) {
-		if plan.orphan == nil || !plan.adopts || plan.Action != ActionCreate {
+		if plan.Orphan == nil || !plan.Adopts || plan.Action != planning.ActionCreate {
 			continue
 		}
-		after := plan.orphan.DeepCopy()
-		after.OwnerReferences = append(after.OwnerReferences, ownerReference(kyma))
-		patch := client.MergeFromWithOptions(plan.orphan, client.MergeFromWithOptimisticLock{})
+		after := plan.Orphan.DeepCopy()
+		after.OwnerReferences = append(after.OwnerReferences, planning.OwnerReference(kyma))
+		patch := client.MergeFromWithOptions(plan.Orphan, client.MergeFromWithOptimisticLock{})
 		err := a.controlPlane.Patch(ctx, after, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", describe(plan.orphan), err)
+			return nil, fmt.Errorf("adopt %s, which an earlier Kyma left: %w", planning.Describe(plan.Orphan), err)
 		}
 		adopted = append(adopted, versionOf(after))
 		if a.events != nil {
 			a.events.Event(kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
-				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", describe(plan.orphan)))
+				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", planning.Describe(plan.Orphan)))
 		}
 	}
 	return adopted, nil
 }
 
-// versionOf is the version of a Manifest as it was just written.
-func versionOf(m *v1beta2.Manifest) Version {
-	return Version{Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
-}
-
-// releaseOrphan lets a Manifest go that an earlier Kyma left when it was deleted with `--cascade=orphan`, and leaves all
+// releaseOrphan releases a Manifest that an earlier Kyma left when it was deleted with `--cascade=orphan`, and leaves all
 // that it installed where it is: in another cluster, or in one that is not on record. Where it is the same one after all,
 // the Kyma's own Manifest of that name finds it there by its marks and takes it over.
 func (a *Activities) releaseOrphan(ctx context.Context, kyma *v1beta2.Kyma, orphan *v1beta2.Manifest) error {
@@ -81,13 +66,13 @@ func (a *Activities) releaseOrphan(ctx context.Context, kyma *v1beta2.Kyma, orph
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("release %s, which an earlier Kyma left: %w", describe(orphan), err)
+		return fmt.Errorf("release %s, which an earlier Kyma left: %w", planning.Describe(orphan), err)
 	}
 	if err := deleteManifest(ctx, a.controlPlane, released); err != nil {
 		return err
 	}
-	a.tell(kyma, EventOrphanReleased, fmt.Sprintf(
+	a.record(kyma, EventOrphanReleased, fmt.Sprintf(
 		"%s, which an earlier Kyma of this name left, was released: what it installed stays where it is, and is taken over where it is in this Kyma's cluster",
-		describe(orphan)), "")
+		planning.Describe(orphan)), "")
 	return nil
 }

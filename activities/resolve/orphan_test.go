@@ -23,12 +23,12 @@ func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
 	result, err := b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, []string{m.Name}, result.Left, "until the garbage collector has let go of it")
-	require.Empty(t, b.cluster.Writes())
+	require.Empty(t, b.Cluster.Writes())
 	require.False(t, result.PurgeDue)
 
 	orphan := b.only(t)
 	orphan.OwnerReferences = nil
-	require.NoError(t, b.cluster.Update(context.Background(), orphan))
+	require.NoError(t, b.Cluster.Update(context.Background(), orphan))
 	result, err = b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Empty(t, result.Left)
@@ -52,12 +52,12 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	require.Contains(t, events.told[0], "OrphanReleased")
 	require.Contains(t, events.told[0], "what it installed stays where it is")
 
-	// One that nobody ever worked on is somebody's own, and is left alone.
+	// One that nobody ever worked on is somebody's own, and is left unchanged.
 	stray := installed("btp", "1.0.0")
 	stray.OwnerReferences = nil
-	require.NoError(t, b.cluster.Create(ctx, stray))
+	require.NoError(t, b.Cluster.Create(ctx, stray))
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "btp"}) })
-	require.NoError(t, b.cluster.Create(ctx, desiredtest.ChannelTemplate("btp", "regular", "1.0.0")))
+	require.NoError(t, b.Cluster.Create(ctx, desiredtest.ChannelTemplate("btp", "regular", "1.0.0")))
 	require.Empty(t, b.look(t).Created)
 }
 
@@ -102,9 +102,9 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 			require.Equal(t, []string{orphan.Name}, result.Updated, "as it would be with a Manifest of its own")
 			require.Equal(t, "1.0.0", now.Status.InstalledVersion)
 			require.Contains(t, events.told[0], "OrphanAdopted")
-			b.cluster.Forget()
+			b.Cluster.Forget()
 			b.look(t)
-			require.Empty(t, b.cluster.Writes())
+			require.Empty(t, b.Cluster.Writes())
 		})
 	}
 
@@ -115,5 +115,5 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 	b.look(t)
 	require.Empty(t, b.only(t).OwnerReferences)
 	require.True(t, b.only(t).DeletionTimestamp.IsZero())
-	require.NoError(t, b.cluster.Delete(ctx, orphan))
+	require.NoError(t, b.Cluster.Delete(ctx, orphan))
 }

@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -32,12 +33,12 @@ type Planner struct {
 	windows     Windows
 	signatures  Signatures
 	pullSecret  desired.PullSecret
-	gate        *gate
+	guard       *removalGuard
 	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
 }
 
 type parsedDescriptor struct {
-	descriptor *Descriptor
+	descriptor *versions.Descriptor
 	err        error
 }
 
@@ -63,33 +64,12 @@ func NewPlanner(options Options) (*Planner, error) {
 		windows:     options.Windows,
 		signatures:  options.Signatures,
 		pullSecret:  options.PullSecret,
-		gate:        newGate(options),
+		guard:       newRemovalGuard(options),
 		parsed:      parsed,
 	}, nil
 }
 
-// View is what a Kyma asks for and what follows from it, at one moment.
-type View struct {
-	Sync   desired.Sync
-	Wanted desired.Wanted
-	// InputsDigest is the digest of all inputs of this view.
-	InputsDigest string
-	Plans
-	// Leaving are the Manifests of modules that are mandatory no longer, with what positively says so.
-	Leaving []Leaving
-}
-
-// Leaving is the Manifest of a module that is mandatory no longer.
-type Leaving struct {
-	Manifest *v1beta2.Manifest
-	// Cause is the release meta or template that says so.
-	Cause client.Object
-	// Held is set while its removal is held.
-	Held   *Hold
-	atOnce int
-}
-
-// View looks at a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
+// View plans for a Kyma and its Manifests. Manifests are all those of the Kyma, foreign those of an earlier
 // Kyma of the same name. Where the catalog's cache is older than what was seen, it is read live.
 func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, foreign []v1beta2.Manifest, seen []desired.Seen) (View, error) {
 	index, err := desired.Fresh(ctx, desired.NewCached(p.cache), p.cache, p.live, seen)
@@ -118,48 +98,48 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	view.Plans = Plan(Request{
+	view.Plans = planning.Plan(planning.Request{
 		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog, Delisted: going,
 		Manifests: manifests, Foreign: foreign, Window: p.window(kyma), Owners: p.owners(ctx),
-		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
+		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
 		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma),
 	})
-	if view.Leaving, err = p.leaving(ctx, index, view.NotMandatory); err != nil {
+	if view.Obsolete, err = p.obsolete(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err
 	}
-	if err := p.gate.look(ctx, kyma, &view); err != nil {
+	if err := p.guard.check(ctx, kyma, &view); err != nil {
 		return View{}, err
 	}
 	return view, nil
 }
 
-// leaving keeps of the Manifests whose modules are mandatory no longer those of which something in the catalog
+// obsolete keeps of the Manifests whose modules are mandatory no longer those of which something in the catalog
 // says so: nothing is removed because nothing was found.
-func (p *Planner) leaving(ctx context.Context, index desired.Index, manifests []*v1beta2.Manifest) ([]Leaving, error) {
-	var all []Leaving
+func (p *Planner) obsolete(ctx context.Context, index desired.Index, manifests []*v1beta2.Manifest) ([]Obsolete, error) {
+	var all []Obsolete
 	for _, manifest := range manifests {
 		cause, err := desired.NoLongerMandatory(ctx, index, p.settings, desired.EntryOf(manifest))
 		if err != nil {
 			return nil, err
 		}
 		if cause != nil {
-			all = append(all, Leaving{Manifest: manifest, Cause: cause})
+			all = append(all, Obsolete{Manifest: manifest, Cause: cause})
 		}
 	}
 	return all, nil
 }
 
-// window says whether a Kyma's modules may be down now, asked at most once per look.
-func (p *Planner) window(kyma *v1beta2.Kyma) func() Wait {
+// window says whether a Kyma's modules may be down now, asked at most once per reconcile.
+func (p *Planner) window(kyma *v1beta2.Kyma) func() planning.Wait {
 	if p.windows == nil {
 		return nil
 	}
-	return sync.OnceValue(func() Wait { return p.windows.Window(kyma.Labels) })
+	return sync.OnceValue(func() planning.Wait { return p.windows.Window(kyma.Labels) })
 }
 
-// offered lists the modules that a Kyma may have, from the cache and at most once per look. It is for hints: what cannot
+// offered lists the modules that a Kyma may have, from the cache and at most once per reconcile. It is for hints: what cannot
 // be listed is not suggested.
 func (p *Planner) offered(ctx context.Context, kyma *v1beta2.Kyma) func() []string {
 	return sync.OnceValue(func() []string {
@@ -173,12 +153,12 @@ func (p *Planner) offered(ctx context.Context, kyma *v1beta2.Kyma) func() []stri
 }
 
 // describe returns the descriptor that a template embeds, or fetches it.
-func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate, component, version string) (*Descriptor, error) {
+func (p *Planner) describe(ctx context.Context, template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error) {
 	if !descriptor.IsEmpty(template.Spec.Descriptor) {
 		return p.accept(ctx, template, template.Spec.Descriptor.Raw)
 	}
 	if p.settings.DescriptorRepository == "" {
-		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from", ErrDescriptor)
+		return nil, fmt.Errorf("%w: none is embedded, and no registry is configured to fetch it from", versions.ErrDescriptor)
 	}
 	raw, err := p.descriptors.FetchDescriptor(ctx, p.settings.DescriptorRepository, component, version)
 	if err != nil {
@@ -200,7 +180,7 @@ func (p *Planner) defaultCRs(ctx context.Context) func(v1beta2.ImageSpec) ([]byt
 }
 
 // accept verifies the signature of a descriptor before anything in it is trusted.
-func (p *Planner) accept(ctx context.Context, template *v1beta2.ModuleTemplate, raw []byte) (*Descriptor, error) {
+func (p *Planner) accept(ctx context.Context, template *v1beta2.ModuleTemplate, raw []byte) (*versions.Descriptor, error) {
 	if p.signatures != nil {
 		if err := p.signatures.Verify(ctx, raw, template.Labels); err != nil {
 			return nil, err
@@ -217,18 +197,27 @@ func (p *Planner) fingerprint(ctx context.Context) (string, error) {
 }
 
 // parse parses each descriptor once, whatever number of Kymas use it. The result is shared.
-func (p *Planner) parse(raw []byte) (*Descriptor, error) {
+func (p *Planner) parse(raw []byte) (*versions.Descriptor, error) {
 	key := sha256.Sum256(raw)
 	if known, ok := p.parsed.Get(key); ok {
 		return known.descriptor, known.err
 	}
-	parsed, err := ParseDescriptor(raw)
+	parsed, err := versions.ParseDescriptor(raw)
 	p.parsed.Add(key, parsedDescriptor{parsed, err})
 	return parsed, err
 }
 
-// ownedBy tells whether the controller of a Manifest is this very Kyma.
-func ownedBy(manifest *v1beta2.Manifest, kyma *v1beta2.Kyma) bool {
-	owner := metav1.GetControllerOf(manifest)
-	return owner != nil && owner.UID == kyma.UID
+// owners lists the Manifests for a component from the cache of the fleet.
+func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.Manifest, error) {
+	if p.guard.fleet == nil {
+		return nil
+	}
+	return func(component string) ([]v1beta2.Manifest, error) {
+		var list v1beta2.ManifestList
+		err := p.guard.fleet.List(ctx, &list, client.MatchingFields{ManifestsByComponent: component}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("list the Manifests of component %s: %w", component, err)
+		}
+		return list.Items, nil
+	}
 }

@@ -10,27 +10,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ResolveKyma looks at a Kyma and makes its Manifests as wanted. A steady look writes nothing.
+// ResolveKyma reconciles the Manifests of a Kyma. Where nothing changed, nothing is written.
 func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) {
 	result, err := a.resolve(ctx, in)
 	return result, fault.ToTemporal(err)
 }
 
 func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
-	kyma, outcome, err := a.look(ctx, in.Ref)
+	kyma, outcome, err := a.read(ctx, in.Ref)
 	if err != nil || outcome != OutcomeDone {
 		return Result{Outcome: outcome}, err
 	}
-	if err := claim.Kyma(ctx, a.controlPlane, a.settings, kyma); err != nil {
+	if err := kymas.AddFinalizer(ctx, a.controlPlane, a.settings, kyma); err != nil {
 		return Result{}, err
 	}
 	view, err := a.view(ctx, kyma, in)
@@ -48,7 +50,7 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 			return Result{}, err
 		}
 	}
-	if err := a.record(ctx, kyma, view); err != nil {
+	if err := a.recordNames(ctx, kyma, view); err != nil {
 		return Result{}, err
 	}
 	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel}
@@ -63,43 +65,43 @@ func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err
 		}
-		// Nothing is tried again, but what the look waits for stays known.
+		// Nothing is tried again, but what the reconcile waits for stays known.
 		return result, nil
 	}
 	result.InputsDigest = view.InputsDigest
 	return result, nil
 }
 
-// look reads the Kyma live and says whether it is there and to be worked on.
-func (a *Activities) look(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Outcome, error) {
-	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, ref)
+// read reads the Kyma live and says whether it is there and to be worked on.
+func (a *Activities) read(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Outcome, error) {
+	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, ref)
 	if err != nil {
 		return nil, "", err
 	}
 	switch standing {
-	case claim.Gone:
+	case kymas.Gone:
 		return nil, OutcomeGone, nil
-	case claim.NotOurs:
+	case kymas.NotOurs:
 		return kyma, OutcomeNotOurs, nil
-	case claim.Deleting:
+	case kymas.Deleting:
 		return kyma, OutcomeDeleting, nil
-	case claim.Copy, claim.Skipped:
+	case kymas.Copy, kymas.Skipped:
 		return kyma, OutcomeSkipped, nil
-	case claim.Ours:
+	case kymas.Ours:
 	}
 	return kyma, OutcomeDone, nil
 }
 
 // write makes the Manifests as planned. One that cannot be written does not keep the others from it; what
-// failed is returned in the end, so that the look is repeated.
+// failed is returned in the end, so that the reconcile is repeated.
 func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, result *Result) error {
 	var failed []error
-	remove := view.Left
-	for _, plans := range [][]ModulePlan{view.Modules, view.Mandatory} {
+	remove := view.Unwanted
+	for _, plans := range [][]planning.ModulePlan{view.Modules, view.Mandatory} {
 		for i := range plans {
 			plan := &plans[i]
 			failed = append(failed, a.carryOut(ctx, kyma, plan, result)...)
-			if plan.Action == ActionRemove && a.paced(plan.Existing, plan.atOnce, result) {
+			if plan.Action == planning.ActionRemove && a.paced(plan.Existing, plan.Concerned, result) {
 				remove = append(remove, plan.Existing)
 			}
 		}
@@ -107,70 +109,59 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 	for i := range view.Mended {
 		failed = append(failed, a.carryOut(ctx, kyma, &view.Mended[i], result)...)
 	}
-	for _, leaving := range view.Leaving {
+	for _, obsolete := range view.Obsolete {
 		switch {
-		case leaving.Held != nil:
-			failed = append(failed, a.hold(ctx, leaving.Held))
-		case !leaving.Manifest.DeletionTimestamp.IsZero() || leaving.Manifest.IsSkipReconciliation():
-		case a.paced(leaving.Manifest, leaving.atOnce, result):
-			remove = append(remove, leaving.Manifest)
+		case obsolete.Held != nil:
+			failed = append(failed, a.markHeld(ctx, obsolete.Held))
+		case !obsolete.Manifest.DeletionTimestamp.IsZero() || obsolete.Manifest.IsSkipReconciliation():
+		case a.paced(obsolete.Manifest, obsolete.concerned, result):
+			remove = append(remove, obsolete.Manifest)
 		}
 	}
 	failed = append(failed, a.remove(ctx, kyma, remove, result))
 	return joined(failed)
 }
 
-// inBackground marks what this look writes as work that makes way for others.
-func (v View) inBackground() {
-	for _, plans := range [][]ModulePlan{v.Modules, v.Mandatory, v.Mended} {
-		for _, plan := range plans {
-			if plan.Manifest != nil {
-				plan.Manifest.Annotations[desired.AnnotationBackground] = shared.ValueTrue
-			}
-		}
-	}
-}
-
 // carryOut does what is planned for one module, but for its removal.
-func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) []error {
+func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *planning.ModulePlan, result *Result) []error {
 	var failed []error
 	if plan.Refusal != nil {
 		result.Refused++
 		if plan.Refusal.Elsewhere != "" {
-			result.lookAgain(a.planner.gate.now().Add(elsewhereCheck), plan.Refusal.Elsewhere)
+			result.reconcileAt(a.planner.guard.now().Add(elsewhereCheck), plan.Refusal.Elsewhere)
 		}
 		if plan.Refusal.Transient {
 			failed = append(failed, plan.Refusal.Err)
 		}
 		if plan.Mandatory {
-			a.tell(kyma, plan.Refusal.Reason, "mandatory module "+plan.Name+": "+plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason))
+			a.record(kyma, plan.Refusal.Reason, "mandatory module "+plan.Name+": "+plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason))
 		}
 	}
 	if plan.Window != nil {
-		result.lookAgain(plan.Window.turn(kyma.UID, a.settings.RolloutSpread), "the maintenance window")
+		result.reconcileAt(plan.Window.Turn(kyma.UID, a.settings.RolloutSpread), "the maintenance window")
 	}
 	if plan.Held != nil {
-		failed = append(failed, a.hold(ctx, plan.Held))
+		failed = append(failed, a.markHeld(ctx, plan.Held))
 	}
 	switch plan.Action {
-	case ActionCreate:
+	case planning.ActionCreate:
 		failed = append(failed, a.create(ctx, kyma, plan, result))
-	case ActionUpdate:
+	case planning.ActionUpdate:
 		failed = append(failed, a.update(ctx, plan, result))
-	case ActionKeep:
-		failed = append(failed, plan.target.write(ctx, a.controlPlane, plan.Existing))
-	case ActionWait:
+	case planning.ActionKeep:
+		failed = append(failed, a.recordTarget(ctx, plan.Destination, plan.Existing))
+	case planning.ActionWait:
 		if plan.Manifest != nil {
 			failed = append(failed, a.update(ctx, plan, result))
 		}
-	case ActionNone, ActionRemove:
+	case planning.ActionNone, planning.ActionRemove:
 	}
-	return append(failed, a.label(ctx, plan.template))
+	return append(failed, a.label(ctx, plan.Chosen))
 }
 
-func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *ModulePlan, result *Result) error {
-	if plan.orphan != nil {
-		if err := a.releaseOrphan(ctx, kyma, plan.orphan); err != nil {
+func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *planning.ModulePlan, result *Result) error {
+	if plan.Orphan != nil {
+		if err := a.releaseOrphan(ctx, kyma, plan.Orphan); err != nil {
 			return err
 		}
 	}
@@ -179,17 +170,17 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 	there := &v1beta2.Manifest{}
 	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(plan.Manifest), there)
 	switch {
-	case err == nil && !ownedBy(there, kyma):
-		return fault.New(fault.Rejected, ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
-			plan.Name, describe(there))
+	case err == nil && !planning.OwnedBy(there, kyma):
+		return fault.New(fault.Rejected, versions.ReasonNameCollision, "module %s: %s exists and belongs to another Kyma",
+			plan.Name, planning.Describe(there))
 	case err == nil && !there.DeletionTimestamp.IsZero():
-		return nil // it is made anew once it is gone
+		return nil // it is created again once it is gone
 	case err == nil:
 		// It lost the label by which it is listed.
 		plan.Existing = there
 		return a.update(ctx, plan, result)
 	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("read %s: %w", describe(plan.Manifest), err)
+		return fmt.Errorf("read %s: %w", planning.Describe(plan.Manifest), err)
 	}
 	// With them from the start, it never goes without what it brings being removed.
 	plan.Manifest.Finalizers = desired.ManifestFinalizers()
@@ -199,13 +190,13 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *Modul
 	}
 	result.Created = append(result.Created, plan.Manifest.Name)
 	result.Wrote = append(result.Wrote, versionOf(now))
-	return plan.target.write(ctx, a.controlPlane, now)
+	return a.recordTarget(ctx, plan.Destination, now)
 }
 
 // update applies what differs. An apply takes back what an earlier one set and this one does not, so it names
 // the finalizers too: those that are still there, and none that was released. That this is decided on the
 // Manifest as it is now, the resource version makes sure.
-func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Result) error {
+func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, result *Result) error {
 	existing := plan.Existing
 	plan.Manifest.UID, plan.Manifest.ResourceVersion = existing.UID, existing.ResourceVersion
 	plan.Manifest.Finalizers = slices.DeleteFunc(desired.ManifestFinalizers(), func(finalizer string) bool {
@@ -215,34 +206,34 @@ func (a *Activities) update(ctx context.Context, plan *ModulePlan, result *Resul
 	if err != nil {
 		return err
 	}
-	if differs(now, plan.Manifest) {
+	if planning.Differs(now, plan.Manifest) {
 		if err := a.insist(ctx, now, plan.Manifest); err != nil {
 			return err
 		}
 	}
 	result.Updated = append(result.Updated, plan.Manifest.Name)
 	result.Wrote = append(result.Wrote, versionOf(now))
-	a.tellRestored(existing)
-	return plan.target.write(ctx, a.controlPlane, now)
+	a.recordRestored(existing)
+	return a.recordTarget(ctx, plan.Destination, now)
 }
 
 // apply applies the Manifest and returns it as it is then.
 func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1beta2.Manifest, error) {
 	content, err := applied(manifest)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", describe(manifest), err)
+		return nil, fmt.Errorf("encode %s: %w", planning.Describe(manifest), err)
 	}
 	err = a.controlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
 		client.FieldOwner(shared.FieldManagerLifecycleManager), client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
-		return nil, fault.New(fault.Rejected, "ManifestInvalid", "apply %s: %w", describe(manifest), err)
+		return nil, fault.New(fault.Rejected, "ManifestInvalid", "apply %s: %w", planning.Describe(manifest), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", describe(manifest), err)
+		return nil, fmt.Errorf("apply %s: %w", planning.Describe(manifest), err)
 	}
 	now := &v1beta2.Manifest{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, now); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", describe(manifest), err)
+		return nil, fmt.Errorf("decode %s: %w", planning.Describe(manifest), err)
 	}
 	return now, nil
 }
@@ -252,18 +243,18 @@ func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1
 func (a *Activities) insist(ctx context.Context, now, wanted *v1beta2.Manifest) error {
 	patch := client.MergeFromWithOptions(now.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	now.Spec = wanted.Spec
-	for _, key := range ourLabels() {
+	for _, key := range planning.OurLabels() {
 		if _, set := wanted.Labels[key]; !set {
 			delete(now.Labels, key)
 		}
 	}
-	for _, key := range ourAnnotations() {
+	for _, key := range planning.OurAnnotations() {
 		if _, set := wanted.Annotations[key]; !set {
 			delete(now.Annotations, key)
 		}
 	}
 	if err := a.controlPlane.Patch(ctx, now, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return fmt.Errorf("correct %s: %w", describe(wanted), err)
+		return fmt.Errorf("correct %s: %w", planning.Describe(wanted), err)
 	}
 	return nil
 }
@@ -278,7 +269,7 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 	target.Name, target.Namespace = template.Name, template.Namespace
 	err := a.controlPlane.Patch(ctx, target, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("label ModuleTemplate %s: %w", nameOf(template), err)
+		return fmt.Errorf("label ModuleTemplate %s: %w", versions.NameOf(template), err)
 	}
 	return nil
 }
@@ -297,10 +288,10 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, manifests [
 	}
 	now := &v1beta2.Kyma{}
 	if err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(kyma), now); err != nil {
-		return fmt.Errorf("read Kyma %s before removing modules: %w", nameOf(kyma), err)
+		return fmt.Errorf("read Kyma %s before removing modules: %w", versions.NameOf(kyma), err)
 	}
 	if now.UID != kyma.UID || now.Generation != kyma.Generation || !sameRemote(now, kyma) {
-		return fault.New(fault.Transient, "Changed", "Kyma %s changed while it was looked at", nameOf(kyma))
+		return fault.New(fault.Transient, "Changed", "Kyma %s changed during the reconcile", versions.NameOf(kyma))
 	}
 	var failed []error
 	for _, manifest := range due {
@@ -323,15 +314,6 @@ func joined(failed []error) error {
 		if f := fault.Of(err); f.Kind != fault.Rejected {
 			return &fault.Error{Kind: f.Kind, Reason: f.Reason, Message: all.Error(), Cause: all}
 		}
-	}
-	return all
-}
-
-// Seen are versions as desired.Fresh takes them.
-func Seen(versions []Version) []desired.Seen {
-	all := make([]desired.Seen, 0, len(versions))
-	for _, version := range versions {
-		all = append(all, desired.Seen(version))
 	}
 	return all
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -37,7 +38,7 @@ func (r registry) FetchDescriptor(_ context.Context, repository, component, vers
 // bench is an instance with one Kyma in a cluster in memory.
 type bench struct {
 	*Activities
-	cluster *desiredtest.Cluster
+	Cluster *desiredtest.Cluster
 	kyma    *v1beta2.Kyma
 	in      Input
 }
@@ -66,20 +67,20 @@ func (b *bench) edit(t *testing.T, change func(*v1beta2.Kyma)) {
 	t.Helper()
 	kyma := b.read(t)
 	change(kyma)
-	require.NoError(t, b.cluster.Update(context.Background(), kyma))
+	require.NoError(t, b.Cluster.Update(context.Background(), kyma))
 }
 
 func (b *bench) read(t *testing.T) *v1beta2.Kyma {
 	t.Helper()
 	kyma := &v1beta2.Kyma{}
-	require.NoError(t, b.cluster.Get(context.Background(), b.in.Ref.Key(), kyma))
+	require.NoError(t, b.Cluster.Get(context.Background(), b.in.Ref.Key(), kyma))
 	return kyma
 }
 
 func (b *bench) manifests(t *testing.T) []v1beta2.Manifest {
 	t.Helper()
 	list := v1beta2.ManifestList{}
-	require.NoError(t, b.cluster.List(context.Background(), &list))
+	require.NoError(t, b.Cluster.List(context.Background(), &list))
 	return list.Items
 }
 
@@ -92,7 +93,7 @@ func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	}, result)
 	require.Len(t, result.Wrote, 1)
 	require.NotEmpty(t, result.InputsDigest)
-	require.Equal(t, []string{"patch Kyma kyma-sample", "patch status Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name, "patch ModuleTemplate keda-regular"}, b.cluster.Writes())
+	require.Equal(t, []string{"patch Kyma kyma-sample", "patch status Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name, "patch ModuleTemplate keda-regular"}, b.Cluster.Writes())
 
 	kyma := b.read(t)
 	require.Equal(t, []string{"operator.kyma-project.io/Kyma"}, kyma.Finalizers)
@@ -103,22 +104,22 @@ func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 func TestASteadyLookWritesNothing(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	first := b.look(t)
-	b.cluster.Forget()
+	b.Cluster.Forget()
 	second := b.look(t)
-	require.Empty(t, b.cluster.Writes())
+	require.Empty(t, b.Cluster.Writes())
 	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes are no change of inputs")
 	require.Equal(t, []string{
 		"get Kyma kyma-sample", "list ManifestList",
 		// From the cache in earnest: the module, what may be in the remote cluster, the mandatory ones.
 		"list ModuleReleaseMetaList", "list ModuleTemplateList", "list ModuleReleaseMetaList", "list ModuleTemplateList",
-	}, b.cluster.Reads())
+	}, b.Cluster.Reads())
 }
 
 func TestTheDigestIsTheOneThatWatchersCompute(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	result := b.look(t)
 	digest, err := desired.Inputs{
-		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(b.cluster), Secrets: fleet.Live(b.cluster),
+		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(b.Cluster), Secrets: fleet.Live(b.Cluster),
 	}.Digest(context.Background(), b.read(t))
 	require.NoError(t, err)
 	require.Equal(t, digest, result.InputsDigest)
@@ -128,14 +129,14 @@ func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{}, template, desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
 	b.look(t)
-	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
 	template.Spec.Descriptor = desiredtest.Descriptor("kyma-project.io/module/keda", "1.1.0")
-	require.NoError(t, b.cluster.Update(context.Background(), template))
-	b.cluster.Forget()
+	require.NoError(t, b.Cluster.Update(context.Background(), template))
+	b.Cluster.Forget()
 	result := b.look(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, []string{name}, result.Updated)
-	require.Equal(t, []string{"apply Manifest " + name, "patch status Manifest " + name}, b.cluster.Writes())
+	require.Equal(t, []string{"apply Manifest " + name, "patch status Manifest " + name}, b.Cluster.Writes())
 }
 
 // The work on a Manifest comes after edits where it was written for the whole fleet, until somebody's edit changes it.
@@ -151,14 +152,14 @@ func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
 	}
 	upgrade := func(version string) {
 		t.Helper()
-		require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+		require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
 		template.Spec.Descriptor = desiredtest.Descriptor("kyma-project.io/module/keda", version)
-		require.NoError(t, b.cluster.Update(context.Background(), template))
+		require.NoError(t, b.Cluster.Update(context.Background(), template))
 	}
 	require.False(t, marked(false))
-	b.cluster.Forget()
+	b.Cluster.Forget()
 	require.False(t, marked(true))
-	require.Empty(t, b.cluster.Writes(), "it is written for a change only")
+	require.Empty(t, b.Cluster.Writes(), "it is written for a change only")
 	upgrade("1.1.0")
 	require.True(t, marked(true))
 	require.True(t, marked(false), "it is written for a change only")
@@ -183,11 +184,11 @@ func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	b.look(t)
-	require.NoError(t, b.cluster.Delete(context.Background(), template))
-	b.cluster.Forget()
+	require.NoError(t, b.Cluster.Delete(context.Background(), template))
+	b.Cluster.Forget()
 	result := b.look(t)
 	require.Equal(t, 1, result.Refused)
-	require.Empty(t, b.cluster.Writes())
+	require.Empty(t, b.Cluster.Writes())
 	require.Len(t, b.manifests(t), 1)
 }
 
@@ -226,7 +227,7 @@ func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {
 				test.ref(&b.in.Ref)
 			}
 			require.Equal(t, Result{Outcome: test.want}, b.look(t))
-			require.Empty(t, b.cluster.Writes())
+			require.Empty(t, b.Cluster.Writes())
 		})
 	}
 }
@@ -243,7 +244,7 @@ func TestBeforeTheRemoteKymaWasTakenInNothingChanges(t *testing.T) {
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), installed("btp", "1.0.0"))
 	result := b.look(t)
 	require.Equal(t, Result{Outcome: OutcomeDone, Synced: true, AwaitsSync: true, Channel: "regular"}, result)
-	require.Equal(t, []string{"patch Kyma kyma-sample"}, b.cluster.Writes())
+	require.Equal(t, []string{"patch Kyma kyma-sample"}, b.Cluster.Writes())
 }
 
 func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
@@ -263,15 +264,15 @@ func TestAComponentVersionThatTheRegistryDoesNotHaveIsLookedForAgain(t *testing.
 	before := time.Now()
 	result := b.look(t)
 	require.Equal(t, 1, result.Refused)
-	require.WithinRange(t, result.NextLook, before.Add(elsewhereCheck), time.Now().Add(elsewhereCheck))
-	require.Equal(t, "the component version in the registry", result.NextLookFor)
+	require.WithinRange(t, result.NextReconcile, before.Add(elsewhereCheck), time.Now().Add(elsewhereCheck))
+	require.Equal(t, "the component version in the registry", result.NextReconcileFor)
 
 	b.planner.descriptors = registry{
 		"registry.example.com/modules kyma-project.io/module/fetched:1.1.0": desiredtest.Descriptor("kyma-project.io/module/fetched", "1.1.0").Raw,
 	}
 	result = b.look(t)
 	require.Len(t, result.Created, 1)
-	require.Zero(t, result.NextLook)
+	require.Zero(t, result.NextReconcile)
 }
 
 // A reader that is not the library can be kept from finding the component's name in an embedded descriptor. Without a
@@ -291,7 +292,7 @@ func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), taken)
 	result := b.look(t)
 	require.Equal(t, fault.Rejected, result.Fault.Kind)
-	require.Equal(t, ReasonNameCollision, result.Fault.Reason)
+	require.Equal(t, versions.ReasonNameCollision, result.Fault.Reason)
 	require.Empty(t, result.InputsDigest, "the look has not completed")
 	require.Equal(t, "0.1.0", b.manifests(t)[0].Spec.Version)
 }
@@ -299,7 +300,7 @@ func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {
 func TestOneManifestThatCannotBeWrittenDoesNotKeepTheOthersFromIt(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("btp", "keda"), desired.Settings{},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
-	b.cluster.Fail = func(verb, object string) error {
+	b.Cluster.Fail = func(verb, object string) error {
 		if verb == "apply" && strings.Contains(object, "btp") {
 			return apierrors.NewInternalError(errors.New("etcd is tired"))
 		}
@@ -318,7 +319,7 @@ func TestAStaleCacheIsNotActedOn(t *testing.T) {
 	cached.ResourceVersion = "1"
 	cache := desiredtest.NewCluster("cp", cached)
 	b.planner.cache = cache
-	b.in.Seen = []Version{{Kind: "ModuleTemplate", Namespace: template.Namespace, Name: template.Name, ResourceVersion: "999"}}
+	b.in.Seen = []desired.Seen{{Kind: "ModuleTemplate", Namespace: template.Namespace, Name: template.Name, ResourceVersion: "999"}}
 	b.look(t)
 	require.Equal(t, "1.0.0", b.manifests(t)[0].Spec.Version)
 }
@@ -334,9 +335,9 @@ func (b *bench) only(t *testing.T) *v1beta2.Manifest {
 // upgrade moves the channel's template to another version.
 func (b *bench) upgrade(t *testing.T, template *v1beta2.ModuleTemplate, version string) {
 	t.Helper()
-	require.NoError(t, b.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
 	template.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), version)
-	require.NoError(t, b.cluster.Update(context.Background(), template))
+	require.NoError(t, b.Cluster.Update(context.Background(), template))
 }
 
 func TestAManifestHasItsFinalizersFromItsCreationAndKeepsThem(t *testing.T) {
@@ -358,7 +359,7 @@ func TestAFinalizerThatWasTakenOffIsNotPutBack(t *testing.T) {
 	b.look(t)
 	released := b.only(t)
 	released.Finalizers = []string{"label-removal-finalizer"}
-	require.NoError(t, b.cluster.Update(context.Background(), released))
+	require.NoError(t, b.Cluster.Update(context.Background(), released))
 
 	b.upgrade(t, template, "1.1.0")
 	require.Len(t, b.look(t).Updated, 1)
@@ -370,12 +371,12 @@ func TestAFinalizerThatIsTakenOffDuringALookIsNotPutBack(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
 	b.look(t)
 	b.upgrade(t, template, "1.1.0")
-	b.cluster.Fail = func(verb, _ string) error {
+	b.Cluster.Fail = func(verb, _ string) error {
 		if verb == "apply" {
-			b.cluster.Fail = nil
+			b.Cluster.Fail = nil
 			released := b.only(t)
 			released.Finalizers = nil
-			return b.cluster.Update(context.Background(), released)
+			return b.Cluster.Update(context.Background(), released)
 		}
 		return nil
 	}
@@ -392,7 +393,7 @@ func TestAManifestThatLostItsLabelsGetsThemBack(t *testing.T) {
 	b.look(t)
 	bare := b.only(t)
 	bare.Labels = nil
-	require.NoError(t, b.cluster.Update(context.Background(), bare))
+	require.NoError(t, b.Cluster.Update(context.Background(), bare))
 	b.look(t)
 	require.Equal(t, "kyma-sample", b.only(t).Labels[shared.LabelKymaName])
 	require.Equal(t, bare.UID, b.only(t).UID)
@@ -404,11 +405,26 @@ func TestWhatOthersSetOfOursIsTakenAwayOnce(t *testing.T) {
 	edited := b.only(t)
 	edited.Annotations[shared.AnnotationRecreateDefaultCR] = "true"
 	edited.Annotations["example.com/theirs"] = "stays"
-	require.NoError(t, b.cluster.Update(context.Background(), edited, client.FieldOwner("kubectl-edit")))
+	require.NoError(t, b.Cluster.Update(context.Background(), edited, client.FieldOwner("kubectl-edit")))
 	require.Len(t, b.look(t).Updated, 1)
 	require.NotContains(t, b.only(t).Annotations, shared.AnnotationRecreateDefaultCR)
 	require.Equal(t, "stays", b.only(t).Annotations["example.com/theirs"])
-	b.cluster.Forget()
+	b.Cluster.Forget()
 	require.Empty(t, b.look(t).Updated)
-	require.Empty(t, b.cluster.Writes())
+	require.Empty(t, b.Cluster.Writes())
+}
+
+// installed is the Manifest that a module of the sample Kyma has.
+func installed(module, version string) *v1beta2.Manifest {
+	return &v1beta2.Manifest{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: shared.ManifestName("kyma-sample", desiredtest.Component(module), module), Namespace: desiredtest.Namespace,
+			Labels: map[string]string{
+				shared.LabelKymaName: "kyma-sample", shared.LabelModuleName: module, shared.LabelChannel: "regular",
+			},
+			Annotations:     map[string]string{shared.AnnotationOCMComponentName: desiredtest.Component(module)},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid", Controller: new(true)}},
+		},
+		Spec: v1beta2.ManifestSpec{Version: version},
+	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -22,7 +23,7 @@ func TestThatAModuleGoesIntoTheControlPlaneIsRecordedForTheSpecThatWasPlanned(t 
 	require.True(t, desired.IsDecided(made))
 
 	made.Status.Target = nil
-	require.NoError(t, b.cluster.Status().Update(context.Background(), made))
+	require.NoError(t, b.Cluster.Status().Update(context.Background(), made))
 	b.look(t)
 	require.True(t, desired.IsDecided(b.only(t)), "a record that was lost, or never written, comes with the next look")
 }
@@ -60,7 +61,7 @@ func TestAnEditedSpecIsPutBackWithAnEvent(t *testing.T) {
 
 	edited := was.DeepCopy()
 	edited.Spec.Version = "9.9.9"
-	require.NoError(t, b.cluster.Update(context.Background(), edited))
+	require.NoError(t, b.Cluster.Update(context.Background(), edited))
 	require.True(t, desired.IsEdited(b.only(t)))
 	require.False(t, desired.IsDecided(b.only(t)), "nor was that decided for the control plane")
 	b.look(t)
@@ -93,7 +94,7 @@ func TestADigestOfASpecDoesNotDependOnTheOrderOfFields(t *testing.T) {
 func TestOnlyTheControllerOfAManifestOwnsIt(t *testing.T) {
 	m := installed("keda", "1.0.0")
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{UID: "kyma-uid"}}
-	require.True(t, ownedBy(m, kyma))
+	require.True(t, planning.OwnedBy(m, kyma))
 	m.OwnerReferences[0].Controller = nil
-	require.False(t, ownedBy(m, kyma))
+	require.False(t, planning.OwnedBy(m, kyma))
 }

@@ -4,11 +4,12 @@ package resolve
 import (
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
-// Outcome says what a look at a Kyma found.
+// Outcome says what a reconcile of a Kyma found.
 type Outcome string
 
 const (
@@ -24,51 +25,43 @@ const (
 	OutcomeDone Outcome = "Done"
 )
 
-// Input names the Kyma to look at.
+// Input names the Kyma to reconcile.
 type Input struct {
 	Ref kick.Ref `json:"ref"`
-	// Seen are the newest versions of cached objects that kicks told of; a cache that is older is
+	// Seen are the newest versions of cached objects that kicks named; a cache that is older is
 	// bypassed by a live read.
-	Seen []Version `json:"seen,omitempty"`
-	// Background is true when nobody waits for this look: what follows from it makes way for others, too.
+	Seen []desired.Seen `json:"seen,omitempty"`
+	// Background is true when nobody waits for this reconcile: what follows from it makes way for others, too.
 	Background bool `json:"background,omitempty"`
 }
 
-// Version is the version of one object, as told by a kick.
-type Version struct {
-	Kind            string `json:"kind"`
-	Namespace       string `json:"namespace"`
-	Name            string `json:"name"`
-	ResourceVersion string `json:"resourceVersion"`
-}
-
-// Result is what a look found and did. It names objects; it carries no bodies.
+// Result is what a reconcile found and did. It names objects; it carries no bodies.
 type Result struct {
 	Outcome Outcome `json:"outcome"`
-	// InputsDigest is the digest of all inputs of this look.
+	// InputsDigest is the digest of all inputs of this reconcile.
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	// Synced is true when the Kyma has a remote cluster.
 	Synced bool `json:"synced,omitempty"`
-	// AwaitsSync is true when the remote Kyma was never taken in completely, so that nothing was changed:
-	// a synchronization must come first, and then another look.
+	// AwaitsSync is true when the remote Kyma was never accepted completely, so that nothing was changed:
+	// a synchronization must come first, and then another reconcile.
 	AwaitsSync bool   `json:"awaitsSync,omitempty"`
 	Channel    string `json:"channel,omitempty"`
-	// Created, Updated and Deleted are the names of Manifests written by this look.
+	// Created, Updated and Deleted are the names of Manifests written by this reconcile.
 	Created []string `json:"created,omitempty"`
 	Updated []string `json:"updated,omitempty"`
 	Deleted []string `json:"deleted,omitempty"`
-	// Wrote are the versions of Manifests that this look made or changed: a cache that is older does not know of it.
-	Wrote []Version `json:"wrote,omitempty"`
+	// Wrote are the versions of Manifests that this reconcile made or changed: a cache that is older does not know of it.
+	Wrote []desired.Seen `json:"wrote,omitempty"`
 	// Refused counts module entries that could not be resolved; the status says why.
 	Refused int `json:"refused,omitempty"`
-	// NextLook is when to look again without a kick, such as at the beginning of a maintenance window; zero means
+	// NextReconcile is when to reconcile again without a kick, such as at the beginning of a maintenance window; zero means
 	// never. NextLookFor says what is waited for.
-	NextLook time.Time `json:"nextLook,omitzero"`
+	NextReconcile time.Time `json:"nextLook,omitzero"`
 	// Paced is true when a removal waits for its turn at NextLook.
 	Paced bool `json:"paced,omitempty"`
-	// Fault is what of this look cannot succeed without a change, while the rest of it is done.
-	Fault       fault.Fault `json:"fault,omitzero"`
-	NextLookFor string      `json:"nextLookFor,omitempty"`
+	// Fault is what of this reconcile cannot succeed without a change, while the rest of it is done.
+	Fault            fault.Fault `json:"fault,omitzero"`
+	NextReconcileFor string      `json:"nextLookFor,omitempty"`
 }
 
 // DeleteResult says which Manifests of a Kyma under deletion are left.
@@ -79,9 +72,9 @@ type DeleteResult struct {
 	// Left are the names of those that are there still, also of those that could not be deleted: Fault says why.
 	Left  []string    `json:"left,omitempty"`
 	Fault fault.Fault `json:"fault,omitzero"`
-	// Manifests are those that are left, for who has to tell each of them something.
+	// Manifests are those that are left, for those that must be signalled.
 	Manifests []kick.Ref `json:"manifests,omitempty"`
-	// Access says that no access Secret is in any of its places, by a live look, and WithoutAccess which of Manifests
+	// Access says that no access Secret is in any of its places, by a live read, and WithoutAccess which of Manifests
 	// cannot be removed for want of it. Both are empty where none of them needs it.
 	Access        fault.Fault `json:"access,omitzero"`
 	WithoutAccess []kick.Ref  `json:"withoutAccess,omitempty"`
@@ -90,4 +83,17 @@ type DeleteResult struct {
 	PurgeAt    time.Time     `json:"purgeAt,omitzero"`
 	PurgeDue   bool          `json:"purgeDue,omitempty"`
 	OrderlyFor time.Duration `json:"orderlyFor,omitempty"`
+}
+
+// elsewhereCheck is how soon it is checked again whether what a module is refused for has changed elsewhere: whether
+// the registry has the component version, or a shared module the wanted version. Of the latter watchers tell at once;
+// what they miss, and a module that nobody has any more, is found so.
+const elsewhereCheck = 15 * time.Minute
+
+// reconcileAt asks for another reconcile, at the earliest of all times that were asked for.
+func (r *Result) reconcileAt(at time.Time, why string) {
+	if at.IsZero() || !r.NextReconcile.IsZero() && !at.Before(r.NextReconcile) {
+		return
+	}
+	r.NextReconcile, r.NextReconcileFor = at, why
 }

@@ -1,42 +1,46 @@
 package resolve
 
 import (
-	"context"
-	"fmt"
 	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// replans is how often a plan is made anew because a Manifest turned out to be another than the informer said.
-const replans = 3
+// View is what a Kyma asks for and what follows from it, at one moment.
+type View struct {
+	Sync   desired.Sync
+	Wanted desired.Wanted
+	// InputsDigest is the digest of all inputs of this view.
+	InputsDigest string
+	planning.Plans
+	// Obsolete are the Manifests of modules that are mandatory no longer, with what positively says so.
+	Obsolete []Obsolete
+}
 
-// view looks at the Kyma and at its Manifests as the informer knows them, and reads those live that something is to be
-// done about: what is planned holds for them as they are now.
-func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
-	seen := Seen(in.Seen)
-	all, err := a.known.Manifests(ctx, kyma, fleet.Newest(seen, shared.KindManifest))
-	if err != nil {
-		return View{}, err
-	}
-	confirmed := map[string]bool{}
-	for range replans {
-		view, err := a.planner.View(ctx, kyma, all.Own, all.Foreign, seen)
-		if err != nil {
-			return View{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
+// Obsolete is the Manifest of a module that is mandatory no longer.
+type Obsolete struct {
+	Manifest *v1beta2.Manifest
+	// Cause is the release meta or template that says so.
+	Cause client.Object
+	// Held is set while its removal is held.
+	Held      *planning.HeldRemoval
+	concerned int
+}
+
+// inBackground marks what this reconcile writes as work that makes way for others.
+func (v View) inBackground() {
+	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.Mended} {
+		for _, plan := range plans {
+			if plan.Manifest != nil {
+				plan.Manifest.Annotations[desired.AnnotationBackground] = shared.ValueTrue
+			}
 		}
-		changed, err := a.confirm(ctx, &all, view.actedOn(), confirmed)
-		if err != nil || !changed {
-			return view, err
-		}
 	}
-	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing while they are looked at", nameOf(kyma))
 }
 
 // actedOn are the Manifests that something is to be done about.
@@ -44,71 +48,31 @@ func (v *View) actedOn() []*v1beta2.Manifest {
 	var all []*v1beta2.Manifest
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.Mended) {
 		switch plan.Action {
-		case ActionKeep:
-			if !plan.target.differs(plan.Existing) {
+		case planning.ActionKeep:
+			if !plan.Destination.Differs(plan.Existing) {
 				continue
 			}
-		case ActionWait:
+		case planning.ActionWait:
 			if plan.Manifest == nil {
 				continue
 			}
-		case ActionNone:
+		case planning.ActionNone:
 			continue
-		case ActionCreate, ActionUpdate, ActionRemove:
+		case planning.ActionCreate, planning.ActionUpdate, planning.ActionRemove:
 		}
-		all = append(all, plan.Existing, plan.orphan)
+		all = append(all, plan.Existing, plan.Orphan)
 	}
-	for _, leaving := range v.Leaving {
-		all = append(all, leaving.Manifest)
+	for _, obsolete := range v.Obsolete {
+		all = append(all, obsolete.Manifest)
 	}
-	return slices.DeleteFunc(append(all, v.Left...), func(m *v1beta2.Manifest) bool { return m == nil })
-}
-
-// confirm reads Manifests live, each once, and tells whether one of them is not as it was known.
-func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {
-	if a.known.IsLive() {
-		return false, nil
-	}
-	changed := false
-	for _, m := range actedOn {
-		if confirmed[m.Name] {
-			continue
-		}
-		confirmed[m.Name] = true
-		now, err := a.known.Manifest(ctx, client.ObjectKeyFromObject(m))
-		if err != nil {
-			return false, err
-		}
-		if now != nil && now.ResourceVersion == m.ResourceVersion {
-			continue
-		}
-		changed = true
-		all.Replace(m.Name, now)
-	}
-	return changed, nil
-}
-
-// record writes the names of the Manifests that are about to be made into the Kyma's status, where they are not there:
-// whoever has to know of all that a Kyma has need not ask for what there is.
-func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, view View) error {
-	names := view.Names(kyma)
-	if !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(kyma.Status.Manifests, name) }) {
-		return nil
-	}
-	before := kyma.DeepCopy()
-	kyma.Status.Manifests = names
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return fmt.Errorf("record the Manifests of Kyma %s: %w", nameOf(kyma), err)
-	}
-	return nil
+	return slices.DeleteFunc(append(all, v.Unwanted...), func(m *v1beta2.Manifest) bool { return m == nil })
 }
 
 // Names are those of all Manifests that a Kyma has on record, and of those that are to be made.
 func (v *View) Names(kyma *v1beta2.Kyma) []string {
 	names := slices.Clone(kyma.Status.Manifests)
 	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.Mended) {
-		if plan.Action == ActionCreate && plan.Manifest != nil {
+		if plan.Action == planning.ActionCreate && plan.Manifest != nil {
 			names = append(names, plan.Manifest.Name)
 		}
 	}

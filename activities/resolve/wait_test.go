@@ -11,11 +11,12 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// allWeek has a window of so long for everybody, each day at 20:00.
+// allWeek has a window of so long indefinitelyybody, each day at 20:00.
 type allWeek time.Duration
 
 func (w allWeek) Policy() (*windows.Policy, error) {
@@ -29,7 +30,7 @@ func turnsOf(t *testing.T, length, span time.Duration) (turns []time.Time, begin
 	policy := PolicyWindows{Policies: allWeek(length), MinSize: 20 * time.Minute, Now: func() time.Time { return noon }}
 	wait := policy.Window(nil)
 	for i := range 1000 {
-		turns = append(turns, wait.turn(types.UID(fmt.Sprintf("kyma-%d", i)), span))
+		turns = append(turns, wait.Turn(types.UID(fmt.Sprintf("kyma-%d", i)), span))
 	}
 	return turns, noon.Add(8 * time.Hour)
 }
@@ -58,7 +59,7 @@ func TestWhenAWindowBeginsForManyTheirTurnsAreSpread(t *testing.T) {
 			require.Equal(t, turns, again, "a turn stays as it is")
 		})
 	}
-	require.Zero(t, Wait{}.turn("kyma", time.Hour), "no window is known")
+	require.Zero(t, planning.Wait{}.Turn("kyma", time.Hour), "no window is known")
 }
 
 func TestALookAsksForTheKymasTurnInTheWindow(t *testing.T) {
@@ -70,13 +71,13 @@ func TestALookAsksForTheKymasTurnInTheWindow(t *testing.T) {
 		b := newBench(t, kyma, desired.Settings{RolloutSpread: 5 * time.Minute}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 		require.Len(t, b.look(t).Created, 1)
 		template := &v1beta2.ModuleTemplate{}
-		require.NoError(t, b.cluster.Get(t.Context(), client.ObjectKey{Namespace: desiredtest.Namespace, Name: "keda-regular"}, template))
+		require.NoError(t, b.Cluster.Get(t.Context(), client.ObjectKey{Namespace: desiredtest.Namespace, Name: "keda-regular"}, template))
 		template.Spec.Descriptor, template.Spec.RequiresDowntime = desiredtest.Descriptor(desiredtest.Component("keda"), "2.0.0"), true
-		require.NoError(t, b.cluster.Update(t.Context(), template))
+		require.NoError(t, b.Cluster.Update(t.Context(), template))
 		b.planner.windows = closedUntil(begin)
 		result := b.look(t)
-		require.WithinRange(t, result.NextLook, begin, begin.Add(5*time.Minute))
-		looks[result.NextLook] = true
+		require.WithinRange(t, result.NextReconcile, begin, begin.Add(5*time.Minute))
+		looks[result.NextReconcile] = true
 	}
 	require.Greater(t, len(looks), 1)
 }
@@ -84,6 +85,6 @@ func TestALookAsksForTheKymasTurnInTheWindow(t *testing.T) {
 // closedUntil is a window that begins at a time.
 type closedUntil time.Time
 
-func (c closedUntil) Window(map[string]string) Wait {
-	return Wait{Next: time.Time(c), Spare: time.Hour}
+func (c closedUntil) Window(map[string]string) planning.Wait {
+	return planning.Wait{Next: time.Time(c), Spare: time.Hour}
 }

@@ -11,6 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -32,7 +35,7 @@ func applied(manifest *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 func deleteManifest(ctx context.Context, c client.Client, manifest *v1beta2.Manifest) error {
 	err := c.Delete(ctx, manifest, client.Preconditions{UID: &manifest.UID})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete %s: %w", describe(manifest), err)
+		return fmt.Errorf("delete %s: %w", planning.Describe(manifest), err)
 	}
 	return nil
 }
@@ -44,4 +47,9 @@ func sameRemote(a, b *v1beta2.Kyma) bool {
 	}
 	return a.Status.Remote.Channel == b.Status.Remote.Channel &&
 		equality.Semantic.DeepEqual(a.Status.Remote.Modules, b.Status.Remote.Modules)
+}
+
+// versionOf is the version of a Manifest as it was just written.
+func versionOf(m *v1beta2.Manifest) desired.Seen {
+	return desired.Seen{Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion}
 }

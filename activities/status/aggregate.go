@@ -8,7 +8,7 @@ import (
 
 // Aggregate is the state of a Kyma (docs/contract.md#states): any module Error makes it Error; else Warning,
 // Warning; else Processing or Deleting, Processing; else any condition that is not True, Processing; else it
-// is Ready. A Kyma under deletion is always Deleting. A module that nobody has looked at yet counts as
+// is Ready. A Kyma under deletion is always Deleting. A module that nobody has reconciled yet counts as
 // Processing, one that its user manages does not count.
 func Aggregate(deleting bool, modules []shared.State, conditions []metav1.ConditionStatus) shared.State {
 	if deleting {
@@ -44,7 +44,7 @@ func weight(state shared.State) int {
 		return 2
 	case shared.StateError:
 		return 3
-	default: // Processing, Deleting, not looked at, and whatever a module may invent
+	default: // Processing, Deleting, not reconciled, and whatever a module may invent
 		return 1
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// The rules of docs/contract.md#states, said in another way than the code says them, for every combination of up to
+// The rules of docs/contract.md#states, said in another way than the code says them, indefinitelyy combination of up to
 // three modules and two conditions.
 func TestAggregateIsTheContractsTable(t *testing.T) {
 	states := []shared.State{"", "Ready", "Processing", "Error", "Warning", "Deleting", "Unmanaged", "Invented"}

@@ -29,8 +29,8 @@ const (
 	EventGracePeriod = "PurgeGracePeriodInvalid"
 )
 
-// told is what more is known for those who are told of a transition.
-type told struct {
+// transition is what else the Events of a transition say.
+type transition struct {
 	// reasons are those of refused modules, by name.
 	reasons map[string]string
 	// of is the reason of what the whole Kyma suffers from, if anything.
@@ -39,14 +39,14 @@ type told struct {
 	orphans map[string]bool
 }
 
-// event is something that people would want to be told.
+// event is an Event to record.
 type event struct {
 	eventType, reason, message, hint string
 }
 
-// transitions lists what changed from one status to the next in a way that people would want to be told of.
-// What stays as it is was told before.
-func transitions(before, after v1beta2.KymaStatus, t told) []event {
+// transitions lists what changed from one status to the next as far as it is worth an Event.
+// What stays as it is was recorded before.
+func transitions(before, after v1beta2.KymaStatus, t transition) []event {
 	var events []event
 	was := map[string]v1beta2.ModuleStatus{}
 	for _, module := range before.Modules {
@@ -139,7 +139,7 @@ func kymaEvents(before, after v1beta2.KymaStatus, of string) []event {
 	}
 }
 
-// purgeEvents tells once of an annotation that cannot be read: as long as it is in the status, it was told.
+// purgeEvents is an Event for an annotation that cannot be read, once: while it is in the status, it was recorded.
 func purgeEvents(before, after v1beta2.KymaStatus, problem string) []event {
 	if problem == "" || says(before, problem) || !says(after, problem) {
 		return nil
@@ -152,8 +152,8 @@ func says(status v1beta2.KymaStatus, what string) bool {
 	return operation != nil && (strings.Contains(operation.Operation, what) || strings.Contains(operation.Hint, what))
 }
 
-// tell records Events. They are for people and may get lost.
-func (a *Activities) tell(kyma *v1beta2.Kyma, events []event) {
+// record records Events. They are for people and may get lost.
+func (a *Activities) record(kyma *v1beta2.Kyma, events []event) {
 	if a.events == nil {
 		return
 	}

@@ -37,7 +37,7 @@ func TestAHintIsBesideTheMessageInTheStatusHereAndThere(t *testing.T) {
 
 func TestAFaultWithoutAHintOfItsOwnHasThatOfItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
-	b.in.Sync = fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized, Message: "401"}
+	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized, Message: "401"})
 	b.report(t)
 	require.Equal(t, "renew the Secret", b.kyma(t).Status.LastOperation.Hint)
 	require.Contains(t, b.told, "Warning UnreachableUnauthorized: 401 [hint: renew the Secret]", "the Event has the reason of the access")
@@ -46,13 +46,13 @@ func TestAFaultWithoutAHintOfItsOwnHasThatOfItsReason(t *testing.T) {
 func TestAMissingAccessSecretIsSaidWordForWord(t *testing.T) {
 	missing := fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found", Hint: "create it"}
 	b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
-	b.in.Sync = missing
+	b.in.Faults = b.in.Faults.With(fault.PartSync, missing)
 	require.Equal(t, "access secret not found", b.report(t).Message)
 	require.Equal(t, "create it", b.kyma(t).Status.LastOperation.Hint)
 	require.Contains(t, b.told, "Warning AccessSecretNotFound: access secret not found [hint: create it]")
 
 	leaving := leavingBench(t)
-	leaving.in.Sync, leaving.in.Push = missing, false
+	leaving.in.Faults, leaving.in.Push = leaving.in.Faults.With(fault.PartSync, missing), false
 	require.Equal(t, "access secret not found", leaving.report(t).Message, "also under deletion, where more is to be said")
 	at := leaving.kyma(t).DeletionTimestamp.Add(24 * time.Hour).UTC().Format(time.RFC3339)
 	require.Equal(t, "create it; waiting for modules to be deleted: keda (waiting for module crs deletion); it is purged at "+at,

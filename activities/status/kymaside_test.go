@@ -26,6 +26,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -272,8 +273,7 @@ func (s *side) look() (syncing.Result, resolve.Result, status.ReportResult) {
 	resolved, err := s.resolve.ResolveKyma(ctx, resolve.Input{Ref: ref})
 	require.NoError(s.t, err)
 	reported, err := s.status.ReportKyma(ctx, status.ReportInput{
-		Ref: ref, InputsDigest: resolved.InputsDigest, Synced: true, Push: true, Catalog: synced.Catalog, Definitions: synced.Definitions,
-		Invalid: synced.Invalid,
+		Ref: ref, InputsDigest: resolved.InputsDigest, Synced: true, Push: true, Faults: synced.Faults,
 	})
 	require.NoError(s.t, err)
 	return synced, resolved, reported
@@ -328,10 +328,10 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		all, _ := s.requests.since()
 		t.Logf("%d requests: %v", len(all), all)
 		require.True(t, synced.AcceptedChange)
-		require.True(t, synced.Catalog.IsZero(), synced.Catalog.Message)
+		require.True(t, synced.Faults[fault.PartCatalog].IsZero(), synced.Faults[fault.PartCatalog].Message)
 		require.Len(t, resolved.Created, 1)
 		require.Equal(t, shared.StateProcessing, reported.State)
-		require.False(t, reported.NeedsLook)
+		require.False(t, reported.NeedsReconcile)
 		require.Equal(t, shared.StateProcessing, s.remoteKyma().Status.State)
 		// Beside the 10: discovery of our group and of what is not built in, two for the status, and one for
 		// each of the four objects of the catalog.
@@ -414,7 +414,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		btp.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("btp-operator"), "1.1.0")
 		require.NoError(t, s.control.Update(ctx, btp))
 		ref := kick.RefOf(s.read())
-		resolved, err := s.resolve.ResolveKyma(ctx, resolve.Input{Ref: ref, Seen: []resolve.Version{{
+		resolved, err := s.resolve.ResolveKyma(ctx, resolve.Input{Ref: ref, Seen: []desired.Seen{{
 			Kind: "ModuleTemplate", Namespace: btp.Namespace, Name: btp.Name, ResourceVersion: btp.ResourceVersion,
 		}}})
 		require.NoError(t, err)
@@ -477,7 +477,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		definition.Spec.Names.ShortNames = []string{"edited"}
 		require.NoError(t, s.remote.Update(ctx, definition))
 		synced, _, _ := s.look()
-		require.True(t, synced.Definitions.IsZero(), synced.Definitions.Message)
+		require.True(t, synced.Faults[fault.PartDefinitions].IsZero(), synced.Faults[fault.PartDefinitions].Message)
 		require.NoError(t, s.remote.Get(ctx, key, definition))
 		require.Equal(t, []string{"mt"}, definition.Spec.Names.ShortNames)
 		s.requests.since()

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,13 +28,13 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		}
 		rows = append(rows, row)
 	}
-	leaving, uncertain := namesOf(view.Left), namesOf(view.Uncertain)
+	unwanted, uncertain := namesOf(view.Unwanted), namesOf(view.Uncertain)
 	for i := range manifests {
 		manifest := &manifests[i]
 		if manifest.IsMandatory() || shown[manifest.Name] {
 			continue
 		}
-		row := otherModule(kyma, manifest, leaving[manifest.Name])
+		row := otherModule(kyma, manifest, unwanted[manifest.Name])
 		if uncertain[manifest.Name] {
 			row.Hint = "mend that entry"
 			row.Message = "is not removed while another entry of the list cannot be resolved, for that may be its new name"
@@ -54,7 +53,7 @@ func namesOf(manifests []*v1beta2.Manifest) map[string]bool {
 }
 
 // wantedModule is the row of a module entry.
-func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleStatus {
+func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan) v1beta2.ModuleStatus {
 	row := v1beta2.ModuleStatus{
 		Name: plan.Name, FQDN: plan.Component, OCMComponentName: plan.Component,
 		Channel: plan.Channel, Version: plan.Version, Template: plan.Template,
@@ -71,17 +70,17 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 		row.Message, row.Hint = plan.Window.Message(), plan.Window.Hint()
 	case plan.Held != nil:
 		asInstalled(&row, kyma, plan)
-	case plan.Action == resolve.ActionWait && (plan.Existing == nil || row.Message == ""):
+	case plan.Action == planning.ActionWait && (plan.Existing == nil || row.Message == ""):
 		row.State = shared.StateDeleting
 		row.Message, row.Hint = "waits until its earlier installation is removed", ""
-	case plan.Action == resolve.ActionWait:
+	case plan.Action == planning.ActionWait:
 		// What holds the removal is said by the Manifest.
 	case plan.Existing == nil && !plan.Module.IsManaged():
 		row.State = shared.StateUnmanaged
 	case plan.Existing == nil:
 		row.State = shared.StateProcessing
 	}
-	if row.State == shared.StateReady && plan.Action == resolve.ActionUpdate {
+	if row.State == shared.StateReady && plan.Action == planning.ActionUpdate {
 		// What is installed is ready, but it is not what is wanted.
 		row.State = shared.StateProcessing
 		row.Message = changing(plan.Existing.Spec.Version, plan.Version)
@@ -91,7 +90,7 @@ func wantedModule(kyma *v1beta2.Kyma, plan *resolve.ModulePlan) v1beta2.ModuleSt
 
 // refused shows a module that does not get what it asks for. What is installed of it stays managed, and is
 // what the row shows; a graver state of it is not covered up.
-func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.ModulePlan) {
+func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.ModulePlan) {
 	asInstalled(row, kyma, plan)
 	if weight(plan.Refusal.State) >= weight(row.State) || row.State == shared.StateUnknown {
 		row.State = plan.Refusal.State
@@ -100,7 +99,7 @@ func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.Module
 }
 
 // asInstalled makes a row show what is installed instead of what is asked for.
-func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.ModulePlan) {
+func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.ModulePlan) {
 	if installed := plan.Existing; installed != nil {
 		row.Version = installed.Spec.Version
 		row.Channel = installed.Labels[shared.LabelChannel]
@@ -109,9 +108,9 @@ func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *resolve.Mo
 	}
 }
 
-// otherModule is the row of a Manifest that no entry has: one that is leaving, or one about which nothing
+// otherModule is the row of a Manifest that no entry has: one that nobody wants, or one about which nothing
 // can be said while what is wanted is not completely known.
-func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, leaving bool) v1beta2.ModuleStatus {
+func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool) v1beta2.ModuleStatus {
 	row := v1beta2.ModuleStatus{
 		Name: moduleName(kyma, manifest), FQDN: manifest.ComponentName(), OCMComponentName: manifest.ComponentName(),
 		Channel: manifest.Labels[shared.LabelChannel], Version: manifest.Spec.Version,
@@ -119,10 +118,10 @@ func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, leaving bool) v
 	row.Template = previous(kyma, row.Name).Template
 	fillFromManifest(&row, manifest)
 	switch {
-	case leaving && manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero():
+	case unwanted && manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero():
 		row.Message = fmt.Sprintf("is not removed, for its Manifest has the label %s", shared.LabelSkipReconciliation)
 		row.Hint = "take the label off when ready"
-	case leaving:
+	case unwanted:
 		row.State = shared.StateDeleting
 	}
 	return row
@@ -190,21 +189,6 @@ func resourceRef(manifest *v1beta2.Manifest) *v1beta2.TrackedObject {
 		Metadata: v1beta2.TrackedMeta{Name: object.GetName(), Namespace: object.GetNamespace()}}
 }
 
-// moduleName is the name under which a Manifest's module was shown, or was listed.
-func moduleName(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) string {
-	for _, module := range kyma.Status.Modules {
-		if module.Manifest != nil && module.Manifest.Metadata.Name == manifest.Name {
-			return module.Name
-		}
-	}
-	for _, name := range []string{manifest.Annotations[desired.AnnotationModuleEntry], manifest.ModuleName()} {
-		if name != "" {
-			return name
-		}
-	}
-	return manifest.Name
-}
-
 // previous is the row that the status has for a module so far; empty where there is none.
 func previous(kyma *v1beta2.Kyma, name string) v1beta2.ModuleStatus {
 	for _, module := range kyma.Status.Modules {
@@ -215,7 +199,7 @@ func previous(kyma *v1beta2.Kyma, name string) v1beta2.ModuleStatus {
 	return v1beta2.ModuleStatus{}
 }
 
-// onePerName orders rows by name. A module that has two Manifests, one of them leaving, is shown by the one
+// onePerName orders rows by name. A module that has two Manifests, one of them unwanted, is shown by the one
 // that it is to have.
 func onePerName(rows []v1beta2.ModuleStatus) []v1beta2.ModuleStatus {
 	slices.SortStableFunc(rows, func(a, b v1beta2.ModuleStatus) int { return cmp.Compare(a.Name, b.Name) })

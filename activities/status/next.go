@@ -9,31 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
-
-// observation is all that a status is made from.
-type observation struct {
-	kyma      *v1beta2.Kyma
-	manifests []v1beta2.Manifest
-	view      resolve.View
-	in        ReportInput
-	now       time.Time
-	// answered is true when the remote cluster has just taken the copy of the status.
-	answered bool
-	// pullSecret is true where an image pull Secret is configured.
-	pullSecret bool
-	// purge is when a Kyma under deletion is purged; zero means never. purgeProblem says why its annotation does not
-	// decide that.
-	purge        time.Time
-	purgeProblem string
-}
 
 // next is the status that a Kyma is to have. It is the one that it has, when nothing changed: times move only
 // with what they are times of.
@@ -83,27 +65,6 @@ func recorded(o observation) []string {
 	return desired.Recorded(planned, nil)
 }
 
-// worst is the fault that the whole Kyma suffers from, the one that people should mend first. What is merely not done yet
-// comes last.
-func (o observation) worst() fault.Fault {
-	var pending fault.Fault
-	for _, f := range o.faults() {
-		switch {
-		case f.IsZero():
-		case f.Kind != fault.Pending:
-			return f
-		case pending.IsZero():
-			pending = f
-		}
-	}
-	return pending
-}
-
-// faults are those of the whole Kyma, zero ones among them, the one to mend first before the others.
-func (o observation) faults() []fault.Fault {
-	return []fault.Fault{o.in.Sync, o.in.Invalid, o.in.Resolve, o.in.Definitions, o.in.Catalog, o.in.PullSecret, o.in.Move, o.in.Templates}
-}
-
 func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.State {
 	var modules []shared.State
 	for _, module := range status.Modules {
@@ -122,7 +83,7 @@ func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.S
 // setConditions sets the conditions that apply to this Kyma and takes away those that do not. Times move only
 // on a transition. Those of a Kyma under deletion stay, but for that of its modules.
 func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
-	modulesReady := o.view.Wanted.Complete && o.in.Resolve.IsZero()
+	modulesReady := o.view.Wanted.Complete && o.in.Faults[fault.PartResolve].IsZero()
 	for _, module := range status.Modules {
 		modulesReady = modulesReady && weight(module.State) == 0
 	}
@@ -141,50 +102,50 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	if deleting {
 		return
 	}
-	synced := o.in.Sync.IsZero() && desired.TakenIn(o.kyma)
+	synced := o.in.Faults[fault.PartSync].IsZero() && desired.TakenIn(o.kyma)
 	if o.view.Sync.Enabled {
-		set(shared.ConditionCRDsSync, synced && o.in.Definitions.IsZero())
+		set(shared.ConditionCRDsSync, synced && o.in.Faults[fault.PartDefinitions].IsZero())
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionCRDsSync))
 	}
 	if o.view.Sync.Enabled && o.view.Sync.Catalog {
-		set(shared.ConditionModuleCatalog, synced && o.in.Catalog.IsZero())
+		set(shared.ConditionModuleCatalog, synced && o.in.Faults[fault.PartCatalog].IsZero())
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionModuleCatalog))
 	}
 	if o.view.Sync.Enabled && o.pullSecret {
-		set(shared.ConditionSKRImagePullSecretSync, synced && o.in.PullSecret.IsZero())
+		set(shared.ConditionSKRImagePullSecretSync, synced && o.in.Faults[fault.PartPullSecret].IsZero())
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRImagePullSecretSync))
 	}
 }
 
-// saying is a message and what can be done about it.
-type saying struct{ message, hint string }
+// statement is a message and what can be done about it.
+type statement struct{ message, hint string }
 
 // operation says what was last done or waited for, or the error (docs/contract.md#states).
-func operation(status v1beta2.KymaStatus, o observation, deleting bool) saying {
+func operation(status v1beta2.KymaStatus, o observation, deleting bool) statement {
 	if deleting {
 		return removal(o)
 	}
 	switch status.State {
 	case shared.StateReady:
-		return saying{message: shared.OperationKymaReady}
+		return statement{message: shared.OperationKymaReady}
 	case shared.StateError:
 		if worst := o.worst(); !worst.IsZero() {
-			return saying{worst.Message, hint.Or(worst.Hint, worst.Reason)}
+			return statement{worst.Message, hint.Or(worst.Hint, worst.Reason)}
 		}
 		return ofModule(status.Modules, shared.StateError)
 	case shared.StateWarning:
 		return ofModule(status.Modules, shared.StateWarning)
 	default:
 		if !o.view.Wanted.Complete || o.kyma.Status.State == shared.StateUnknown && len(o.manifests) == 0 {
-			return saying{message: shared.OperationStartedProcessing}
+			return statement{message: shared.OperationStartedProcessing}
 		}
 		if worst := o.worst(); worst.Kind == fault.Pending && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)) {
-			return saying{message: worst.Message}
+			return statement{message: worst.Message}
 		}
-		return saying{message: shared.OperationWaitingForModules}
+		return statement{message: shared.OperationWaitingForModules}
 	}
 }
 
@@ -203,25 +164,25 @@ func (o observation) purgeNote() string {
 	return note
 }
 
-// removal names what a deletion waits for, after what went wrong with it. What docs/contract.md#messages lists stands alone: the
+// removal names what a deletion waits for, after what went wrong with it. What the contract words is the whole message: the
 // rest of it is in the hint.
-func removal(o observation) saying {
+func removal(o observation) statement {
 	worst := o.worst()
 	todo := hint.Or(worst.Hint, worst.Reason)
 	switch {
-	case len(o.manifests) == 0 && claim.Released(o.kyma):
-		return saying{shared.OtherFinalizersPresent(o.kyma.Finalizers), hint.OtherFinalizers}
+	case len(o.manifests) == 0 && kymas.Released(o.kyma):
+		return statement{shared.OtherFinalizersPresent(o.kyma.Finalizers), hint.OtherFinalizers}
 	case worst.Message == shared.MessageAccessSecretNotFound:
-		return saying{worst.Message, strings.Join(slices.DeleteFunc([]string{todo, remaining(o) + o.purgeNote()},
+		return statement{worst.Message, strings.Join(slices.DeleteFunc([]string{todo, remaining(o) + o.purgeNote()},
 			func(part string) bool { return part == "" }), "; ")}
 	case !worst.IsZero() && len(o.manifests) > 0:
-		return saying{worst.Message + "; " + remaining(o) + o.purgeNote(), todo}
+		return statement{worst.Message + "; " + remaining(o) + o.purgeNote(), todo}
 	case !worst.IsZero():
-		return saying{worst.Message + o.purgeNote(), todo}
+		return statement{worst.Message + o.purgeNote(), todo}
 	case len(o.manifests) == 0 && o.in.Waiting != "":
-		return saying{message: o.in.Waiting + o.purgeNote()}
+		return statement{message: o.in.Waiting + o.purgeNote()}
 	}
-	return saying{remaining(o) + o.purgeNote(), toDo(o)}
+	return statement{remaining(o) + o.purgeNote(), toDo(o)}
 }
 
 // toDo says what can be done about what the removals of modules wait for.
@@ -258,27 +219,16 @@ func awaited(kyma *v1beta2.Kyma, m *v1beta2.Manifest) string {
 	return name
 }
 
-// waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such
-// thing.
-func waits(m *v1beta2.Manifest) bool {
-	switch m.Status.State {
-	case shared.StateDeleting, shared.StateWarning, shared.StateError:
-		return m.Status.LastOperation != nil && !m.DeletionTimestamp.IsZero() && m.Status.LastOperation.Operation != ""
-	default:
-		return false
-	}
-}
-
-func ofModule(modules []v1beta2.ModuleStatus, state shared.State) saying {
+func ofModule(modules []v1beta2.ModuleStatus, state shared.State) statement {
 	for _, module := range modules {
 		if module.State == state {
 			if module.Message == "" {
-				return saying{fmt.Sprintf("module %s is in state %s", module.Name, state), module.Hint}
+				return statement{fmt.Sprintf("module %s is in state %s", module.Name, state), module.Hint}
 			}
-			return saying{fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}
+			return statement{fmt.Sprintf("module %s: %s", module.Name, module.Message), module.Hint}
 		}
 	}
-	return saying{message: string(state)}
+	return statement{message: string(state)}
 }
 
 // modulesReady counts the modules that are ready, for people: "3/4".
@@ -291,6 +241,3 @@ func modulesReady(modules []v1beta2.ModuleStatus) string {
 	}
 	return fmt.Sprintf("%d/%d", ready, len(modules))
 }
-
-// seconds is a time as it survives being written: without fractions.
-func seconds(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

@@ -22,10 +22,10 @@ type Clusters interface {
 	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
-// EventRecorder tells people about transitions. A client-go record.EventRecorder is one.
+// EventRecorder records transitions. A client-go record.EventRecorder is one.
 type EventRecorder = hint.Recorder
 
-// Purges tells what was let go; *purge.Teller does.
+// Purges tells what was abandoned; *purge.Teller does.
 type Purges interface {
 	LetGo(ctx context.Context, kyma kick.Ref, message string) error
 }
@@ -42,9 +42,9 @@ type Options struct {
 	Planner *resolve.Planner
 	// Clusters gives access to remote clusters, for the copy of the status.
 	Clusters Clusters
-	// Events may be nil: then nobody is told.
+	// Events may be nil: then no Event is recorded.
 	Events EventRecorder
-	// Purges may be nil: then nobody is told what was let go.
+	// Purges may be nil: then no Event is recorded what was abandoned.
 	Purges Purges
 	// Now is the clock; time.Now by default.
 	Now func() time.Time

@@ -122,7 +122,7 @@ func TestAClusterCountsAsReachableDuringADeletionOnlyWhenItHasAnswered(t *testin
 	dead := fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused")
 	b.in.Synced, b.unreachable = false, dead
 	report := func(known error) ReportResult {
-		b.in.Sync = fault.Of(known)
+		b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Of(known))
 		return b.report(t)
 	}
 	first := report(nil)

@@ -26,13 +26,13 @@ func (a *Activities) pushAndNote(ctx context.Context, o observation, changed boo
 	if mayBeOurs(ctx, failed) {
 		return false, fault.Fault{}, fault.New(fault.Transient, failed.Reason, "%s", failed.Message)
 	}
-	if _, out := outOfReach(o.kyma.Status.Remote, o); !pushed || !out && o.in.Sync.IsZero() {
+	if _, out := outOfReach(o.kyma.Status.Remote, o); !pushed || !out && o.in.Faults[fault.PartSync].IsZero() {
 		return pushed, failed, nil
 	}
 	before := o.kyma.DeepCopy()
-	o.in.Sync, o.answered = fault.Fault{}, true
+	o.in.Faults, o.answered = o.in.Faults.With(fault.PartSync, fault.Fault{}), true
 	o.kyma.Status = next(o)
-	changed, err := a.write(ctx, before, o.kyma, told{reasons: refusals(o.view), of: o.worst().Reason})
+	changed, err := a.write(ctx, before, o.kyma, transition{reasons: refusals(o.view), of: o.worst().Reason})
 	if err != nil {
 		return false, fault.Fault{}, err
 	}
@@ -48,7 +48,7 @@ func mayBeOurs(ctx context.Context, failed fault.Fault) bool {
 }
 
 // push writes the remote copy of the status, where that has not changed just now only if it differs. A remote Kyma that is gone, or is not the one
-// that was taken in, is left to the next synchronization. It tells whether the cluster answered.
+// that was accepted, is left to the next synchronization. It tells whether the cluster answered.
 func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, changed bool) (bool, fault.Fault) {
 	remote := kyma.Status.Remote
 	if !desired.TakenIn(kyma) || !s.Enabled {
@@ -74,7 +74,7 @@ func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	return failed.IsZero(), failed
 }
 
-// replaceStatus writes the whole copy without reading it before. That it is the remote Kyma that was taken in, the API
+// replaceStatus writes the whole copy without reading it before. That it is the remote Kyma that was accepted, the API
 // server tests: if it is not, the request is invalid.
 func replaceStatus(ctx context.Context, there client.Client, kyma *v1beta2.Kyma, key types.NamespacedName) error {
 	patch, err := json.Marshal([]map[string]any{

@@ -17,21 +17,21 @@ func setReachable(status *v1beta2.KymaStatus, o observation) {
 	if !o.view.Sync.Enabled {
 		return
 	}
-	if status.Remote == nil && withoutAccess(o.in.Sync) {
+	if status.Remote == nil && withoutAccess(o.in.Faults[fault.PartSync]) {
 		// Where the Kyma is to be synchronized to stays open until it is (desired.Placed).
 		status.Remote = &v1beta2.RemoteStatus{Name: o.view.Sync.Name, Namespace: o.view.Sync.Namespace, Generation: o.view.Sync.Generation}
 	}
 	remote := status.Remote
 	switch {
 	case remote == nil:
-	case withoutAccess(o.in.Sync):
+	case withoutAccess(o.in.Faults[fault.PartSync]):
 		if remote.Reachable == nil || *remote.Reachable || remote.Since == nil {
 			since := seconds(o.now)
 			remote.Since = &since
 		}
 		reachable := false
-		remote.Reachable, remote.Reason = &reachable, o.in.Sync.Reason
-	case o.in.Sync.IsZero() && (o.in.Synced || o.answered):
+		remote.Reachable, remote.Reason = &reachable, o.in.Faults[fault.PartSync].Reason
+	case o.in.Faults[fault.PartSync].IsZero() && (o.in.Synced || o.answered):
 		reachable := true
 		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
 	}

@@ -8,11 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -24,18 +23,18 @@ func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportRe
 }
 
 func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult, error) {
-	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
 	}
 	switch standing {
-	case claim.Gone, claim.NotOurs, claim.Copy:
+	case kymas.Gone, kymas.NotOurs, kymas.Copy:
 		return ReportResult{Outcome: OutcomeGone}, nil
-	case claim.Ours, claim.Skipped:
+	case kymas.Ours, kymas.Skipped:
 		return summary(kyma), nil // it is not being deleted
-	case claim.Deleting:
+	case kymas.Deleting:
 	}
-	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(resolve.Seen(in.Seen), shared.KindManifest))
+	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
 	if err != nil {
 		return ReportResult{}, err
 	}
@@ -67,10 +66,10 @@ func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult
 	return result, nil
 }
 
-// nameOthers says whose finalizers keep a Kyma when ours are off it. Nobody of ours looks at it again, so it is said
+// nameOthers says whose finalizers keep a Kyma when ours are off it. We do not reconcile it again, so it is reported
 // before.
 func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
-	others := claim.OthersFinalizers(kyma)
+	others := kymas.OtherFinalizers(kyma)
 	if len(others) == 0 {
 		return nil
 	}
@@ -78,6 +77,6 @@ func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	kyma.Status.State = shared.StateDeleting
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now())).
 		WithHint(hint.OtherFinalizers)
-	_, err := a.write(ctx, before, kyma, told{})
+	_, err := a.write(ctx, before, kyma, transition{})
 	return err
 }

@@ -6,19 +6,17 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ReportKyma aggregates the states of a Kyma's modules from the truth and writes the one status, and its
+// ReportKyma aggregates the states of a Kyma's modules from the cluster and writes the one status, and its
 // remote copy, where they are not already so.
 func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
 	result, err := a.report(ctx, in)
@@ -26,16 +24,16 @@ func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResu
 }
 
 func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, error) {
-	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
 	}
 	switch standing {
-	case claim.Gone, claim.NotOurs, claim.Copy:
+	case kymas.Gone, kymas.NotOurs, kymas.Copy:
 		return ReportResult{Outcome: OutcomeGone}, nil
-	case claim.Skipped:
+	case kymas.Skipped:
 		return a.reportSkipped(ctx, kyma)
-	case claim.Ours, claim.Deleting:
+	case kymas.Ours, kymas.Deleting:
 	}
 	o := observation{kyma: kyma, in: in, now: a.now(), pullSecret: a.settings.ImagePullSecret != ""}
 	all, err := a.manifests(ctx, kyma, in)
@@ -45,19 +43,19 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	own, foreign := all.Own, all.Foreign
 	o.manifests = own
 	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.settings.Purge)
-	if standing == claim.Deleting {
-		o.view = leaving(kyma, a.settings, own)
-	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, resolve.Seen(slices.Concat(in.TakenIn, in.Seen))); err != nil {
-		return ReportResult{}, fmt.Errorf("look at Kyma %s: %w", in.Ref, err)
+	if standing == kymas.Deleting {
+		o.view = removalView(kyma, a.settings, own)
+	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, slices.Concat(in.TakenIn, in.Seen)); err != nil {
+		return ReportResult{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	changed, err := a.write(ctx, before, kyma, told{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)})
+	changed, err := a.write(ctx, before, kyma, transition{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)})
 	if err != nil {
 		return ReportResult{}, err
 	}
-	a.tell(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
-	a.tell(kyma, editEvents(before.Status, kyma.Status, o.view.Sync))
+	a.record(kyma, purgeEvents(before.Status, kyma.Status, o.purgeProblem))
+	a.record(kyma, editEvents(before.Status, kyma.Status, o.view.Sync))
 	var pushed bool
 	var failed fault.Fault
 	if in.Push {
@@ -66,9 +64,9 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 		}
 	}
 	result := summary(kyma)
-	result.Deleting = standing == claim.Deleting
-	if standing == claim.Ours {
-		result.NeedsLook, result.LookAt = a.needsLook(kyma, o.view, in.ManifestGone)
+	result.Deleting = standing == kymas.Deleting
+	if standing == kymas.Ours {
+		result.NeedsReconcile, result.ReconcileAt = a.needsReconcile(kyma, o.view, in.ManifestGone)
 	}
 	result.Pushed, result.Push = pushed, failed
 	return result, nil
@@ -80,46 +78,30 @@ func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in Repor
 	if in.Deleted || !kyma.DeletionTimestamp.IsZero() {
 		return a.known.LiveManifests(ctx, kyma)
 	}
-	return a.known.Manifests(ctx, kyma, fleet.Newest(resolve.Seen(in.Seen), shared.KindManifest))
+	return a.known.Manifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
 }
 
-// reportSkipped says that a Kyma is left alone, and nothing else: what its modules are like is not looked at.
+// reportSkipped says that a Kyma is skipped, and nothing else: the states of its modules are not read.
 func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (ReportResult, error) {
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
 	kyma.Status.InputsDigest = skippedDigest
-	if _, err := a.write(ctx, before, kyma, told{}); err != nil {
+	if _, err := a.write(ctx, before, kyma, transition{}); err != nil {
 		return ReportResult{}, err
 	}
 	return summary(kyma), nil
 }
 
-// skippedDigest stands for inputs that were not looked at: with the label gone, whatever they are is worth a look.
+// skippedDigest stands for inputs that were not read: once the label is gone, any inputs are worth a reconcile.
 const skippedDigest = "skipped"
 
-// leaving is the view of a Kyma under deletion: nothing is wanted any more.
-func leaving(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
+// removalView is the view of a Kyma under deletion: nothing is wanted any more.
+func removalView(kyma *v1beta2.Kyma, settings desired.Settings, manifests []v1beta2.Manifest) resolve.View {
 	view := resolve.View{Sync: desired.SyncOf(kyma, settings), Wanted: desired.Wanted{Complete: true}}
 	for i := range manifests {
-		view.Left = append(view.Left, &manifests[i])
+		view.Unwanted = append(view.Unwanted, &manifests[i])
 	}
 	return view
-}
-
-// write writes the status if it is not so already, at the resource version that was read, and then tells
-// people of the transitions. It tells whether it was written.
-func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t told) (bool, error) {
-	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
-		return false, nil
-	}
-	wanted := kyma.Status
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-	if err != nil {
-		return false, fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
-	}
-	a.tell(kyma, merged(transitions(before.Status, wanted, t)))
-	return true, nil
 }
 
 // orphans are the names of Manifests that a Kyma of this name left, being deleted with `--cascade=orphan`.
@@ -133,22 +115,11 @@ func orphans(foreign []v1beta2.Manifest) map[string]bool {
 	return names
 }
 
-// refusals are the reasons of refused modules by name.
-func refusals(view resolve.View) map[string]string {
-	reasons := map[string]string{}
-	for _, plan := range view.Modules {
-		if plan.Refusal != nil {
-			reasons[plan.Name] = plan.Refusal.Reason
-		}
-	}
-	return reasons
-}
-
-// needsLook tells whether another look is due, and when: at once (zero), or when it is the Kyma's turn in the roll-out
+// needsReconcile tells whether another reconcile is due, and when: at once (zero), or when it is the Kyma's turn in the roll-out
 // of a change that concerns many. A Manifest that somebody removed is made again without waiting for that.
-func (a *Activities) needsLook(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
+func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
 	if !view.Wanted.Complete {
-		return false, time.Time{} // nothing can be said while the remote side was never taken in
+		return false, time.Time{} // nothing can be said while the remote side was never accepted
 	}
 	manifests := manifestsDiffer(view)
 	rollout := desired.OnlySharedChanged(kyma.Status.InputsDigest, view.InputsDigest)
@@ -163,16 +134,16 @@ func (a *Activities) needsLook(kyma *v1beta2.Kyma, view resolve.View, manifestGo
 // manifestsDiffer tells whether a Manifest is missing or left over.
 func manifestsDiffer(view resolve.View) bool {
 	for _, plan := range append(slices.Clone(view.Modules), view.Mandatory...) {
-		if plan.Action == resolve.ActionCreate || plan.Action == resolve.ActionRemove {
+		if plan.Action == planning.ActionCreate || plan.Action == planning.ActionRemove {
 			return true
 		}
 	}
-	for _, leaving := range view.Leaving {
-		if leaving.Held == nil && leaving.Manifest.DeletionTimestamp.IsZero() && !leaving.Manifest.IsSkipReconciliation() {
+	for _, obsolete := range view.Obsolete {
+		if obsolete.Held == nil && obsolete.Manifest.DeletionTimestamp.IsZero() && !obsolete.Manifest.IsSkipReconciliation() {
 			return true
 		}
 	}
-	for _, manifest := range view.Left {
+	for _, manifest := range view.Unwanted {
 		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
 			return true
 		}

@@ -158,7 +158,7 @@ func TestTheStatusOfAKymaOnItsWayToReady(t *testing.T) {
 	b.now = b.now.Add(time.Minute)
 	result = b.report(t)
 	require.Equal(t, shared.StateReady, result.State)
-	require.False(t, result.NeedsLook)
+	require.False(t, result.NeedsReconcile)
 	kyma = b.kyma(t)
 	require.Equal(t, "regular", kyma.Status.ActiveChannel)
 	require.Equal(t, "1/1", kyma.Status.ModulesReady)
@@ -378,10 +378,10 @@ func TestAModuleThatIsGoneIsShownNoMore(t *testing.T) {
 func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
 	module := v1beta2.ModuleStatus{Name: "keda", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "kyma-keda"}}}
 	before := v1beta2.KymaStatus{Modules: []v1beta2.ModuleStatus{module}}
-	gone := transitions(before, v1beta2.KymaStatus{}, told{})
+	gone := transitions(before, v1beta2.KymaStatus{}, transition{})
 	require.Equal(t, EventModuleRemoved, gone[0].reason)
 	left := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "kyma-keda"}, Status: v1beta2.ManifestStatus{InstalledRef: "sha256:1"}}
-	stays := transitions(before, v1beta2.KymaStatus{}, told{orphans: orphans([]v1beta2.Manifest{left})})
+	stays := transitions(before, v1beta2.KymaStatus{}, transition{orphans: orphans([]v1beta2.Manifest{left})})
 	require.Equal(t, EventModuleLeft, stays[0].reason)
 	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was left by its Kyma", stays[0].message)
 }
@@ -412,10 +412,10 @@ func TestAnotherLookIsDueWhen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, template())
 			b.look(t)
-			require.False(t, b.report(t).NeedsLook)
+			require.False(t, b.report(t).NeedsReconcile)
 			b.in.InputsDigest = ""
 			change(t, b)
-			require.True(t, b.report(t).NeedsLook)
+			require.True(t, b.report(t).NeedsReconcile)
 		})
 	}
 }
@@ -432,17 +432,17 @@ func TestALookForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 	require.NoError(t, b.control.Update(context.Background(), template))
 
 	result := b.report(t)
-	require.True(t, result.NeedsLook)
-	require.True(t, result.LookAt.After(b.now))
-	require.True(t, result.LookAt.Before(b.now.Add(2*time.Hour)))
+	require.True(t, result.NeedsReconcile)
+	require.True(t, result.ReconcileAt.After(b.now))
+	require.True(t, result.ReconcileAt.Before(b.now.Add(2*time.Hour)))
 
 	b.settings.RolloutSpread = 0
-	require.Zero(t, b.report(t).LookAt)
+	require.Zero(t, b.report(t).ReconcileAt)
 	b.settings.RolloutSpread = 2 * time.Hour
 	b.edit(t, func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" })
 	result = b.report(t)
-	require.True(t, result.NeedsLook)
-	require.Zero(t, result.LookAt, "the Kyma itself changed too")
+	require.True(t, result.NeedsReconcile)
+	require.Zero(t, result.ReconcileAt, "the Kyma itself changed too")
 }
 
 func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
@@ -459,17 +459,17 @@ func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	require.NoError(t, b.control.Delete(context.Background(), manifest))
 	b.letGo(t, manifest)
 
-	require.NotZero(t, b.report(t).LookAt)
+	require.NotZero(t, b.report(t).ReconcileAt)
 	b.in.ManifestGone = true
 	result := b.report(t)
-	require.True(t, result.NeedsLook)
-	require.Zero(t, result.LookAt)
+	require.True(t, result.NeedsReconcile)
+	require.Zero(t, result.ReconcileAt)
 }
 
 func TestAParkedLookRecordsThePresentInputs(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.in.Parked = true
-	b.in.Resolve = fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "cannot be"}
+	b.in.Faults = b.in.Faults.With(fault.PartResolve, fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "cannot be"})
 	result := b.report(t)
 	require.Equal(t, shared.StateError, result.State)
 	require.Equal(t, "cannot be", result.Message)
@@ -536,7 +536,7 @@ func TestAnotherRemoteKymaOfTheNameGetsNoStatus(t *testing.T) {
 	b.report(t)
 	require.Empty(t, b.remoteKyma(t).Status.State)
 
-	b.in.Sync = fault.Fault{Kind: fault.Transient, Reason: "Busy", Message: "also where there is something new to say"}
+	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Transient, Reason: "Busy", Message: "also where there is something new to say"})
 	require.True(t, b.report(t).Push.IsZero())
 	require.Empty(t, b.remoteKyma(t).Status.State)
 }
@@ -569,7 +569,7 @@ func TestAnUnreachableClusterKeepsTheModulesLastStates(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)
 	b.in.Push, b.in.InputsDigest = false, ""
-	b.in.Sync = fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableTimeout", Message: "the cluster does not answer"}
+	b.in.Faults = b.in.Faults.With(fault.PartSync, fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableTimeout", Message: "the cluster does not answer"})
 	since := b.now.Add(time.Minute)
 	b.now = since
 	result := b.report(t)
@@ -586,13 +586,15 @@ func TestAnUnreachableClusterKeepsTheModulesLastStates(t *testing.T) {
 	require.Equal(t, since.Truncate(time.Second), kyma.Status.Remote.Since.UTC())
 
 	b.now = b.now.Add(time.Hour)
-	b.in.Sync.Reason = "UnreachableTLS"
+	tls := b.in.Faults[fault.PartSync]
+	tls.Reason = "UnreachableTLS"
+	b.in.Faults = b.in.Faults.With(fault.PartSync, tls)
 	b.report(t)
 	kyma = b.kyma(t)
 	require.Equal(t, "UnreachableTLS", kyma.Status.Remote.Reason)
 	require.Equal(t, since.Truncate(time.Second), kyma.Status.Remote.Since.UTC(), "since it was first found so")
 
-	b.in.Sync, b.in.Push = fault.Fault{}, true
+	b.in.Faults, b.in.Push = b.in.Faults.With(fault.PartSync, fault.Fault{}), true
 	require.Equal(t, shared.StateReady, b.report(t).State)
 	kyma = b.kyma(t)
 	require.Empty(t, kyma.Status.Modules[0].Message)
@@ -610,7 +612,7 @@ func TestAKymaWhoseClusterWasNeverReachedSaysWhy(t *testing.T) {
 		{Kind: fault.Rejected, Reason: clusters.ReasonAccessSecretAmbiguous, Message: "two Secrets"},
 	} {
 		b := newBench(t, desiredtest.Kyma(), desired.ModeControlPlane)
-		b.in.Sync = f
+		b.in.Faults = b.in.Faults.With(fault.PartSync, f)
 		b.report(t)
 		kyma := b.kyma(t)
 		require.Equal(t, f.Reason, kyma.Status.Remote.Reason)
@@ -626,10 +628,10 @@ func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {
 		set  func(*ReportInput)
 		want map[string]metav1.ConditionStatus
 	}{
-		"definitions": {func(in *ReportInput) { in.Definitions = broken }, map[string]metav1.ConditionStatus{"CRDsSync": "False", "ModuleCatalog": "True", "Modules": "True"}},
-		"catalog":     {func(in *ReportInput) { in.Catalog = broken }, map[string]metav1.ConditionStatus{"CRDsSync": "True", "ModuleCatalog": "False", "Modules": "True"}},
-		"resolve":     {func(in *ReportInput) { in.Resolve = broken }, map[string]metav1.ConditionStatus{"CRDsSync": "True", "ModuleCatalog": "True", "Modules": "False"}},
-		"a refused edit in the remote Kyma": {func(in *ReportInput) { in.Invalid = broken },
+		"definitions": {func(in *ReportInput) { in.Faults = in.Faults.With(fault.PartDefinitions, broken) }, map[string]metav1.ConditionStatus{"CRDsSync": "False", "ModuleCatalog": "True", "Modules": "True"}},
+		"catalog":     {func(in *ReportInput) { in.Faults = in.Faults.With(fault.PartCatalog, broken) }, map[string]metav1.ConditionStatus{"CRDsSync": "True", "ModuleCatalog": "False", "Modules": "True"}},
+		"resolve":     {func(in *ReportInput) { in.Faults = in.Faults.With(fault.PartResolve, broken) }, map[string]metav1.ConditionStatus{"CRDsSync": "True", "ModuleCatalog": "True", "Modules": "False"}},
+		"a refused edit in the remote Kyma": {func(in *ReportInput) { in.Faults = in.Faults.With(fault.PartInvalid, broken) },
 			map[string]metav1.ConditionStatus{"CRDsSync": "True", "ModuleCatalog": "True", "Modules": "True"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -649,13 +651,13 @@ func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {
 
 func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
 	b := remoteBench(t)
-	b.in.Catalog = fault.Fault{Kind: fault.Pending, Reason: "CatalogGoesOn", Message: "the module catalog is being copied"}
+	b.in.Faults = b.in.Faults.With(fault.PartCatalog, fault.Fault{Kind: fault.Pending, Reason: "CatalogGoesOn", Message: "the module catalog is being copied"})
 	result := b.report(t)
 	require.Equal(t, shared.StateProcessing, result.State)
 	require.Equal(t, "the module catalog is being copied", result.Message)
 	require.Equal(t, metav1.ConditionFalse, condition(b.kyma(t), "ModuleCatalog").Status)
 
-	b.in.PullSecret = fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "is broken"}
+	b.in.Faults = b.in.Faults.With(fault.PartPullSecret, fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "is broken"})
 	result = b.report(t)
 	require.Equal(t, shared.StateError, result.State)
 	require.Equal(t, "is broken", result.Message, "what can be mended is said first")
@@ -668,14 +670,14 @@ func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
 	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
 
 	b.settings.ImagePullSecret = "pull"
-	b.in.PullSecret = fault.Fault{Kind: fault.Rejected, Reason: "ImagePullSecretNotFound", Message: "there is no image pull Secret kcp-system/pull"}
+	b.in.Faults = b.in.Faults.With(fault.PartPullSecret, fault.Fault{Kind: fault.Rejected, Reason: "ImagePullSecretNotFound", Message: "there is no image pull Secret kcp-system/pull"})
 	b.report(t)
 	status := b.kyma(t).Status
 	require.Equal(t, metav1.ConditionFalse, meta.FindStatusCondition(status.Conditions, condition).Status)
 	require.Equal(t, shared.StateError, status.State)
 	require.Equal(t, "there is no image pull Secret kcp-system/pull", status.LastOperation.Operation)
 
-	b.in.PullSecret = fault.Fault{}
+	b.in.Faults = b.in.Faults.With(fault.PartPullSecret, fault.Fault{})
 	b.report(t)
 	status = b.kyma(t).Status
 	require.Equal(t, metav1.ConditionTrue, meta.FindStatusCondition(status.Conditions, condition).Status)
@@ -701,7 +703,7 @@ func TestBeforeTheFirstSynchronizationProcessingHasStarted(t *testing.T) {
 	result := b.report(t)
 	require.Equal(t, shared.StateProcessing, result.State)
 	require.Equal(t, "started processing", result.Message)
-	require.False(t, result.NeedsLook)
+	require.False(t, result.NeedsReconcile)
 	require.Empty(t, result.Modules)
 }
 
@@ -716,7 +718,7 @@ func TestTheStatusOfADeletion(t *testing.T) {
 	result := b.report(t)
 	require.Equal(t, shared.StateDeleting, result.State)
 	require.True(t, result.Deleting)
-	require.False(t, result.NeedsLook)
+	require.False(t, result.NeedsReconcile)
 	require.Equal(t, "waiting for modules to be deleted: keda", result.Message)
 	require.Equal(t, shared.StateDeleting, result.Modules[0].State)
 	require.Equal(t, shared.StateDeleting, b.remoteKyma(t).Status.State)
@@ -774,7 +776,7 @@ func TestASkippedKymaKeepsItsStatusAndSaysSo(t *testing.T) {
 	freed := b.kyma(t)
 	delete(freed.Labels, shared.LabelSkipReconciliation)
 	require.NoError(t, b.control.Update(context.Background(), freed))
-	require.True(t, b.report(t).NeedsLook, "whatever changed meanwhile is worth a look")
+	require.True(t, b.report(t).NeedsReconcile, "whatever changed meanwhile is worth a look")
 }
 
 func TestAConflictIsTriedAgain(t *testing.T) {
@@ -787,7 +789,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 	}
 	_, err := b.Activities.report(context.Background(), b.in)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
-	require.Empty(t, b.told, "nobody is told of what was not written")
+	require.Empty(t, b.told, "no Event is recorded of what was not written")
 }
 
 func TestAModuleIsNotSaidToBeReadyWhileItsUpgradeIsStillToCome(t *testing.T) {

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"slices"
-
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -15,7 +13,7 @@ func waitsForChange(o observation) bool {
 	if !o.kyma.DeletionTimestamp.IsZero() {
 		return false
 	}
-	if slices.ContainsFunc(o.faults(), isFinal) {
+	if o.in.Faults.Any(isFinal) {
 		return true
 	}
 	for i := range o.view.Modules {

@@ -30,10 +30,10 @@ func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
 		"a module that nobody offers":              {modules: []string{"keda", "nowhere"}, want: true},
 		"a module that is tried again":             {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, false) }},
 		"a module that was refused":                {modules: []string{"keda"}, given: func(t *testing.T, b *bench) { t.Helper(); refused(t, b, true) }, want: true},
-		"a cluster without an access Secret":       {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Sync = accessMissing() }, want: true},
-		"a kubeconfig that is not taken":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Sync.Kind = fault.Rejected }, want: true},
-		"a cluster that does not answer":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Sync.Kind = fault.Unreachable }},
-		"a catalog that could not be written once": {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Catalog.Kind = fault.Transient }},
+		"a cluster without an access Secret":       {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = b.in.Faults.With(fault.PartSync, accessMissing()) }, want: true},
+		"a kubeconfig that is not taken":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartSync: {Kind: fault.Rejected}} }, want: true},
+		"a cluster that does not answer":           {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartSync: {Kind: fault.Unreachable}} }},
+		"a catalog that could not be written once": {modules: []string{"keda"}, given: func(_ *testing.T, b *bench) { b.in.Faults = fault.Parts{fault.PartCatalog: {Kind: fault.Transient}} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, desiredtest.Kyma(test.modules...), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))

@@ -8,11 +8,11 @@ import (
 	"go.temporal.io/sdk/activity"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -31,7 +31,7 @@ func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadli
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return
 	}
-	if len(manifests) == 0 && claim.Released(kyma) {
+	if len(manifests) == 0 && kymas.Released(kyma) {
 		return // others' finalizers hold it
 	}
 	found := w.compareControlPlane(lookCtx, kyma, manifests, open)

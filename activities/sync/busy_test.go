@@ -73,7 +73,7 @@ func TestWhenTheFirstFailureOfANewKymaIsSaid(t *testing.T) {
 		"the try took long, as one that waited": {err: failure, tries: 1, took: 10 * time.Second, want: true},
 		"the cluster asks for a minute":         {err: asks, tries: 1, want: true},
 	} {
-		require.Equal(t, test.want, isSaid(test.err, test.tries, test.took), name)
+		require.Equal(t, test.want, reportsAtOnce(test.err, test.tries, test.took), name)
 	}
 }
 

@@ -7,103 +7,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
-
-func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
-	template := func(module, version string, change func(*v1beta2.ModuleTemplate)) v1beta2.ModuleTemplate {
-		object := desiredtest.Template(module, version)
-		if change != nil {
-			change(object)
-		}
-		return *object
-	}
-	channel := func(module string, change func(*v1beta2.ModuleTemplate)) v1beta2.ModuleTemplate {
-		object := desiredtest.ChannelTemplate(module, "regular", "1.0.0")
-		if change != nil {
-			change(object)
-		}
-		return *object
-	}
-	meta := func(module string, change func(*v1beta2.ModuleReleaseMeta), assignments ...string) v1beta2.ModuleReleaseMeta {
-		object := desiredtest.ReleaseMeta(module, assignments...)
-		if change != nil {
-			change(object)
-		}
-		return *object
-	}
-	label := func(key string) func(*v1beta2.ModuleTemplate) {
-		return func(t *v1beta2.ModuleTemplate) { t.Labels[key] = "true" }
-	}
-	templates := []v1beta2.ModuleTemplate{
-		template("keda", "1.0.0", nil), template("keda", "2.0.0", nil), template("keda", "0.1.0", nil),
-		template("secret", "1.0.0", nil),
-		template("warden", "1.0.0", nil),
-		template("premium", "1.0.0", nil),
-		channel("btp", nil),
-		channel("newest", label(shared.LabelBeta)),
-		channel("hidden", label(shared.LabelInternal)),
-		channel("always", func(t *v1beta2.ModuleTemplate) { t.Spec.Mandatory = true }),
-		channel("theirs", func(t *v1beta2.ModuleTemplate) { t.Labels[shared.LabelManagedBy] = "other" }),
-		channel("controlled", func(t *v1beta2.ModuleTemplate) { t.Labels[shared.LabelControllerName] = "other" }),
-		channel("copied", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationSyncedFrom] = "a/b" }),
-		channel("btp", func(t *v1beta2.ModuleTemplate) { t.Namespace = "another" }),
-		channel("labelled", label(shared.LabelMandatoryModule)),
-		channel("taken", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationTakenFrom] = "default/mine" }),
-		template("quiet", "1.0.0", func(t *v1beta2.ModuleTemplate) { t.Spec.ModuleName = "" }),
-	}
-	metas := []v1beta2.ModuleReleaseMeta{
-		meta("keda", nil, "regular=1.0.0", "fast=2.0.0"),
-		meta("secret", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Internal = true }, "regular=1.0.0"),
-		meta("quiet", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Internal = true }, "regular=1.0.0"),
-		meta("warden", func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.0.0"} }),
-		meta("premium", func(m *v1beta2.ModuleReleaseMeta) {
-			m.Spec.KymaSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"plan": "premium"}}
-		}, "regular=1.0.0"),
-	}
-	seen := func(change func(*v1beta2.Kyma), settings desired.Settings) []string {
-		kyma := desiredtest.Kyma()
-		if change != nil {
-			change(kyma)
-		}
-		var all []string
-		for _, object := range allowedCatalog(kyma, settings.WithDefaults(), "kyma-system", false, templates, metas) {
-			all = append(all, kindOf(object)+" "+nameOf(object))
-		}
-		return all
-	}
-	ordinary := []string{
-		"ModuleReleaseMeta kcp-system/keda",
-		"ModuleTemplate kcp-system/btp-regular", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
-	}
-	require.Equal(t, ordinary, seen(nil, desired.Settings{}))
-	require.ElementsMatch(t, append([]string{"ModuleTemplate kcp-system/newest-regular"}, ordinary...),
-		seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelBeta] = "true" }, desired.Settings{}))
-	require.ElementsMatch(t, append([]string{
-		"ModuleTemplate kcp-system/hidden-regular", "ModuleReleaseMeta kcp-system/secret", "ModuleTemplate kcp-system/secret-1.0.0",
-		"ModuleReleaseMeta kcp-system/quiet", "ModuleTemplate kcp-system/quiet-1.0.0",
-	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelInternal] = "true" }, desired.Settings{}))
-	require.ElementsMatch(t, append([]string{
-		"ModuleReleaseMeta kcp-system/premium", "ModuleTemplate kcp-system/premium-1.0.0",
-	}, ordinary...), seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{RestrictedModules: []string{"premium"}}))
-	require.Equal(t, ordinary, seen(func(k *v1beta2.Kyma) { k.Labels["plan"] = "premium" }, desired.Settings{}),
-		"a selector on a module that is not listed as restricted selects nobody")
-	require.Equal(t, []string{
-		"ModuleReleaseMeta kcp-system/keda", "ModuleTemplate kcp-system/keda-1.0.0", "ModuleTemplate kcp-system/keda-2.0.0",
-	}, seen(nil, desired.Settings{RestrictedModules: []string{"btp"}}))
-	require.Equal(t, []string{"ModuleTemplate kcp-system/theirs-regular"}, seen(nil, desired.Settings{ManagedBy: "other"}))
-	require.Subset(t, seen(func(k *v1beta2.Kyma) { k.Labels[shared.LabelInternal] = "true" }, desired.Settings{}), []string{
-		"ModuleTemplate kcp-system/quiet-1.0.0",
-	}, "a template that only its name assigns to a module goes by the module's release meta")
-}
 
 func remoteTemplate(t *testing.T, b *bench, name string) *v1beta2.ModuleTemplate {
 	t.Helper()
@@ -173,14 +88,6 @@ func TestOfAReleaseMetaTheCopyHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T)
 	require.Empty(t, b.remote.Writes())
 }
 
-func TestAReleaseMetaWithoutAChannelForTheKymaIsInNoCatalog(t *testing.T) {
-	beta := *desiredtest.Template("keda", "1.0.0")
-	beta.Labels[shared.LabelBeta] = "true"
-	templates, metas := []v1beta2.ModuleTemplate{beta}, []v1beta2.ModuleReleaseMeta{*desiredtest.ReleaseMeta("keda", "regular=1.0.0")}
-	require.Empty(t, allowedCatalog(desiredtest.Kyma(), desired.Settings{}.WithDefaults(), "kyma-system", false, templates, metas))
-	require.Len(t, metas[0].Spec.Channels, 1, "the original is shared")
-}
-
 // They are set and taken off again around each removal that is held, and the remote clusters are a whole fleet.
 func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
 	ctx := context.Background()
@@ -248,8 +155,8 @@ func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
 	imitated.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/kyma-sample"
 	require.NoError(t, b.remote.Create(ctx, imitated))
 	result := b.sync(t)
-	require.Equal(t, fault.Rejected, result.Catalog.Kind)
-	require.Contains(t, result.Catalog.Message, "objects of its own with names of the catalog: [ModuleTemplate keda-regular]")
+	require.Equal(t, fault.Rejected, result.Faults[fault.PartCatalog].Kind)
+	require.Contains(t, result.Faults[fault.PartCatalog].Message, "objects of its own with names of the catalog: [ModuleTemplate keda-regular]")
 	for _, name := range []string{"keda-regular", "own", "others", "imitated"} {
 		require.Equal(t, "mine", remoteTemplate(t, b, name).Labels[shared.LabelModuleName], name)
 	}
@@ -293,11 +200,14 @@ func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
 	b.sync(t)
 	earlier := func(name string) {
 		// As an earlier Kyma's synchronization applied it.
-		object := catalogObject{
-			source: desiredtest.ChannelTemplate("keda", "regular", "0.9.0"), kind: shared.KindModuleTemplate,
-			name: name, namespace: "kyma-system", digest: "old", mark: "kcp-system/earlier",
-		}
-		require.NoError(t, (&remote{Client: b.remote}).applyCatalog(ctx, catalogChange{object, 2}))
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindModuleTemplate))
+		object.SetName(name)
+		object.SetNamespace("kyma-system")
+		object.SetLabels(map[string]string{shared.LabelManagedBy: shared.ManagedByKyma})
+		object.SetAnnotations(map[string]string{shared.AnnotationAppliedDigest: "old", desired.AnnotationSyncedFrom: "kcp-system/earlier"})
+		require.NoError(t, b.remote.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+			client.FieldOwner(shared.FieldManagerCatalog), client.ForceOwnership))
 	}
 	other := desiredtest.Kyma()
 	other.Name, other.UID = "earlier", "earlier-uid"
@@ -312,7 +222,7 @@ func TestWhatWasBroughtForAKymaThatIsGoneIsTheNextOnes(t *testing.T) {
 
 	require.NoError(t, b.control.Delete(ctx, other))
 	b.forget()
-	require.True(t, b.sync(t).Catalog.IsZero())
+	require.True(t, b.sync(t).Faults[fault.PartCatalog].IsZero())
 	require.Contains(t, string(remoteTemplate(t, b, "keda-regular").Spec.Descriptor.Raw), "1.0.0")
 	require.Contains(t, b.remote.Writes(), "delete ModuleTemplate abandoned")
 	b.forget()
@@ -326,7 +236,7 @@ func TestACopyWhoseFieldManagersWereClearedIsOursAgain(t *testing.T) {
 	b.sync(t)
 	copied := remoteTemplate(t, b, "keda-regular")
 	require.NoError(t, b.remote.Patch(ctx, copied, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
-	require.False(t, appliedByUs(&metav1.PartialObjectMetadata{ObjectMeta: remoteTemplate(t, b, "keda-regular").ObjectMeta}))
+	require.False(t, catalog.IsApplied(&metav1.PartialObjectMetadata{ObjectMeta: remoteTemplate(t, b, "keda-regular").ObjectMeta}))
 	b.sync(t)
-	require.True(t, appliedByUs(&metav1.PartialObjectMetadata{ObjectMeta: remoteTemplate(t, b, "keda-regular").ObjectMeta}))
+	require.True(t, catalog.IsApplied(&metav1.PartialObjectMetadata{ObjectMeta: remoteTemplate(t, b, "keda-regular").ObjectMeta}))
 }

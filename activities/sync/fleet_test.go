@@ -276,7 +276,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	p.offer(desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	p.offer(desiredtest.Template("btp", "1.0.0"))
 	p.offer(desiredtest.ReleaseMeta("btp", "regular=1.0.0"))
-	require.True(t, p.look().Catalog.IsZero())
+	require.True(t, p.look().Faults[fault.PartCatalog].IsZero())
 	original := p.inRemote("keda-regular").Spec
 
 	steady := []string{
@@ -306,7 +306,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 			edit(edited)
 			require.NoError(t, p.remote.Update(ctx, edited, client.FieldOwner("kubectl-edit")))
 			result := p.look()
-			require.True(t, result.Catalog.IsZero(), result.Catalog.Message)
+			require.True(t, result.Faults[fault.PartCatalog].IsZero(), result.Faults[fault.PartCatalog].Message)
 			require.Positive(t, result.Writes)
 			require.LessOrEqual(t, result.Writes, 3)
 			for _, request := range p.requests.since() {
@@ -328,7 +328,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	require.NoError(t, p.remote.Create(ctx, byHand, client.FieldOwner("kubectl-create")))
 	p.offer(desiredtest.ChannelTemplate("other", "regular", "1.0.0"))
 	result = p.look()
-	require.Contains(t, result.Catalog.Message, "ModuleTemplate other-regular")
+	require.Contains(t, result.Faults[fault.PartCatalog].Message, "ModuleTemplate other-regular")
 	require.Equal(t, "mine", p.inRemote("other-regular").Labels[shared.LabelModuleName], "it is its owner's")
 	require.Zero(t, result.Writes)
 

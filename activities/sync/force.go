@@ -5,45 +5,20 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Purges tells which objects are forced; *purge.Teller does.
-type Purges interface {
-	Announce(ctx context.Context, kyma kick.Ref, o purge.Object) error
-	Done(kyma kick.Ref, o purge.Object)
-}
-
-// forcing is set on a remote cluster whose Kyma is purged.
-type forcing struct {
-	kyma   kick.Ref
-	purges Purges
-	rules  purge.Rules
-	forced []string
-}
-
-func (a *Activities) forcing(kyma kick.Ref) *forcing {
-	return &forcing{kyma: kyma, purges: a.purges, rules: a.purgeRules}
-}
-
-// names are those of what was forced.
-func (f *forcing) names() []string {
-	if f == nil {
-		return nil
-	}
-	return f.forced
-}
-
 // forceRemoteKyma takes the finalizers off the remote Kyma that is being deleted. One that a protected finalizer holds
 // is left, and said to be.
-func (r *remote) forceRemoteKyma(ctx context.Context, key types.NamespacedName, uid types.UID) error {
-	found := metadataOf(ourKind(shared.KindKyma))
+func (r *session) forceRemoteKyma(ctx context.Context, key types.NamespacedName, uid types.UID) error {
+	found := remote.MetadataOf(remote.Kind(shared.KindKyma))
 	err := r.Get(ctx, key, found)
 	if apierrors.IsNotFound(err) || err == nil && found.UID != uid {
 		return nil
@@ -65,11 +40,11 @@ func (r *remote) forceRemoteKyma(ctx context.Context, key types.NamespacedName, 
 		}
 		before := found.DeepCopy()
 		found.Finalizers = stay
-		err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remoteOwner())
+		err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remote.FieldOwner())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("take the finalizers off remote Kyma %s: %w", key, err)
 		}
-		r.writes++
+		r.Writes++
 		r.force.purges.Done(r.force.kyma, object)
 		r.force.forced = append(r.force.forced, object.String())
 	}
@@ -77,4 +52,26 @@ func (r *remote) forceRemoteKyma(ctx context.Context, key types.NamespacedName, 
 		return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s: %s", key, shared.OtherFinalizersPresent(held))
 	}
 	return nil
+}
+
+// releaseRemoteKyma takes our own finalizers off a remote Kyma, which earlier generations wrote there, and says
+// which others it has.
+func (r *session) releaseRemoteKyma(ctx context.Context, found *metav1.PartialObjectMetadata) ([]string, error) {
+	var others []string
+	for _, finalizer := range found.Finalizers {
+		if finalizer != shared.FinalizerKyma && finalizer != shared.FinalizerPurge {
+			others = append(others, finalizer)
+		}
+	}
+	if len(others) == len(found.Finalizers) {
+		return others, nil
+	}
+	before := found.DeepCopy()
+	found.Finalizers = others
+	err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remote.FieldOwner())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("release remote Kyma %s: %w", remote.NameOf(found), err)
+	}
+	r.Writes++
+	return others, nil
 }

@@ -79,7 +79,7 @@ func requireArrived(t *testing.T, b *bench) {
 func TestAnotherNamespaceIsAnOrderedMoveThatTakesTheLastWishesAlong(t *testing.T) {
 	b := moved(t)
 	result := b.sync(t)
-	require.True(t, result.Move.IsZero(), "%v", result.Move)
+	require.True(t, result.Faults[fault.PartMove].IsZero(), "%v", result.Faults[fault.PartMove])
 	require.Equal(t, []string{
 		"create Namespace second",
 		"create Kyma kyma-sample",
@@ -117,7 +117,7 @@ func TestAMoveThatIsCutOffAnywhereIsCompleted(t *testing.T) {
 			b.control.Fail, b.remote.Fail = fail, fail
 			result, err := b.syncRemote(context.Background(), b.in)
 			if err == nil {
-				require.False(t, result.Move.IsZero() && result.Catalog.IsZero() && result.PullSecret.IsZero(), "something failed")
+				require.False(t, result.Faults[fault.PartMove].IsZero() && result.Faults[fault.PartCatalog].IsZero() && result.Faults[fault.PartPullSecret].IsZero(), "something failed")
 			}
 			b.control.Fail, b.remote.Fail = nil, nil
 			wanted := b.kyma(t).Status.Remote
@@ -139,8 +139,8 @@ func TestAMoveGoesOnlyWhereARemoteKymaMayBe(t *testing.T) {
 	taken.Namespace, taken.Annotations = "second", map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 	require.NoError(t, b.remote.Create(context.Background(), taken))
 	result := b.sync(t)
-	require.Equal(t, ReasonRemoteKymaClaimed, result.Move.Reason)
-	require.Equal(t, fault.Rejected, result.Move.Kind)
+	require.Equal(t, ReasonRemoteKymaOwned, result.Faults[fault.PartMove].Reason)
+	require.Equal(t, fault.Rejected, result.Faults[fault.PartMove].Kind)
 	require.NotNil(t, b.at(t, "first", "kyma-sample"), "it stays where it is")
 	require.Equal(t, "first", b.kyma(t).Status.Remote.Namespace)
 	require.Equal(t, []string{"btp"}, names(b.kyma(t).Status.Remote.Modules), "and is served there")
@@ -163,8 +163,8 @@ func TestAnOldRemoteKymaThatIsHeldKeepsTheMoveOpenAndEditsCount(t *testing.T) {
 	held.Finalizers = []string{"example.com/theirs"}
 	require.NoError(t, b.remote.Update(ctx, held))
 	result := b.sync(t)
-	require.Equal(t, ReasonRemoteKymaDeleting, result.Move.Reason)
-	require.Contains(t, result.Move.Message, "first/kyma-sample")
+	require.Equal(t, ReasonRemoteKymaDeleting, result.Faults[fault.PartMove].Reason)
+	require.Contains(t, result.Faults[fault.PartMove].Message, "first/kyma-sample")
 	require.Equal(t, "first", b.kyma(t).Status.Remote.MovingFrom.Namespace)
 
 	there := b.at(t, "second", "kyma-sample")
@@ -260,7 +260,7 @@ func TestAMoveOntoTheKymaItselfIsRefused(t *testing.T) {
 	b.sync(t)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Sync.Namespace = "kcp-system" })
 	result := b.sync(t)
-	require.Equal(t, ReasonOntoItself, result.Move.Reason)
+	require.Equal(t, ReasonOntoItself, result.Faults[fault.PartMove].Reason)
 	require.NotNil(t, b.at(t, "copies", "kyma-sample"))
 	kyma := b.kyma(t)
 	require.False(t, desired.IsSyncedCopy(kyma))

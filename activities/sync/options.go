@@ -5,14 +5,20 @@ import (
 	"errors"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/imports"
 )
 
 // Clusters gives access to the clusters of Kymas.
@@ -20,7 +26,7 @@ type Clusters interface {
 	// ForKyma returns access to the cluster that the access Secret of this Kyma leads to; its errors are
 	// fault.Errors.
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
-	// Reach is ForKyma for who only looks: it asks the control plane nothing where access is known.
+	// Reach is ForKyma for who only reads: it asks the control plane nothing where access is known.
 	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
@@ -41,18 +47,18 @@ type Options struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// PullSecret is the image pull Secret; needed where Settings.ImagePullSecret is set.
 	PullSecret PullSecret
-	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, that ModuleTemplates made by hand in
+	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, that user-provided ModuleTemplates in
 	// remote clusters may take their parts from; none by default, so that only those are of use that leave
 	// their descriptor to our own registry.
 	RemoteTemplateRegistries []string
-	// Purges tells people what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
+	// Purges records what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
 	Purges     Purges
 	PurgeRules purge.Rules
-	// Events may be nil: then nobody is told what a cluster undoes.
+	// Events may be nil: then no Event is recorded what a cluster undoes.
 	Events hint.Recorder
 	// Clock defaults to time.Now.
 	Clock func() time.Time
-	// Version is the version of this build (semver). Definitions that a newer build brought are left alone.
+	// Version is the version of this build (semver). Definitions that a newer build brought are left unchanged.
 	Version string
 }
 
@@ -63,16 +69,14 @@ type Activities struct {
 	catalog      client.Reader
 	known        *fleet.Fleet
 	clusters     Clusters
-	definitions  []definition
-	digests      *digests
+	definitions  *definitions.Set
+	catalogs     *catalog.Catalogs
+	imports      *imports.Importer
 	identity     *identity
-	registries   registries
-	noticed      *noticed
 	undone       *undone
 	pullSecret   PullSecret
 	purges       Purges
 	purgeRules   purge.Rules
-	now          func() time.Time
 }
 
 // New returns the activities. It fails when the definitions cannot be prepared.
@@ -92,19 +96,16 @@ func New(options Options) (*Activities, error) {
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	definitions, err := prepareDefinitions(options.Definitions, options.Version)
+	definitions, err := definitions.New(options.Definitions, options.Version)
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := newRegistries(options.RemoteTemplateRegistries)
+	settings := options.Settings.WithDefaults()
+	remoteCatalog, err := catalog.New(settings, options.ControlPlane, options.Catalog, options.Clock)
 	if err != nil {
 		return nil, err
 	}
-	digests, err := newDigests()
-	if err != nil {
-		return nil, err
-	}
-	noticed, err := newNoticed()
+	imports, err := imports.New(settings, options.ControlPlane, options.Catalog, options.RemoteTemplateRegistries)
 	if err != nil {
 		return nil, err
 	}
@@ -113,20 +114,31 @@ func New(options Options) (*Activities, error) {
 		return nil, err
 	}
 	return &Activities{
-		settings:     options.Settings.WithDefaults(),
+		settings:     settings,
 		controlPlane: options.ControlPlane,
 		catalog:      options.Catalog,
 		known:        options.Known,
 		clusters:     options.Clusters,
 		definitions:  definitions,
-		digests:      digests,
+		catalogs:     remoteCatalog,
+		imports:      imports,
 		identity:     newIdentity(options.ControlPlane),
-		registries:   allowed,
-		noticed:      noticed,
 		undone:       undone,
 		pullSecret:   options.PullSecret,
 		purges:       options.Purges,
 		purgeRules:   options.PurgeRules,
-		now:          options.Clock,
 	}, nil
+}
+
+// Purges records which objects are forced; *purge.Teller does.
+type Purges interface {
+	Announce(ctx context.Context, kyma kick.Ref, o purge.Object) error
+	Done(kyma kick.Ref, o purge.Object)
+}
+
+// PullSecret is the Secret in the control plane with which remote clusters pull images; *pullsecret.Source is.
+type PullSecret interface {
+	Key() types.NamespacedName
+	Read(ctx context.Context) (*corev1.Secret, error)
+	Content(ctx context.Context) (string, error)
 }

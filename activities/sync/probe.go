@@ -2,15 +2,20 @@ package sync
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -22,7 +27,7 @@ const (
 
 // Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,
 // and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, an image
-// pull Secret that is not as wanted, or a template made by hand that was changed. It makes three reads, one more for
+// pull Secret that is not as wanted, or a user-provided template that was changed. It makes three reads, one more for
 // the image pull Secret where one is configured, and one more for each such template outside of the
 // remote namespace, and no write. Awaited says that a change in the control plane has yet to be brought there, when the
 // Kyma's turn comes: what is missing then was not undone. The Kyma may come from a cache; it is not changed.
@@ -44,10 +49,10 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool
 	return changed, why, clusters.Classify(err)
 }
 
-func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, awaited bool) (bool, string, error) {
+func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session, awaited bool) (bool, string, error) {
 	found := &v1beta2.Kyma{}
 	err := r.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, found)
-	if apierrors.IsNotFound(err) || kindMissing(err) {
+	if apierrors.IsNotFound(err) || remote.KindMissing(err) {
 		return true, "remote Kyma is gone", nil
 	}
 	if err != nil {
@@ -58,17 +63,17 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	}
 	const labels = "labels of the remote Kyma were changed"
 	switch {
-	case hasLabels(found.Labels, restoredLabels(kyma)) && hasLabels(found.Annotations, remoteMarks(kyma)):
-		a.undone.right(kyma, labels)
-	case a.undone.worth(kyma, labels, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))):
+	case remote.HasLabels(found.Labels, restoredLabels(kyma)) && remote.HasLabels(found.Annotations, remoteMarks(kyma)):
+		a.undone.reset(kyma, labels)
+	case a.undone.isWorthSync(kyma, labels, found, "", desired.DigestOf(restoredLabels(kyma), remoteMarks(kyma))):
 		return true, labels, nil
 	}
 	const shown = "status of the remote Kyma is not ours"
 	status := desired.RemoteStatus(kyma)
 	switch {
 	case equality.Semantic.DeepEqual(found.Status, status):
-		a.undone.right(kyma, shown)
-	case a.undone.worth(kyma, shown, found, "status", desired.DigestOf(status)):
+		a.undone.reset(kyma, shown)
+	case a.undone.isWorthSync(kyma, shown, found, "status", desired.DigestOf(status)):
 		return true, shown, nil
 	}
 	control, err := a.identity.get(ctx)
@@ -76,20 +81,20 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		return false, "", err
 	}
 	own := kyma.Status.Remote.Cluster == string(control)
-	var there catalogLists
+	var there catalog.Lists
 	if s.Catalog {
-		wanted, err := a.wantedCatalog(ctx, kyma, s, own)
+		wanted, err := a.catalogs.Wanted(ctx, kyma, s, own)
 		if err != nil {
 			return false, "", err
 		}
-		if there, err = readCatalog(ctx, r, s.Namespace); err != nil {
+		if there, err = catalog.Read(ctx, r, s.Namespace); err != nil {
 			return false, "", err
 		}
-		diff := diffCatalog(wanted, there, owner{mark: desired.SyncedFrom(kyma), own: own})
+		diff := catalog.Diff(wanted, there, catalog.Owner{Mark: desired.SyncedFrom(kyma), Own: own})
 		switch {
-		case diff.empty():
-			a.undone.right(kyma, CatalogDiffers)
-		case awaited || a.undone.worth(kyma, CatalogDiffers, diff.first(there), "", diff.digest()):
+		case diff.IsEmpty():
+			a.undone.reset(kyma, CatalogDiffers)
+		case awaited || a.undone.isWorthSync(kyma, CatalogDiffers, diff.First(there), "", diff.Digest()):
 			return true, CatalogDiffers, nil
 		}
 	}
@@ -99,38 +104,7 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	if own {
 		return false, "", nil
 	}
-	return a.probeTemplates(ctx, kyma, s, r, there)
-}
-
-// probeTemplates tells whether a template made by hand differs from its copy, by metadata: without a request for
-// those in the remote namespace where the catalog was listed. One that has no copy, for it is refused or not yet
-// taken in, differs once in each of its versions.
-func (a *Activities) probeTemplates(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote, listed catalogLists) (bool, string, error) {
-	asked, err := a.askedTemplates(ctx, s, desired.WantedBy(kyma, s), &takenTemplates{})
-	if err != nil || len(asked) == 0 {
-		return false, "", err
-	}
-	copies, err := a.copiesOf(ctx, kyma)
-	if err != nil {
-		return false, "", err
-	}
-	for _, ask := range asked[:min(len(asked), maxRemoteTemplates)] {
-		name := desired.TakenInName(kyma, ask.place.Namespace, ask.place.Name)
-		existing := copies[name]
-		found, err := findTemplate(ctx, r, s, listed, ask.place)
-		gone := errors.Is(err, errNotThere)
-		switch {
-		case gone && existing == nil:
-		case gone:
-			return true, "template " + ask.place.String() + " of the remote cluster is gone", nil
-		case err != nil:
-			return false, "", err
-		case existing != nil && !a.takenInAs(kyma, existing, found),
-			existing == nil && a.noticed.once(name, a.takenVersion(found)):
-			return true, "template " + ask.place.String() + " of the remote cluster was changed", nil
-		}
-	}
-	return false, "", nil
+	return a.imports.Changed(ctx, kyma, s, r.Cluster, there)
 }
 
 // differs says what of a remote Kyma is not as it was left, but for what we write into it.
@@ -138,11 +112,40 @@ func differs(kyma, found *v1beta2.Kyma) string {
 	accepted := kyma.Status.Remote
 	switch {
 	case string(found.UID) != accepted.UID:
-		return "remote Kyma was made anew"
+		return "remote Kyma was created again"
 	case !found.DeletionTimestamp.IsZero():
 		return "remote Kyma is being deleted"
 	case found.Generation != accepted.ObservedGeneration:
 		return "remote Kyma was edited"
 	}
 	return ""
+}
+
+// probePullSecret tells whether the copy of the image pull Secret is not as wanted, and this is worth another
+// synchronization. While the original cannot be read, nothing can be said.
+func (a *Activities) probePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, own, awaited bool) (bool, error) {
+	if a.settings.ImagePullSecret == "" || a.pullSecretIsThere(s, own) {
+		return false, nil
+	}
+	wanted, err := a.pullSecret.Content(ctx)
+	if fault.Of(err).Reason == pullsecret.ReasonNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	key := types.NamespacedName{Namespace: s.Namespace, Name: a.settings.ImagePullSecret}
+	found := &corev1.Secret{}
+	err = r.Get(ctx, key, found)
+	switch {
+	case apierrors.IsNotFound(err):
+		found.Namespace, found.Name = key.Namespace, key.Name
+	case err != nil:
+		return false, fmt.Errorf("read image pull Secret %s: %w", key, err)
+	case !desired.IsSyncedCopy(found) || pullsecret.Digest(found) == wanted:
+		a.undone.reset(kyma, PullSecretDiffers)
+		return false, nil
+	}
+	// The digest stays in memory.
+	return awaited || a.undone.isWorthSync(kyma, PullSecretDiffers, found, "", wanted), nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
@@ -25,7 +26,7 @@ const planted = `{"auths":{"registry.example.com":{"auth":"cGxhbnRlZA=="}}}`
 
 func pullSecret(content string) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "pull", Namespace: "kcp-system", Annotations: map[string]string{lastApplied: content}},
+		ObjectMeta: metav1.ObjectMeta{Name: "pull", Namespace: "kcp-system", Annotations: map[string]string{catalog.LastApplied: content}},
 		Type:       corev1.SecretTypeDockerConfigJson,
 		Data:       map[string][]byte{corev1.DockerConfigJsonKey: []byte(content)},
 	}
@@ -71,7 +72,7 @@ func (b *bench) copyOf(t *testing.T, name string) *corev1.Secret {
 func TestTheImagePullSecretIsBroughtWithItsTypeAndDataAndNothingElse(t *testing.T) {
 	b := pulling(t, desiredtest.Kyma("keda"))
 	result := b.sync(t)
-	require.True(t, result.PullSecret.IsZero(), "%v", result.PullSecret)
+	require.True(t, result.Faults[fault.PartPullSecret].IsZero(), "%v", result.Faults[fault.PartPullSecret])
 	copied := b.copyOf(t, "pull")
 	require.Equal(t, corev1.SecretTypeDockerConfigJson, copied.Type)
 	require.JSONEq(t, planted, string(copied.Data[corev1.DockerConfigJsonKey]))
@@ -124,7 +125,7 @@ func TestTheImagePullSecretFollowsTheOriginalAndNobodyElse(t *testing.T) {
 			b := pulling(t, desiredtest.Kyma("keda"))
 			b.sync(t)
 			want := change(t, b)
-			require.True(t, b.sync(t).PullSecret.IsZero())
+			require.True(t, b.sync(t).Faults[fault.PartPullSecret].IsZero())
 			require.Equal(t, want, string(b.copyOf(t, "pull").Data[corev1.DockerConfigJsonKey]))
 			require.Equal(t, corev1.SecretTypeDockerConfigJson, b.copyOf(t, "pull").Type)
 			require.True(t, desired.IsSyncedCopy(b.copyOf(t, "pull")))
@@ -159,9 +160,9 @@ func TestAnImagePullSecretThatCannotBeFoundTakesNothingAway(t *testing.T) {
 	require.NoError(t, b.control.Delete(ctx, pullSecret("")))
 	result := b.sync(t)
 	require.Equal(t, OutcomeSynced, result.Outcome)
-	require.Equal(t, pullsecret.ReasonNotFound, result.PullSecret.Reason)
-	require.Equal(t, fault.Rejected, result.PullSecret.Kind, "it is not tried again: its appearance wakes the Kyma")
-	require.Contains(t, result.PullSecret.Message, "kcp-system/pull")
+	require.Equal(t, pullsecret.ReasonNotFound, result.Faults[fault.PartPullSecret].Reason)
+	require.Equal(t, fault.Rejected, result.Faults[fault.PartPullSecret].Kind, "it is not tried again: its appearance wakes the Kyma")
+	require.Contains(t, result.Faults[fault.PartPullSecret].Message, "kcp-system/pull")
 	require.NotNil(t, b.copyOf(t, "pull"))
 }
 
@@ -174,8 +175,8 @@ func TestASecretThatTheClustersOwnerMadeIsNotOverwrittenInTheirNamespace(t *test
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull", Namespace: "theirs"}, Data: map[string][]byte{"a": []byte("b")}}
 	require.NoError(t, b.remote.Create(ctx, theirs))
 	result := b.sync(t)
-	require.Equal(t, ReasonPullSecret, result.PullSecret.Reason)
-	require.Contains(t, result.PullSecret.Message, "somebody else")
+	require.Equal(t, ReasonPullSecret, result.Faults[fault.PartPullSecret].Reason)
+	require.Contains(t, result.Faults[fault.PartPullSecret].Message, "somebody else")
 	require.NoError(t, b.remote.Get(ctx, types.NamespacedName{Namespace: "theirs", Name: "pull"}, theirs))
 	require.Equal(t, map[string][]byte{"a": []byte("b")}, theirs.Data)
 }
@@ -189,8 +190,8 @@ func TestWhatARemoteClusterSaysOfTheContentIsNotRepeated(t *testing.T) {
 		return nil
 	}
 	result := b.sync(t)
-	require.Equal(t, ReasonPullSecret, result.PullSecret.Reason)
-	require.NotContains(t, result.PullSecret.Message, "cGxhbnRlZA")
+	require.Equal(t, ReasonPullSecret, result.Faults[fault.PartPullSecret].Reason)
+	require.NotContains(t, result.Faults[fault.PartPullSecret].Message, "cGxhbnRlZA")
 }
 
 func TestTheImagePullSecretGoesWithTheFlagAndWithTheKyma(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 // A change of the catalog makes thousands of synchronizations of which each has to write two or three objects. They need
 // not ask each cluster again which one it is, for its namespace, and for our definitions: the remote Kyma's uid, which no
 // other cluster has, tells that it is the same cluster and that all of these are there. What of them was altered, and
-// not deleted, is found by the next look that something else leads to.
+// not deleted, is found by the next synchronization that has another reason.
 
 // recognize reads the remote Kyma in a cluster that is prepared. It is left in recognized where it is the very one that
-// was last taken in, and stays.
-func (r *remote) recognize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) error {
+// was last accepted, and stays.
+func (r *session) recognize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync) error {
 	found, err := r.readKyma(ctx, s)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -32,24 +32,19 @@ func (r *remote) recognize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 }
 
 // isPrepared tells whether a synchronization with this access has found or brought all that the cluster needs first, and
-// a Kyma was taken in from there by which the cluster can be recognized.
-func (r *remote) isPrepared(kyma *v1beta2.Kyma) bool {
-	return r.cluster != nil && r.cluster.Prepared.Load() && desired.Placed(kyma) && desired.TakenIn(kyma) && kyma.Status.Remote.MovingFrom == nil
+// a Kyma was accepted from there by which the cluster can be recognized.
+func (r *session) isPrepared(kyma *v1beta2.Kyma) bool {
+	return r.access != nil && r.access.Prepared.Load() && desired.Placed(kyma) && desired.TakenIn(kyma) && kyma.Status.Remote.MovingFrom == nil
 }
 
-// notePrepared remembers how a synchronization has ended. After one that failed, even in part, all is looked at again.
-func (r *remote) notePrepared(succeeded bool) {
-	if r.cluster != nil {
-		r.cluster.Prepared.Store(succeeded)
+// notePrepared remembers how a synchronization has ended. After one that failed, even in part, everything is read again.
+func (r *session) notePrepared(succeeded bool) {
+	if r.access != nil {
+		r.access.Prepared.Store(succeeded)
 	}
 }
 
 // failedInPart tells whether a part of a synchronization failed.
 func (r Result) failedInPart() bool {
-	for _, part := range []fault.Fault{r.Definitions, r.Catalog, r.Templates, r.PullSecret, r.Move} {
-		if !part.IsZero() {
-			return true
-		}
-	}
-	return false
+	return len(r.Faults.With(fault.PartInvalid, fault.Fault{})) > 0
 }

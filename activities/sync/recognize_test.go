@@ -61,7 +61,7 @@ func TestARecognizedClusterGetsTheCatalogAndItsOwnersEdits(t *testing.T) {
 
 func TestAClusterIsNotRecognized(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, b *bench){
-		"by a Kyma that was made anew": func(t *testing.T, b *bench) {
+		"by a Kyma that was created again": func(t *testing.T, b *bench) {
 			require.NoError(t, b.remote.Delete(t.Context(), b.remoteKyma(t)))
 			anew := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "kyma-system", UID: "another"}}
 			require.NoError(t, b.remote.Create(t.Context(), anew))
@@ -77,7 +77,7 @@ func TestAClusterIsNotRecognized(t *testing.T) {
 				}
 				return nil
 			}
-			require.Equal(t, fault.Transient, b.sync(t).Catalog.Kind)
+			require.Equal(t, fault.Transient, b.sync(t).Faults[fault.PartCatalog].Kind)
 			b.remote.Fail = nil
 		},
 	} {

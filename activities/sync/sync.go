@@ -7,21 +7,24 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/kyma-project/lifecycle-manager/activities/claim"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/imports"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// SyncRemote makes the remote cluster of a Kyma as wanted, and takes in what its owner asks for: namespace,
-// definitions, the remote Kyma, the module catalog, templates made by hand. A steady synchronization writes nothing.
+// SyncRemote makes the remote cluster of a Kyma as wanted, and accepts what its owner asks for: namespace,
+// definitions, the remote Kyma, the module catalog, user-provided templates. A steady synchronization writes nothing.
 func (a *Activities) SyncRemote(ctx context.Context, in Input) (Result, error) {
 	began := time.Now()
 	result, err := a.syncRemote(ctx, in)
-	if first := (firstSyncError{}); errors.As(err, &first) && ctx.Err() == nil && isSaid(err, triesOf(ctx), time.Since(began)) {
+	if first := (firstSyncError{}); errors.As(err, &first) && ctx.Err() == nil && reportsAtOnce(err, attemptOf(ctx), time.Since(began)) {
 		return result, fault.ToTemporalAtOnce(err)
 	}
 	return result, fault.ToTemporal(err)
@@ -32,17 +35,17 @@ type firstSyncError struct{ error }
 
 func (f firstSyncError) Unwrap() error { return f.error }
 
-// impatience is how long the owner of a new Kyma is left without a word on what keeps it.
-const impatience = 3 * time.Second
+// firstReportAfter is after how long the owner of a new Kyma is informed of what delays it.
+const firstReportAfter = 3 * time.Second
 
-// isSaid tells whether a failure of the first synchronization is said to the owner before it is tried again: a Kyma has
+// reportsAtOnce tells whether a failure of the first synchronization is reported to the owner before it is tried again: a Kyma has
 // no status before, and a cluster may ask for minutes.
-func isSaid(err error, tries int32, took time.Duration) bool {
+func reportsAtOnce(err error, tries int32, took time.Duration) bool {
 	var known *fault.Error
-	return tries > 1 || took > impatience || errors.As(err, &known) && known.RetryAfter > impatience
+	return tries > 1 || took > firstReportAfter || errors.As(err, &known) && known.RetryAfter > firstReportAfter
 }
 
-func triesOf(ctx context.Context) int32 {
+func attemptOf(ctx context.Context) int32 {
 	if !activity.IsActivity(ctx) {
 		return 1
 	}
@@ -50,11 +53,11 @@ func triesOf(ctx context.Context) int32 {
 }
 
 func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
-	kyma, standing, err := claim.Look(ctx, a.controlPlane, a.settings, in.Ref)
+	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := a.known.AwaitSecrets(ctx, resolve.Seen(in.Seen)); err != nil {
+	if err := a.known.AwaitSecrets(ctx, in.Seen); err != nil {
 		return Result{}, err
 	}
 	result, err := a.syncKyma(ctx, kyma, standing, in.Background)
@@ -64,21 +67,21 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	return result, err
 }
 
-func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing claim.Standing, background bool) (Result, error) {
+func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing kymas.Finding, background bool) (Result, error) {
 	switch standing {
-	case claim.Gone:
+	case kymas.Gone:
 		return Result{Outcome: OutcomeGone}, nil
-	case claim.Deleting:
+	case kymas.Deleting:
 		return Result{Outcome: OutcomeDeleting}, nil
-	case claim.NotOurs, claim.Copy, claim.Skipped:
+	case kymas.NotOurs, kymas.Copy, kymas.Skipped:
 		return Result{Outcome: OutcomeOff}, nil
-	case claim.Ours:
+	case kymas.Ours:
 	}
 	s := desired.SyncOf(kyma, a.settings)
 	if !s.Enabled {
 		return Result{Outcome: OutcomeOff}, nil
 	}
-	if err := claim.Kyma(ctx, a.controlPlane, a.settings, kyma); err != nil {
+	if err := kymas.AddFinalizer(ctx, a.controlPlane, a.settings, kyma); err != nil {
 		return Result{}, err
 	}
 	r, err := a.connect(ctx, kyma, s, background)
@@ -93,90 +96,90 @@ func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing 
 	return result, nil
 }
 
-func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote) (Result, error) {
-	result := Result{Outcome: OutcomeSynced, Cluster: string(r.uid), CatalogOff: !s.Catalog}
+func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) (Result, error) {
+	result := Result{Outcome: OutcomeSynced, Cluster: string(r.UID), CatalogOff: !s.Catalog}
 	first := !desired.Placed(kyma)
 	if err := a.recordPlace(ctx, kyma, s, r); err != nil {
 		return Result{}, err
 	}
-	fresh := freshNone
+	fresh := definitions.CreatedNone
 	if r.recognized == nil {
 		err := a.ensureNamespace(ctx, r, s.Namespace, first)
 		if err != nil {
 			return Result{}, err
 		}
-		fresh, err = a.ensureDefinitions(ctx, r)
-		if result.Definitions, err = part(err, ReasonDefinition); err != nil {
+		fresh, err = a.definitions.Ensure(ctx, r.Cluster)
+		if err = result.note(fault.PartDefinitions, err, definitions.ReasonNotSynced); err != nil {
 			return Result{}, err
 		}
 	}
-	var early <-chan catalogReading
-	if fresh == freshSome {
+	var early <-chan catalog.Reading
+	if fresh == definitions.CreatedSome {
 		// An API server makes the first requests for a new definition wait for a second or two. They wait
 		// together.
-		early = readCatalogEarly(ctx, r, s.Namespace)
+		early = catalog.ReadEarly(ctx, r, s.Namespace)
 	}
-	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh != freshNone)
-	var read catalogReading
+	copied, err := a.ensureRemoteKyma(ctx, kyma, s, r, fresh != definitions.CreatedNone)
+	var read catalog.Reading
 	if early != nil {
 		read = <-early
 	}
 	if err != nil {
-		if !result.Definitions.IsZero() && kindMissing(err) {
+		if f := result.Faults[fault.PartDefinitions]; !f.IsZero() && remote.KindMissing(err) {
 			// The remote Kyma cannot be there without its definition: that is what has to be mended.
-			return Result{}, &fault.Error{Kind: result.Definitions.Kind, Reason: result.Definitions.Reason,
-				Message: result.Definitions.Message, Cause: err}
+			return Result{}, &fault.Error{Kind: f.Kind, Reason: f.Reason, Message: f.Message, Cause: err}
 		}
 		return Result{}, err
 	}
-	if result.AcceptedChange, result.Invalid, err = a.takeIn(ctx, kyma, copied); err != nil {
+	var invalid fault.Fault
+	if result.AcceptedChange, invalid, err = a.accept(ctx, kyma, copied); err != nil {
 		return Result{}, err
 	}
+	result.Faults = result.Faults.With(fault.PartInvalid, invalid)
 	if s.MoveTo != nil && kyma.Status.Remote.MovingFrom == nil && desired.TakenIn(kyma) {
 		s, err = a.move(ctx, kyma, s, r)
-		if result.Move, err = part(err, ReasonMove); err != nil {
+		if err = result.note(fault.PartMove, err, ReasonMove); err != nil {
 			return Result{}, err
 		}
 		early = nil // it is of the old place
 	}
-	if early == nil && fresh != freshAll {
-		read.there, read.err = readCatalog(ctx, r, s.Namespace)
+	if early == nil && fresh != definitions.CreatedAll {
+		read.Lists, read.Err = catalog.Read(ctx, r, s.Namespace)
 	}
-	result.PullSecret, err = part(a.ensurePullSecret(ctx, kyma, s, r), ReasonPullSecret)
-	if err != nil {
+	if err := result.note(fault.PartPullSecret, a.ensurePullSecret(ctx, kyma, s, r), ReasonPullSecret); err != nil {
 		return Result{}, err
 	}
-	err = a.ensureCatalog(ctx, kyma, s, r, read)
-	if result.Catalog, err = part(err, ReasonCatalog); err != nil {
+	if err := result.note(fault.PartCatalog, a.catalogs.Ensure(ctx, kyma, s, r.Cluster, read), catalog.ReasonNotSynced); err != nil {
 		return Result{}, err
 	}
-	taken, err := a.takeInTemplates(ctx, kyma, s, r, read.there)
-	if result.Templates, err = part(err, ReasonRemoteTemplate); err != nil {
+	taken, err := a.imports.Import(ctx, kyma, s, r.Cluster, read.Lists)
+	if err := result.note(fault.PartTemplates, err, imports.ReasonNotImported); err != nil {
 		return Result{}, err
 	}
-	if result.Move.IsZero() {
-		if result.Move, err = part(a.endMove(ctx, kyma, s, r), ReasonMove); err != nil {
+	if result.Faults[fault.PartMove].IsZero() {
+		if err := result.note(fault.PartMove, a.endMove(ctx, kyma, s, r), ReasonMove); err != nil {
 			return Result{}, err
 		}
 	}
-	result.Refused, result.TakenIn = taken.refused, taken.versions
-	result.Writes = r.writes
+	result.Refused, result.TakenIn = taken.Refused, taken.Versions
+	result.Writes = r.Writes
 	return result, nil
 }
 
-// part turns the failure of a part into a fault beside the result, so that the rest goes on. A cluster that
-// does not answer, and an activity that is to stop, are no failures of a part.
-func part(err error, reason string) (fault.Fault, error) {
+// note turns the failure of a part into a fault in the result, so that the rest goes on. A cluster that does not answer,
+// and an activity that is to stop, are no failures of a part: these errors are returned. Errors of unknown kind get the reason.
+func (r *Result) note(part fault.Part, err error, reason string) error {
 	if err == nil {
-		return fault.Fault{}, nil
+		return nil
 	}
 	err = clusters.Classify(err)
 	f := fault.Of(err)
 	if f.Kind == fault.Unreachable || f.Reason == clusters.ReasonAccessChanged || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return fault.Fault{}, err
+		return err
 	}
 	if f.Reason == "Error" {
 		f.Reason = reason
 	}
-	return f, nil
+	r.Faults = r.Faults.With(part, f)
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
@@ -34,6 +37,8 @@ type bench struct {
 	unreachable     error
 	// access is kept as the registry of clusters does, until it is taken away.
 	access *clusters.Cluster
+	// now is the time for the activities; time.Now where it is nil.
+	now func() time.Time
 }
 
 func (b *bench) Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error) {
@@ -68,6 +73,12 @@ func (b *bench) assemble(t *testing.T, settings desired.Settings, version string
 	require.NoError(t, err)
 	b.Activities, err = New(Options{
 		Settings: settings, ControlPlane: b.control, Catalog: b.control, Clusters: b, Definitions: definitions, Version: version,
+		Clock: func() time.Time {
+			if b.now != nil {
+				return b.now()
+			}
+			return time.Now()
+		},
 	})
 	require.NoError(t, err)
 }
@@ -210,11 +221,11 @@ func TestAnInvalidEditLeavesWhatWasLastAcceptedInForce(t *testing.T) {
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "btp"}, {Name: "btp"}} })
 	result := b.sync(t)
 	require.Equal(t, OutcomeSynced, result.Outcome)
-	require.Equal(t, fault.Rejected, result.Invalid.Kind)
-	require.Equal(t, "remote Kyma kyma-system/default cannot be accepted: module btp is listed twice", result.Invalid.Message)
+	require.Equal(t, fault.Rejected, result.Faults[fault.PartInvalid].Kind)
+	require.Equal(t, "remote Kyma kyma-system/default cannot be accepted: module btp is listed twice", result.Faults[fault.PartInvalid].Message)
 	require.Equal(t, []string{"keda"}, names(b.kyma(t).Status.Remote.Modules))
 	b.forget()
-	require.Equal(t, ReasonRemoteKymaInvalid, b.sync(t).Invalid.Reason)
+	require.Equal(t, ReasonRemoteKymaInvalid, b.sync(t).Faults[fault.PartInvalid].Reason)
 	require.Empty(t, b.control.Writes(), "a refused edit is noted once")
 }
 
@@ -330,12 +341,12 @@ func TestAPartThatFailsDoesNotKeepTheRemoteKymaFromBeingRead(t *testing.T) {
 	}
 	result := b.sync(t)
 	require.True(t, result.AcceptedChange)
-	require.Equal(t, fault.Transient, result.Catalog.Kind)
-	require.Contains(t, result.Catalog.Message, "ModuleTemplate kyma-system/keda-1.0.0")
-	require.True(t, result.Definitions.IsZero())
+	require.Equal(t, fault.Transient, result.Faults[fault.PartCatalog].Kind)
+	require.Contains(t, result.Faults[fault.PartCatalog].Message, "ModuleTemplate kyma-system/keda-1.0.0")
+	require.True(t, result.Faults[fault.PartDefinitions].IsZero())
 
 	b.remote.Fail = nil
-	require.True(t, b.sync(t).Catalog.IsZero())
+	require.True(t, b.sync(t).Faults[fault.PartCatalog].IsZero())
 }
 
 // otherKyma is another Kyma, whose remote Kyma is in this cluster.
@@ -354,7 +365,7 @@ func (b *bench) syncsOntoThatOfOther(t *testing.T) error {
 	require.NoError(t, b.remote.Create(context.Background(), taken))
 	b.forget()
 	_, err := b.syncRemote(context.Background(), b.in)
-	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	require.Equal(t, ReasonRemoteKymaOwned, fault.Of(err).Reason)
 	return err
 }
 
@@ -423,7 +434,7 @@ func TestAccessThatLeadsToAnotherKymasClusterByMistakeIsNotRecorded(t *testing.T
 	b.sync(t)
 	b.remote = desiredtest.NewCluster("replaced")
 	require.Equal(t, "replaced", b.sync(t).Cluster)
-	require.Equal(t, "replaced", b.kyma(t).Status.Remote.Cluster, "an empty cluster is taken in")
+	require.Equal(t, "replaced", b.kyma(t).Status.Remote.Cluster, "an empty cluster is accepted")
 	require.Equal(t, []string{"keda"}, names(b.remoteKyma(t).Spec.Modules))
 }
 
@@ -445,7 +456,7 @@ func TestSynchronizationIntoTheControlPlanesOwnClusterIsSafe(t *testing.T) {
 	original.Namespace, original.UID = "copies", "original-uid"
 	b = build("copies", original)
 	_, err = b.syncRemote(context.Background(), b.in)
-	require.Equal(t, ReasonRemoteKymaClaimed, fault.Of(err).Reason)
+	require.Equal(t, ReasonRemoteKymaOwned, fault.Of(err).Reason)
 	require.ErrorContains(t, err, "is not a copy")
 
 	beside := desiredtest.ChannelTemplate("btp", "regular", "1.0.0")
@@ -489,8 +500,8 @@ func TestDefinitionsAreNeverDowngradedOrNarrowed(t *testing.T) {
 	b.sync(t)
 	require.Empty(t, b.remote.Writes())
 
-	crd.Annotations[annotationDefinitionVersion] = "2.0.0"
-	crd.Annotations[annotationDefinitionDigest] = "of a newer build"
+	crd.Annotations[definitions.AnnotationVersion] = "2.0.0"
+	crd.Annotations[definitions.AnnotationDigest] = "of a newer build"
 	require.NoError(t, b.remote.Update(ctx, crd))
 	b.forget()
 	b.sync(t)
@@ -509,7 +520,7 @@ func TestADefinitionOfSomebodyElseIsWidenedAndNeverOursToDelete(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, b.remote.Get(context.Background(), types.NamespacedName{Name: crds.Kymas}, crd))
 	require.Equal(t, "kyma", crd.Labels[shared.LabelManagedBy])
-	require.NotContains(t, crd.Annotations, annotationDefinitionCreated)
+	require.NotContains(t, crd.Annotations, definitions.AnnotationCreated)
 	require.Greater(t, len(crd.Spec.Versions), 1)
 }
 
@@ -574,9 +585,9 @@ func TestProbe(t *testing.T) {
 
 func TestAKindThatIsNotServedIsToldFromAnObjectThatIsNotThere(t *testing.T) {
 	resource := schema.GroupResource{Group: "operator.kyma-project.io", Resource: "kymas"}
-	require.False(t, kindMissing(apierrors.NewNotFound(resource, "default")))
-	require.True(t, kindMissing(fmt.Errorf("read: %w", apierrors.NewGenericServerResponse(404, "GET", resource, "default", "404 page not found", 0, true))))
-	require.False(t, kindMissing(nil))
+	require.False(t, remote.KindMissing(apierrors.NewNotFound(resource, "default")))
+	require.True(t, remote.KindMissing(fmt.Errorf("read: %w", apierrors.NewGenericServerResponse(404, "GET", resource, "default", "404 page not found", 0, true))))
+	require.False(t, remote.KindMissing(nil))
 }
 
 func TestTheStrategyLocalClientNeedsToBeAllowed(t *testing.T) {

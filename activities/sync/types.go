@@ -1,11 +1,13 @@
-// Package sync keeps a Kyma, its definitions and the module catalog in a remote cluster, and takes
-// the remote owner's wishes in.
+// Package sync has the activities in the remote cluster of a Kyma: SyncRemote takes the steps of a synchronization in
+// order, CleanupRemote those of a removal, and Probe compares without writing. It keeps the remote Kyma, and accepts what
+// its owner asks for; what else is kept there is in packages of their own: remote (the cluster), definitions, catalog and
+// imports.
 package sync
 
 import (
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 )
 
 // Outcome says what a synchronization found or did.
@@ -27,18 +29,18 @@ const (
 // Input names the Kyma whose cluster is to be synchronized.
 type Input struct {
 	Ref kick.Ref `json:"ref"`
-	// Seen are the newest versions that kicks told of: access is not looked for with a cache that is older.
-	Seen []resolve.Version `json:"seen,omitempty"`
+	// Seen are the newest versions that kicks named: access is not searched for with a cache that is older.
+	Seen []desired.Seen `json:"seen,omitempty"`
 	// Background says that nobody waits, and nothing is known to have changed in the cluster: what a synchronization with
-	// the same access has found or brought before, and what others do not change by chance, is not looked at again.
+	// the same access has found or brought before, and what others do not change by chance, is not read again.
 	Background bool `json:"background,omitempty"`
 }
 
 // CleanupInput names the Kyma under deletion whose cluster is to be cleaned up.
 type CleanupInput struct {
 	Ref kick.Ref `json:"ref"`
-	// Seen are the newest versions that kicks told of: that no Manifest is left is not believed of a cache that is older.
-	Seen []resolve.Version `json:"seen,omitempty"`
+	// Seen are the newest versions that kicks named: that no Manifest is left is not believed of a cache that is older.
+	Seen []desired.Seen `json:"seen,omitempty"`
 	// Force takes off the finalizers that hold the remote Kyma, whoever set them: the Kyma is purged.
 	Force bool `json:"force,omitempty"`
 }
@@ -52,28 +54,32 @@ type Result struct {
 	AcceptedChange bool `json:"acceptedChange,omitempty"`
 	// CatalogOff is true when .spec.sync.moduleCatalog is false.
 	CatalogOff bool `json:"catalogOff,omitempty"`
-	// Definitions and Catalog are faults of parts that may fail although the remote Kyma was read
-	// completely, so that modules can still be resolved.
-	Definitions fault.Fault `json:"definitions,omitzero"`
-	Catalog     fault.Fault `json:"catalog,omitzero"`
-	// Invalid is the fault of an edit in the remote Kyma that cannot be accepted: what was last accepted
-	// stays in force, and the rest was synchronized. It is for the status, which the remote owner reads.
-	Invalid fault.Fault `json:"invalid,omitzero"`
-	// Refused says, by module entry, why a template made by hand in the remote cluster is not used for it.
+	// Faults are those of the parts that failed while the remote Kyma was read completely, so that modules can still be
+	// resolved. That of fault.PartInvalid is for the status, which the remote owner reads: what was last accepted stays in
+	// force. In JSON they are beside the other fields.
+	Faults fault.Parts `json:"-"`
+	// Refused says, by module entry, why a user-provided template of the remote cluster is not used for it.
 	Refused map[string]string `json:"refused,omitempty"`
-	// TakenIn are the versions of the copies of such templates that this look wrote in the control plane: a
+	// TakenIn are the versions of the copies of such templates that this synchronization wrote in the control plane: a
 	// resolution that follows must see them at least as new.
-	TakenIn []resolve.Version `json:"takenIn,omitempty"`
-	// Templates is the fault of taking them in, another part that may fail.
-	Templates fault.Fault `json:"templates,omitzero"`
-	// PullSecret is the fault of bringing the image pull Secret, and Move that of moving the remote Kyma to another
-	// place: parts that may fail too.
-	PullSecret fault.Fault `json:"pullSecret,omitzero"`
-	Move       fault.Fault `json:"move,omitzero"`
+	TakenIn []desired.Seen `json:"takenIn,omitempty"`
 	// Forced names what of a purged Kyma was forced in the remote cluster. Fault is why a clean-up that forced
 	// something did not end: it is not an error of the step, so that these names are not forgotten.
 	Forced []string    `json:"forced,omitempty"`
 	Fault  fault.Fault `json:"fault,omitzero"`
 	// Writes counts the requests that changed something in the remote cluster.
 	Writes int `json:"writes"`
+}
+
+// MarshalJSON implements json.Marshaler: see fault.Parts.MarshalWith.
+func (r Result) MarshalJSON() ([]byte, error) {
+	type rest Result
+	return r.Faults.MarshalWith(rest(r))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Result) UnmarshalJSON(encoded []byte) (err error) {
+	type rest Result
+	r.Faults, err = fault.UnmarshalParts(encoded, (*rest)(r))
+	return err
 }

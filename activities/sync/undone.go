@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -18,7 +19,7 @@ import (
 const EventRemoteUndone = "RemoteChangesUndone"
 
 const (
-	// undoneTimes is how often the same is written anew in a row before it counts as undone on purpose, and undoneRest
+	// undoneTimes is how often the same is written again in a row before it counts as undone on purpose, and undoneRest
 	// how long it is left then, as with the resources of modules.
 	undoneTimes = 3
 	undoneRest  = 24 * time.Hour
@@ -34,12 +35,12 @@ type undone struct {
 	clock  func() time.Time
 }
 
-// undoing is how often in a row something was missed that should be as in the digest wanted, and when it was last seen to.
+// undoing is how often in a row something was missed that should be as in the digest wanted, and when it was last written.
 type undoing struct {
-	wanted string
-	times  int
-	last   time.Time
-	told   bool
+	wanted   string
+	times    int
+	last     time.Time
+	recorded bool
 }
 
 func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
@@ -53,22 +54,22 @@ func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
 	return &undone{seen: seen, events: events, clock: clock}, nil
 }
 
-// worth tells whether a difference is worth another synchronization, and tells people where it is not any more, once a
+// isWorthSync tells whether a difference is worth another synchronization, and records an Event where it is not any more, once a
 // day. The found object, which may be nil, is what differs, without a version where it is not there; and wanted a digest of what it should be: something else
-// that is wanted begins anew.
-func (u *undone) worth(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
+// that is wanted starts over.
+func (u *undone) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
 	key, now := undoneKey(kyma, why), u.clock()
 	seen, known := u.seen.Get(key)
 	switch {
 	case !known, seen.wanted != wanted, now.Sub(seen.last) >= undoneRest && seen.times < undoneTimes:
 		seen = undoing{wanted: wanted}
 	case now.Sub(seen.last) >= undoneRest:
-		seen.told = false
+		seen.recorded = false
 	case seen.times >= undoneTimes:
-		if !seen.told {
-			seen.told = true
+		if !seen.recorded {
+			seen.recorded = true
 			u.seen.Add(key, seen)
-			u.tell(kyma, why, found, subresource)
+			u.record(kyma, why, found, subresource)
 		}
 		return false
 	}
@@ -77,18 +78,18 @@ func (u *undone) worth(kyma *v1beta2.Kyma, why string, found client.Object, subr
 	return true
 }
 
-// right takes note of a pass that found nothing wrong: whoever changes something now and then undoes nothing each time.
-func (u *undone) right(kyma *v1beta2.Kyma, why string) { u.seen.Remove(undoneKey(kyma, why)) }
+// reset takes note of a pass that found nothing wrong: whoever changes something now and then undoes nothing each time.
+func (u *undone) reset(kyma *v1beta2.Kyma, why string) { u.seen.Remove(undoneKey(kyma, why)) }
 
 func undoneKey(kyma *v1beta2.Kyma, why string) string { return string(kyma.UID) + "\n" + why }
 
-func (u *undone) tell(kyma *v1beta2.Kyma, why string, found client.Object, subresource string) {
+func (u *undone) record(kyma *v1beta2.Kyma, why string, found client.Object, subresource string) {
 	if u.events == nil {
 		return
 	}
 	message := fmt.Sprintf("the remote cluster undoes each time what is written there: %s", why)
 	if found != nil {
-		message += fmt.Sprintf(" (%s)", nameOf(found))
+		message += fmt.Sprintf(" (%s)", remote.NameOf(found))
 		manager := lastOther(found.GetManagedFields(), subresource)
 		switch {
 		case manager != "":
@@ -96,10 +97,10 @@ func (u *undone) tell(kyma *v1beta2.Kyma, why string, found client.Object, subre
 		case found.GetResourceVersion() == "":
 			message += ", which somebody deletes: the cluster's audit log says who"
 		default:
-			message += ", by nobody who says so: look for an admission policy or webhook, or a definition that prunes"
+			message += ", by nobody who says so: check for an admission policy or webhook, or a definition that prunes"
 		}
 	}
-	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteUndone, message+"; it is put right once a day from now on", hint.For(EventRemoteUndone))
+	hint.Record(u.events, kyma, corev1.EventTypeWarning, EventRemoteUndone, message+"; the drift is corrected once a day from now on", hint.For(EventRemoteUndone))
 }
 
 // lastOther is the field manager that wrote an object, or its subresource, after we did; empty where nobody is seen to have.

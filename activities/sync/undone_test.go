@@ -72,7 +72,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	require.True(t, strings.HasPrefix((*told)[0], "Warning RemoteChangesUndone: the remote cluster undoes each time what is written there: labels of the remote Kyma were changed"), (*told)[0])
 
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
-	require.Equal(t, "remote Kyma was edited", pass(), "what its owner wants is always taken in")
+	require.Equal(t, "remote Kyma was edited", pass(), "what its owner wants is always accepted")
 
 	strip()
 	require.Empty(t, pass())
@@ -160,14 +160,14 @@ func TestWhatSomebodyChangesNowAndThenIsPutRightEachTime(t *testing.T) {
 	require.NoError(t, err)
 	kyma := desiredtest.Kyma("keda")
 	for range 2 * undoneTimes {
-		require.True(t, u.worth(kyma, CatalogDiffers, nil, "", "wanted"))
-		u.right(kyma, CatalogDiffers)
+		require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"))
+		u.reset(kyma, CatalogDiffers)
 	}
 	for n := range undoneTimes + 1 {
-		require.Equal(t, n < undoneTimes, u.worth(kyma, CatalogDiffers, nil, "", "wanted"), "in a row")
+		require.Equal(t, n < undoneTimes, u.isWorthSync(kyma, CatalogDiffers, nil, "", "wanted"), "in a row")
 	}
 	require.Len(t, *told, 1)
-	require.True(t, u.worth(kyma, CatalogDiffers, nil, "", "something else"), "which begins anew")
+	require.True(t, u.isWorthSync(kyma, CatalogDiffers, nil, "", "something else"), "which starts over")
 }
 
 func TestWhoUndidSomethingIsSeenInTheManagedFields(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -81,7 +82,7 @@ func newRenderChartCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: renderChart, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return artifacts.ServeRenderer(cmd.InOrStdin(), cmd.OutOrStdout())
+			return render.ServeRenderer(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }

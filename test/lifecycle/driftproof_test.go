@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -104,7 +104,7 @@ type subject struct {
 // subject prepares an object as a module's are: what others own by design is given up, it is marked and encoded.
 func (p *proof) subject(content string) *subject {
 	p.Helper()
-	b, _, err := bundle.Build(&artifacts.Rendered{Objects: []*unstructured.Unstructured{p.object(content)}}, bundle.Adaptation{})
+	b, _, err := bundle.Build(&render.Rendered{Objects: []*unstructured.Unstructured{p.object(content)}}, bundle.Adaptation{})
 	require.NoError(p, err)
 	p.resource(b.Objects[0].GVK)
 	k := kinds.Mapper{Cluster: p.cluster.Mapper}

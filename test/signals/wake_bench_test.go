@@ -62,7 +62,7 @@ func (s *sleeping) ResolveKyma(context.Context, resolve.Input) (resolve.Result, 
 	defer s.mu.Unlock()
 	result := resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}
 	if s.asks && time.Now().Before(s.opens) {
-		result.NextLook, result.NextLookFor = s.opens, "the maintenance window"
+		result.NextReconcile, result.NextReconcileFor = s.opens, "the maintenance window"
 	}
 	return result, nil
 }

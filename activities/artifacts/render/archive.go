@@ -1,0 +1,117 @@
+package render
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// file is one file of an archive.
+type file struct {
+	Name    string
+	Content []byte
+}
+
+const (
+	tarMagicAt = 257
+	tarBlock   = 512
+)
+
+// Unpack takes a layer apart: the files of a tar archive (compressed or not), or nil and the plain
+// content where it is no archive.
+func Unpack(layer []byte, limits Limits) ([]file, []byte, error) {
+	content := layer
+	if bytes.HasPrefix(layer, []byte{0x1f, 0x8b}) {
+		decompressor, err := gzip.NewReader(bytes.NewReader(layer))
+		if err != nil {
+			return nil, nil, Invalid("it begins like gzip but is not: %w", err)
+		}
+		content, err = io.ReadAll(io.LimitReader(decompressor, limits.UnpackedBytes+1))
+		if err != nil {
+			return nil, nil, Invalid("it cannot be decompressed: %w", err)
+		}
+	}
+	if int64(len(content)) > limits.UnpackedBytes {
+		return nil, nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "it unpacks to more than %d bytes", limits.UnpackedBytes)
+	}
+	if !isTar(content) {
+		return nil, content, nil
+	}
+	files, err := Untar(content, limits)
+	return files, nil, err
+}
+
+func isTar(content []byte) bool {
+	return len(content) >= tarBlock && bytes.HasPrefix(content[tarMagicAt:], []byte("ustar"))
+}
+
+// Untar reads the regular files of an archive. What could reach beyond it (absolute and parent paths,
+// links, devices) is an error and not skipped: an archive that has it was not made by honest tools.
+func Untar(content []byte, limits Limits) ([]file, error) {
+	reader := tar.NewReader(bytes.NewReader(content))
+	var files []file
+	seen := map[string]bool{}
+	left := limits.UnpackedBytes
+	for entries := 0; ; entries++ {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, Invalid("the archive is damaged: %w", err)
+		}
+		if entries >= limits.Entries {
+			return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "the archive has more than %d entries", limits.Entries)
+		}
+		if header.Typeflag == tar.TypeDir || header.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		name, err := entryName(header)
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, Invalid("the archive has %q twice", name)
+		}
+		seen[name] = true
+		// A sparse file comes to more than the archive that it is in.
+		data, err := io.ReadAll(io.LimitReader(reader, left+1))
+		if err != nil {
+			return nil, Invalid("the archive ends within %q: %w", name, err)
+		}
+		if left -= int64(len(data)); left < 0 {
+			return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "it unpacks to more than %d bytes", limits.UnpackedBytes)
+		}
+		files = append(files, file{Name: name, Content: data})
+	}
+}
+
+func entryName(header *tar.Header) (string, error) {
+	switch header.Typeflag {
+	case tar.TypeReg, tar.TypeRegA: //nolint:staticcheck // old archives have it
+	case tar.TypeSymlink, tar.TypeLink:
+		return "", Invalid("the archive has the link %q; links are refused", header.Name)
+	default:
+		return "", Invalid("the archive has %q, which is not a regular file", header.Name)
+	}
+	slashed := strings.ReplaceAll(header.Name, `\`, "/")
+	if path.IsAbs(slashed) {
+		return "", Invalid("the archive has the absolute path %q", header.Name)
+	}
+	for part := range strings.SplitSeq(slashed, "/") {
+		if part == ".." {
+			return "", Invalid("the archive has %q, which leaves it", header.Name)
+		}
+	}
+	name := path.Clean(slashed)
+	if name == "." {
+		return "", Invalid("the archive has a file without a name")
+	}
+	return name, nil
+}

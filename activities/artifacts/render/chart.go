@@ -1,0 +1,222 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v3/pkg/release"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/activities/chartvalues"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+const (
+	chartFile = "Chart.yaml"
+	notesFile = "NOTES.txt"
+)
+
+// ChartRoot returns the folder of an archive that holds a chart: the root, or the one folder in it.
+func ChartRoot(files []file) (string, bool) {
+	for _, f := range files {
+		folder, base := path.Split(f.Name)
+		if base == chartFile && strings.Count(folder, "/") <= 1 {
+			return folder, true
+		}
+	}
+	return "", false
+}
+
+func loadChart(files []file) (*chart.Chart, error) {
+	root, ok := ChartRoot(files)
+	if !ok {
+		return nil, fault.New(fault.Rejected, ReasonInvalidChart, "the archive has no %s", chartFile)
+	}
+	var buffered []*loader.BufferedFile
+	for _, f := range files {
+		name, within := strings.CutPrefix(f.Name, root)
+		if !within {
+			return nil, fault.New(fault.Rejected, ReasonInvalidChart, "the archive has %q beside the chart %q", f.Name, root)
+		}
+		buffered = append(buffered, &loader.BufferedFile{Name: name, Data: f.Content})
+	}
+	loaded, err := loader.LoadFiles(buffered)
+	if err == nil {
+		err = loaded.Validate()
+	}
+	if err != nil {
+		return nil, fault.New(fault.Rejected, ReasonInvalidChart, "the chart cannot be loaded: %s", brief(err))
+	}
+	if loaded.Metadata.Type != "" && loaded.Metadata.Type != "application" {
+		return nil, fault.New(fault.Rejected, ReasonInvalidChart, "the chart is of type %q and cannot be installed", loaded.Metadata.Type)
+	}
+	return loaded, nil
+}
+
+var hasLiteral = regexp.MustCompile("APIVersions\\.Has\\s+[\"`]([^\"`]+)[\"`]")
+
+func (a *Requirements) add(c *chart.Chart) {
+	if c.Metadata != nil && c.Metadata.KubeVersion != "" {
+		a.Version = true
+	}
+	for _, template := range c.Templates {
+		text := string(template.Data)
+		if !strings.Contains(text, "Capabilities") {
+			continue
+		}
+		a.Version = true
+		literals := hasLiteral.FindAllStringSubmatch(text, -1)
+		if len(literals) != strings.Count(text, "APIVersions") {
+			a.AllAPIs = true
+		}
+		for _, literal := range literals {
+			if !slices.Contains(a.APIs, literal[1]) {
+				a.APIs = append(a.APIs, literal[1])
+			}
+		}
+	}
+	for _, dependency := range c.Dependencies() {
+		a.add(dependency)
+	}
+	slices.Sort(a.APIs)
+}
+
+// run does the job, whatever it costs. It survives a panic.
+func (job Job) run() (answer Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			answer = Answer{Fault: fmt.Sprintf("the chart made its renderer panic: %.200v", p)}
+		}
+	}()
+	var files []file
+	for _, f := range job.Files {
+		files = append(files, file{Name: f.Name, Content: f.Content})
+	}
+	loaded, err := loadChart(files)
+	if err != nil {
+		return Answer{Fault: err.Error()}
+	}
+	if job.Inspect {
+		answer.Asks.add(loaded)
+		return answer
+	}
+	return job.render(loaded)
+}
+
+func (job Job) render(loaded *chart.Chart) Answer {
+	wrong := func(what string, err error) Answer {
+		return Answer{Fault: fmt.Sprintf("chart %s: %s: %s", loaded.Name(), what, brief(err))}
+	}
+	known := job.Known
+	if constraint := loaded.Metadata.KubeVersion; constraint != "" && !chartutil.IsCompatibleRange(constraint, known.KubeVersion.String()) {
+		return wrong("the cluster does not fit", fmt.Errorf("it needs Kubernetes %s, the cluster has %s", constraint, known.KubeVersion.String()))
+	}
+	given := map[string]any{}
+	if err := yaml.Unmarshal(job.Values, &given); err != nil {
+		return wrong("the config layer is no map of values", errors.New("it cannot be decoded"))
+	}
+	if err := chartutil.ProcessDependenciesWithMerge(loaded, given); err != nil {
+		return wrong("dependencies", err)
+	}
+	options := chartutil.ReleaseOptions{Name: job.Release.Name, Namespace: job.Release.Namespace, Revision: 1, IsInstall: true}
+	// As with Helm, the chart's own definitions are there before its templates are rendered.
+	withOwn := *known
+	withOwn.APIVersions = slices.Concat(known.APIVersions, job.definedAPIs(loaded))
+	// Helm's own check of the values would follow references of the chart's schema to wherever they lead.
+	all, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, given, options, &withOwn, true)
+	if err != nil {
+		return wrong("values", err)
+	}
+	if err := chartvalues.Validate(loaded, valuesIn(all)); err != nil {
+		return wrong("values", err)
+	}
+	texts, err := engine.Engine{}.Render(loaded, all)
+	if err != nil {
+		return wrong("templates", err)
+	}
+	answer := Answer{Chart: loaded.Name()}
+	total := int64(0)
+	for _, definition := range loaded.CRDObjects() {
+		total += int64(len(definition.File.Data))
+		answer.Definitions = append(answer.Definitions, ChartFile{Name: definition.Filename, Content: definition.File.Data})
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		total += int64(len(texts[name]))
+		if base := path.Base(name); base != notesFile && !strings.HasPrefix(base, "_") {
+			answer.Texts = append(answer.Texts, ChartFile{Name: name, Content: []byte(texts[name])})
+		}
+	}
+	if total > job.Limits.UnpackedBytes {
+		return Answer{Fault: fmt.Sprintf("chart %s renders to more than %d bytes", loaded.Name(), job.Limits.UnpackedBytes), TooLarge: true}
+	}
+	return answer
+}
+
+// valuesIn are the chart's values among what templates are rendered with.
+func valuesIn(all chartutil.Values) map[string]any {
+	values, _ := all["Values"].(chartutil.Values)
+	return values
+}
+
+// definedAPIs are what the definitions in a chart's crds folders serve, as "group/version" and "group/version/Kind". What
+// cannot be read is left out here; who collects the objects says what is wrong with it.
+func (job Job) definedAPIs(loaded *chart.Chart) []string {
+	var apis []string
+	for _, file := range loaded.CRDObjects() {
+		p := NewParser(job.Limits)
+		if err := p.Documents(file.Filename, file.File.Data); err != nil {
+			continue
+		}
+		for _, u := range p.Rendered.Objects {
+			if u.GroupVersionKind().GroupKind().String() != "CustomResourceDefinition.apiextensions.k8s.io" {
+				continue
+			}
+			group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+			versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+			for _, version := range versions {
+				v, _ := version.(map[string]any)
+				name, _ := v["name"].(string)
+				if served, _ := v["served"].(bool); served {
+					apis = append(apis, group+"/"+name, group+"/"+name+"/"+kind)
+				}
+			}
+		}
+	}
+	return apis
+}
+
+// Objects collects the objects of a rendered chart, those of its crds folders first. Hooks are set apart; those that are
+// never run, and tests, are left out and named.
+func (a Answer) Objects(limits Limits) (*Rendered, error) {
+	p := NewParser(limits)
+	p.skip = func(u *unstructured.Unstructured) bool {
+		_, isHook := u.GetAnnotations()[release.HookAnnotation]
+		if isHook {
+			hooks := hooksOf(u)
+			if len(hooks) == 0 {
+				p.Rendered.LeftOut = append(p.Rendered.LeftOut, u.GetKind()+" "+u.GetName())
+			}
+			p.Rendered.Hooks = append(p.Rendered.Hooks, hooks...)
+		}
+		return isHook
+	}
+	for _, text := range slices.Concat(a.Definitions, a.Texts) {
+		if err := p.Documents(text.Name, text.Content); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(p.Rendered.LeftOut)
+	sortHooks(p.Rendered.Hooks)
+	return &p.Rendered, nil
+}

@@ -1,0 +1,29 @@
+package resolve
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// record records a warning, with what can be done about it. It is for people and may get lost.
+func (a *Activities) record(object client.Object, reason, message, todo string) {
+	if a.events != nil {
+		hint.Record(a.events, object, corev1.EventTypeWarning, reason, message, todo)
+	}
+}
+
+// EventSpecRestored: somebody had edited the spec of a Manifest, and it is as planned again.
+const EventSpecRestored = "SpecRestored"
+
+// recordRestored tells of a spec that somebody had edited, and that was restored.
+func (a *Activities) recordRestored(edited *v1beta2.Manifest) {
+	if a.events == nil || !desired.IsEdited(edited) {
+		return
+	}
+	a.events.Event(edited, corev1.EventTypeWarning, EventSpecRestored,
+		"the spec was edited by hand and is restored: what a module is follows from its Kyma, its ModuleTemplate and its ModuleReleaseMeta")
+}

@@ -1,0 +1,195 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// removalGuard is what every removal passes that a change of the catalog causes: no change removes a module from many
+// Kymas at once before somebody approved it, and what is removed is so at a limited rate.
+type removalGuard struct {
+	settings desired.Settings
+	fleet    client.Reader
+	limits   Limits
+	rate     *rate.Limiter
+	now      func() time.Time
+
+	mu     sync.Mutex
+	counts map[string]count
+}
+
+type count struct {
+	kymas, limit int
+	at           time.Time
+}
+
+// countFor is how long a count of the fleet is used: a change reads it once for each Kyma.
+const countFor = 5 * time.Second
+
+func newRemovalGuard(options Options) *removalGuard {
+	limits := options.Limits
+	if limits.Kymas <= 0 {
+		limits.Kymas = 10
+	}
+	if limits.Percent <= 0 {
+		limits.Percent = 5
+	}
+	if limits.PerMinute <= 0 {
+		limits.PerMinute = 60
+	}
+	return &removalGuard{
+		settings: options.Settings.WithDefaults(), fleet: options.Fleet, limits: limits, now: time.Now,
+		rate:   rate.NewLimiter(rate.Every(time.Minute/time.Duration(limits.PerMinute)), max(1, limits.PerMinute/6)),
+		counts: map[string]count{},
+	}
+}
+
+// check holds those removals of a Kyma's view that the catalog causes and that are too many.
+func (g *removalGuard) check(ctx context.Context, kyma *v1beta2.Kyma, view *View) error {
+	for i := range view.Modules {
+		plan := &view.Modules[i]
+		if plan.Action != planning.ActionRemove {
+			continue
+		}
+		held, atOnce, err := g.held(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
+			return g.settings.Denied(other, plan.Chosen, plan.ReleaseMeta) != ""
+		})
+		if err != nil {
+			return err
+		}
+		plan.Concerned = atOnce
+		if held != nil {
+			plan.Action, plan.Refusal, plan.Held = planning.ActionKeep, nil, held
+		}
+	}
+	for i := range view.Obsolete {
+		obsolete := &view.Obsolete[i]
+		held, atOnce, err := g.held(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
+		if err != nil {
+			return err
+		}
+		obsolete.Held, obsolete.concerned = held, atOnce
+	}
+	return nil
+}
+
+// causeOf is what forbids a module to a Kyma: the template where its own labels do, else the release meta of its module.
+func causeOf(p *planning.ModulePlan, kyma *v1beta2.Kyma) client.Object {
+	byTemplate := p.Chosen.Labels[shared.LabelInternal] == shared.ValueTrue && !kyma.IsInternal() ||
+		p.Chosen.Labels[shared.LabelBeta] == shared.ValueTrue && !kyma.IsBeta()
+	if p.ReleaseMeta == nil || byTemplate {
+		return p.Chosen
+	}
+	return p.ReleaseMeta
+}
+
+// held tells whether a removal must wait for approval; nil when it need not. atOnce is how many Kymas lose the
+// module by the same change.
+func (g *removalGuard) held(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, concerned func(*v1beta2.Kyma) bool) (_ *planning.HeldRemoval, atOnce int, _ error) {
+	if g.fleet == nil || !manifest.DeletionTimestamp.IsZero() {
+		return nil, 0, nil
+	}
+	change := changeOf(cause, g.settings)
+	c, err := g.count(ctx, string(cause.GetUID())+change, componentKey(manifest), manifest.IsMandatory(), concerned)
+	if err != nil {
+		return nil, 0, err
+	}
+	annotations := cause.GetAnnotations()
+	noticed := annotations[desired.AnnotationHeldChange] == change
+	approved := noticed && annotations[desired.AnnotationHeldRemoval] != "" &&
+		annotations[desired.AnnotationApproveRemoval] == annotations[desired.AnnotationHeldRemoval]
+	if approved || !noticed && c.kymas <= c.limit {
+		return nil, c.kymas, nil
+	}
+	return &planning.HeldRemoval{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, c.kymas, nil
+}
+
+// count counts the Kymas that would lose a module.
+func (g *removalGuard) count(ctx context.Context, key, component string, mandatory bool, concerned func(*v1beta2.Kyma) bool) (count, error) {
+	key = fmt.Sprintf("%s %s %t", key, component, mandatory)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.now()
+	if known, ok := g.counts[key]; ok && now.Sub(known.at) < countFor {
+		return known, nil
+	}
+	var kymas v1beta2.KymaList
+	if err := g.fleet.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
+		return count{}, fmt.Errorf("count the Kymas: %w", err)
+	}
+	ours := map[types.UID]*v1beta2.Kyma{}
+	for i := range kymas.Items {
+		kyma := &kymas.Items[i]
+		if g.settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) {
+			ours[kyma.UID] = kyma
+		}
+	}
+	var manifests v1beta2.ManifestList
+	if err := g.fleet.List(ctx, &manifests, client.MatchingFields{ManifestsByComponent: component}, client.UnsafeDisableDeepCopy); err != nil {
+		return count{}, fmt.Errorf("count the Manifests of component %s: %w", component, err)
+	}
+	c := count{at: now, limit: min(g.limits.Kymas, max(1, len(ours)*g.limits.Percent/100))}
+	for i := range manifests.Items {
+		manifest := &manifests.Items[i]
+		if !manifest.DeletionTimestamp.IsZero() || manifest.IsMandatory() != mandatory || manifest.IsUnmanaged() {
+			continue
+		}
+		for _, owner := range manifest.OwnerReferences {
+			if kyma := ours[owner.UID]; kyma != nil && kyma.DeletionTimestamp.IsZero() && concerned(kyma) {
+				c.kymas++
+			}
+		}
+	}
+	for old, known := range g.counts {
+		if now.Sub(known.at) >= countFor {
+			delete(g.counts, old)
+		}
+	}
+	g.counts[key] = c
+	return c, nil
+}
+
+// changeOf is the digest of what of a template or release meta decides about who may have a module. Its generation is
+// in it, so that an approval is for one change of the spec and not for all that lead to the same.
+func changeOf(cause client.Object, settings desired.Settings) string {
+	labels := cause.GetLabels()
+	module := ""
+	switch object := cause.(type) {
+	case *v1beta2.ModuleReleaseMeta:
+		module = desired.ReleaseMetaModule(object)
+	case *v1beta2.ModuleTemplate:
+		module = desired.ModuleNameOf(object)
+	}
+	return desired.DigestOf(
+		cause.GetGeneration(), !cause.GetDeletionTimestamp().IsZero(),
+		labels[shared.LabelBeta], labels[shared.LabelInternal], labels[shared.LabelMandatoryModule],
+		slices.Contains(settings.RestrictedModules, module),
+	)
+}
+
+// IsHeld tells whether removals are held because of a template or release meta as it is now.
+func IsHeld(object client.Object, settings desired.Settings) bool {
+	annotations := object.GetAnnotations()
+	held := annotations[desired.AnnotationHeldRemoval]
+	return held != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApproveRemoval] != held
+}
+
+// MarksAreOutdated tells whether a template or release meta carries the marks of a held removal that was about another change than
+// the present one: they must go, for an approval among them would be taken for that of a later change.
+func MarksAreOutdated(object client.Object, settings desired.Settings) bool {
+	annotations := object.GetAnnotations()
+	marked := annotations[desired.AnnotationHeldChange] != "" || annotations[desired.AnnotationHeldRemoval] != ""
+	return marked && annotations[desired.AnnotationHeldChange] != changeOf(object, settings)
+}

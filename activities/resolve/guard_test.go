@@ -1,0 +1,253 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// instance is an instance with several Kymas that have the same modules.
+type instance struct {
+	*Activities
+	cluster *desiredtest.Cluster
+	refs    []kick.Ref
+	told    []string
+}
+
+func (f *instance) Event(object runtime.Object, _, reason, message string) {
+	f.told = append(f.told, reason+": "+message)
+}
+
+func (f *instance) AnnotatedEventf(object runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+	f.Event(object, eventType, reason, fmt.Sprintf(format, args...))
+}
+
+func newFleet(t *testing.T, size int, limits Limits, modules []string, objects ...client.Object) *instance {
+	t.Helper()
+	f := &instance{}
+	for i := range size {
+		kyma := desiredtest.Kyma(modules...)
+		kyma.Name, kyma.UID = fmt.Sprintf("kyma-%02d", i), types.UID(fmt.Sprintf("uid-%02d", i))
+		objects = append(objects, kyma)
+		f.refs = append(f.refs, kick.RefOf(kyma))
+	}
+	f.cluster = desiredtest.NewCluster("cp", objects...)
+	var err error
+	f.Activities, err = New(Options{
+		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, ControlPlane: f.cluster, Catalog: f.cluster, Descriptors: registry{},
+		Fleet: f.cluster, Limits: limits, Events: f,
+	})
+	require.NoError(t, err)
+	for _, result := range f.lookAtAll(t) {
+		require.NotEmpty(t, result.Created)
+	}
+	return f
+}
+
+// lookAtAll looks at every Kyma and forgets what was counted.
+func (f *instance) lookAtAll(t *testing.T) []Result {
+	t.Helper()
+	f.planner.guard.counts = map[string]count{}
+	results := make([]Result, 0, len(f.refs))
+	for _, ref := range f.refs {
+		result, err := f.resolve(context.Background(), Input{Ref: ref})
+		require.NoError(t, err)
+		results = append(results, result)
+	}
+	return results
+}
+
+func deleted(results []Result) int {
+	all := 0
+	for _, result := range results {
+		all += len(result.Deleted)
+	}
+	return all
+}
+
+func (f *instance) change(t *testing.T, object client.Object, change func()) {
+	t.Helper()
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(object), object))
+	change()
+	require.NoError(t, f.cluster.Update(context.Background(), object))
+}
+
+func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	changed := meta.ResourceVersion
+	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Len(t, f.told, 1, "it is told once: %v", f.told)
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	require.Equal(t, changed, meta.Annotations[desired.AnnotationHeldRemoval])
+	require.Contains(t, f.told[0], "12 Kymas")
+	require.Contains(t, f.told[0], changed)
+	require.True(t, IsHeld(meta, desired.Settings{}))
+
+	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = "1" })
+	require.Zero(t, deleted(f.lookAtAll(t)), "another change is approved")
+	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = changed })
+	require.False(t, IsHeld(meta, desired.Settings{}))
+	require.Positive(t, deleted(f.lookAtAll(t)))
+}
+
+func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 12, Limits{Percent: 50, PerMinute: 600}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	f.lookAtAll(t)
+	f.change(t, meta, func() {
+		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationHeldRemoval]
+	})
+	require.Equal(t, 12, deleted(f.lookAtAll(t)))
+	f.change(t, meta, func() { meta.Spec.Beta = false })
+	require.True(t, MarksAreOutdated(meta, desired.Settings{}))
+	f.lookAtAll(t)
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	require.Zero(t, deleted(f.lookAtAll(t)), "the same again is another change")
+
+	f.change(t, meta, func() {
+		delete(meta.Annotations, desired.AnnotationHeldRemoval)
+		delete(meta.Annotations, desired.AnnotationApproveRemoval)
+	})
+	require.Zero(t, deleted(f.lookAtAll(t)), "nothing said is no approval")
+}
+
+func TestTheTemplateIsHeldWhereItsOwnLabelsForbidTheModule(t *testing.T) {
+	meta, template := desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.Template("keda", "1.0.0")
+	f := newFleet(t, 12, Limits{}, []string{"keda"}, meta, template)
+	f.change(t, template, func() { template.Labels[shared.LabelBeta] = shared.ValueTrue })
+	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
+	require.True(t, IsHeld(template, desired.Settings{}))
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	require.NotContains(t, meta.Annotations, desired.AnnotationHeldRemoval)
+}
+
+// A selector that cannot be read, or a release meta that is not there to permit, is no wish to uninstall.
+func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
+	t.Run("a selector with a mistake", func(t *testing.T) {
+		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+		f.change(t, meta, func() {
+			meta.Spec.KymaSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "in", Values: []string{"b"}}}}
+		})
+		results := f.lookAtAll(t)
+		require.Zero(t, deleted(results))
+		require.Equal(t, 1, results[0].Refused)
+	})
+	t.Run("a release meta that is gone, of a module that only a flag restricts", func(t *testing.T) {
+		meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
+		f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
+		f.planner.settings.RestrictedModules = []string{"keda"}
+		require.Zero(t, f.lookAtAll(t)[0].Refused)
+		require.NoError(t, f.cluster.Delete(context.Background(), meta))
+		results := f.lookAtAll(t)
+		require.Equal(t, 1, results[0].Refused)
+		require.Zero(t, deleted(results))
+	})
+}
+
+// everybody selects every Kyma, which an empty selector does not.
+func everybody() *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "nowhere", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+}
+
+// An empty selector could be meant as all or as none: it is taken as what does less harm for what is to be installed,
+// and what it takes away passes the gate.
+func TestAnEmptySelectorSelectsNobody(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
+	f.planner.settings.RestrictedModules = []string{"keda"}
+	require.Zero(t, f.lookAtAll(t)[0].Refused)
+	f.change(t, meta, func() { meta.Spec.KymaSelector = &metav1.LabelSelector{} })
+	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Len(t, f.told, 1)
+	require.Contains(t, f.told[0], "12 Kymas")
+}
+
+func TestASelectorThatTheInstanceDoesNotListRemovesNothing(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
+	results := f.lookAtAll(t)
+	require.Zero(t, deleted(results))
+	require.Equal(t, 1, results[0].Refused)
+	require.Empty(t, f.told)
+}
+
+func TestAChangeThatConcernsFewKymasPasses(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	f := newFleet(t, 1, Limits{}, []string{"keda"}, template)
+	f.change(t, template, func() { template.Labels[shared.LabelInternal] = shared.ValueTrue })
+	require.Equal(t, 1, deleted(f.lookAtAll(t)), "one Kyma is no fleet, whatever share of it that is")
+	require.Empty(t, f.told)
+}
+
+func TestAHeldChangeStaysHeldWhenFewerKymasAreLeft(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 3, Limits{Kymas: 2, Percent: 100}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.Internal = true })
+	f.lookAtAll(t)
+	kyma := &v1beta2.Kyma{}
+	require.NoError(t, f.cluster.Get(context.Background(), f.refs[0].Key(), kyma))
+	f.change(t, kyma, func() { kyma.Spec.Modules = nil })
+	require.Equal(t, 1, deleted(f.lookAtAll(t)), "the one whose owner does not want it any more")
+
+	f.change(t, meta, func() { meta.Spec.Internal = false })
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	require.Equal(t, 2, deleted(f.lookAtAll(t)), "another change is judged anew")
+}
+
+func TestEveryTemplateOfAFleetDeletedRemovesNothing(t *testing.T) {
+	template, meta := desiredtest.Template("keda", "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	channel := desiredtest.ChannelTemplate("btp", "regular", "1.0.0")
+	f := newFleet(t, 20, Limits{}, []string{"keda", "btp"}, template, meta, channel)
+	for _, object := range []client.Object{template, meta, channel} {
+		require.NoError(t, f.cluster.Delete(context.Background(), object))
+		require.Zero(t, deleted(f.lookAtAll(t)))
+	}
+}
+
+func TestAMandatoryModuleOfManyKymasGoesOnlyWithApproval(t *testing.T) {
+	meta := mandatoryMeta("warden", "1.0.0")
+	meta.Finalizers = []string{shared.FinalizerMandatoryModule}
+	f := newFleet(t, 20, Limits{}, nil, meta, desiredtest.Template("warden", "1.0.0"))
+	require.NoError(t, f.cluster.Delete(context.Background(), meta))
+	require.Zero(t, deleted(f.lookAtAll(t)))
+	f.change(t, meta, func() {
+		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationHeldRemoval]
+	})
+	require.Positive(t, deleted(f.lookAtAll(t)))
+}
+
+func TestRemovalsThatTheCatalogCausesGoAtALimitedRate(t *testing.T) {
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	f := newFleet(t, 4, Limits{Kymas: 10, Percent: 100, PerMinute: 6}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
+	f.change(t, meta, func() { meta.Spec.Beta = true })
+	results := f.lookAtAll(t)
+	require.Equal(t, 1, deleted(results))
+	require.Zero(t, results[0].NextReconcile)
+	for _, waiting := range results[1:] {
+		require.True(t, waiting.Paced)
+		require.WithinRange(t, waiting.NextReconcile, time.Now().Add(5*time.Second), time.Now().Add(51*time.Second),
+			"the others share the time that four removals take")
+	}
+	require.NotEqual(t, results[1].NextReconcile.Truncate(time.Second), results[2].NextReconcile.Truncate(time.Second))
+}

@@ -1,0 +1,78 @@
+package resolve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// EventRemovalHeld is the reason of the Event on a template or release meta whose change would remove a module
+// from too many Kymas.
+const EventRemovalHeld = "RemovalHeld"
+
+// markHeld notes on the template or release meta that removals are held, once per change, and records an Event.
+func (a *Activities) markHeld(ctx context.Context, held *planning.HeldRemoval) error {
+	var now client.Object = &v1beta2.ModuleTemplate{}
+	if planning.KindOf(held.Cause) == shared.KindModuleReleaseMeta {
+		now = &v1beta2.ModuleReleaseMeta{}
+	}
+	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(held.Cause), now)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", planning.KindOf(held.Cause), versions.NameOf(held.Cause), err)
+	}
+	if now.GetUID() != held.Cause.GetUID() || changeOf(now, a.settings) != held.Change || now.GetAnnotations()[desired.AnnotationHeldChange] == held.Change {
+		return nil // it changed again, or somebody noted it already
+	}
+	version := now.GetResourceVersion()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": version,
+		"annotations":     map[string]string{desired.AnnotationHeldRemoval: version, desired.AnnotationHeldChange: held.Change},
+	}})
+	if err != nil {
+		return err
+	}
+	err = a.controlPlane.Patch(ctx, now, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return nil // it changed meanwhile, which is a reason for another reconcile
+	}
+	if err != nil {
+		return fmt.Errorf("note on %s %s that removals are held: %w", planning.KindOf(now), versions.NameOf(now), err)
+	}
+	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until the annotation %s has the value %s",
+		held.Kymas, held.Limit, desired.AnnotationApproveRemoval, version), hint.For(EventRemovalHeld))
+	return nil
+}
+
+// paced tells whether a removal that the catalog causes may begin now. If not, the result says when to reconcile again:
+// the Kymas that lose a module by the same change share the time that this takes.
+func (a *Activities) paced(manifest *v1beta2.Manifest, atOnce int, result *Result) bool {
+	guard := a.planner.guard
+	reservation := guard.rate.Reserve()
+	delay := reservation.Delay()
+	if delay == 0 {
+		return true
+	}
+	reservation.Cancel()
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(manifest.UID))
+	all := time.Duration(atOnce) * time.Minute / time.Duration(guard.limits.PerMinute)
+	share := time.Duration(float64(all) * float64(hash.Sum32()%10_000) / 10_000)
+	result.Paced = true
+	result.reconcileAt(guard.now().Add(delay+share), "removals at a limited rate")
+	return false
+}

@@ -1,0 +1,113 @@
+package planning
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// decide says for each entry what is to be done about its Manifest. The order of the questions matters: what
+// forbids comes before what is built, and a refused entry keeps the Manifest that it has.
+func (p *planner) decide() {
+	for _, e := range p.entries {
+		p.decideOne(e)
+	}
+}
+
+func (p *planner) decideOne(e *entry) {
+	if e.manifest != nil && !e.manifest.DeletionTimestamp.IsZero() {
+		e.plan.Action = ActionWait
+		e.plan.Manifest, e.plan.Destination = p.mended(e)
+		return
+	}
+	if !e.Module.IsManaged() {
+		p.decideUnmanaged(e)
+		return
+	}
+	remote := false
+	if e.Refusal == nil {
+		remote, e.Refusal = p.target(e)
+	}
+	if e.Refusal == nil {
+		e.Refusal = p.checkInstalled(e, remote)
+	}
+	if e.Refusal == nil {
+		e.Refusal = p.describe(e)
+	}
+	if e.Refusal == nil && !remote {
+		e.Refusal = p.checkShared(e)
+	}
+	if e.Refusal == nil && e.manifest == nil {
+		before := p.foreignFor(e)
+		if before != nil && desired.IsOrphan(before) && before.DeletionTimestamp.IsZero() {
+			e.plan.Orphan, e.plan.Adopts = before, p.isThere(before, remote)
+		} else if before != nil {
+			// The Manifest of an earlier Kyma of this name is still going away; it makes room.
+			e.plan.Action = ActionWait
+			return
+		}
+	}
+	var manifest *v1beta2.Manifest
+	if e.Refusal == nil {
+		manifest, e.Refusal = manifestSpec{
+			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.Choice, descriptor: e.descriptor,
+			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory, fetch: p.DefaultCR,
+		}.manifest()
+	}
+	switch {
+	case e.Refusal != nil:
+		p.decideRefused(e)
+	case e.manifest == nil:
+		e.plan.Action, e.plan.Manifest, e.plan.Destination = ActionCreate, manifest, destinationOf(manifest)
+	case e.manifest.IsSkipReconciliation():
+		e.plan.Action = ActionKeep
+	case !Differs(e.manifest, manifest):
+		e.plan.Action, e.plan.Destination = ActionKeep, destinationOf(manifest)
+	case p.waitsForWindow(e):
+		e.plan.Action = ActionKeep
+	default:
+		e.plan.Action, e.plan.Manifest, e.plan.Destination = ActionUpdate, manifest, destinationOf(manifest)
+	}
+}
+
+func (p *planner) decideRefused(e *entry) {
+	switch {
+	case e.manifest == nil:
+		e.plan.Action = ActionNone
+	case e.Refusal.Remove && !e.manifest.IsSkipReconciliation():
+		e.plan.Action = ActionRemove
+	case e.Refusal.Transient && e.manifest.Spec.Version == e.Version && e.manifest.ComponentName() == e.component:
+		// The registry does not answer, but the version that it would describe is the one that is there.
+		e.Refusal = nil
+		e.plan.Action = ActionKeep
+	default:
+		e.plan.Action = ActionKeep
+	}
+}
+
+// waitsForWindow tells whether an upgrade that needs a downtime has to wait for the Kyma's maintenance window. A
+// first installation does not, nor does anything that leaves the version as it is.
+func (p *planner) waitsForWindow(e *entry) bool {
+	if !e.Template.Spec.RequiresDowntime || p.Kyma.Spec.SkipMaintenanceWindows || p.Window == nil || e.manifest.Spec.Version == e.Version {
+		return false
+	}
+	wait := p.Window()
+	if wait.Open {
+		return false
+	}
+	e.plan.Window = &wait
+	return true
+}
+
+// decideUnmanaged leaves everything of the module as it is and only marks its Manifest; a module that was
+// never installed is not installed now.
+func (p *planner) decideUnmanaged(e *entry) {
+	e.Refusal = nil
+	if e.manifest == nil {
+		e.plan.Action = ActionNone
+		return
+	}
+	e.plan.Action = ActionKeep
+	if !e.manifest.IsUnmanaged() && !e.manifest.IsSkipReconciliation() {
+		e.plan.Action, e.plan.Manifest = ActionUpdate, unmanaged(e.manifest)
+	}
+}

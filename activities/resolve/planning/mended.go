@@ -1,0 +1,60 @@
+package planning
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// An operator that does not release its default custom resource holds the removal of its module indefinitely, until a
+// newer version of it can. So that one reaches also a Manifest that is being deleted (docs/contract.md#removal), whether its
+// module is still off the list or was listed again meanwhile. Whether nothing but the default custom resource blocks the
+// removal, and the newer version is applied, the removal itself decides.
+
+// mended is the Manifest of an entry, which is being deleted, in a newer version; nil where there is none.
+func (p *planner) mended(e *entry) (*v1beta2.Manifest, *Destination) {
+	m, next := e.manifest, *e
+	if !desired.MayBeMended(m) || e.Refusal != nil || e.component == "" || !e.Module.IsManaged() {
+		return nil, nil
+	}
+	remote, refusal := p.target(&next)
+	if refusal == nil {
+		refusal = p.checkInstalled(&next, remote)
+	}
+	if refusal == nil {
+		refusal = p.describe(&next)
+	}
+	if refusal != nil || !versions.IsDowngrade(next.Version, m.Spec.Version) {
+		return nil, nil
+	}
+	manifest, refusal := manifestSpec{
+		kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: next.Choice, descriptor: next.descriptor,
+		name: m.Name, namespace: p.namespaceFor(&next), remote: remote, mandatory: next.mandatory, fetch: p.DefaultCR,
+	}.manifest()
+	if refusal != nil {
+		return nil, nil
+	}
+	// What is removed, and how, was decided when it was deleted.
+	manifest.Spec.CustomResourcePolicy = m.Spec.CustomResourcePolicy
+	manifest.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(manifest.Spec)
+	return manifest, destinationOf(manifest)
+}
+
+// mend plans newer versions for the Manifests that are being deleted as their modules are off the list.
+func (p *planner) mend() []ModulePlan {
+	var all []ModulePlan
+	modules := desired.Delisted(p.Wanted, p.Manifests)
+	for i := range p.Manifests {
+		m := &p.Manifests[i]
+		module, is := modules[m.Name]
+		if !is || !p.ours(m) || p.assigned[m.Name] != nil {
+			continue
+		}
+		e := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Delisted[module.Name]), manifest: m}
+		p.identify(e)
+		if manifest, goes := p.mended(e); manifest != nil {
+			all = append(all, ModulePlan{Name: module.Name, Module: module, Action: ActionWait, Existing: m, Manifest: manifest, Destination: goes})
+		}
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// replans is how often a plan is created again because a Manifest turned out to be another than the informer said.
+const replans = 3
+
+// view plans for the Kyma and its Manifests as the informer knows them, and reads those live that something is to be
+// done about: what is planned holds for them as they are now.
+func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (View, error) {
+	seen := in.Seen
+	all, err := a.known.Manifests(ctx, kyma, fleet.Newest(seen, shared.KindManifest))
+	if err != nil {
+		return View{}, err
+	}
+	confirmed := map[string]bool{}
+	for range replans {
+		view, err := a.planner.View(ctx, kyma, all.Own, all.Foreign, seen)
+		if err != nil {
+			return View{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
+		}
+		changed, err := a.confirm(ctx, &all, view.actedOn(), confirmed)
+		if err != nil || !changed {
+			return view, err
+		}
+	}
+	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", versions.NameOf(kyma))
+}
+
+// confirm reads Manifests live, each once, and tells whether one of them is not as it was known.
+func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {
+	if a.known.IsLive() {
+		return false, nil
+	}
+	changed := false
+	for _, m := range actedOn {
+		if confirmed[m.Name] {
+			continue
+		}
+		confirmed[m.Name] = true
+		now, err := a.known.Manifest(ctx, client.ObjectKeyFromObject(m))
+		if err != nil {
+			return false, err
+		}
+		if now != nil && now.ResourceVersion == m.ResourceVersion {
+			continue
+		}
+		changed = true
+		all.Replace(m.Name, now)
+	}
+	return changed, nil
+}
+
+// recordNames writes the names of the Manifests that are about to be made into the Kyma's status, where they are not there:
+// whoever has to know of all that a Kyma has need not ask for what there is.
+func (a *Activities) recordNames(ctx context.Context, kyma *v1beta2.Kyma, view View) error {
+	names := view.Names(kyma)
+	if !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(kyma.Status.Manifests, name) }) {
+		return nil
+	}
+	before := kyma.DeepCopy()
+	kyma.Status.Manifests = names
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+		return fmt.Errorf("record the Manifests of Kyma %s: %w", versions.NameOf(kyma), err)
+	}
+	return nil
+}

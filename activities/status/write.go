@@ -1,0 +1,40 @@
+package status
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// write writes the status if it is not so already, at the resource version that was read, and then records
+// Events of the transitions. It tells whether it was written.
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t transition) (bool, error) {
+	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
+		return false, nil
+	}
+	wanted := kyma.Status
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil {
+		return false, fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+	}
+	a.record(kyma, merged(transitions(before.Status, wanted, t)))
+	return true, nil
+}
+
+// refusals are the reasons of refused modules by name.
+func refusals(view resolve.View) map[string]string {
+	reasons := map[string]string{}
+	for _, plan := range view.Modules {
+		if plan.Refusal != nil {
+			reasons[plan.Name] = plan.Refusal.Reason
+		}
+	}
+	return reasons
+}

@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// allowed picks the templates and release metas that a Kyma may see (docs/contract.md#namespaces-and-defaults): never
+// mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
+// permitted. Where a release meta speaks for a module, only the versions that its channels have are there, and of the
+// release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for.
+// Of objects of equal name, the Kyma's own namespace wins, then the first by namespace: the remote cluster
+// has one namespace for all.
+func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace string, own bool,
+	templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta,
+) []client.Object {
+	versions := map[string]map[string]bool{} // by module, of allowed release metas
+	spoken := map[string]bool{}              // modules that a release meta speaks for
+	var allowed []client.Object
+	var seen []*v1beta2.ModuleReleaseMeta
+	visible := func(object client.Object) bool {
+		_, taken := desired.TakenFrom(object)
+		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !taken &&
+			// In the control plane's own cluster, what is in the remote namespace already is the original.
+			(!own || object.GetNamespace() != remoteNamespace)
+	}
+	for i := range metas {
+		meta := &metas[i]
+		if !settings.Ours(meta.Labels) || desired.IsSyncedCopy(meta) {
+			continue
+		}
+		module := desired.ReleaseMetaModule(meta)
+		spoken[module] = true
+		if meta.Spec.Mandatory != nil || settings.Denied(kyma, nil, meta) != "" {
+			continue
+		}
+		if versions[module] == nil {
+			versions[module] = map[string]bool{}
+		}
+		for _, assignment := range meta.Spec.Channels {
+			versions[module][assignment.Version] = true
+		}
+		if visible(meta) {
+			seen = append(seen, meta)
+		}
+	}
+	offered := map[string]bool{} // names and versions that templates answer to which the Kyma may have
+	for i := range templates {
+		template := &templates[i]
+		module := moduleOf(template, spoken)
+		_, taken := desired.TakenFrom(template)
+		switch {
+		case !settings.Ours(template.Labels), desired.IsSyncedCopy(template), taken, desired.IsMandatory(template),
+			!settings.Serves(template.Labels[shared.LabelControllerName]),
+			settings.Denied(kyma, withoutRestriction(template, spoken[module]), nil) != "":
+			continue
+		}
+		offered[template.Name], offered[module+"-"+template.Spec.Version] = true, true
+		if visible(template) && (!spoken[module] || versions[module][template.Spec.Version]) {
+			allowed = append(allowed, template)
+		}
+	}
+	for _, meta := range seen {
+		if offer := offering(meta, offered); offer != nil {
+			allowed = append(allowed, offer)
+		}
+	}
+	return onePerName(allowed, kyma.Namespace)
+}
+
+// offering is a release meta with only the channels whose templates a Kyma may have; nil where there is none. The
+// original is shared with the cache and stays as it is.
+func offering(meta *v1beta2.ModuleReleaseMeta, offered map[string]bool) *v1beta2.ModuleReleaseMeta {
+	withheld := func(c v1beta2.ChannelVersion) bool { return !offered[desired.ReleaseMetaModule(meta)+"-"+c.Version] }
+	if !slices.ContainsFunc(meta.Spec.Channels, withheld) {
+		return meta
+	}
+	offer := meta.DeepCopy()
+	if offer.Spec.Channels = slices.DeleteFunc(offer.Spec.Channels, withheld); len(offer.Spec.Channels) == 0 {
+		return nil
+	}
+	return offer
+}
+
+// moduleOf is the module that a template belongs to: as it says itself, else as it is named, `<module>-<version>`,
+// where a release meta speaks for that module.
+func moduleOf(template *v1beta2.ModuleTemplate, spoken map[string]bool) string {
+	if module := desired.ModuleNameOf(template); module != "" {
+		return module
+	}
+	if module, named := strings.CutSuffix(template.Name, "-"+template.Spec.Version); named && spoken[module] {
+		return module
+	}
+	return ""
+}
+
+// withoutRestriction keeps the restriction of a module from being asked of a template twice: where a release
+// meta speaks for the module, it has answered.
+func withoutRestriction(template *v1beta2.ModuleTemplate, spoken bool) *v1beta2.ModuleTemplate {
+	if !spoken {
+		return template
+	}
+	labels := maps.Clone(template.Labels)
+	delete(labels, shared.LabelModuleName)
+	bare := &v1beta2.ModuleTemplate{}
+	bare.Labels = labels
+	return bare
+}
+
+func onePerName(objects []client.Object, preferred string) []client.Object {
+	rank := func(o client.Object) int {
+		if o.GetNamespace() == preferred {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(objects, func(a, b client.Object) int {
+		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a.GetName(), b.GetName()),
+			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetNamespace(), b.GetNamespace()))
+	})
+	return slices.CompactFunc(objects, func(a, b client.Object) bool {
+		return kindOf(a) == kindOf(b) && a.GetName() == b.GetName()
+	})
+}

@@ -1,0 +1,185 @@
+// Package catalog keeps the module catalog in remote clusters: which templates and release metas a Kyma may see
+// (Catalogs.Wanted), how they differ from what is there (Diff, by metadata alone), and the writes (Catalogs.Ensure, Delete).
+// Objects of others are neither changed nor deleted.
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// wantedCatalog is what the remote catalog is to hold for a Kyma, from the cache: nothing where it is switched off.
+func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, own bool) ([]object, error) {
+	if !s.Catalog {
+		return nil, nil
+	}
+	var templates v1beta2.ModuleTemplateList
+	if err := c.catalog.List(ctx, &templates, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ModuleTemplates: %w", err)
+	}
+	var metas v1beta2.ModuleReleaseMetaList
+	if err := c.catalog.List(ctx, &metas, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ModuleReleaseMetas: %w", err)
+	}
+	allowed := allowed(kyma, c.settings, s.Namespace, own, templates.Items, metas.Items)
+	wanted := make([]object, 0, len(allowed))
+	for _, source := range allowed {
+		digest, err := c.digests.of(source)
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, object{
+			source: source, kind: kindOf(source), name: source.GetName(), namespace: s.Namespace,
+			digest: digest, mark: desired.SyncedFrom(kyma),
+		})
+	}
+	return wanted, nil
+}
+
+// maxForeignMarks is how many other Kymas are checked in one synchronization; there are rarely any, and marks can be
+// forged.
+const maxForeignMarks = 8
+
+// goneOwners finds out which of the other Kymas that a remote catalog has objects of are gone, or have nothing to do with
+// this cluster, whose owner can write any mark.
+func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, cluster types.UID) (map[string]bool, error) {
+	seen := map[string]bool{}
+	left := map[string]bool{}
+	for _, kind := range kinds() {
+		for i := range there[kind] {
+			found := &there[kind][i]
+			value := found.Annotations[desired.AnnotationSyncedFrom]
+			other, ok := remote.KymaOfMark(value)
+			if !ok || value == mark || seen[value] || len(seen) == maxForeignMarks || !IsApplied(found) {
+				continue
+			}
+			seen[value] = true
+			brought := &v1beta2.Kyma{}
+			err := c.controlPlane.Get(ctx, other, brought)
+			if err != nil && !apierrors.IsNotFound(err) {
+				return nil, fault.New(fault.Transient, ReasonNotSynced, "read the Kyma for which %s %s was brought by its mark: %w",
+					kind, remote.NameOf(found), err)
+			}
+			recorded := brought.Status.Remote
+			left[value] = err != nil || recorded == nil || recorded.Cluster != string(cluster)
+		}
+	}
+	return left, nil
+}
+
+// patience is how long one synchronization writes into a remote catalog. The rest is the next synchronization's: nobody's modules
+// wait until a catalog of thousands is copied.
+const patience = 30 * time.Second
+
+// ensureCatalog makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
+// object that cannot be written does not keep the others from it.
+func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, read Reading) error {
+	if read.Err != nil {
+		return read.Err
+	}
+	wanted, err := c.Wanted(ctx, kyma, s, r.Own)
+	if err != nil {
+		return err
+	}
+	whose := Owner{Mark: desired.SyncedFrom(kyma), Own: r.Own}
+	if whose.gone, err = c.goneOwners(ctx, read.Lists, whose.Mark, r.UID); err != nil {
+		return err
+	}
+	diff := Diff(wanted, read.Lists, whose)
+	var failed, refused []error
+	var rest error
+	until, done := c.now().Add(patience), 0
+	goesOn := func() bool {
+		if c.now().After(until) {
+			rest = fault.New(fault.Pending, ReasonGoesOn, "the module catalog is being copied: %d of %d objects that differ are as they should be",
+				done, len(diff.apply)+len(diff.remove))
+			return false
+		}
+		done++
+		return true
+	}
+	for _, change := range diff.apply {
+		if !goesOn() {
+			break
+		}
+		switch err := applyObject(ctx, r, change); {
+		case err != nil && fault.Of(err).Kind == fault.Rejected:
+			refused = append(refused, err)
+		case err != nil:
+			failed = append(failed, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	for _, object := range diff.remove {
+		if !goesOn() {
+			break
+		}
+		failed = append(failed, r.DeleteObject(ctx, object))
+	}
+	if len(diff.blocked) > 0 {
+		refused = append(refused, fault.New(fault.Rejected, ReasonNotSynced,
+			"the remote cluster has objects of its own with names of the catalog: %v", diff.blocked))
+	}
+	// The first error decides how they count together: trying again helps as long as it helps with one.
+	return errors.Join(append(append(failed, rest), refused...)...)
+}
+
+// applyObject applies one object of the catalog. The definition may just have been brought.
+func applyObject(ctx context.Context, r *remote.Cluster, change change) error {
+	what := fmt.Sprintf("%s %s/%s", change.object.kind, change.object.namespace, change.object.name)
+	_, writes, err := remote.Apply(ctx, r, shared.FieldManagerCatalog, change.object.body, change.generation)
+	r.Writes += writes
+	if apierrors.IsInvalid(err) {
+		return fault.New(fault.Rejected, ReasonNotSynced, "apply %s: %w", what, err)
+	}
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", what, err)
+	}
+	return nil
+}
+
+// Delete deletes what was brought for one Kyma, but for what others share.
+func Delete(ctx context.Context, r *remote.Cluster, there Lists, mine Owner) error {
+	var failed []error
+	for _, object := range Diff(nil, there, mine).remove {
+		failed = append(failed, r.DeleteObject(ctx, object))
+	}
+	return errors.Join(failed...)
+}
+
+// ReasonNotSynced: objects of the catalog could not be brought.
+const ReasonNotSynced = "CatalogNotSynced"
+
+// ReasonGoesOn: the catalog is so large that it is written in several synchronizations (kind Pending).
+const ReasonGoesOn = "CatalogGoesOn"
+
+// Catalogs keeps the module catalogs of remote clusters.
+type Catalogs struct {
+	settings     desired.Settings
+	controlPlane client.Reader
+	catalog      client.Reader
+	digests      *digests
+	now          func() time.Time
+}
+
+func New(settings desired.Settings, controlPlane, cache client.Reader, clock func() time.Time) (*Catalogs, error) {
+	digests, err := newDigests()
+	if err != nil {
+		return nil, err
+	}
+	return &Catalogs{settings: settings, controlPlane: controlPlane, catalog: cache, digests: digests, now: clock}, nil
+}

@@ -1,0 +1,97 @@
+package catalog
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+)
+
+// Difference says what is to be done to make a remote catalog as wanted.
+type Difference struct {
+	apply []change
+	// remove are objects of ours that this Kyma may no longer see.
+	remove []*metav1.PartialObjectMetadata
+	// blocked are names that are taken by objects of others.
+	blocked []string
+}
+
+// First is the first of the objects that differ, as far as it is there.
+func (d Difference) First(there Lists) client.Object {
+	for _, change := range d.apply {
+		for i, found := range there[change.object.kind] {
+			if found.Name == change.object.name {
+				return &there[change.object.kind][i]
+			}
+		}
+	}
+	if len(d.remove) > 0 {
+		return d.remove[0]
+	}
+	return nil
+}
+
+// Digest tells which objects differ, and from what.
+func (d Difference) Digest() string {
+	var all []any
+	for _, change := range d.apply {
+		all = append(all, change.object.kind, change.object.name, change.object.digest)
+	}
+	for _, object := range d.remove {
+		all = append(all, object.Kind, object.Name)
+	}
+	return desired.DigestOf(all...)
+}
+
+type change struct {
+	object object
+	// generation is the one that the object will have when its spec changes by being applied.
+	generation int64
+}
+
+func (d Difference) IsEmpty() bool { return len(d.apply) == 0 && len(d.remove) == 0 }
+
+// Diff compares by metadata alone: the digest that an object carries, the generation that its spec
+// had when we wrote it, its labels and annotations. What others made is neither changed nor removed.
+func Diff(wanted []object, there Lists, whose Owner) Difference {
+	var diff Difference
+	named := map[[2]string]*metav1.PartialObjectMetadata{}
+	for kind, list := range there {
+		for i := range list {
+			named[[2]string{kind, list[i].Name}] = &list[i]
+		}
+	}
+	listed := map[[2]string]bool{}
+	for _, object := range wanted {
+		key := [2]string{object.kind, object.name}
+		listed[key] = true
+		found := named[key]
+		switch {
+		case found == nil:
+			diff.apply = append(diff.apply, change{object, 1})
+		case !found.DeletionTimestamp.IsZero():
+			// It is created again once it is gone.
+		case !whose.owns(found):
+			if !whose.another(found) {
+				diff.blocked = append(diff.blocked, object.kind+" "+object.name)
+			}
+		case !asWanted(object, found):
+			diff.apply = append(diff.apply, change{object, found.Generation + 1})
+		}
+	}
+	for _, kind := range kinds() {
+		for i := range there[kind] {
+			found := &there[kind][i]
+			if !listed[[2]string{kind, found.Name}] && found.DeletionTimestamp.IsZero() && IsApplied(found) && whose.owns(found) {
+				diff.remove = append(diff.remove, found)
+			}
+		}
+	}
+	return diff
+}
+
+func asWanted(object object, found *metav1.PartialObjectMetadata) bool {
+	return remote.IsUnchanged(found) && IsApplied(found) && remote.HasLabels(found.Labels, object.labels()) &&
+		remote.HasLabels(found.Annotations, object.annotations())
+}

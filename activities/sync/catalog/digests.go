@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// cachedDigests is how many digests are kept: several times as many as a catalog has objects, of some 300 bytes. A cache
+// that is smaller than what is gone through in order would have forgotten each object when its turn comes again.
+const cachedDigests = 32_768
+
+// digests keeps the digest of each version of each catalog object, so that it is encoded once and not once
+// per Kyma and sweep.
+type digests struct {
+	known *lru.Cache[objectVersion, string]
+}
+
+type objectVersion struct {
+	uid             types.UID
+	resourceVersion string
+	// channels are those of a release meta that a Kyma may see: not all see the same.
+	channels string
+}
+
+func newDigests() (*digests, error) {
+	known, err := lru.New[objectVersion, string](cachedDigests)
+	if err != nil {
+		return nil, fmt.Errorf("sync: cache of digests: %w", err)
+	}
+	return &digests{known: known}, nil
+}
+
+func (d *digests) of(object client.Object) (string, error) {
+	version := objectVersion{uid: object.GetUID(), resourceVersion: object.GetResourceVersion()}
+	if meta, ok := object.(*v1beta2.ModuleReleaseMeta); ok {
+		version.channels = desired.ChannelsColumn(meta)
+	}
+	if version.uid != "" {
+		if digest, ok := d.known.Get(version); ok {
+			return digest, nil
+		}
+	}
+	digest, err := contentDigest(object)
+	if err != nil {
+		return "", err
+	}
+	if version.uid != "" {
+		d.known.Add(version, digest)
+	}
+	return digest, nil
+}

@@ -1,0 +1,107 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// LastApplied is kubectl's own memory of an object, as big as the object and of no use in a copy.
+const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func kindOf(object client.Object) string {
+	if _, ok := object.(*v1beta2.ModuleReleaseMeta); ok {
+		return shared.KindModuleReleaseMeta
+	}
+	return shared.KindModuleTemplate
+}
+
+// object is one object that the remote catalog is to hold.
+type object struct {
+	source                client.Object // shared with the cache
+	kind, name, namespace string
+	digest, mark          string
+}
+
+func (o object) labels() map[string]string {
+	return remote.Merged(o.source.GetLabels(), map[string]string{shared.LabelManagedBy: shared.ManagedByKyma})
+}
+
+func (o object) annotations() map[string]string {
+	annotations := copiedAnnotations(o.source)
+	annotations[shared.AnnotationAppliedDigest] = o.digest
+	annotations[desired.AnnotationSyncedFrom] = o.mark
+	if meta, ok := o.source.(*v1beta2.ModuleReleaseMeta); ok {
+		annotations[shared.AnnotationChannels] = desired.ChannelsColumn(meta)
+	}
+	return annotations
+}
+
+// body is the object as it is applied. The generation is the one that it is expected to have afterwards.
+func (o object) body(generation int64) (*unstructured.Unstructured, error) {
+	spec, err := SpecOf(o.source)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	object.SetGroupVersionKind(remote.Kind(o.kind))
+	object.SetName(o.name)
+	object.SetNamespace(o.namespace)
+	object.SetLabels(o.labels())
+	annotations := o.annotations()
+	annotations[remote.AnnotationGeneration] = fmt.Sprint(generation)
+	object.SetAnnotations(annotations)
+	return object, nil
+}
+
+func SpecOf(source client.Object) (map[string]any, error) {
+	encoded, err := json.Marshal(source)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", kindOf(source), remote.NameOf(source), err)
+	}
+	var content struct {
+		Spec map[string]any `json:"spec"`
+	}
+	if err := json.Unmarshal(encoded, &content); err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", kindOf(source), remote.NameOf(source), err)
+	}
+	return content.Spec, nil
+}
+
+// copiedAnnotations are all but those that are of use in the control plane only. Marks of ours come and go there, and
+// must not be written into the clusters of a fleet each time.
+func copiedAnnotations(source client.Object) map[string]string {
+	annotations := remote.Merged(source.GetAnnotations(), nil)
+	for _, own := range []string{
+		LastApplied, desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+		shared.AnnotationChannels, // the copy has its own
+	} {
+		delete(annotations, own)
+	}
+	return annotations
+}
+
+// contentDigest is the digest of what is copied of an object, whichever Kyma it is copied for.
+func contentDigest(source client.Object) (string, error) {
+	spec, err := SpecOf(source)
+	if err != nil {
+		return "", err
+	}
+	labels := remote.Merged(source.GetLabels(), nil)
+	delete(labels, shared.LabelManagedBy)
+	encoded, err := json.Marshal([]any{spec, labels, copiedAnnotations(source)})
+	if err != nil {
+		return "", fmt.Errorf("encode %s %s: %w", kindOf(source), remote.NameOf(source), err)
+	}
+	sum := sha256.Sum256(encoded)
+	return hex.EncodeToString(sum[:16]), nil
+}

@@ -1,0 +1,48 @@
+package sync
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Modules are resolved after the synchronization, so that a new cluster would wait for minutes for its first.
+func TestNobodyWaitsUntilALargeCatalogIsCopied(t *testing.T) {
+	const templates = 100
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
+	for i := range templates {
+		require.NoError(t, b.control.Create(t.Context(), desiredtest.Template(fmt.Sprintf("module-%d", i), "1.0.0")))
+	}
+	now := time.Now()
+	b.now = func() time.Time { return now }
+	b.remote.Fail = func(verb, _ string) error {
+		if verb == "apply" {
+			now = now.Add(time.Second) // how long each request takes
+		}
+		return nil
+	}
+	copies := func() int {
+		var list v1beta2.ModuleTemplateList
+		require.NoError(t, b.remote.List(t.Context(), &list))
+		return len(list.Items)
+	}
+	result := b.sync(t)
+	require.Equal(t, OutcomeSynced, result.Outcome)
+	require.Equal(t, fault.Pending, result.Faults[fault.PartCatalog].Kind, "it is looked at again, and no error")
+	require.Contains(t, result.Faults[fault.PartCatalog].Message, "31 of 100 objects that differ")
+	looks := 1
+	for ; !result.Faults[fault.PartCatalog].IsZero(); looks++ {
+		before := copies()
+		result = b.sync(t)
+		require.Greater(t, copies(), before, "each look comes on")
+	}
+	require.Equal(t, 4, looks)
+	require.Equal(t, templates, copies())
+}

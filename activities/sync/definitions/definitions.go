@@ -1,0 +1,245 @@
+// Package definitions keeps our CustomResourceDefinitions in remote clusters: Set.Ensure creates and updates them, never
+// downgrades or narrows them; Set.Remove deletes those that we created once nothing of ours is left.
+package definitions
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/Masterminds/semver/v3"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Annotations on the CustomResourceDefinitions that we bring into remote clusters.
+const (
+	// annotationDefinitionDigest is the digest of the definition as it was brought.
+	AnnotationDigest = shared.OperatorGroup + "/definition-digest"
+	// annotationDefinitionVersion is the version of the build that brought it: an older build leaves it alone.
+	AnnotationVersion = shared.OperatorGroup + "/definition-version"
+	// annotationDefinitionCreated marks a definition that was not there before us, and is ours to delete.
+	AnnotationCreated = shared.OperatorGroup + "/definition-created"
+)
+
+// definition is a CustomResourceDefinition as it is brought into remote clusters.
+type definition struct {
+	crd     *apiextensionsv1.CustomResourceDefinition
+	digest  string
+	version string
+}
+
+// Set are the definitions that remote clusters get.
+type Set struct{ all []definition }
+
+func New(crds []*apiextensionsv1.CustomResourceDefinition, version string) (*Set, error) {
+	prepared := make([]definition, 0, len(crds))
+	for _, crd := range crds {
+		crd = crd.DeepCopy()
+		encoded, err := json.Marshal(crd.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("sync: encode CustomResourceDefinition %s: %w", crd.Name, err)
+		}
+		sum := sha256.Sum256(encoded)
+		d := definition{crd: crd, digest: hex.EncodeToString(sum[:16]), version: version}
+		crd.Labels = remote.Merged(crd.Labels, map[string]string{shared.LabelManagedBy: shared.ManagedByKyma})
+		crd.Annotations = remote.Merged(crd.Annotations, d.marks())
+		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		prepared = append(prepared, d)
+	}
+	return &Set{prepared}, nil
+}
+
+func (d definition) marks() map[string]string {
+	return map[string]string{AnnotationDigest: d.digest, AnnotationVersion: d.version}
+}
+
+// current tells whether a definition in a cluster, by its metadata, needs nothing: it is ours as it should
+// be, or a newer build brought it.
+func (d definition) current(object metav1.Object) bool {
+	annotations := object.GetAnnotations()
+	if newer(annotations[AnnotationVersion], d.version) {
+		return true
+	}
+	return annotations[AnnotationDigest] == d.digest && remote.IsUnchanged(object) &&
+		object.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma
+}
+
+// newer compares versions of builds; one that cannot be parsed is the oldest.
+func newer(theirs, ours string) bool {
+	a, err := semver.NewVersion(theirs)
+	if err != nil {
+		return false
+	}
+	b, err := semver.NewVersion(ours)
+	return err != nil || a.GreaterThan(b)
+}
+
+// Ensure brings our definitions: those that are missing are created, those that an older build
+// or somebody else brought are updated, never downgraded and never narrowed. It says which were created,
+// for it takes a moment until those are served.
+func (s *Set) Ensure(ctx context.Context, r *remote.Cluster) (created Created, err error) {
+	if r.Own {
+		return CreatedNone, nil // they are the control plane's own, and not ours to change from here
+	}
+	there, err := remote.ListMetadata(ctx, r, kind(), client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma})
+	if err != nil {
+		return CreatedNone, err
+	}
+	total := 0
+	for _, d := range s.all {
+		at := slices.IndexFunc(there, func(o metav1.PartialObjectMetadata) bool { return o.Name == d.crd.Name })
+		if at >= 0 && there[at].DeletionTimestamp.IsZero() && d.current(&there[at]) {
+			continue
+		}
+		made, err := ensureDefinition(ctx, r, d, at < 0)
+		if err != nil {
+			return created, err
+		}
+		if made {
+			total++
+			created = CreatedSome
+		}
+	}
+	if total > 0 && total == len(s.all) {
+		created = CreatedAll
+	}
+	return created, nil
+}
+
+// Created says how many of our definitions a synchronization has created. What was created just now has no objects,
+// and is not served at once.
+type Created int
+
+const (
+	CreatedNone Created = iota
+	CreatedSome
+	CreatedAll
+)
+
+func ensureDefinition(ctx context.Context, r *remote.Cluster, d definition, unseen bool) (created bool, err error) {
+	if unseen {
+		crd := d.crd.DeepCopy()
+		crd.Annotations[AnnotationCreated] = shared.ValueTrue
+		crd.Annotations[remote.AnnotationGeneration] = "1"
+		err := r.Create(ctx, crd, remote.FieldOwner())
+		if err == nil {
+			r.Writes++
+			return true, r.NoteGeneration(ctx, crd, remote.FieldOwner())
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return false, fmt.Errorf("create CustomResourceDefinition %s: %w", d.crd.Name, err)
+		}
+	}
+	// The API server's own controllers write the status of a definition that was just changed.
+	return false, retry.RetryOnConflict(retry.DefaultBackoff, func() error { return updateDefinition(ctx, r, d) })
+}
+
+func updateDefinition(ctx context.Context, r *remote.Cluster, d definition) error {
+	there := &apiextensionsv1.CustomResourceDefinition{}
+	if err := r.Get(ctx, client.ObjectKeyFromObject(d.crd), there); err != nil {
+		return fmt.Errorf("read CustomResourceDefinition %s: %w", d.crd.Name, err)
+	}
+	if !there.DeletionTimestamp.IsZero() {
+		return fault.New(fault.Transient, ReasonNotSynced, "CustomResourceDefinition %s is being deleted", d.crd.Name)
+	}
+	if d.current(there) {
+		return nil
+	}
+	widen(there, d)
+	there.Annotations[remote.AnnotationGeneration] = strconv.FormatInt(there.Generation+1, 10)
+	err := r.Update(ctx, there, remote.FieldOwner())
+	if apierrors.IsInvalid(err) {
+		return fault.New(fault.Rejected, ReasonNotSynced, "update CustomResourceDefinition %s: %w", d.crd.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("update CustomResourceDefinition %s: %w", d.crd.Name, err)
+	}
+	r.Writes++
+	return r.NoteGeneration(ctx, there, remote.FieldOwner())
+}
+
+// widen makes a definition in a cluster ours. Versions that it has beyond ours stay served, for objects may
+// be stored in them, and nothing is taken from its labels and annotations.
+func widen(there *apiextensionsv1.CustomResourceDefinition, d definition) {
+	ours := d.crd.DeepCopy()
+	for _, version := range there.Spec.Versions {
+		known := slices.ContainsFunc(ours.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return v.Name == version.Name
+		})
+		if !known {
+			version.Storage = false
+			ours.Spec.Versions = append(ours.Spec.Versions, version)
+		}
+	}
+	conversion := there.Spec.Conversion
+	there.Spec = ours.Spec
+	if there.Spec.Conversion == nil {
+		there.Spec.Conversion = conversion
+	}
+	there.Labels = remote.Merged(there.Labels, ours.Labels)
+	there.Annotations = remote.Merged(there.Annotations, ours.Annotations)
+}
+
+// Remove deletes the definitions that we brought, unless the cluster is the control plane itself
+// or any object of ours is left in it, whoever made it.
+func (s *Set) Remove(ctx context.Context, r *remote.Cluster) error {
+	if r.Own {
+		return nil
+	}
+	brought, err := remote.ListMetadata(ctx, r, kind(), client.MatchingLabels{shared.LabelManagedBy: shared.ManagedByKyma})
+	if err != nil {
+		return err
+	}
+	var due []*metav1.PartialObjectMetadata
+	for i := range brought {
+		if brought[i].Annotations[AnnotationCreated] == shared.ValueTrue && s.has(brought[i].Name) {
+			due = append(due, &brought[i])
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	for _, kind := range []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest} {
+		left, err := remote.ListMetadata(ctx, r, remote.Kind(kind), client.Limit(1))
+		if err != nil && !remote.KindMissing(err) {
+			return fmt.Errorf("check whether any %s is left: %w", kind, err)
+		}
+		if len(left) > 0 {
+			return nil
+		}
+	}
+	for _, definition := range due {
+		if err := r.DeleteObject(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Set) has(name string) bool {
+	for _, d := range s.all {
+		if d.crd.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// ReasonNotSynced: a CustomResourceDefinition could not be brought.
+const ReasonNotSynced = "DefinitionNotSynced"
+
+func kind() remote.GroupVersionKind {
+	return apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+}

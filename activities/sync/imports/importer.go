@@ -1,0 +1,66 @@
+// Package imports copies user-provided ModuleTemplates of remote clusters into the control plane, for the modules that ask
+// for them (Importer.Import), within limits and from allowed registries only.
+package imports
+
+import (
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// ReasonNotImported: a user-provided template of the remote cluster could not be imported.
+const ReasonNotImported = "RemoteTemplateNotTakenIn"
+
+// reportedTemplates is how many user-provided templates are remembered.
+const reportedTemplates = 8192
+
+// reported remembers in which version a template was last noticed, so that what cannot be used is not noticed at
+// every sweep again.
+type reported struct {
+	versions *lru.Cache[string, string]
+}
+
+func newReported() (*reported, error) {
+	versions, err := lru.New[string, string](reportedTemplates)
+	if err != nil {
+		return nil, fmt.Errorf("sync: cache of noticed templates: %w", err)
+	}
+	return &reported{versions}, nil
+}
+
+// once tells whether the version is another than at the last call.
+func (n *reported) once(name, version string) bool {
+	last, known := n.versions.Peek(name)
+	n.versions.Add(name, version)
+	return !known || last != version
+}
+
+// Importer imports templates from remote clusters.
+type Importer struct {
+	settings     desired.Settings
+	controlPlane client.Client
+	catalog      client.Reader
+	registries   registries
+	noticed      *reported
+}
+
+func New(settings desired.Settings, controlPlane client.Client, cache client.Reader, hosts []string) (*Importer, error) {
+	allowed, err := newRegistries(hosts)
+	if err != nil {
+		return nil, err
+	}
+	noticed, err := newReported()
+	if err != nil {
+		return nil, err
+	}
+	return &Importer{settings: settings, controlPlane: controlPlane, catalog: cache, registries: allowed, noticed: noticed}, nil
+}
+
+// controlPlaneFault is a failure of the control plane, which says nothing about the remote cluster.
+func controlPlaneFault(what string, err error) error {
+	return fault.New(fault.Transient, ReasonNotImported, "%s: %w", what, err)
+}

@@ -1,0 +1,78 @@
+package imports
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestWhereATemplateMadeByHandMayTakeItsPartsFrom(t *testing.T) {
+	blob := func(reference string) map[string]any {
+		return map[string]any{
+			"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": "1.0.0",
+			"access": map[string]any{"type": "ociBlob", "ref": reference, "digest": desiredtest.Digest("a"), "mediaType": "application/x-yaml"},
+		}
+	}
+	change := func(raw *runtime.RawExtension, contexts ...any) *runtime.RawExtension {
+		var content map[string]any
+		require.NoError(t, json.Unmarshal(raw.Raw, &content))
+		component, ok := content["component"].(map[string]any)
+		require.True(t, ok)
+		component["repositoryContexts"] = contexts
+		changed, err := json.Marshal(content)
+		require.NoError(t, err)
+		return &runtime.RawExtension{Raw: changed}
+	}
+	context := func(base string) map[string]any {
+		return map[string]any{"type": "OCIRegistry", "baseUrl": base, "componentNameMapping": "urlPath"}
+	}
+	ordinary := desiredtest.Descriptor("example.com/mine", "1.0.0")
+	for name, test := range map[string]struct {
+		descriptor *runtime.RawExtension
+		allowed    []string
+		want       string
+	}{
+		"without a descriptor it is our own registry": {},
+		"an empty descriptor is fetched from there":   {descriptor: &runtime.RawExtension{Raw: []byte(`{}`)}},
+		"none is allowed by default": {
+			descriptor: ordinary, want: "registry registry.example.com is not one that user-provided templates may use (none is allowed)",
+		},
+		"one that is allowed":                   {descriptor: ordinary, allowed: []string{"registry.example.com"}},
+		"hosts are not told apart by case":      {descriptor: change(ordinary, context("https://Registry.Example.com/x")), allowed: []string{"registry.EXAMPLE.com"}},
+		"a port is another registry":            {descriptor: change(ordinary, context("registry.example.com:5000")), allowed: []string{"registry.example.com"}, want: "registry registry.example.com:5000 is not one"},
+		"a longer name is another registry":     {descriptor: change(ordinary, context("registry.example.com.evil.example")), allowed: []string{"registry.example.com"}, want: "registry registry.example.com.evil.example is not one"},
+		"an earlier repository counts too":      {descriptor: change(ordinary, context("evil.example"), context("registry.example.com")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
+		"a blob that is elsewhere":              {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("evil.example/a/b")), allowed: []string{"registry.example.com"}, want: "registry evil.example is not one"},
+		"a blob in a registry that is allowed":  {descriptor: desiredtest.RawDescriptor("example.com/mine", "1.0.0", blob("other.example/a/b")), allowed: []string{"other.example", "registry.example.com"}},
+		"a user in the address":                 {descriptor: change(ordinary, context("registry.example.com@evil.example")), allowed: []string{"registry.example.com"}, want: "has credentials"},
+		"an address without a host":             {descriptor: change(ordinary, context("/registry.example.com")), allowed: []string{"registry.example.com"}, want: "names no registry"},
+		"the public registry by its short name": {descriptor: change(ordinary, context("docker.io/library")), allowed: []string{"docker.io"}},
+		"what is no descriptor":                 {descriptor: &runtime.RawExtension{Raw: []byte(`{"component":{"name":7}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor"},
+		"a descriptor without component": {
+			descriptor: &runtime.RawExtension{Raw: []byte(`{"meta":{"schemaVersion":"v2"}}`)}, allowed: []string{"registry.example.com"}, want: "invalid component descriptor",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			allowed, err := newRegistries(test.allowed)
+			require.NoError(t, err)
+			got := allowed.refuse(&v1beta2.ModuleTemplate{Spec: v1beta2.ModuleTemplateSpec{Descriptor: test.descriptor}})
+			if test.want == "" {
+				require.Empty(t, got)
+				return
+			}
+			require.Contains(t, got, test.want)
+		})
+	}
+}
+
+func TestARegistryThatIsNoHostIsRefusedAtStart(t *testing.T) {
+	for _, host := range []string{"", "https://registry.example.com", "registry.example.com/path", "a b"} {
+		_, err := newRegistries([]string{host})
+		require.Error(t, err, host)
+	}
+}

@@ -1,0 +1,46 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// recordPlace writes where the Kyma is synchronized to, before anything is written there: name, namespace
+// and generation are fixed by the first synchronization. What is there must not belong to another Kyma: the record
+// says in which cluster the Kyma's modules may be worked on.
+func (a *Activities) recordPlace(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
+	recorded := v1beta2.RemoteStatus{}
+	if kyma.Status.Remote != nil {
+		recorded = *kyma.Status.Remote.DeepCopy()
+	}
+	if kyma.Status.Remote != nil && recorded.Cluster == string(r.UID) {
+		return nil
+	}
+	if err := a.checkNotOwned(ctx, kyma, s, r); err != nil {
+		return err
+	}
+	recorded.Name, recorded.Namespace, recorded.Generation = s.Name, s.Namespace, s.Generation
+	recorded.Cluster = string(r.UID)
+	return a.record(ctx, kyma, recorded)
+}
+
+// record writes what is known of the remote Kyma into the status, at the resource version that was read, and adds these
+// names of Manifests to those on record.
+func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1beta2.RemoteStatus, manifests ...string) error {
+	before := kyma.DeepCopy()
+	kyma.Status.Remote = &place
+	kyma.Status.Manifests = desired.Recorded(kyma.Status.Manifests, manifests)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
+		kyma.Status.Remote = before.Status.Remote
+		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", remote.NameOf(kyma), err)
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+type GroupVersionKind = schema.GroupVersionKind
+
+func Kind(kind string) GroupVersionKind { return v1beta2.GroupVersion.WithKind(kind) }
+
+// ListMetadata lists objects without their bodies.
+func ListMetadata(ctx context.Context, reader client.Reader, gvk GroupVersionKind, options ...client.ListOption) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := reader.List(ctx, list, options...); err != nil {
+		return nil, fmt.Errorf("list %ss: %w", gvk.Kind, err)
+	}
+	for i := range list.Items {
+		// The server says only that these are metadata.
+		list.Items[i].SetGroupVersionKind(gvk)
+	}
+	return list.Items, nil
+}
+
+// KindMissing tells whether an error says that the cluster does not serve the kind at all, as against an
+// object of it that is not there.
+func KindMissing(err error) bool {
+	if meta.IsNoMatchError(err) {
+		return true
+	}
+	if !apierrors.IsNotFound(err) {
+		return false
+	}
+	return apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+func MetadataOf(gvk GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(gvk)
+	return object
+}
+
+func NameOf(object client.Object) string { return object.GetNamespace() + "/" + object.GetName() }
+
+// KymaOfMark reads a mark `<namespace>/<name>`.
+func KymaOfMark(mark string) (types.NamespacedName, bool) {
+	namespace, name, ok := strings.Cut(mark, "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
+}

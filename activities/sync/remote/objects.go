@@ -1,0 +1,59 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// DeleteObject deletes this very object.
+func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	uid := object.UID
+	err := r.Delete(ctx, object, client.Preconditions{UID: &uid})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s %s: %w", object.Kind, NameOf(object), err)
+	}
+	r.Writes++
+	return nil
+}
+
+// Label sets labels and annotations on an object that was read, and touches nothing else of it.
+func (r *Cluster) Label(ctx context.Context, object client.Object, labels, annotations map[string]string) error {
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object of an API server", object)
+	}
+	object.SetLabels(Merged(object.GetLabels(), labels))
+	object.SetAnnotations(Merged(object.GetAnnotations(), annotations))
+	if err := r.Patch(ctx, object, client.MergeFrom(before), FieldOwner()); err != nil {
+		return fmt.Errorf("label %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+	}
+	r.Writes++
+	return nil
+}
+
+func HasLabels(has, wants map[string]string) bool {
+	for key, value := range wants {
+		if has[key] != value {
+			return false
+		}
+	}
+	return true
+}
+
+func Merged(base, over map[string]string) map[string]string {
+	all := make(map[string]string, len(base)+len(over))
+	for key, value := range base {
+		all[key] = value
+	}
+	for key, value := range over {
+		all[key] = value
+	}
+	return all
+}

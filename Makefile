@@ -79,9 +79,9 @@ soak: $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of
 	@GOTESTSUM=$(GOTESTSUM) test/soak $(RUNS)
 
 .PHONY: crashpoints
-crashpoints: ## Cut the work on a module off before and after each of its writes, kill the process in it, and see it come to the same end
+crashpoints: ## Interrupt the work on a module before and after each of its writes, kill the process during it, and compare the results
 	@CRASHPOINTS=all test/run ./test/crashpoints -v -count 1 -timeout 60m
-	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledInMidWork -v -count 1 -timeout 30m
+	@CRASHPOINTS=all test/run ./test/e2e -run AProcessKilledDuringItsWork -v -count 1 -timeout 30m
 
 .PHONY: record-histories
 record-histories: ## Record the workflow histories of test/replay; LOGIC=v5 names the version of the logic
@@ -89,14 +89,14 @@ record-histories: ## Record the workflow histories of test/replay; LOGIC=v5 name
 
 .PHONY: record-requests
 record-requests: ## Record what is asked of a cluster in its life, which test/memfleet/conformance compares fake clusters by
-	@RECORD_REQUESTS=1 test/run ./test/cost -run TestALifeIsRecorded -count 1 -timeout 20m
+	@RECORD_REQUESTS=1 test/run ./test/cost -run TestTheRequestsOfALifeAreRecorded -count 1 -timeout 20m
 
 .PHONY: fleet
 fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machine (test/fleet/README.md)
 	@go run ./test/build fleet
 
 .PHONY: screenshot
-screenshot: ## Take the pictures in docs/assets anew; needs Chromium
+screenshot: ## Take the pictures in docs/assets again; needs Chromium
 	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
 	@go run ./test/demo/screenshot
 
@@ -121,7 +121,7 @@ scale: ## Measure what CLUSTERS (150) Kymas with MODULES (1) modules each cost; 
 	@bin/scale -clusters $(or $(CLUSTERS),150) -modules $(if $(filter command,$(firstword $(origin MODULES))),$(MODULES),1) $(ARGS)
 
 .PHONY: scale-compare
-scale-compare: ## Print two records of make scale side by side, as Markdown: A=one.json B=other.json
+scale-compare: ## Compare two records of make scale, as Markdown: A=one.json B=other.json
 	@go run ./test/scale compare $(or $(A),$(error A is missing: the file of a record)) $(or $(B),$(error B is missing: the file of a record))
 
 .PHONY: fuzz
@@ -195,7 +195,7 @@ generate-fields: $(OPENAPI_GEN) ## Generate what module lint knows of Kubernetes
 tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) ## Build the tools, which the other targets do as needed
 
 # Builds a tool into a folder of its own first, so that a build that was broken
-# off leaves nothing that looks like a tool.
+# off leaves no incomplete tool.
 define build-tool
 	@mkdir -p $(TOOLS_DIR)
 	@echo "building $(notdir $@) (once)"

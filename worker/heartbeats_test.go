@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -24,7 +24,7 @@ import (
 func TestEveryActivityWithAHeartbeatTimeoutIsKeptAlive(t *testing.T) {
 	t.Parallel()
 	const timeout = 3 * time.Second
-	_, client := harness.TemporalNamespace(t, "heartbeats")
+	_, client := temporaltest.Namespace(t, "heartbeats")
 	w := sdkworker.New(client, "heartbeats", sdkworker.Options{
 		Interceptors: []interceptor.WorkerInterceptor{worker.Heartbeats()},
 		// As the workers of this package have it, in proportion to the time-out below.

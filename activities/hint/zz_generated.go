@@ -7,9 +7,9 @@ func ofReason(reason string) string {
 	case "AccessSecretNotFound":
 		return "create it in the Kyma's namespace (or in --access-secret-namespace); it is taken up at once"
 	case "AccessSecretAmbiguous":
-		return "leave one; with Kymas of one name in several namespaces, put each Secret into its Kyma's namespace"
+		return "keep one; with Kymas of one name in several namespaces, put each Secret into its Kyma's namespace"
 	case "KubeconfigRejected":
-		return "mend the Secret: no plugins, files, proxies; https, certificates and tokens inline"
+		return "fix the Secret: no plugins, files, proxies; https, certificates and tokens inline"
 	case "UnreachableNetwork":
 		return "see whether the cluster is there; it is probed in every pass of the sweep"
 	case "UnreachableTimeout":
@@ -19,17 +19,17 @@ func ofReason(reason string) string {
 	case "UnreachableUnauthorized":
 		return "renew the Secret"
 	case "UnreachableForbidden":
-		return "give the user of the kubeconfig the right; it is tried again after growing waits of up to a day, or at once with reconcile"
+		return "give the user of the kubeconfig the right; it is retried after growing waits of up to a day, or at once with reconcile"
 	case "UnreachableServerFailed":
 		return "see to its etcd and its load"
 	case "UnreachableResponseTooLarge":
-		return "look for what fills the cluster, such as a resource kind with huge objects"
+		return "find what fills the cluster, such as a resource kind with huge objects"
 	case "ConversionFailed":
 		return "repair the webhook, often the module's own operator; or, if the objects may be read as they are stored, switch the conversion of the CustomResourceDefinition off (strategy None)"
 	case "ControlPlaneAccess":
 		return "give it the kubeconfig of the remote cluster; or, if that is wanted, set --allow-control-plane-modules"
 	case "ClusterChanged":
-		return "give back the access to the former cluster; where it was replaced on purpose, nothing: the next synchronization takes the new one in; where the Kyma is being deleted and the former cluster is gone, wait for the purge, or ask for it: the Event PurgeLetGo says what is left"
+		return "give back the access to the former cluster; where it was replaced on purpose, nothing: the next synchronization records the new one; where the Kyma is being deleted and the former cluster is gone, wait for the purge, or ask for it: the Event PurgeLetGo says what remains"
 	case "SyncOntoItself":
 		return "set spec.sync.namespace to another namespace"
 	case "RemoteKymaClaimed":
@@ -37,7 +37,7 @@ func ofReason(reason string) string {
 	case "RemoteKymaInvalid":
 		return "its owner mends the remote Kyma, whose status says the same"
 	case "RemoteKymaDeleting":
-		return "see to those finalizers"
+		return "have those finalizers removed"
 	case "RemoteKymaNotMoved":
 		return "the message says what is in the way"
 	case "DefinitionNotSynced":
@@ -79,31 +79,31 @@ func ofReason(reason string) string {
 	case "SharedModuleVersion":
 		return "agree on one version"
 	case "InvalidDescriptor":
-		return "publish it anew: module lint"
+		return "publish it again: module lint"
 	case "SignatureRefused":
 		return "see signatures"
 	case "UnsupportedLayer":
 		return "publish it with raw manifests or a Helm chart"
 	case "InvalidDefaultCR":
-		return "publish it anew"
+		return "publish it again"
 	case "DescriptorUnavailable":
-		return "see to registry and credentials; it is tried again"
+		return "check registry and credentials; it is retried"
 	case "ManifestNameCollision":
 		return "rename one"
 	case "KymaNameTooLong":
 		return "give the Kyma a shorter name"
 	case "InvalidReference":
-		return "publish the module anew"
+		return "publish the module again"
 	case "LayerNotFound":
 		return "push it again: it is asked for every 15 minutes"
 	case "DescriptorNotFound":
-		return "push it again: it is looked for every 15 minutes; or correct the release meta"
+		return "push it again: it is searched every 15 minutes; or fix the release meta"
 	case "DigestMismatch":
 		return "find out who changed it: nothing of it was used; it is asked for every 15 minutes"
 	case "LayerTooLarge":
 		return "make it smaller"
 	case "InvalidManifest":
-		return "publish the module anew"
+		return "publish the module again"
 	case "InvalidChart":
 		return "the message has Helm's words"
 	case "Unsupported":
@@ -111,7 +111,7 @@ func ofReason(reason string) string {
 	case "RegistryUnauthorized":
 		return "renew the Secret of --oci-registry-cred-secret; it is read again by itself"
 	case "RendererFailed":
-		return "the message says which; it is tried again"
+		return "the message says which; it is retried"
 	case "ResourcesPending":
 		return "wait, or see to those objects"
 	case "ResourcesFailed":
@@ -133,9 +133,9 @@ func ofReason(reason string) string {
 	case "ModuleCRGone":
 		return "find who deletes it"
 	case "DefaultCRInvalid":
-		return "publish the module with one that fits its CRD; what a quota, a webhook or a policy refused is tried again after growing waits of up to 15 minutes"
+		return "publish the module with one that fits its CRD; what a quota, a webhook or a policy refused is retried after growing waits of up to 15 minutes"
 	case "ApplyFailed":
-		return "publish the module anew, or give the right"
+		return "publish the module again, or give the right"
 	case "MissingAPI":
 		return "install what brings the kind, or mark the object optional"
 	case "StoredVersions":
@@ -149,11 +149,11 @@ func ofReason(reason string) string {
 	case "InvalidStateCheck":
 		return "publish the module with one that is"
 	case "NotOwnedByKyma":
-		return "do not write Manifests by hand; where its Kyma is gone for good, remove what it left, then its finalizers"
+		return "do not write Manifests manually; where its Kyma is gone for good, remove what remains of it, then its finalizers"
 	case "SpecEdited":
-		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta; to try something by hand, label the Manifest or the Kyma skip-reconciliation"
+		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta; to try something manually, label the Manifest or the Kyma skip-reconciliation"
 	case "InvalidManifestSpec":
-		return "do not write Manifests by hand"
+		return "do not write Manifests manually"
 	case "TooManyObjects":
 		return "split the module"
 	case "Skipped":
@@ -165,7 +165,7 @@ func ofReason(reason string) string {
 	case "WaitingForResources":
 		return "see their finalizers"
 	case "ManifestsNotDeleted":
-		return "the message names them and says why: mend what refuses it; it is tried again after growing waits of up to 15 minutes"
+		return "the message names them and says why: fix what refuses it; it is retried after growing waits of up to 15 minutes"
 	case "Error":
 		return "see the log"
 	case "KymaWarning":
@@ -177,7 +177,7 @@ func ofReason(reason string) string {
 	case "ModuleError":
 		return "see its message"
 	case "OrphanDeleted":
-		return "remove them by hand, where they are not wanted"
+		return "remove them manually, where they are not wanted"
 	case "SpecRestored":
 		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta instead"
 	case "NotMended":
@@ -193,7 +193,7 @@ func ofReason(reason string) string {
 	case "UserDataBlocksRemoval":
 		return "delete them, keep the module, or allow their loss by the annotation operator.kyma-project.io/delete-user-data"
 	case "ReleasedWithoutCluster":
-		return "look what the module left there, if the cluster comes back"
+		return "look for what remains of the module there, if the cluster comes back"
 	case "RemoteChangesUndone":
 		return "find what does it: a controller, an admission policy or webhook, or a definition that was edited and prunes"
 	case "UnknownObject":
@@ -203,7 +203,7 @@ func ofReason(reason string) string {
 	case "Purged":
 		return "see what its finalizers were for"
 	case "PurgeLetGo":
-		return "clean it up by hand, if the cluster comes back"
+		return "clean it up manually, if the cluster comes back"
 	default:
 		return ""
 	}

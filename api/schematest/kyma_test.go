@@ -79,7 +79,7 @@ func TestKymaSpec(t *testing.T) {
 
 		{"a name of 63 characters", "metadata: {name: " + strings.Repeat("a", 63) + ", namespace: kcp-system}", ""},
 		{
-			"a name that no label value can hold",
+			"a name that cannot be a label value",
 			"metadata: {name: " + strings.Repeat("a", 64) + ", namespace: kcp-system}", "at most 63 characters",
 		},
 	})

@@ -1,4 +1,4 @@
-// Package shared holds the names that Lifecycle Manager's users and clients
+// Package shared has the names that Lifecycle Manager's users and clients
 // depend on, whatever the version of a resource: states, labels, annotations,
 // finalizers, field managers, namespaces, conditions and messages.
 //

@@ -24,7 +24,7 @@ const (
 	// remote Kyma and the module's custom resource.
 	LabelWatchedBy = OperatorGroup + "/watched-by"
 	// LabelSkipReconciliation with ValueTrue on a Kyma or a Manifest makes
-	// Lifecycle Manager leave it alone. A Kyma's deletion goes on regardless;
+	// Lifecycle Manager ignore it. A Kyma's deletion goes on regardless;
 	// a Manifest that has it is removed only together with its Kyma.
 	LabelSkipReconciliation = OperatorGroup + "/skip-reconciliation"
 	// LabelInternal with ValueTrue permits internal modules on a Kyma, and
@@ -33,7 +33,7 @@ const (
 	// LabelBeta with ValueTrue permits beta modules on a Kyma, and restricts
 	// a ModuleTemplate to such Kymas.
 	LabelBeta = OperatorGroup + "/beta"
-	// LabelSignature is on the Secret that holds the public key (data key
+	// LabelSignature is on the Secret with the public key (data key
 	// SignatureKeyDataKey); its value is the signature's name.
 	LabelSignature = OperatorGroup + "/signature"
 	// LabelPurpose says what a resource is for.
@@ -84,8 +84,8 @@ const (
 
 // Data keys of the Secrets that the labels above mark.
 const (
-	// AccessSecretKey holds the kubeconfig in an access Secret (LabelKymaName).
+	// AccessSecretKey has the kubeconfig in an access Secret (LabelKymaName).
 	AccessSecretKey = "config"
-	// SignatureSecretKey holds the public key in a Secret with LabelSignature.
+	// SignatureSecretKey has the public key in a Secret with LabelSignature.
 	SignatureSecretKey = "key"
 )

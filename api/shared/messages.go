@@ -54,7 +54,7 @@ func ModuleNotAllowed(reason string) string {
 	return MessageTemplateNotAllowed + ": " + reason
 }
 
-// OtherFinalizersPresent is the message while somebody else's finalizers hold
+// OtherFinalizersPresent is the message while finalizers of others block
 // a resource that we are to remove.
 func OtherFinalizersPresent(finalizers []string) string {
 	return fmt.Sprintf("waiting as other finalizers are present: %v", finalizers)

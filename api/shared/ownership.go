@@ -2,7 +2,7 @@ package shared
 
 // Finalizers.
 const (
-	// FinalizerKyma is on every Kyma from our first look until all is removed.
+	// FinalizerKyma is on every Kyma from the first reconcile until all is removed.
 	FinalizerKyma = OperatorGroup + "/Kyma"
 	// FinalizerPurge is on a Kyma while a purge may still be needed.
 	FinalizerPurge = OperatorGroup + "/purge-finalizer"
@@ -22,7 +22,7 @@ const (
 )
 
 // Field managers of server-side apply. They decide who owns a field, so they
-// are load-bearing: a new name would make us fight our former self.
+// are load-bearing: a new name would conflict with the fields of the old one.
 const (
 	// FieldManagerModuleResources applies the resources of modules.
 	FieldManagerModuleResources = "declarative.kyma-project.io/applier"
@@ -41,7 +41,7 @@ const (
 	NamespaceControlPlane = "kcp-system"
 	// NamespaceRemote is the default of `--sync-namespace`; it is never pruned.
 	NamespaceRemote = "kyma-system"
-	// NamespaceIstio holds gateways and certificates.
+	// NamespaceIstio has gateways and certificates.
 	NamespaceIstio = "istio-system"
 	// NamespaceKubeSystem is the namespace whose uid identifies a cluster.
 	NamespaceKubeSystem = "kube-system"

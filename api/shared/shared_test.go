@@ -25,7 +25,7 @@ func TestManifestName(t *testing.T) {
 			"k", "kyma.project.io/module/btp-operator", "btp", "k-btp-operator-3827334609",
 		},
 		{
-			"62 characters are left alone",
+			"62 characters are unchanged",
 			strings.Repeat("k", 38), "kyma.project.io/module/btp-operator", "btp-operator",
 			strings.Repeat("k", 38) + "-btp-operator-4128321918",
 		},
@@ -35,7 +35,7 @@ func TestManifestName(t *testing.T) {
 			strings.Repeat("k", 39) + "-btp-operator-412832191",
 		},
 		{
-			"a dash at the end of what is left is removed",
+			"a dash at the end of what remains is removed",
 			strings.Repeat("k", 48), "kyma.project.io/module/btp-operator", "btp-operator",
 			strings.Repeat("k", 48) + "-btp-operator",
 		},

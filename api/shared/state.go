@@ -7,7 +7,7 @@ type State string
 // The states. A state is never Ready by default: it is StateUnknown until
 // somebody has looked.
 const (
-	// StateUnknown is the state before the first look.
+	// StateUnknown is the state before the first reconcile.
 	StateUnknown State = ""
 	// StateReady means: all is installed as wanted and reports that it works.
 	StateReady State = "Ready"
@@ -15,7 +15,7 @@ const (
 	StateProcessing State = "Processing"
 	// StateError means: something failed and needs a change or a retry.
 	StateError State = "Error"
-	// StateWarning means: it works, but a person should look at the message.
+	// StateWarning means: it works, but a person should read the message.
 	StateWarning State = "Warning"
 	// StateDeleting means: it is being removed.
 	StateDeleting State = "Deleting"

@@ -1,4 +1,4 @@
-// Package v1alpha1 holds an older version of Lifecycle Manager's custom resources.
+// Package v1alpha1 has an older version of Lifecycle Manager's custom resources.
 // It is served with the schema of v1beta2, which is the version that is stored,
 // so that resources written for it work unchanged.
 //

@@ -25,7 +25,7 @@ type Kyma struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec v1beta2.KymaSpec `json:"spec,omitempty"`
-	// Status is what the cluster has, as last looked at.
+	// Status is the observed state of the cluster.
 	// +optional
 	Status v1beta2.KymaStatus `json:"status,omitempty"`
 }

@@ -27,7 +27,7 @@ type Manifest struct {
 
 	// Spec is what is to be installed.
 	Spec v1beta2.ManifestSpec `json:"spec"`
-	// Status is what is installed, as last looked at.
+	// Status is the observed state of the installation.
 	// +optional
 	Status v1beta2.ManifestStatus `json:"status,omitempty"`
 }

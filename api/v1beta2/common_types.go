@@ -30,7 +30,7 @@ const (
 	// CustomResourcePolicyCreateAndDelete creates the default custom resource
 	// with the module and deletes it with the module.
 	CustomResourcePolicyCreateAndDelete CustomResourcePolicy = "CreateAndDelete"
-	// CustomResourcePolicyIgnore leaves the module's custom resources to the user.
+	// CustomResourcePolicyIgnore means that the user manages the module's custom resources.
 	CustomResourcePolicyIgnore CustomResourcePolicy = "Ignore"
 )
 
@@ -73,7 +73,7 @@ type Manager struct {
 	Name string `json:"name"`
 }
 
-// NextLastOperation returns the last operation after one more look, without a
+// NextLastOperation returns the last operation after one more reconcile, without a
 // hint: an operation that stays the same keeps its time, so that looking again
 // changes nothing.
 func NextLastOperation(previous *LastOperation, operation string, now metav1.Time) *LastOperation {

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrDefaultCR is wrapped by every error about a default custom resource that
-// cannot be used as it is. It takes an edit of the ModuleTemplate to mend it.
+// cannot be used as it is. It takes an edit of the ModuleTemplate to repair it.
 var ErrDefaultCR = errors.New("invalid default custom resource")
 
 // DefaultCR returns the default custom resource of the module, without status,

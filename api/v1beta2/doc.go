@@ -1,4 +1,4 @@
-// Package v1beta2 holds the stored version of Lifecycle Manager's custom
+// Package v1beta2 has the stored version of Lifecycle Manager's custom
 // resources.
 //
 // The versions v1beta1 and v1alpha1 are served with the same schema and use the

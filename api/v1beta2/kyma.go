@@ -40,13 +40,13 @@ func (m *Module) EffectivePolicy() CustomResourcePolicy {
 	return m.CustomResourcePolicy
 }
 
-// IsSkipReconciliation reports whether the Kyma is to be left alone. Its
+// IsSkipReconciliation reports whether the Kyma must not be reconciled. Its
 // deletion goes on regardless: ask for the deletion timestamp first.
 func (k *Kyma) IsSkipReconciliation() bool {
 	return k.Labels[shared.LabelSkipReconciliation] == shared.ValueTrue
 }
 
-// IsMarkedUnreachable reports whether the last look found that the Kyma's
+// IsMarkedUnreachable reports whether the last reconcile found that the Kyma's
 // cluster cannot be reached.
 func (k *Kyma) IsMarkedUnreachable() bool {
 	remote := k.Status.Remote

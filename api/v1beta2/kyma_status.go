@@ -6,7 +6,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// KymaStatus says how the cluster and its modules are, as last looked at.
+// KymaStatus is the observed state of the cluster and its modules.
 type KymaStatus struct {
 	// State is the state of the whole: the worst of the modules' states and of
 	// the conditions. Mandatory modules do not count.
@@ -43,11 +43,11 @@ type KymaStatus struct {
 	// +optional
 	ActiveChannel string `json:"activeChannel,omitempty"`
 
-	// ObservedGeneration is the metadata.generation of the last completed look.
+	// ObservedGeneration is the metadata.generation of the last completed reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// InputsDigest is the digest of all inputs of the last completed look: spec,
+	// InputsDigest is the digest of all inputs of the last completed reconcile: spec,
 	// labels and annotations that matter, templates, release metas and access
 	// Secret.
 	// +optional
@@ -203,13 +203,13 @@ type RemoteStatus struct {
 	// +optional
 	ControlPlaneWishes string `json:"controlPlaneWishes,omitempty"`
 
-	// MovingFrom is where the remote Kyma was before, while what is left of it
+	// MovingFrom is where the remote Kyma was before, while what remains of it
 	// there is still to be deleted. It is written before the move begins.
 	// +optional
 	MovingFrom *RemotePlace `json:"movingFrom,omitempty"`
 
 	// ImagePullSecret is the name of the Secret beside the remote Kyma with which
-	// images are pulled, as last synchronised. It holds no credentials.
+	// images are pulled, as last synchronised. It has no credentials.
 	// +optional
 	ImagePullSecret string `json:"imagePullSecret,omitempty"`
 

@@ -67,7 +67,7 @@ type Module struct {
 	Controller string `json:"controller,omitempty"`
 
 	// CustomResourcePolicy says whether the module's default custom resource is
-	// created and deleted with the module, or left to the user.
+	// created and deleted with the module, or managed by the user.
 	// +kubebuilder:default:=CreateAndDelete
 	// +optional
 	CustomResourcePolicy CustomResourcePolicy `json:"customResourcePolicy,omitempty"`
@@ -101,7 +101,7 @@ const (
 )
 
 // Sync says how a Kyma is synchronised with a remote cluster. Its booleans have
-// no default in the schema, so that unset and set can be told apart.
+// no default in the schema, so that unset and set differ.
 type Sync struct {
 	// Enabled turns synchronisation on. Unset means off once sync is given.
 	// +optional
@@ -119,7 +119,7 @@ type Sync struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// NoModuleCopy leaves the modules of this Kyma out of the remote Kyma when
+	// NoModuleCopy omits the modules of this Kyma from the remote Kyma when
 	// that is created. Unset means true.
 	// +optional
 	NoModuleCopy *bool `json:"noModuleCopy,omitempty"`
@@ -151,7 +151,7 @@ type Kyma struct {
 	// +kubebuilder:default={}
 	// +optional
 	Spec KymaSpec `json:"spec,omitempty"`
-	// Status is what the cluster has, as last looked at.
+	// Status is the observed state of the cluster.
 	// +optional
 	Status KymaStatus `json:"status,omitempty"`
 }

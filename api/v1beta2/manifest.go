@@ -19,7 +19,7 @@ func (m *Manifest) ComponentName() string {
 	return m.Annotations[shared.AnnotationFQDN]
 }
 
-// IsSkipReconciliation reports whether the Manifest is to be left alone. Such a
+// IsSkipReconciliation reports whether the Manifest must not be reconciled. Such a
 // Manifest is removed only together with its Kyma.
 func (m *Manifest) IsSkipReconciliation() bool {
 	return m.Labels[shared.LabelSkipReconciliation] == shared.ValueTrue

@@ -28,12 +28,12 @@ type ManifestStatus struct {
 	// +optional
 	Synced []SyncedObject `json:"synced,omitempty"`
 
-	// ObservedGeneration is the metadata.generation of the last look that began
+	// ObservedGeneration is the metadata.generation of the last reconcile that began
 	// work.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// InputsDigest is the digest of the inputs of the last look that began work.
+	// InputsDigest is the digest of the inputs of the last reconcile that began work.
 	// +optional
 	InputsDigest string `json:"inputsDigest,omitempty"`
 
@@ -86,8 +86,8 @@ type ManifestStatus struct {
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// Corrections are the objects that somebody keeps changing, and that were put
-	// right again.
+	// Corrections are the objects that somebody keeps changing, and that were
+	// corrected again.
 	// +listType=map
 	// +listMapKey=id
 	// +optional
@@ -147,7 +147,7 @@ type SyncedObject struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Correction says how often an object was put right in a row.
+// Correction says how often the drift of an object was corrected in a row.
 type Correction struct {
 	// ID of the object, as in the inventory.
 	ID string `json:"id"`
@@ -157,9 +157,9 @@ type Correction struct {
 	// Field is one of the fields that it changed.
 	// +optional
 	Field string `json:"field,omitempty"`
-	// Times that it was put right against this manager, in a row.
+	// Times that it was corrected against this manager, in a row.
 	Times int32 `json:"times"`
-	// LastTime that it was put right.
+	// LastTime that it was corrected.
 	LastTime metav1.Time `json:"lastTime"`
 }
 
@@ -174,7 +174,7 @@ type ObjectCounts struct {
 }
 
 // DefaultCRRecord is what is known of a module's default custom resource. A
-// record without uid is an intent: the object is to be looked for, or created.
+// record without uid is an intent: the object is to be searched, or created.
 // A recorded uid that is gone means that the user removed the object.
 type DefaultCRRecord struct {
 	// APIVersion of the object.

@@ -8,7 +8,7 @@ import (
 // ManifestSpec is the resolved intent for one module in one cluster.
 type ManifestSpec struct {
 	// CustomResourcePolicy says whether the default custom resource in resource
-	// is created and deleted with the module, or left to the user.
+	// is created and deleted with the module, or managed by the user.
 	// +kubebuilder:default:=CreateAndDelete
 	// +optional
 	CustomResourcePolicy CustomResourcePolicy `json:"customResourcePolicy,omitempty"`
@@ -68,7 +68,7 @@ type ImageSourceType string
 // Image source types.
 const (
 	// ImageSourceOCIRef is a single blob: a YAML file, or the archive of a Helm
-	// chart, told apart by media type.
+	// chart, distinguished by media type.
 	ImageSourceOCIRef ImageSourceType = "oci-ref"
 	// ImageSourceOCIDir is the tar archive of a folder with YAML files.
 	ImageSourceOCIDir ImageSourceType = "oci-dir"
@@ -95,7 +95,7 @@ type ImageSpec struct {
 	Ref string `json:"ref"`
 
 	// Type says what the layer is made of: oci-ref is one blob, either a YAML
-	// file or the archive of a Helm chart, told apart by the layer's media type;
+	// file or the archive of a Helm chart, distinguished by the layer's media type;
 	// oci-dir is the tar archive of a folder with YAML files; helm-chart is the
 	// archive of a Helm chart, whatever its media type.
 	Type ImageSourceType `json:"type"`
@@ -107,7 +107,7 @@ type ImageSpec struct {
 	CredSecretSelector *metav1.LabelSelector `json:"credSecretSelector,omitempty"`
 
 	// MediaType of the layer, as known from the component version. For
-	// information, and to tell a YAML file from a chart without asking the
+	// information, and to distinguish a YAML file from a chart without asking the
 	// registry.
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
@@ -143,7 +143,7 @@ type Manifest struct {
 
 	// Spec is what is to be installed.
 	Spec ManifestSpec `json:"spec"`
-	// Status is what is installed, as last looked at.
+	// Status is the observed state of the installation.
 	// +optional
 	Status ManifestStatus `json:"status,omitempty"`
 }

@@ -13,7 +13,7 @@ type ModuleReleaseMetaSpec struct {
 	// +kubebuilder:validation:Pattern:=`^([a-z]{3,}(-[a-z]{3,})*)?$`
 	ModuleName string `json:"moduleName"`
 
-	// OCMComponentName is the name of the OCM component that holds the module's
+	// OCMComponentName is the name of the OCM component with the module's
 	// versions, for example "kyma-project.io/module/btp-operator".
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern:=`^([a-z][-a-z0-9]*([.][a-z][-a-z0-9]*)*[.][a-z]{2,}(/[a-z][-a-z0-9_]*([.][a-z][-a-z0-9_]*)*)+)?$`
@@ -44,7 +44,7 @@ type ModuleReleaseMetaSpec struct {
 
 	// KymaSelector restricts the module to Kymas with matching labels; an empty
 	// one matches none. The module must be among those that Lifecycle Manager
-	// is told to restrict, else no Kyma may have it.
+	// is configured to restrict, else no Kyma may have it.
 	// +optional
 	KymaSelector *metav1.LabelSelector `json:"kymaSelector,omitempty"`
 }

@@ -67,11 +67,11 @@ type ModuleTemplateSpec struct {
 	// +optional
 	Resources []Resource `json:"resources,omitempty"`
 
-	// Info tells people where to find more about the module.
+	// Info says where to find more about the module.
 	// +optional
 	Info *ModuleInfo `json:"info,omitempty"`
 
-	// AssociatedResources are the kinds that belong to the module and may hold
+	// AssociatedResources are the kinds that belong to the module and may have
 	// its user's data.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
@@ -129,7 +129,7 @@ type Resource struct {
 	Link string `json:"link"`
 }
 
-// ModuleInfo tells people where to find more about a module.
+// ModuleInfo says where to find more about a module.
 type ModuleInfo struct {
 	// Repository is the address of the module's source code.
 	// +kubebuilder:validation:Format=uri
@@ -151,7 +151,7 @@ type ModuleInfo struct {
 	Icons []ModuleIcon `json:"icons,omitempty"`
 }
 
-// ModuleIcon is a picture that stands for a module.
+// ModuleIcon is a picture of a module.
 type ModuleIcon struct {
 	// Name of the icon.
 	// +kubebuilder:validation:MinLength=1

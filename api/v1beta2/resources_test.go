@@ -55,7 +55,7 @@ func TestEffectiveChannel(t *testing.T) {
 	}
 }
 
-func TestModuleDefaultsAlsoHoldWhereNoSchemaSetThem(t *testing.T) {
+func TestModuleDefaultsAlsoApplyWhereNoSchemaSetThem(t *testing.T) {
 	no, yes := false, true
 	require.True(t, (&v1beta2.Module{}).IsManaged())
 	require.True(t, (&v1beta2.Module{Managed: &yes}).IsManaged())
@@ -226,6 +226,6 @@ func TestAHintIsBesideTheOperationAndMovesNoTime(t *testing.T) {
 	require.Equal(t, &v1beta2.LastOperation{Operation: "access secret not found", Hint: "create it", LastUpdateTime: first}, operation)
 	other := v1beta2.NextLastOperation(operation, "access secret not found", later).WithHint("label it")
 	require.Equal(t, &v1beta2.LastOperation{Operation: "access secret not found", Hint: "label it", LastUpdateTime: first}, other)
-	require.Empty(t, v1beta2.NextLastOperation(operation, "access secret not found", later).Hint, "a hint is given anew each time")
+	require.Empty(t, v1beta2.NextLastOperation(operation, "access secret not found", later).Hint, "a hint is given each time")
 	require.Equal(t, "create it", operation.Hint, "the one before stays as it was")
 }

@@ -100,7 +100,7 @@ type WatcherStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// ObservedGeneration is the metadata.generation of the last completed look.
+	// ObservedGeneration is the metadata.generation of the last completed reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

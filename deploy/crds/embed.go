@@ -1,4 +1,4 @@
-// Package crds holds the CustomResourceDefinitions of Lifecycle Manager, as
+// Package crds has the CustomResourceDefinitions of Lifecycle Manager, as
 // generated from the Go types by `make generate`, for programs that install
 // them: into remote clusters, and into the clusters of tests.
 package crds
@@ -26,7 +26,7 @@ const (
 // ErrUnknown is wrapped by the error of Get for a name that is not ours.
 var ErrUnknown = errors.New("unknown CustomResourceDefinition")
 
-// Files holds one YAML file per CustomResourceDefinition, for `kubectl apply`
+// Files has one YAML file per CustomResourceDefinition, for `kubectl apply`
 // and its like.
 //
 //go:embed *.yaml

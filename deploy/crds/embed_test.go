@@ -103,7 +103,7 @@ func TestKubectlExplainHasWordsForEveryField(t *testing.T) {
 }
 
 // Bounds keep the cost of the rules estimable, and hostile objects small. What a
-// status holds is written by us, and labels are bounded by Kubernetes.
+// status has is written by us, and labels are bounded by Kubernetes.
 func TestWhatUsersWriteIsBounded(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)

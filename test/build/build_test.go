@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatTheGoCommandSaysIsToldApart(t *testing.T) {
+func TestTheOutputOfTheGoCommandIsParsed(t *testing.T) {
 	var s seen
 	s.read(strings.NewReader(strings.Join([]string{
 		"go: downloading k8s.io/api v0.37.2",
@@ -72,14 +72,14 @@ func TestAProgramThatHasNotChangedIsNotLinkedAnew(t *testing.T) {
 		program: program{name: "same", module: module, source: ".", variables: map[string]string{"main.version": "1.2.3"}},
 		target:  filepath.Join(module, "same"), now: time.Now, say: func(string) {},
 	}
-	// What is written behind a program is there until it is linked anew.
+	// What is written behind a program is there until it is linked again.
 	linkedAnew := func() bool {
 		require.NoError(t, b.run(context.Background()))
 		content, err := os.ReadFile(b.target)
 		require.NoError(t, err)
-		anew := !bytes.HasSuffix(content, []byte("mark"))
+		relinked := !bytes.HasSuffix(content, []byte("mark"))
 		require.NoError(t, os.WriteFile(b.target, append(content, "mark"...), 0o700))
-		return anew
+		return relinked
 	}
 	require.True(t, linkedAnew())
 	require.False(t, linkedAnew())

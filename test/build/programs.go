@@ -14,7 +14,7 @@ const ownVersion = "0.0.0-dev"
 
 // programs are all programs, in the order in which they are built: those that
 // are there soonest first. Asked for by name or not, the version that a program
-// has anyway gives the same program, which then needs not be linked anew.
+// has anyway gives the same program, which then needs not be linked again.
 func programs(version string) []program {
 	manager := program{name: "lifecycle-manager", module: ".", source: "./cmd/lifecycle-manager"}
 	if version != "" && version != ownVersion {

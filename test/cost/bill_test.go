@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
 )
 
 // bill lists what was counted, row by row, with what it may be.
@@ -32,15 +32,15 @@ const (
 	ofOthers   = "others"
 )
 
-// charge adds a row and fails the test where it is too high; then it lists the requests. Asking for what an API server
-// does not serve yet is waiting, and does not count: nobody knows how often that is done.
-func (b *bill) charge(t *testing.T, work string, requests []harness.Request, remote int, control map[string]int) {
+// charge adds a row and fails the test where it is too high; then it lists the requests. Requests for what an API server
+// does not serve yet are retries, and do not count: their number depends on time.
+func (b *bill) charge(t *testing.T, work string, requests []faultproxy.Request, remote int, control map[string]int) {
 	t.Helper()
-	requests = slices.DeleteFunc(slices.Clone(requests), func(r harness.Request) bool { return r.Unserved })
+	requests = slices.DeleteFunc(slices.Clone(requests), func(r faultproxy.Request) bool { return r.Unserved })
 	r := row{work: work, allowed: remote, control: map[string]int{}, controlAllowed: control}
 	for _, request := range requests {
 		switch {
-		case request.To == harness.ToRemote:
+		case request.To == faultproxy.ToRemote:
 			r.remote++
 		case request.Writes():
 			r.control[about(request.Path)]++
@@ -72,11 +72,11 @@ var (
 )
 
 // lines are requests as people compare them: how many of a kind there were, and by which activity.
-func lines(requests []harness.Request) []string {
+func lines(requests []faultproxy.Request) []string {
 	counts := map[string]int{}
 	for _, r := range requests {
 		path := uniqueName.ReplaceAllString(r.Path, "ID")
-		if r.To == harness.ToRemote && r.Writes() {
+		if r.To == faultproxy.ToRemote && r.Writes() {
 			path = lastPart.ReplaceAllString(path, "/…")
 		}
 		counts[fmt.Sprintf("%s: %s: %s %s", r.Activity, r.To, r.Method, path)]++
@@ -112,10 +112,10 @@ func shown(counts map[string]int) string {
 }
 
 // of are the requests of these activities, and all others that write to a Manifest.
-func of(requests []harness.Request, activities ...string) []harness.Request {
-	var some []harness.Request
+func of(requests []faultproxy.Request, activities ...string) []faultproxy.Request {
+	var some []faultproxy.Request
 	for _, r := range requests {
-		writesManifest := r.To == harness.ToControlPlane && r.Writes() && about(r.Path) == ofManifest
+		writesManifest := r.To == faultproxy.ToControlPlane && r.Writes() && about(r.Path) == ofManifest
 		if slices.Contains(activities, r.Activity) || writesManifest {
 			some = append(some, r)
 		}
@@ -124,14 +124,14 @@ func of(requests []harness.Request, activities ...string) []harness.Request {
 }
 
 // dearestAttempt are the requests of the attempt of an activity that made the most.
-func dearestAttempt(requests []harness.Request, activity string) []harness.Request {
-	attempts := map[string][]harness.Request{}
+func dearestAttempt(requests []faultproxy.Request, activity string) []faultproxy.Request {
+	attempts := map[string][]faultproxy.Request{}
 	for _, r := range requests {
 		if r.Activity == activity {
 			attempts[r.Attempt] = append(attempts[r.Attempt], r)
 		}
 	}
-	var dearest []harness.Request
+	var dearest []faultproxy.Request
 	for _, key := range slices.Sorted(maps.Keys(attempts)) {
 		if len(attempts[key]) > len(dearest) {
 			dearest = attempts[key]

@@ -13,12 +13,13 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
 )
 
 const (
-	// looks is how often the step that installs a module looks at most whether it is ready soon.
-	looks = 2
+	// reads is how often the step that installs a module reads at most whether it is ready soon.
+	reads = 2
 	// catalogChanges is how many objects of a cluster's catalog a new version changes: the release meta, the template of
 	// the new version, which comes, and that of the old one, which goes.
 	catalogChanges = 3
@@ -42,52 +43,52 @@ func TestWhatAKymaWithAModuleCosts(t *testing.T) {
 	i.kickKyma()
 	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
 	i.kickManifest()
-	i.until("the module becomes Ready", func() bool { return i.isReady(harness.TwentyFirst()) })
+	i.until("the module becomes Ready", func() bool { return i.isReady(fixture.First()) })
 	requests := i.quiet()
 	i.recorder.RequireKnown(t)
 	// What a process asks once, whatever the number of Kymas.
-	requests = slices.DeleteFunc(requests, func(r harness.Request) bool {
-		return r.To == harness.ToControlPlane && (r.Activity == "" && !r.Writes() || strings.HasSuffix(r.Path, "/namespaces/kube-system"))
+	requests = slices.DeleteFunc(requests, func(r faultproxy.Request) bool {
+		return r.To == faultproxy.ToControlPlane && (r.Activity == "" && !r.Writes() || strings.HasSuffix(r.Path, "/namespaces/kube-system"))
 	})
 	refuseLists(i, requests)
 	// Where the Deployments take longer than a second, as on a busy machine, there are waits, and a report after them.
-	waited := slices.ContainsFunc(requests, func(r harness.Request) bool { return r.Activity == "WaitManifest" })
-	requests = slices.DeleteFunc(requests, func(r harness.Request) bool { return r.Activity == "WaitManifest" })
+	waited := slices.ContainsFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "WaitManifest" })
+	requests = slices.DeleteFunc(requests, func(r faultproxy.Request) bool { return r.Activity == "WaitManifest" })
 	writes := map[string]int{ofKyma: 5, ofManifest: 3, ofEvents: 1}
 	if waited {
 		writes[ofManifest]++
 	}
 	b.charge(t, "a new Kyma with a module, until it is Ready", requests,
-		10+catalogObjects+harness.TwentyObjects+4+looks*harness.TwentyKindsWithHealth+reports, writes)
-	reads := 0
+		10+catalogObjects+fixture.Objects+4+reads*fixture.KindsWithHealth+reports, writes)
+	read := 0
 	for _, r := range requests {
-		if r.To == harness.ToControlPlane && !r.Writes() {
-			reads++
+		if r.To == faultproxy.ToControlPlane && !r.Writes() {
+			read++
 		}
 	}
-	require.LessOrEqual(t, reads, 14, "reads of the control plane:\n%s", strings.Join(lines(requests), "\n"))
+	require.LessOrEqual(t, read, 14, "reads of the control plane:\n%s", strings.Join(lines(requests), "\n"))
 }
 
-// refuseLists fails where Kymas, Manifests or Secrets were listed: the API server looks at every object of the kind then,
+// refuseLists fails where Kymas, Manifests or Secrets were listed: the API server then reads every object of the kind,
 // so that the work on one Kyma would cost more the more there are.
-func refuseLists(i *instance, requests []harness.Request) {
+func refuseLists(i *instance, requests []faultproxy.Request) {
 	i.Helper()
 	for _, r := range requests {
 		switch path.Base(r.Path) {
 		case "kymas", "manifests", "secrets":
-			require.False(i, r.To == harness.ToControlPlane && !r.Writes(), "a LIST of the control plane by %s: %s", r.Activity, r)
+			require.False(i, r.To == faultproxy.ToControlPlane && !r.Writes(), "a LIST of the control plane by %s: %s", r.Activity, r)
 		}
 	}
 }
 
-// sweeps is the activity that compares a cluster with what was left there.
+// sweeps is the activity that compares a cluster with the inventory.
 const sweeps = "WalkShard"
 
 func TestWhatTheWorkOnAClusterCosts(t *testing.T) {
 	for _, variant := range []struct {
 		name          string
 		withDefaultCR bool
-		// moduleCRs is the number of default custom resources, each of which is made, looked at, and recorded
+		// moduleCRs is the number of default custom resources, each of which is created, read, and recorded
 		// before and after.
 		moduleCRs int
 	}{
@@ -131,20 +132,20 @@ func firstSync(i *instance, b *bill) {
 }
 
 func firstInstall(i *instance, b *bill, crs int) {
-	installed(i, harness.TwentyFirst())
+	installed(i, fixture.First())
 	requests := i.quiet()
 	// A default custom resource is one more object, and its intent and its uid are written before and after.
 	refuseLists(i, requests)
 	b.charge(i.T, "first install of a Manifest, without waiting", of(requests, installing...),
-		harness.TwentyObjects+crs+4+looks*harness.TwentyKindsWithHealth, map[string]int{ofManifest: 4 + 2*crs})
+		fixture.Objects+crs+4+reads*fixture.KindsWithHealth, map[string]int{ofManifest: 4 + 2*crs})
 	if waiting := dearestAttempt(requests, "WaitManifest"); len(waiting) > 0 {
-		b.charge(i.T, "one wait attempt", waiting, harness.TwentyKindsWithHealth+1, nil)
+		b.charge(i.T, "one wait attempt", waiting, fixture.KindsWithHealth+1, nil)
 		onlyReads(i, waiting)
 	}
 }
 
 // installed lets the cluster's owner ask for the module there, and waits until it is installed.
-func installed(i *instance, version harness.TwentyVersion) {
+func installed(i *instance, version fixture.Version) {
 	i.askFor(v1beta2.Module{Name: module})
 	i.kickKyma()
 	i.until("there is a Manifest", func() bool { return i.manifest() != nil })
@@ -156,7 +157,7 @@ func installed(i *instance, version harness.TwentyVersion) {
 func (i *instance) askFor(modules ...v1beta2.Module) {
 	i.Helper()
 	remote := &v1beta2.Kyma{}
-	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: harness.Twenty(i.id).RemoteNamespace(), Name: shared.DefaultRemoteKymaName}, remote))
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: fixture.Module(i.id).RemoteNamespace(), Name: shared.DefaultRemoteKymaName}, remote))
 	remote.Spec.Modules = modules
 	require.NoError(i, i.Remote.Update(i.Context(), remote))
 }
@@ -164,15 +165,15 @@ func (i *instance) askFor(modules ...v1beta2.Module) {
 func steadySweep(i *instance, b *bill, crs int) {
 	require.Zero(i, i.sweep(), "a steady cluster is kicked")
 	requests := i.quiet()
-	b.charge(i.T, "sweep of one cluster, nothing changed", requests, harness.TwentyKinds+crs+3, nil)
+	b.charge(i.T, "sweep of one cluster, nothing changed", requests, fixture.Kinds+crs+3, nil)
 	onlyReads(i, requests)
 	for _, r := range requests {
-		require.NotEqual(i, harness.ToControlPlane, r.To, "an idle Kyma's pass asks the control plane nothing: %s", r)
+		require.NotEqual(i, faultproxy.ToControlPlane, r.To, "an idle Kyma's pass asks the control plane nothing: %s", r)
 	}
 }
 
 // onlyReads refuses requests that could change anything in either cluster.
-func onlyReads(i *instance, requests []harness.Request) {
+func onlyReads(i *instance, requests []faultproxy.Request) {
 	i.Helper()
 	require.NotEmpty(i, requests)
 	for _, r := range requests {
@@ -182,19 +183,19 @@ func onlyReads(i *instance, requests []harness.Request) {
 
 func drifted(i *instance, b *bill) {
 	edited := &corev1.ConfigMap{}
-	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: harness.Twenty(i.id).Namespace(), Name: "two"}, edited))
+	require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKey{Namespace: fixture.Module(i.id).Namespace(), Name: "two"}, edited))
 	edited.Data["content"] = "edited"
 	require.NoError(i, i.Remote.Update(i.Context(), edited))
 	require.Equal(i, 1, i.sweep(), "drift is not seen")
-	i.until("the object is put right", func() bool {
+	i.until("the object is corrected", func() bool {
 		require.Equal(i, shared.StateReady, i.manifest().Status.State, "one pass repairs it")
 		now := &corev1.ConfigMap{}
 		require.NoError(i, i.Remote.Get(i.Context(), client.ObjectKeyFromObject(edited), now))
 		return now.Data["content"] != "edited"
 	})
-	i.until("the Manifest settles", func() bool { return i.isReady(harness.TwentyFirst()) })
-	var beyond []harness.Request
-	var sweeping []harness.Request
+	i.until("the Manifest settles", func() bool { return i.isReady(fixture.First()) })
+	var beyond []faultproxy.Request
+	var sweeping []faultproxy.Request
 	for _, r := range i.quiet() {
 		if r.Activity == sweeps {
 			sweeping = append(sweeping, r)
@@ -203,22 +204,22 @@ func drifted(i *instance, b *bill) {
 		}
 	}
 	onlyReads(i, sweeping)
-	b.charge(i.T, "one object drifted, beyond the sweep", beyond, harness.TwentyKinds+2, map[string]int{ofManifest: 1, ofEvents: 1})
+	b.charge(i.T, "one object drifted, beyond the sweep", beyond, fixture.Kinds+2, map[string]int{ofManifest: 1, ofEvents: 1})
 }
 
 func upgrade(i *instance, b *bill, crs int) {
 	const changed = 3
-	upgradeTo(i, harness.TwentyChanged())
+	upgradeTo(i, fixture.Changed())
 	requests := i.quiet()
-	// Nobody waits for that look: the cluster is recognized by its Kyma, and its catalog listed and changed.
-	look := slices.DeleteFunc(slices.Clone(requests), func(r harness.Request) bool { return r.Activity != "LookInBackground" })
-	require.NotEmpty(i, look)
-	b.charge(i.T, "look at a new version of a module", look, 3+catalogChanges, map[string]int{ofManifest: 1})
-	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(requests, installing...), harness.TwentyKinds+changed+1+looks*(harness.TwentyKindsWithHealth+crs), map[string]int{ofManifest: 5})
+	// Nobody waits for that reconcile: the cluster is recognized by its Kyma, and its catalog listed and changed.
+	background := slices.DeleteFunc(slices.Clone(requests), func(r faultproxy.Request) bool { return r.Activity != "LookInBackground" })
+	require.NotEmpty(i, background)
+	b.charge(i.T, "reconcile of a new version of a module", background, 3+catalogChanges, map[string]int{ofManifest: 1})
+	b.charge(i.T, "upgrade that changes 3 objects, without waiting", of(requests, installing...), fixture.Kinds+changed+1+reads*(fixture.KindsWithHealth+crs), map[string]int{ofManifest: 5})
 }
 
 // upgradeTo puts another version into the channel, and waits until it is installed.
-func upgradeTo(i *instance, version harness.TwentyVersion) {
+func upgradeTo(i *instance, version fixture.Version) {
 	meta := &v1beta2.ModuleReleaseMeta{}
 	key := client.ObjectKey{Namespace: i.id, Name: module}
 	require.NoError(i, i.Control.Get(i.Context(), key, meta))

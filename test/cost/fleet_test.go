@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,45 +28,44 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
+	"github.com/kyma-project/lifecycle-manager/test/harness/inprocess"
+	"github.com/kyma-project/lifecycle-manager/test/harness/recorder"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // instance is an instance of Lifecycle Manager, as the product assembles it, with one Kyma in a namespace of its
-// own. All its requests but those of its caches go through the wire. The test plays the watchers: it kicks.
+// own. All its requests but those of its caches go through the fault proxy. The test kicks in place of the watchers.
 type instance struct {
 	*testing.T
-	*harness.Lane
+	*inprocess.Harness
 	id       string
-	wire     *harness.Wire
-	recorder *harness.Recorder
+	proxy    *faultproxy.Proxy
+	recorder *recorder.Recorder
 	assembly *worker.Assembly
 	cache    cache.Cache
 }
 
 const (
-	module   = "twenty"
+	module   = fixture.ModuleName
 	kymaName = "kyma"
 )
 
 // newInstance starts an instance. The remote cluster knows nothing of us yet.
 func newInstance(t *testing.T, withDefaultCR bool) *instance {
 	t.Helper()
-	i := &instance{T: t, Lane: harness.NewLane(t, "cost"), id: fmt.Sprintf("c%016x", time.Now().UnixNano()), wire: &harness.Wire{}}
+	i := &instance{T: t, Harness: inprocess.New(t, "cost"), id: fmt.Sprintf("c%016x", time.Now().UnixNano()), proxy: &faultproxy.Proxy{}}
 	i.forget()
 	i.recorder = i.Record(t, i.id)
 	i.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.id}})
-	t.Cleanup(i.leave)
+	t.Cleanup(i.cleanUp)
 	i.cache = startCache(t, i.ControlConfig, i.Scheme, i.id)
-	i.create(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: i.id, Labels: map[string]string{shared.LabelKymaName: kymaName}},
-		Data:       map[string][]byte{shared.AccessSecretKey: i.Kubeconfig},
-	})
-	i.announce(withDefaultCR)
+	i.create(i.AccessSecret(i.id, kymaName))
+	i.publish(withDefaultCR)
 	i.assemble()
 	i.Serve(t, i.id)
 	workers := worker.New(i.Temporal, worker.Options{
@@ -91,7 +89,7 @@ func (i *instance) create(object client.Object) {
 // labels are those of what belongs to this instance.
 func (i *instance) labels() map[string]string { return map[string]string{shared.LabelManagedBy: i.id} }
 
-// forget takes our definitions out of the remote cluster, so that the next synchronization is the first.
+// forget deletes our definitions from the remote cluster, so that the next synchronization is the first.
 func (i *instance) forget() {
 	i.Helper()
 	ctx := context.Background()
@@ -137,15 +135,15 @@ func startCache(t *testing.T, config *rest.Config, scheme *runtime.Scheme, manag
 // catalogObjects is the number of objects of the catalog: the release meta and the version that is in a channel.
 const catalogObjects = 2
 
-// announce offers the versions of the module, the first of them in the channel.
-func (i *instance) announce(withDefaultCR bool) {
+// publish adds the versions of the module to the catalog, the first of them in the channel.
+func (i *instance) publish(withDefaultCR bool) {
 	i.Helper()
-	for _, version := range []harness.TwentyVersion{harness.TwentyFirst(), harness.TwentyChanged(), harness.TwentyExchanged()} {
+	for _, version := range []fixture.Version{fixture.First(), fixture.Changed(), fixture.Exchanged()} {
 		layer := i.Push(i, version.Layer(i.id))
 		raw, err := json.Marshal(map[string]any{
 			"meta": map[string]any{"schemaVersion": "v2"},
 			"component": map[string]any{
-				"name": harness.TwentyComponent, "version": version.Number, "provider": "kyma-project.io",
+				"name": fixture.Component, "version": version.Number, "provider": "kyma-project.io",
 				"componentReferences": []any{}, "sources": []any{},
 				"resources": []any{map[string]any{
 					"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": version.Number,
@@ -158,19 +156,19 @@ func (i *instance) announce(withDefaultCR bool) {
 		template := &v1beta2.ModuleTemplate{
 			ObjectMeta: metav1.ObjectMeta{Name: module + "-" + version.Number, Namespace: i.id, Labels: i.labels()},
 			Spec: v1beta2.ModuleTemplateSpec{
-				ModuleName: module, Version: version.Number, Descriptor: &runtime.RawExtension{Raw: raw}, Manager: harness.Twenty(i.id).Manager(),
+				ModuleName: module, Version: version.Number, Descriptor: &runtime.RawExtension{Raw: raw}, Manager: fixture.Module(i.id).Manager(),
 			},
 		}
 		if withDefaultCR {
-			template.Spec.Data = harness.Twenty(i.id).DefaultCR()
+			template.Spec.Data = fixture.Module(i.id).DefaultCR()
 		}
 		i.create(template)
 	}
 	i.create(&v1beta2.ModuleReleaseMeta{
 		ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: i.id, Labels: i.labels()},
 		Spec: v1beta2.ModuleReleaseMetaSpec{
-			ModuleName: module, OCMComponentName: harness.TwentyComponent,
-			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: harness.TwentyFirst().Number}},
+			ModuleName: module, OCMComponentName: fixture.Component,
+			Channels: []v1beta2.ChannelVersion{{Channel: "regular", Version: fixture.First().Number}},
 		},
 	})
 }
@@ -179,7 +177,9 @@ func (i *instance) announce(withDefaultCR bool) {
 func (i *instance) assemble() {
 	i.Helper()
 	config := rest.CopyConfig(i.ControlConfig)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return i.wire.Through(harness.ToControlPlane, next) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return i.proxy.Through(faultproxy.ToControlPlane, next)
+	})
 	clientset, err := kubernetes.NewForConfig(config)
 	require.NoError(i, err)
 	broadcaster := record.NewBroadcaster()
@@ -191,13 +191,13 @@ func (i *instance) assemble() {
 		Registry: prometheus.NewRegistry(), Version: "1.0.0",
 		Config: worker.Config{
 			Settings: desired.Settings{
-				ManagedBy: i.id, SyncNamespace: harness.Twenty(i.id).RemoteNamespace(),
+				ManagedBy: i.id, SyncNamespace: fixture.Module(i.id).RemoteNamespace(),
 				Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: time.Second},
 			},
 			ResyncInterval: time.Minute, SweepConcurrency: 8,
 			Artifacts: artifacts.Options{PlainHTTPHosts: []string{i.Registry()}},
 			WrapRemote: func(_ string, next http.RoundTripper) http.RoundTripper {
-				return i.recorder.Through(i.wire.Through(harness.ToRemote, next))
+				return i.recorder.Through(i.proxy.Through(faultproxy.ToRemote, next))
 			},
 		},
 	})
@@ -223,8 +223,8 @@ func (i *instance) manifest() *v1beta2.Manifest {
 	return &list.Items[0]
 }
 
-// isReady tells whether the module is Ready in this version, and settled.
-func (i *instance) isReady(version harness.TwentyVersion) bool {
+// isReady reports whether the module is Ready in this version, and settled.
+func (i *instance) isReady(version fixture.Version) bool {
 	i.Helper()
 	m := i.manifest()
 	return m != nil && m.Status.Settled && m.Status.State == shared.StateReady && m.Status.InstalledVersion == version.Number &&
@@ -282,56 +282,46 @@ func (i *instance) until(what string, so func() bool) {
 }
 
 // quiet waits until nobody makes requests any more, and returns those since the last time.
-func (i *instance) quiet() []harness.Request {
+func (i *instance) quiet() []faultproxy.Request {
 	i.Helper()
 	before, since := -1, time.Now()
 	i.until("it becomes quiet", func() bool {
-		if now := len(i.wire.Requests()); now != before {
+		if now := len(i.proxy.Requests()); now != before {
 			before, since = now, time.Now()
 		}
 		return time.Since(since) > 3*time.Second
 	})
-	return i.wire.Take()
+	return i.proxy.Take()
 }
 
-// sweep looks once at everything in the Kyma's shard, as the SweepWorkflow has it done. It returns how many kicks
-// that led to.
+// sweep runs one pass over the Kyma's shard, as the SweepWorkflow does. It returns the number of kicks.
 func (i *instance) sweep() int {
 	i.Helper()
 	i.untilCached()
-	suite := &testsuite.WorkflowTestSuite{}
-	environment := suite.NewTestActivityEnvironment()
-	environment.RegisterActivity(i.assembly.Activities.Sweep.WalkShard)
 	defer i.requireUnchanged()()
-	shard := sweep.ShardOf(i.kyma().UID, sweep.DefaultShards)
-	value, err := environment.ExecuteActivity(i.assembly.Activities.Sweep.WalkShard, sweep.WalkInput{Shard: shard})
-	require.NoError(i, err)
-	var result sweep.WalkResult
-	require.NoError(i, value.Get(&result))
-	require.Equal(i, 1, result.Kymas)
-	return result.Kicked
+	return inprocess.WalkShard(i, i.assembly.Activities.Sweep, i.kyma().UID)
 }
 
-// requireUnchanged returns what fails the test where something was changed since that the cache holds now: a walk reads it
-// without copies of it, and everybody in the process shares it.
+// requireUnchanged returns a function that fails the test where an object in the cache was changed since: a pass reads
+// them without copies, and all of the process shares them.
 func (i *instance) requireUnchanged() func() {
 	i.Helper()
-	held := []client.ObjectList{&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}}
+	cached := []client.ObjectList{&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}}
 	var before []runtime.Object
-	for _, list := range held {
+	for _, list := range cached {
 		require.NoError(i, i.cache.List(context.Background(), list, client.UnsafeDisableDeepCopy))
 		before = append(before, list.DeepCopyObject())
 	}
 	return func() {
 		i.Helper()
-		for n, list := range held {
+		for n, list := range cached {
 			require.Equal(i, before[n], runtime.Object(list))
 		}
 	}
 }
 
-// leave removes everything without asking any code under test.
-func (i *instance) leave() {
+// cleanUp removes everything without the code under test.
+func (i *instance) cleanUp() {
 	ctx := context.Background()
 	var manifests v1beta2.ManifestList
 	require.NoError(i, i.Control.List(ctx, &manifests, client.InNamespace(i.id)))

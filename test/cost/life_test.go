@@ -14,27 +14,28 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
+	"github.com/kyma-project/lifecycle-manager/test/harness/recorder"
 )
 
-// TestALifeIsRecorded records what is asked of a cluster from the first synchronization to the purge, for the tests that
-// ask the same of a fake cluster and of a real one (test/memfleet/conformance).
-func TestALifeIsRecorded(t *testing.T) {
+// TestTheRequestsOfALifeAreRecorded records the requests to a cluster from the first synchronization to the purge, for the tests that
+// send them to a fake cluster and to a real one (test/memfleet/conformance).
+func TestTheRequestsOfALifeAreRecorded(t *testing.T) {
 	if os.Getenv("RECORD_REQUESTS") == "" {
 		t.Skip("`make record-requests` runs it")
 	}
 	i := newInstance(t, true)
 	untilUpgraded(i, &bill{}, 1)
 	i.recorder.Begin("prune")
-	upgradeTo(i, harness.TwentyExchanged())
+	upgradeTo(i, fixture.Exchanged())
 	i.recorder.Begin("removal")
 	removed(i)
 	i.recorder.Begin("purge")
 	purged(i)
-	i.recorder.Write(t, harness.RecordedRequests(t))
+	i.recorder.Write(t, recorder.Folder(t))
 }
 
-// removed lets the cluster's owner do without the module.
+// removed removes the module as the cluster's owner does.
 func removed(i *instance) {
 	i.askFor()
 	i.kickKyma()
@@ -52,16 +53,16 @@ func removed(i *instance) {
 	i.quiet()
 }
 
-// purged lets the Kyma be deleted while one of the module's custom resources has a finalizer that nobody serves.
+// purged deletes the Kyma while one of the module's custom resources has a finalizer that nobody serves.
 func purged(i *instance) {
-	installed(i, harness.TwentyExchanged())
-	held := &unstructured.Unstructured{}
-	held.SetAPIVersion(harness.Twenty(i.id).Widgets().GroupVersion().String())
-	held.SetKind("Widget")
-	held.SetNamespace(harness.Twenty(i.id).Namespace())
-	held.SetName("held")
-	held.SetFinalizers([]string{"example.com/nobody"})
-	require.NoError(i, i.Remote.Create(i.Context(), held))
+	installed(i, fixture.Exchanged())
+	blocked := &unstructured.Unstructured{}
+	blocked.SetAPIVersion(fixture.Module(i.id).Widgets().GroupVersion().String())
+	blocked.SetKind("Widget")
+	blocked.SetNamespace(fixture.Module(i.id).Namespace())
+	blocked.SetName("blocked")
+	blocked.SetFinalizers([]string{"example.com/nobody"})
+	require.NoError(i, i.Remote.Create(i.Context(), blocked))
 
 	kyma := i.kyma()
 	metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationPurgeGracePeriod, "5s")
@@ -79,7 +80,7 @@ func purged(i *instance) {
 	i.quiet()
 }
 
-// kickRemoval tells the Manifest's workflow that it is being deleted.
+// kickRemoval notifies the Manifest's workflow of the deletion.
 func (i *instance) kickRemoval() {
 	i.Helper()
 	if m := i.manifest(); m != nil {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/inprocess"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 	largeSecrets = 30
 	// largeSecret is about the most that a Secret may have.
 	largeSecret = 1_000_000
-	// secretReceived and secretHeld are what the metadata of one may take, on the wire and in memory.
-	secretReceived, secretHeld = 2 << 10, 8 << 10
+	// secretReceived and secretKept are what the metadata of one may take, as a response and in memory.
+	secretReceived, secretKept = 2 << 10, 8 << 10
 	// cacheItself is what a cache may take without them: informers of all kinds, clients, and what other tests have made.
 	cacheItself = 8 << 20
 )
@@ -63,14 +63,14 @@ func (b *countedBody) Read(into []byte) (int, error) {
 }
 
 // A process knows of access Secrets by their metadata alone, however large they are.
-func TestOfLargeAccessSecretsTheMetadataAloneIsReceivedAndHeld(t *testing.T) {
+func TestOfLargeAccessSecretsTheMetadataAloneIsReceivedAndKept(t *testing.T) {
 	count := largeSecrets
 	if asked := os.Getenv("LM_TEST_LARGE_SECRETS"); asked != "" {
 		var err error
 		count, err = strconv.Atoi(asked)
 		require.NoError(t, err)
 	}
-	l := harness.NewLane(t, "secrets")
+	l := inprocess.New(t, "secrets")
 	namespace := makeSecrets(t, l, count)
 
 	counted := &received{}
@@ -91,17 +91,17 @@ func TestOfLargeAccessSecretsTheMetadataAloneIsReceivedAndHeld(t *testing.T) {
 	require.Len(t, all.Items, count)
 	after := memory()
 
-	t.Logf("%d Secrets of %d bytes: received %d bytes, held %d, allocated %d", count, largeSecret,
+	t.Logf("%d Secrets of %d bytes: received %d bytes, kept %d, allocated %d", count, largeSecret,
 		counted.bytes.Load(), int64(after.HeapAlloc)-int64(before.HeapAlloc), after.TotalAlloc-before.TotalAlloc)
 	require.Positive(t, counted.bytes.Load())
 	require.Less(t, counted.bytes.Load(), int64(count*secretReceived+cacheItself/8), "bytes received")
-	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(count*secretHeld+cacheItself), "bytes held")
-	require.Less(t, int64(after.TotalAlloc-before.TotalAlloc), int64(4*count*secretHeld+2*cacheItself), "bytes allocated, which bound what is held for a moment")
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(count*secretKept+cacheItself), "bytes kept")
+	require.Less(t, int64(after.TotalAlloc-before.TotalAlloc), int64(4*count*secretKept+2*cacheItself), "bytes allocated, which bound what is kept temporarily")
 	runtime.KeepAlive(cache)
 }
 
 // makeSecrets makes access Secrets in a namespace of their own, and deletes them in the end.
-func makeSecrets(t *testing.T, l *harness.Lane, count int) string {
+func makeSecrets(t *testing.T, l *inprocess.Harness, count int) string {
 	t.Helper()
 	name := fmt.Sprintf("secrets-%d", time.Now().UnixNano())
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -131,7 +131,7 @@ func makeSecrets(t *testing.T, l *harness.Lane, count int) string {
 	return name
 }
 
-// memory is what the process holds now, without what is garbage.
+// memory is what the process uses now, without garbage.
 func memory() runtime.MemStats {
 	runtime.GC()
 	var stats runtime.MemStats

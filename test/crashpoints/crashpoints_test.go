@@ -11,13 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
+	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
+	"github.com/kyma-project/lifecycle-manager/test/harness/inprocess"
 )
 
 const (
-	// lanes is how many points are run at once.
-	lanes = 8
-	// sampled is every how manieth point is run where not all are.
+	// parallel is how many points are run at the same time.
+	parallel = 8
+	// sampled: a sample is one in so many points.
 	sampled = 7
 )
 
@@ -25,16 +27,16 @@ const (
 type point struct {
 	scenario scenario
 	name     string
-	wire     func() *harness.Wire
-	kick     func(*harness.Place)
-	want     harness.Truth
+	proxy    func() *faultproxy.Proxy
+	kick     func(*inprocess.Installation)
+	want     inprocess.Snapshot
 }
 
-func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
-	all := make([]*harness.Lane, lanes)
+func TestTheResultIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
+	all := make([]*inprocess.Harness, parallel)
 	var opening sync.WaitGroup
 	for i := range all {
-		opening.Go(func() { all[i] = harness.NewLane(t, fmt.Sprintf("crashpoints-%d", i)) })
+		opening.Go(func() { all[i] = inprocess.New(t, fmt.Sprintf("crashpoints-%d", i)) })
 	}
 	opening.Wait()
 	require.False(t, t.Failed())
@@ -45,7 +47,7 @@ func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
 		running.Go(func() { undisturbed[i] = pointsOf(t, all[i], s) })
 	}
 	running.Wait()
-	require.False(t, t.Failed(), "there is nothing to compare with")
+	require.False(t, t.Failed(), "there is no result to compare with")
 	var points []point
 	for _, each := range undisturbed {
 		points = append(points, each...)
@@ -57,11 +59,11 @@ func TestTheEndIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
 }
 
 // pointsOf runs a scenario without disturbance, and returns its points by what it took.
-func pointsOf(t *testing.T, l *harness.Lane, s scenario) []point {
+func pointsOf(t *testing.T, h *inprocess.Harness, s scenario) []point {
 	t.Helper()
-	recording := &harness.Wire{}
-	var want harness.Truth
-	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, l, recording, (*harness.Place).Kick) })
+	recording := &faultproxy.Proxy{}
+	var want inprocess.Snapshot
+	t.Run(s.name+" undisturbed", func(t *testing.T) { want = s.run(t, h, recording, (*inprocess.Installation).Kick) })
 	writes := 0
 	for _, r := range recording.Requests() {
 		if r.Writes() {
@@ -70,11 +72,11 @@ func pointsOf(t *testing.T, l *harness.Lane, s scenario) []point {
 		}
 	}
 	points := append(cuts(s, writes, want), staleReads(s, recording.StaleReads(), want)...)
-	return append(points, point{s, s.name + " without a watch event", func() *harness.Wire { return &harness.Wire{} }, unheard, want})
+	return append(points, point{s, s.name + " without a watch event", func() *faultproxy.Proxy { return &faultproxy.Proxy{} }, bySweep, want})
 }
 
 // cuts are the points before and after each of the writes.
-func cuts(s scenario, writes int, want harness.Truth) []point {
+func cuts(s scenario, writes int, want inprocess.Snapshot) []point {
 	var points []point
 	for n := 1; n <= writes; n++ {
 		for _, after := range []bool{false, true} {
@@ -82,18 +84,18 @@ func cuts(s scenario, writes int, want harness.Truth) []point {
 			if after {
 				name = fmt.Sprintf("%s cut after write %d of %d", s.name, n, writes)
 			}
-			points = append(points, point{s, name, func() *harness.Wire { return &harness.Wire{CutAt: n, After: after} }, (*harness.Place).Kick, want})
+			points = append(points, point{s, name, func() *faultproxy.Proxy { return &faultproxy.Proxy{CutAt: n, After: after} }, (*inprocess.Installation).Kick, want})
 		}
 	}
 	return points
 }
 
-// staleReads are the points at which a read is answered with what it was answered before.
-func staleReads(s scenario, reads int, want harness.Truth) []point {
+// staleReads are the points at which a read is answered with its previous answer.
+func staleReads(s scenario, reads int, want inprocess.Snapshot) []point {
 	var points []point
 	for n := 1; n <= reads; n++ {
 		name := fmt.Sprintf("%s with stale read %d of %d", s.name, n, reads)
-		points = append(points, point{s, name, func() *harness.Wire { return &harness.Wire{StaleAt: n} }, (*harness.Place).Kick, want})
+		points = append(points, point{s, name, func() *faultproxy.Proxy { return &faultproxy.Proxy{StaleAt: n} }, (*inprocess.Installation).Kick, want})
 	}
 	return points
 }
@@ -106,23 +108,23 @@ func sample(points []point) []point {
 	return some
 }
 
-// runAll runs the points, as many at once as there are lanes.
-func runAll(t *testing.T, all []*harness.Lane, points []point) {
+// runAll runs the points, one at a time in each harness.
+func runAll(t *testing.T, all []*inprocess.Harness, points []point) {
 	t.Helper()
 	next := make(chan point)
 	var working sync.WaitGroup
 	var mu sync.Mutex
 	done := 0
-	for _, l := range all {
+	for _, h := range all {
 		working.Go(func() {
 			for p := range next {
 				ok := t.Run(p.name, func(t *testing.T) {
-					difference := p.scenario.run(t, l, p.wire(), p.kick).Difference(p.want)
-					require.Empty(t, difference, "the end is not that of the undisturbed run")
+					difference := p.scenario.run(t, h, p.proxy(), p.kick).Difference(p.want)
+					require.Empty(t, difference, "the result is not that of the undisturbed run")
 				})
 				mu.Lock()
 				done++
-				fmt.Printf("%3d of %d: %s: %s\n", done, len(points), p.name, map[bool]string{true: "the same end", false: "FAILED"}[ok])
+				fmt.Printf("%3d of %d: %s: %s\n", done, len(points), p.name, map[bool]string{true: "the same result", false: "FAILED"}[ok])
 				mu.Unlock()
 			}
 		})
@@ -134,24 +136,24 @@ func runAll(t *testing.T, all []*harness.Lane, points []point) {
 	working.Wait()
 }
 
-// A comparison that cannot fail is none.
-func TestWhatDiffersIsSeen(t *testing.T) {
-	p := harness.NewLane(t, "crashpoints-differing").NewPlace(t, harness.TwentyFirst())
+// The comparison must be able to fail.
+func TestDifferencesAreFound(t *testing.T) {
+	p := inprocess.New(t, "crashpoints-differing").NewInstallation(t, fixture.First())
 	installed(p)
-	want := p.Truth()
-	require.Empty(t, p.Truth().Difference(want))
+	want := p.Snapshot()
+	require.Empty(t, p.Snapshot().Difference(want))
 
 	edited := &corev1.ConfigMap{}
-	require.NoError(t, p.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.Twenty(p.ID).Namespace(), Name: "one"}, edited))
+	require.NoError(t, p.Remote.Get(t.Context(), client.ObjectKey{Namespace: fixture.Module(p.ID).Namespace(), Name: "one"}, edited))
 	edited.Data["content"] = "edited"
 	require.NoError(t, p.Remote.Update(t.Context(), edited))
-	require.Len(t, p.Truth().Difference(want), 1, "an edited object")
+	require.Len(t, p.Snapshot().Difference(want), 1, "an edited object")
 
 	require.NoError(t, p.Remote.Delete(t.Context(), edited))
-	require.Len(t, p.Truth().Difference(want), 2, "a missing object, and an inventory that names another one")
+	require.Len(t, p.Snapshot().Difference(want), 2, "a missing object, and an inventory that names another one")
 
 	m := p.Read()
 	m.Status.InstalledVersion = "0.0.1"
 	require.NoError(t, p.Control.Status().Update(t.Context(), m))
-	require.Len(t, p.Truth().Difference(want), 3, "a status that says something else")
+	require.Len(t, p.Snapshot().Difference(want), 3, "a status that says something else")
 }

@@ -1,5 +1,5 @@
-// Package crashpoints cuts the work on a Manifest off before and after each of its writes, and has it taken up again
-// by another worker: every run must come to the same end as one that was left alone.
+// Package crashpoints cuts the work on a Manifest off before and after each of its writes, and has another worker take it
+// over: every run must have the same result as an undisturbed one.
 //
 // CRASHPOINTS=all runs every point (make crashpoints); otherwise it is a sample.
 package crashpoints
@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Workers of one process share a cache of workflows. A worker that takes over has nothing of the other's memory.
+	// Workers of one process share a cache of workflows. A worker that takes over has no state of the other.
 	worker.SetStickyWorkflowCacheSize(0)
 	harness.Main(m)
 }

@@ -19,7 +19,7 @@ type settings struct {
 	folder, programs string
 }
 
-// demo is a demo under way.
+// demo is a running demo.
 type demo struct {
 	settings
 	*speaker
@@ -61,7 +61,7 @@ func (d *demo) show(ctx context.Context) error {
 	if d.exitWhenReady {
 		return d.untilAllIsReady(ctx)
 	}
-	// Whoever watches may want to look also at what did not work.
+	// The user may want to inspect also what did not work.
 	failure := d.untilReady(ctx)
 	if failure != nil {
 		if ctx.Err() != nil {

@@ -44,7 +44,7 @@ func (d *demo) fleetCommand(args ...string) command {
 // process: when it ends, however it ends, the fleet is taken down.
 func (d *demo) bringUpFleet(ctx context.Context) error {
 	d.say("bringing up two clusters, Temporal and a registry")
-	// What a crash may have left behind is of no use.
+	// What may remain of a crash is of no use.
 	if err := d.takeDownFleet(ctx); err != nil {
 		return err
 	}

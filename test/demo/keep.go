@@ -13,7 +13,7 @@ import (
 )
 
 // keepCommand is the first argument that makes this program a keeper: it runs
-// another program for as long as its standard input stays open. The demo holds
+// another program for as long as its standard input stays open. The demo keeps
 // the other end, which the system closes when the demo ends, however it ends; so
 // nothing stays behind.
 const keepCommand = "keep"
@@ -68,7 +68,7 @@ func exitCode(err error) int {
 // kept is a program that runs beside the demo.
 type kept struct {
 	name, log string
-	hold      io.Closer
+	stdin     io.Closer
 	// ended is closed once the program has ended; err then says how.
 	ended chan struct{}
 	err   error
@@ -89,14 +89,14 @@ func keepRunning(name, log string, environment []string, c command) (*kept, erro
 	cmd.Stdout, cmd.Stderr = file, file
 	cmd.Env = append(os.Environ(), environment...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	hold, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	k := &kept{name: name, log: log, hold: hold, ended: make(chan struct{})}
+	k := &kept{name: name, log: log, stdin: stdin, ended: make(chan struct{})}
 	go func() {
 		k.err = cmd.Wait()
 		close(k.ended)
@@ -106,7 +106,7 @@ func keepRunning(name, log string, environment []string, c command) (*kept, erro
 
 // stop ends the program and waits for its end.
 func (k *kept) stop() {
-	_ = k.hold.Close() // closed already when the program has ended
+	_ = k.stdin.Close() // closed already when the program has ended
 	<-k.ended
 }
 

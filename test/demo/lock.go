@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// lock makes sure that one demo at a time uses a folder. The system lets go of
+// lock makes sure that one demo at a time uses a folder. The system releases
 // the lock when the demo ends, however it ends.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

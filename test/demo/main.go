@@ -6,7 +6,7 @@
 //	manager.go    Lifecycle Manager and the sample operator
 //	modules.go    modules, from their sources into registry and catalog
 //	kyma.go       the access Secret, the Kyma, and the tree of its modules
-//	next.go       what to look at and to try
+//	next.go       what to open and to try
 //	command.go    programs that are waited for
 //	keep.go       programs that run beside the demo, and end with it
 //	say.go        what the user reads

@@ -92,7 +92,7 @@ func (d *demo) waitForManager(ctx context.Context, url string) error {
 	}
 }
 
-// answers tells whether a GET is answered with 200.
+// answers reports whether a GET is answered with 200.
 func answers(ctx context.Context, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

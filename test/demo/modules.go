@@ -8,7 +8,7 @@ import (
 )
 
 // pushModules pushes our sample module and real operators into the fleet's
-// registry, as component versions, and announces them in the control plane by
+// registry, as component versions, and adds them to the catalog in the control plane by
 // their ModuleTemplates and ModuleReleaseMetas.
 func (d *demo) pushModules(ctx context.Context) error {
 	d.say("pushing modules into the registry")

@@ -24,13 +24,13 @@ func (d *demo) deleteCommand() command {
 }
 
 // workflowURL is where Temporal's web interface shows the Kyma's workflow. Its id
-// holds slashes, which must not become part of the path.
+// has slashes, which must not become part of the path.
 func (d *demo) workflowURL(uid string) string {
 	id := "kyma/" + kymaNamespace + "/" + kymaName + "/" + uid
 	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace, url.PathEscape(id))
 }
 
-// explain says what there is to look at and to try.
+// explain says what to open and to try.
 func (d *demo) explain(ctx context.Context) error {
 	read, err := d.readKyma(ctx)
 	if err != nil {
@@ -40,7 +40,7 @@ func (d *demo) explain(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the working folder: %w", err)
 	}
-	d.text(fmt.Sprintf(`Look at
+	d.text(fmt.Sprintf(`Open
   Temporal           %s
   this Kyma there    %s
   control plane      %s

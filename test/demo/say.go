@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// speaker tells the user what happens, each line with the time since the start.
+// speaker prints what happens, each line with the time since the start.
 type speaker struct {
 	out   io.Writer
 	now   func() time.Time

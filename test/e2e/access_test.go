@@ -22,14 +22,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
-// Each way in which a cluster cannot be reached is said with its own reason, and nothing of any
-// kubeconfig comes out anywhere, though every cluster sends back what it was sent.
-func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) {
-	metrics := harness.FreeAddress(t)
-	s := harness.NewStage(t, "--metrics-bind-address", metrics, "--log-level", "debug")
-	s.PushTiny("fine")
+// Each way in which a cluster can be unreachable has its own reason, and nothing of any kubeconfig is in any output,
+// though every cluster sends back what it was sent.
+func TestEachWayOfBeingUnreachableHasItsReasonAndNoKubeconfigIsInTheOutput(t *testing.T) {
+	metrics := process.FreeAddress(t)
+	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics, "--log-level", "debug")
+	s.PushMinimal("fine")
 	s.Instance.Start()
 
 	answers := func(code int) (string, []byte) {
@@ -42,12 +44,12 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 		t.Cleanup(server.Close)
 		return server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	}
-	silent := harness.NewCable(t, "")
-	silent.Set(harness.CableSilent)
+	silent := proxy.NewTCP(t, "")
+	silent.Set(proxy.Silent)
 	unauthorized, authority := answers(http.StatusUnauthorized)
 	forbidden, _ := answers(http.StatusForbidden)
 	failing, _ := answers(http.StatusServiceUnavailable)
-	// Such answers are made errors of as well, with what they say.
+	// Such answers become errors as well, with their text.
 	redirecting, _ := answers(http.StatusMultipleChoices)
 	succeeding, _ := answers(http.StatusOK)
 	wrongName := strings.Replace(unauthorized, "127.0.0.1", "localhost", 1)
@@ -55,7 +57,7 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 		kubeconfig []byte
 		reason     string
 	}{
-		"refused":      {harness.Kubeconfig(t, "https://"+harness.FreeAddress(t), authority, nil), "UnreachableNetwork"},
+		"refused":      {harness.Kubeconfig(t, "https://"+process.FreeAddress(t), authority, nil), "UnreachableNetwork"},
 		"silent":       {harness.Kubeconfig(t, "https://"+silent.Address(), authority, nil), "UnreachableTimeout"},
 		"misnamed":     {harness.Kubeconfig(t, wrongName, authority, nil), "UnreachableTLS"},
 		"unauthorized": {harness.Kubeconfig(t, unauthorized, authority, nil), "UnreachableUnauthorized"},
@@ -81,7 +83,7 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 		s.GiveAccess(name, harness.Kubeconfig(t, server, authority, nil))
 		require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced(name, "fine")))
 	}
-	s.Eventually("each Kyma says why", 3*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("each Kyma has its reason", 3*time.Minute, func(c *assert.CollectT) {
 		for name, each := range of {
 			status := s.Kyma(name).Status
 			assert.Equal(c, shared.StateError, status.State, name)
@@ -100,8 +102,8 @@ func TestEachWayOfBeingUnreachableIsSaidAndNothingOfAKubeconfigIs(t *testing.T) 
 	requirePlantedNowhere(t, s, metrics)
 }
 
-// requirePlantedNowhere looks for planted secrets in everything that leaves the process.
-func requirePlantedNowhere(t *testing.T, s *harness.Stage, metrics string) {
+// requirePlantedNowhere searches everything that the process outputs for planted secrets.
+func requirePlantedNowhere(t *testing.T, s *harness.Environment, metrics string) {
 	t.Helper()
 	places := map[string]string{}
 	log, err := os.ReadFile(s.Instance.Log)
@@ -128,7 +130,7 @@ func requirePlantedNowhere(t *testing.T, s *harness.Stage, metrics string) {
 		id := execution.GetExecution().GetWorkflowId()
 		places["the history of "+id] = harness.Decoded(s.History(id))
 	}
-	require.Contains(t, places["the log"], "refused", "what is looked for must be what was written")
+	require.Contains(t, places["the log"], "refused", "the log must be the one of this test")
 	for place, text := range places {
 		require.NotEmpty(t, text, place)
 		require.NotContains(t, text, harness.Planted, place)

@@ -24,15 +24,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
 // What must not be installed is refused where it is applied, or else in the status, and before anything is fetched.
 func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 	const webhook = "e2e-admission"
-	address := harness.FreeAddress(t)
+	address := process.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	s := harness.NewStage(t, "--signature-policy", "require",
+	s := harness.NewEnvironment(t, "--signature-policy", "require",
 		"--enable-webhooks", "--webhook-url", "https://localhost:"+port, "--webhook-bind-address", address,
 		"--webhook-service-name", webhook, "--webhook-secret-name", webhook, "--webhook-cert-dir", t.TempDir())
 	t.Cleanup(func() {
@@ -42,8 +43,8 @@ func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 		_ = s.ControlPlane.Delete(context.Background(), secret)
 	})
 	private, public := keyPair(t)
-	s.PushOne(harness.Tiny{Name: "plain", Channels: "regular"})
-	s.PushOne(harness.Tiny{Name: "signed", Channels: "regular", PushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})
+	s.PushModule(harness.MinimalModule{Name: "plain", Channels: "regular"})
+	s.PushModule(harness.MinimalModule{Name: "signed", Channels: "regular", PushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})
 	s.Instance.Start()
 	s.Create(harness.NewKyma("guarded", "plain", "signed"))
 

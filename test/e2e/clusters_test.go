@@ -13,25 +13,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
 // addModule adds a module to the remote Kyma, as the owner of the cluster does.
-func addModule(s *harness.Stage, module string) {
+func addModule(s *harness.Environment, module string) {
 	s.T.Helper()
 	s.EditRemote(func(k *v1beta2.Kyma) {
 		k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: module})
 	})
 }
 
-// What befalls the access to one cluster is felt in that one alone.
-func TestWhatBefallsTheAccessToOneClusterIsFeltInThatOneAlone(t *testing.T) {
-	s := harness.NewWideStage(t)
-	s.PushTiny("first")
-	s.PushTiny("second")
+// A change or loss of the access to one cluster affects no other cluster.
+func TestLosingTheAccessToOneClusterAffectsNoOther(t *testing.T) {
+	s := harness.NewMultiClusterEnvironment(t)
+	s.PushMinimal("first")
+	s.PushMinimal("second")
 	s.Instance.Start()
 	rotated, cut, steady := s.At(0), s.At(1), s.At(2)
 	old, fresh := rotated.NewAccount(t, "apart-old"), rotated.NewAccount(t, "apart-fresh")
-	way, through := cut.Through(t)
+	connection, through := cut.ThroughProxy(t)
 	s.GiveAccess("rotated", old.Kubeconfig)
 	s.GiveAccess("cut", through)
 	steady.Give("steady")
@@ -42,15 +44,15 @@ func TestWhatBefallsTheAccessToOneClusterIsFeltInThatOneAlone(t *testing.T) {
 		s.BecomesReady(name, "first@1.0.0")
 	}
 
-	way.Set(harness.CableSilent)
+	connection.Set(proxy.Silent)
 	s.GiveAccess("rotated", fresh.Kubeconfig)
 	old.Revoke()
-	for _, there := range []*harness.Stage{rotated, cut, steady} {
+	for _, there := range []*harness.Environment{rotated, cut, steady} {
 		addModule(there, "second")
 	}
 	s.BecomesReady("rotated", "first@1.0.0", "second@1.0.0")
 	s.BecomesReady("steady", "first@1.0.0", "second@1.0.0")
-	s.Eventually("only the one that is cut off says so", 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("only the one that is cut off is unreachable", 2*time.Minute, func(c *assert.CollectT) {
 		status := s.Kyma("cut").Status
 		if assert.NotNil(c, status.Remote.Reachable) {
 			assert.False(c, *status.Remote.Reachable)
@@ -61,22 +63,22 @@ func TestWhatBefallsTheAccessToOneClusterIsFeltInThatOneAlone(t *testing.T) {
 		require.Equal(t, shared.StateReady, s.Kyma(name).Status.State)
 		require.True(t, *s.Kyma(name).Status.Remote.Reachable)
 	}
-	require.Empty(t, s.Tinies(t, cut.Remote, "second"))
+	require.Empty(t, s.MinimalUIDs(t, cut.Remote, "second"))
 
-	way.Set(harness.CablePasses)
+	connection.Set(proxy.Forward)
 	s.BecomesReady("cut", "first@1.0.0", "second@1.0.0")
-	for name, there := range map[string]*harness.Stage{"rotated": rotated, "cut": cut, "steady": steady} {
+	for name, there := range map[string]*harness.Environment{"rotated": rotated, "cut": cut, "steady": steady} {
 		require.Equal(t, string(there.RemoteKyma().UID), s.Kyma(name).Status.Remote.UID, "each Kyma has its own cluster")
-		there.GiveAccess(name, there.RemoteAccess(t)) // accounts and cable end before the stage is cleared
+		there.GiveAccess(name, there.RemoteAccess(t)) // accounts and proxy end before the environment is cleaned up
 	}
 }
 
 // Kymas of equal name in different namespaces have each its own cluster, also where one of them has no access.
 func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
-	s := harness.NewWideStage(t)
+	s := harness.NewMultiClusterEnvironment(t)
 	modules := []string{"dawn", "noon", "dusk"}
 	for _, module := range modules {
-		s.PushTiny(module)
+		s.PushMinimal(module)
 	}
 	s.Instance.Start()
 	var twins []*v1beta2.Kyma
@@ -102,7 +104,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 		for i := range twins {
 			isReady(twins[i])
 			for j, module := range modules {
-				require.Equal(t, i == j, len(s.Tinies(t, s.Remotes[i], module)) == 1, "%s in cluster %d", module, i+1)
+				require.Equal(t, i == j, len(s.MinimalUIDs(t, s.Remotes[i], module)) == 1, "%s in cluster %d", module, i+1)
 			}
 		}
 	}
@@ -124,20 +126,20 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 		require.Empty(t, s.OfModule(t, s.Remotes[i]))
 		for j := i + 1; j < len(twins); j++ {
 			isReady(twins[j])
-			require.Len(t, s.Tinies(t, s.Remotes[j], modules[j]), 1)
+			require.Len(t, s.MinimalUIDs(t, s.Remotes[j], modules[j]), 1)
 		}
 	}
 }
 
 // Each owner gets what is asked for in the own cluster, and reads there what became of it.
 func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
-	s := harness.NewWideStage(t)
-	s.PushOne(harness.Tiny{Name: "common"})
-	s.PushOne(harness.Tiny{Name: "common", Version: "2.0.0", Channels: "fast, regular=1.0.0"})
-	s.PushTiny("extra")
+	s := harness.NewMultiClusterEnvironment(t)
+	s.PushModule(harness.MinimalModule{Name: "common"})
+	s.PushModule(harness.MinimalModule{Name: "common", Version: "2.0.0", Channels: "fast, regular=1.0.0"})
+	s.PushMinimal("extra")
 	s.Instance.Start()
 	faster, wider, mistaken := s.At(0), s.At(1), s.At(2)
-	owners := map[string]*harness.Stage{"faster": faster, "wider": wider, "mistaken": mistaken}
+	owners := map[string]*harness.Environment{"faster": faster, "wider": wider, "mistaken": mistaken}
 	for name, there := range owners {
 		there.Create(harness.NewKyma(name, "common"))
 	}
@@ -150,7 +152,7 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 	mistaken.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "nowhere" })
 	s.BecomesReady("faster", "common@2.0.0")
 	s.BecomesReady("wider", "common@1.0.0", "extra@1.0.0")
-	reads := func(there *harness.Stage, modules map[string]string, state shared.State) {
+	reads := func(there *harness.Environment, modules map[string]string, state shared.State) {
 		t.Helper()
 		s.Eventually("the owner reads the status", 2*time.Minute, func(c *assert.CollectT) {
 			remote := there.RemoteKyma()
@@ -169,12 +171,12 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 		assert.Contains(c, module.Message, "nowhere")
 		assert.Contains(c, module.Hint, "regular")
 	})
-	require.Equal(t, "1.0.0", mistaken.TinyVersion(harness.RemoteNamespace, "common"), "what runs goes on")
+	require.Equal(t, "1.0.0", mistaken.MinimalVersion(harness.RemoteNamespace, "common"), "what runs goes on")
 
 	others := map[string]string{"faster": string(faster.RemoteKyma().UID), "mistaken": string(mistaken.RemoteKyma().UID)}
 	deleted := wider.RemoteKyma()
 	require.NoError(t, wider.Remote.Delete(t.Context(), deleted))
-	s.Eventually("the remote Kyma is back, as its owner left it", 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("the remote Kyma is back, with the spec of its owner", 2*time.Minute, func(c *assert.CollectT) {
 		var back v1beta2.Kyma
 		require.NoError(c, wider.Remote.Get(t.Context(), client.ObjectKeyFromObject(deleted), &back))
 		assert.NotEqual(c, deleted.UID, back.UID)
@@ -186,10 +188,10 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 	}
 }
 
-// Two Kymas are deleted at once, each in another way: nothing of them is left in their clusters, and nothing is
+// Two Kymas are deleted at once, each in another way: nothing of them remains in their clusters, and nothing is
 // written to the third.
 func TestTheDeletionOfKymasTouchesNoOtherCluster(t *testing.T) {
-	s := harness.NewWideStage(t)
+	s := harness.NewMultiClusterEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	names := []string{"background", "foreground", "staying"}
@@ -200,7 +202,7 @@ func TestTheDeletionOfKymasTouchesNoOtherCluster(t *testing.T) {
 		s.BecomesReady(name, "sample@1.0.0")
 	}
 	s.BecomesIdle(s.Kyma("staying"))
-	before := s.AtRest(t, s.Remotes[2])
+	before := s.Remotes[2].AtRest(t)
 
 	for name, propagation := range map[string]metav1.DeletionPropagation{
 		"background": metav1.DeletePropagationBackground, "foreground": metav1.DeletePropagationForeground,
@@ -217,13 +219,13 @@ func TestTheDeletionOfKymasTouchesNoOtherCluster(t *testing.T) {
 		})
 	}
 	s.Sweeps(t, 1)
-	require.Empty(t, harness.Differences(before, s.Versions(t, s.Remotes[2])))
+	require.Empty(t, cluster.Differences(before, s.Remotes[2].Versions(t)))
 	require.NotEmpty(t, ourDefinitions(t, s.Remotes[2]))
 	s.BecomesReady("staying", "sample@1.0.0")
 }
 
 // ourDefinitions names the definitions of our own custom resources in a cluster.
-func ourDefinitions(t *testing.T, c harness.Cluster) []string {
+func ourDefinitions(t *testing.T, c cluster.Cluster) []string {
 	t.Helper()
 	var all apiextensionsv1.CustomResourceDefinitionList
 	require.NoError(t, c.List(t.Context(), &all))
@@ -236,45 +238,45 @@ func ourDefinitions(t *testing.T, c harness.Cluster) []string {
 	return ours
 }
 
-// A purge ends one deletion that a finalizer holds and one whose cluster is lost, and writes nothing to a third
+// A purge ends one deletion that a finalizer blocks and one whose cluster is lost, and writes nothing to a third
 // cluster. The lost one can be taken into care again.
 func TestAPurgeTouchesNoOtherCluster(t *testing.T) {
 	const grace = 10 * time.Second
-	s := harness.NewWideStage(t, "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String())
+	s := harness.NewMultiClusterEnvironment(t, "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String())
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
-	held, lost, steady := s.At(0), s.At(1), s.At(2)
-	way, through := lost.Through(t)
+	blocked, lost, steady := s.At(0), s.At(1), s.At(2)
+	connection, through := lost.ThroughProxy(t)
 	s.GiveAccess("lost", through)
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("lost", "sample")))
-	held.Create(harness.NewKyma("held", "sample"))
+	blocked.Create(harness.NewKyma("blocked", "sample"))
 	steady.Create(harness.NewKyma("steady", "sample"))
-	for _, name := range []string{"held", "lost", "steady"} {
+	for _, name := range []string{"blocked", "lost", "steady"} {
 		s.BecomesReady(name, "sample@1.0.0")
 	}
-	held.HoldSample(t, "example.com/nobody")
-	way.Unplug()
+	blocked.AddSampleFinalizer(t, "example.com/nobody")
+	connection.Close()
 	s.BecomesIdle(s.Kyma("steady"))
-	before := s.AtRest(t, steady.Remote)
+	before := steady.Remote.AtRest(t)
 
-	purged := []*v1beta2.Kyma{s.Kyma("held"), s.Kyma("lost")}
+	purged := []*v1beta2.Kyma{s.Kyma("blocked"), s.Kyma("lost")}
 	for _, kyma := range purged {
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma))
 	}
-	// Whoever restarts it, and whatever Temporal has lost, the grace is that from the moment of the deletion.
+	// After restarts and losses of Temporal, the grace period still counts from the deletion.
 	s.Instance.Kill()
 	s.Namespace, s.Temporal = s.NewTemporalNamespace()
 	s.Instance.Start()
 	for _, kyma := range purged {
 		s.Eventually("Kyma "+kyma.Name+" is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
 	}
-	s.Eventually("nothing of the held one is left", 3*time.Minute, func(c *assert.CollectT) {
-		assert.Empty(c, s.OfModule(t, held.Remote))
+	s.Eventually("nothing of the blocked one remains", 3*time.Minute, func(c *assert.CollectT) {
+		assert.Empty(c, s.OfModule(t, blocked.Remote))
 	})
 	s.Warns(purged[0], "Purged", "loses its finalizers example.com/nobody")
 	s.Warns(purged[1], "PurgeLetGo", "left there")
 	require.NotEmpty(t, s.OfModule(t, lost.Remote), "what nobody could reach is there")
-	require.Empty(t, harness.Differences(before, s.Versions(t, steady.Remote)))
+	require.Empty(t, cluster.Differences(before, steady.Remote.Versions(t)))
 	s.BecomesReady("steady", "sample@1.0.0")
 
 	lost.GiveAccess("lost", lost.RemoteAccess(t))

@@ -16,30 +16,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// However a Kyma is deleted, its modules are removed in order, and nothing of it is left.
-func TestHoweverAKymaIsDeletedNothingOfItIsLeft(t *testing.T) {
-	s := harness.NewStage(t)
+// However a Kyma is deleted, its modules are removed in order, and nothing of it remains.
+func TestHoweverAKymaIsDeletedNothingOfItRemains(t *testing.T) {
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
-	s.Give("leaving")
+	s.Give("deleted")
 	for name, c := range map[string]struct {
 		propagation metav1.DeletionPropagation
 		skip        bool
 	}{
-		"with background propagation":                     {propagation: metav1.DeletePropagationBackground},
-		"with foreground propagation":                     {propagation: metav1.DeletePropagationForeground},
-		"while its label says to leave it alone":          {propagation: metav1.DeletePropagationBackground, skip: true},
-		"in the foreground, while it is to be left alone": {propagation: metav1.DeletePropagationForeground, skip: true},
+		"with background propagation":            {propagation: metav1.DeletePropagationBackground},
+		"with foreground propagation":            {propagation: metav1.DeletePropagationForeground},
+		"while its label skips reconciliation":   {propagation: metav1.DeletePropagationBackground, skip: true},
+		"in the foreground, while it is skipped": {propagation: metav1.DeletePropagationForeground, skip: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("leaving", "sample")))
-			s.BecomesReady("leaving", "sample@1.0.0")
+			require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("deleted", "sample")))
+			s.BecomesReady("deleted", "sample@1.0.0")
 			if c.skip {
-				harness.Edit(t, s.ControlPlane, s.Kyma("leaving"), func(k *v1beta2.Kyma) {
+				harness.Edit(t, s.ControlPlane, s.Kyma("deleted"), func(k *v1beta2.Kyma) {
 					metav1.SetMetaDataLabel(&k.ObjectMeta, shared.LabelSkipReconciliation, "true")
 				})
 			}
-			kyma := s.Kyma("leaving")
+			kyma := s.Kyma("deleted")
 			manifests := s.Manifests(kyma)
 			require.Len(t, manifests, 1)
 			require.True(t, *manifests[0].OwnerReferences[0].BlockOwnerDeletion)
@@ -55,12 +55,12 @@ func TestHoweverAKymaIsDeletedNothingOfItIsLeft(t *testing.T) {
 
 // A Kyma of the name of one that is still going away is taken care of in order: not before the old one is gone.
 func TestAKymaOfTheSameNameWaitsForTheOldOneToBeGone(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("again", "sample"))
 	s.BecomesReady("again", "sample@1.0.0")
-	held := s.HoldSample(t, "example.com/later")
+	sample := s.AddSampleFinalizer(t, "example.com/later")
 	old := s.Kyma("again")
 	oldManifest := s.Manifests(old)[0]
 	require.NoError(t, s.ControlPlane.Delete(t.Context(), old))
@@ -74,7 +74,7 @@ func TestAKymaOfTheSameNameWaitsForTheOldOneToBeGone(t *testing.T) {
 	})
 	require.True(t, apierrors.IsAlreadyExists(s.ControlPlane.Create(t.Context(), harness.NewKyma("again", "sample"))), "as long as it is there")
 
-	// Somebody is impatient and takes the finalizers off by hand.
+	// A user removes the finalizers without waiting.
 	harness.Edit(t, s.ControlPlane, old, func(k *v1beta2.Kyma) { k.Finalizers = nil })
 	s.Eventually("the old Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(old)) })
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("again", "sample")))
@@ -91,7 +91,7 @@ func TestAKymaOfTheSameNameWaitsForTheOldOneToBeGone(t *testing.T) {
 	require.Equal(t, oldManifest.UID, still.UID)
 
 	released := client.RawPatch("application/json-patch+json", []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`))
-	require.NoError(t, s.Remote.Patch(context.Background(), held, released))
+	require.NoError(t, s.Remote.Patch(context.Background(), sample, released))
 	s.BecomesReady("again", "sample@1.0.0")
 	manifests := s.Manifests(s.Kyma("again"))
 	require.Len(t, manifests, 1)

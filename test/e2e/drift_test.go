@@ -22,6 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
 const (
@@ -51,12 +52,12 @@ spec:
 	corrections = "lifecycle_mgr_drift_corrections_total"
 )
 
-// What others do to a module's objects is put right within a few passes of the sweep, told and counted; and who
-// does not stop is left alone and named.
-func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
-	metrics := harness.FreeAddress(t)
-	s := harness.NewStage(t, "--metrics-bind-address", metrics)
-	s.PushOne(harness.Tiny{Name: steadfast, Channels: "regular", Manifest: steadfastManifest})
+// Drift of a module's objects is corrected within a few passes of the sweep, recorded in Events and counted. A manager
+// that keeps changing a field is named, and the field is ignored.
+func TestDriftIsCorrectedRecordedAndCountedAndAFieldOwnershipConflictIsReported(t *testing.T) {
+	metrics := process.FreeAddress(t)
+	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics)
+	s.PushModule(harness.MinimalModule{Name: steadfast, Channels: "regular", Manifest: steadfastManifest})
 	s.Instance.Start()
 	s.Create(harness.NewKyma("drifting", steadfast))
 	s.BecomesReady("drifting", steadfast+"@1.0.0")
@@ -68,39 +69,39 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 	config, account, workload := &corev1.ConfigMap{ObjectMeta: at}, &corev1.ServiceAccount{ObjectMeta: at}, &appsv1.Deployment{ObjectMeta: at}
 	key := client.ObjectKeyFromObject(config)
 
-	t.Run("an edit of what has no health is put right without the module leaving Ready", func(t *testing.T) {
+	t.Run("an edit of an object without health is corrected while the module stays Ready", func(t *testing.T) {
 		states := watchStates(t, s)
 		mergePatch(t, s, config, `{"data":{"greeting":"goodbye"}}`)
-		s.Eventually("it is put right", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("it is corrected", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.Remote.Get(t.Context(), key, config))
 			assert.Equal(c, "hello", config.Data["greeting"])
-			assert.Contains(c, putRight(s, &manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
-			assert.Equal(c, "1", s.Metric(t, metrics, corrections))
+			assert.Contains(c, correctionEvents(s, &manifest), "ConfigMap kyma-system/steadfast (.data.greeting by editor)")
+			assert.Equal(c, "1", process.Metric(t, metrics, corrections))
 		})
 		s.BecomesIdle(s.Kyma("drifting")) // what the repair led to is written
 		require.Equal(t, map[string][]string{"Manifest": {"Ready"}, "Kyma": {"Ready"}, "module": {"Ready"}}, states())
 	})
-	t.Run("what is deleted, edited and relabelled at once is put right", func(t *testing.T) {
+	t.Run("objects deleted, edited and relabelled at the same time are corrected", func(t *testing.T) {
 		require.NoError(t, s.Remote.Delete(t.Context(), account))
 		mergePatch(t, s, workload, `{"spec":{"template":{"spec":{"containers":[{"name":"steadfast","image":"example.com/other:1.0.0"}]}}}}`)
 		mergePatch(t, s, config, `{"metadata":{"labels":{"`+shared.LabelManagedBy+`":"somebody"}}}`)
-		s.Eventually("all three are put right", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("all three are corrected", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.Remote.Get(t.Context(), key, account))
 			require.NoError(c, s.Remote.Get(t.Context(), key, workload))
 			require.NoError(c, s.Remote.Get(t.Context(), key, config))
 			assert.Equal(c, steadfastImage, workload.Spec.Template.Spec.Containers[0].Image)
 			assert.Equal(c, shared.ManagedByKyma, config.Labels[shared.LabelManagedBy])
-			told := putRight(s, &manifest)
-			assert.Contains(c, told, "ServiceAccount kyma-system/steadfast (had been deleted)")
-			assert.Contains(c, told, "Deployment kyma-system/steadfast (.spec.template.spec.containers")
-			assert.Contains(c, told, "ConfigMap kyma-system/steadfast (had lost our labels)")
-			assert.Equal(c, "4", s.Metric(t, metrics, corrections))
+			recorded := correctionEvents(s, &manifest)
+			assert.Contains(c, recorded, "ServiceAccount kyma-system/steadfast (had been deleted)")
+			assert.Contains(c, recorded, "Deployment kyma-system/steadfast (.spec.template.spec.containers")
+			assert.Contains(c, recorded, "ConfigMap kyma-system/steadfast (had lost our labels)")
+			assert.Equal(c, "4", process.Metric(t, metrics, corrections))
 		})
 		s.BecomesReady("drifting", steadfast+"@1.0.0")
 	})
-	t.Run("a manager that takes a field again each time is named in a Warning and left alone", func(t *testing.T) {
+	t.Run("a manager that takes a field again each time is named in a Warning, and the field is ignored", func(t *testing.T) {
 		const said = "rival keeps changing .data.greeting of ConfigMap kyma-system/steadfast"
-		s.Eventually("the fight is given up", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("the conflict is reported", 2*time.Minute, func(c *assert.CollectT) {
 			takeGreeting(t, s, "rival", "mine")
 			found := s.Module("drifting", steadfast)
 			assert.Equal(c, shared.StateWarning, found.State, found.Message)
@@ -108,22 +109,22 @@ func TestDriftIsPutRightToldAndCountedAndAFightIsGivenUp(t *testing.T) {
 			assert.Contains(c, fmt.Sprint(s.Warnings(&manifest)[manifests.EventFieldConflict]), said)
 		})
 		takeGreeting(t, s, "rival", "mine")
-		corrected := s.Metric(t, metrics, corrections)
-		s.Sweeps(t, 1) // it is looked at, and left alone
+		corrected := process.Metric(t, metrics, corrections)
+		s.Sweeps(t, 1) // it is compared, and not corrected
 		require.NoError(t, s.Remote.Get(t.Context(), key, config))
 		require.Equal(t, "mine", config.Data["greeting"])
-		require.Equal(t, corrected, s.Metric(t, metrics, corrections))
+		require.Equal(t, corrected, process.Metric(t, metrics, corrections))
 	})
 }
 
-// mergePatch changes an object in the remote cluster as somebody does who edits it.
-func mergePatch(t *testing.T, s *harness.Stage, object client.Object, patch string) {
+// mergePatch changes an object in the remote cluster, as the field manager of an editor.
+func mergePatch(t *testing.T, s *harness.Environment, object client.Object, patch string) {
 	t.Helper()
 	require.NoError(t, s.Remote.Patch(t.Context(), object, client.RawPatch("application/strategic-merge-patch+json", []byte(patch)), client.FieldOwner("editor")))
 }
 
 // takeGreeting has a field manager force its greeting into the module's ConfigMap.
-func takeGreeting(t *testing.T, s *harness.Stage, manager, greeting string) {
+func takeGreeting(t *testing.T, s *harness.Environment, manager, greeting string) {
 	t.Helper()
 	wanted := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -133,23 +134,23 @@ func takeGreeting(t *testing.T, s *harness.Stage, manager, greeting string) {
 	require.NoError(t, s.Remote.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(manager), client.ForceOwnership))
 }
 
-// putRight are the Events on a Manifest that tell what was put right, one in a line.
-func putRight(s *harness.Stage, manifest *v1beta2.Manifest) string {
+// correctionEvents are the Events on a Manifest about drift corrections, one in a line.
+func correctionEvents(s *harness.Environment, manifest *v1beta2.Manifest) string {
 	s.T.Helper()
 	var events corev1.EventList
 	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &events, client.InNamespace(manifest.Namespace)))
-	var told []string
+	var messages []string
 	for _, event := range events.Items {
 		if event.InvolvedObject.UID == manifest.UID && event.Reason == manifests.EventDriftCorrected {
-			told = append(told, event.Message)
+			messages = append(messages, event.Message)
 		}
 	}
-	return strings.Join(told, "\n")
+	return strings.Join(messages, "\n")
 }
 
 // watchStates collects every state that the only Kyma, its modules and its Manifest are written with, from those that
 // they have, until what it returns is called, which returns them.
-func watchStates(t *testing.T, s *harness.Stage) func() map[string][]string {
+func watchStates(t *testing.T, s *harness.Environment) func() map[string][]string {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", s.ControlPlane.Kubeconfig)
 	require.NoError(t, err)

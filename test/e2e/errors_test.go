@@ -23,12 +23,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// What is wrong with one module is said where its user looks, and keeps no other module from going on.
-func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
+// An error of one module is in the status of the Kyma, and stops no other module.
+func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
 	forger := newForger(t)
-	s := harness.NewStage(t, "--oci-registry-plain-http", forger.host)
+	s := harness.NewEnvironment(t, "--oci-registry-plain-http", forger.host)
 	for _, module := range []string{"fine", "channelless", "forged", "lost"} {
-		s.PushTiny(module)
+		s.PushMinimal(module)
 	}
 	changeDescriptor(s, "forged-1.0.0", func(descriptor string) string {
 		return strings.ReplaceAll(descriptor, s.Registry, forger.host)
@@ -44,7 +44,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 	kyma := harness.NewKyma("faulty", "fine", "channelless", "forged", "lost", "unheard-of")
 	kyma.Spec.Modules[1].Channel = "nowhere"
 	s.Create(kyma)
-	s.Eventually("each module says how it is", 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("each module has its message", 2*time.Minute, func(c *assert.CollectT) {
 		modules := harness.ModulesByName(s.Kyma("faulty").Status.Modules)
 		for name, want := range map[string]string{
 			"channelless": "no versions found for channel: nowhere in module channelless",
@@ -57,7 +57,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		}
 		assert.Equal(c, shared.StateReady, modules["fine"].State, modules["fine"].Message)
 	})
-	s.Eventually("the Kyma is in Error, and says why", 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("the Kyma is in Error, with the reason", 2*time.Minute, func(c *assert.CollectT) {
 		status := s.Kyma("faulty").Status
 		assert.Equal(c, shared.StateError, status.State)
 		if assert.NotNil(c, status.LastOperation) {
@@ -68,7 +68,7 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 		assert.Equal(c, shared.StateError, s.RemoteKyma().Status.State, "its owner sees the same")
 	})
 
-	t.Run("what is mended goes on", func(t *testing.T) {
+	t.Run("what is repaired becomes Ready", func(t *testing.T) {
 		s.EditRemote(func(k *v1beta2.Kyma) {
 			for i := range k.Spec.Modules {
 				k.Spec.Modules[i].Channel = ""
@@ -84,17 +84,17 @@ func TestWhatIsWrongWithAModuleIsSaidInTheKymasStatus(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a deletion is held up by none of them", func(t *testing.T) {
+	t.Run("none of them delays a deletion", func(t *testing.T) {
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("faulty")))
 		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
 		require.Empty(t, s.OfModule(t, s.Remote))
 	})
 }
 
-// Without access nothing is installed; why there is none is said, and what gives it is taken up.
-func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
-	s := harness.NewStage(t)
-	s.PushTiny("fine")
+// Without access nothing is installed; the status has the reason, and a new access Secret takes effect.
+func TestAnErrorOfTheAccessIsInTheKymasStatus(t *testing.T) {
+	s := harness.NewEnvironment(t)
+	s.PushMinimal("fine")
 	s.Instance.Start()
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("accessless", "fine")))
 	s.SaysError("accessless", "access secret not found")
@@ -110,7 +110,7 @@ func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
 	}
 	require.NoError(t, s.ControlPlane.Create(t.Context(), secret))
 	s.SaysError("accessless", "the kubeconfig is refused: exec is set")
-	require.Empty(t, s.Manifests(s.Kyma("accessless")), "nothing is decided on a remote side that was never read")
+	require.Empty(t, s.Manifests(s.Kyma("accessless")), "nothing is decided before the remote side was read")
 	saysNowhere(t, s, token)
 
 	config, err := os.ReadFile(s.Remote.Access)
@@ -119,8 +119,8 @@ func TestWhatIsWrongWithTheAccessIsSaidInTheKymasStatus(t *testing.T) {
 	s.BecomesReady("accessless", "fine@1.0.0")
 }
 
-// saysNowhere looks for a secret in the instance's log and in the Events of the control plane.
-func saysNowhere(t *testing.T, s *harness.Stage, secret string) {
+// saysNowhere requires that a secret is neither in the log of the instance nor in Events.
+func saysNowhere(t *testing.T, s *harness.Environment, secret string) {
 	t.Helper()
 	log, err := os.ReadFile(s.Instance.Log)
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func saysNowhere(t *testing.T, s *harness.Stage, secret string) {
 }
 
 // changeDescriptor changes the descriptor that a ModuleTemplate embeds.
-func changeDescriptor(s *harness.Stage, template string, change func(string) string) {
+func changeDescriptor(s *harness.Environment, template string, change func(string) string) {
 	s.T.Helper()
 	found := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: template}}
 	harness.EditObject(s.T, s.ControlPlane, found, func() {

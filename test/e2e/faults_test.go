@@ -17,29 +17,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
-// A cluster that is cut off in the middle of an installation, or falls silent, holds nothing up for good: what is
-// missing is applied when it is back. Meanwhile what was ready is said to have been.
+// A cluster that is cut off in the middle of an installation, or silent, blocks nothing for good: what is missing is
+// applied when it is back. Meanwhile the status has the last known states.
 func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
-	s.PushTiny("early")
+	s.PushMinimal("early")
 	s.Instance.Start()
-	g, through := s.Gated(t)
+	b, through := s.ThroughBlocker(t)
 	s.GiveAccess("cut", through)
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("cut", "early")))
 	s.BecomesReady("cut", "early@1.0.0")
 
-	for name, mode := range map[string]harness.CableMode{"cut": harness.CableCut, "silent": harness.CableSilent} {
+	for name, mode := range map[string]proxy.Mode{"cut": proxy.Cut, "silent": proxy.Silent} {
 		t.Run(name, func(t *testing.T) {
-			g.Hold("/deployments/sample-operator", http.MethodPatch)
+			b.Block("/deployments/sample-operator", http.MethodPatch)
 			s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
-			g.Await()
-			g.Set(mode)
-			g.Drop()
+			b.Await()
+			b.Set(mode)
+			b.Drop()
 			isNotThere(s, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "sample-operator"}})
-			s.Eventually("the Kyma says since when", 2*time.Minute, func(c *assert.CollectT) {
+			s.Eventually("the Kyma has the time since when", 2*time.Minute, func(c *assert.CollectT) {
 				status := s.Kyma("cut").Status
 				if assert.NotNil(c, status.Remote.Reachable) {
 					assert.False(c, *status.Remote.Reachable)
@@ -48,7 +50,7 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 				assert.Equal(c, shared.StateReady, early.State)
 				assert.Contains(c, early.Message, "last known state Ready: the cluster cannot be reached since")
 			})
-			g.Set(harness.CablePasses)
+			b.Set(proxy.Forward)
 			s.BecomesReady("cut", "early@1.0.0", "sample@1.0.0")
 			s.Eventually("nothing is stale any more", 2*time.Minute, func(c *assert.CollectT) {
 				assert.Empty(c, harness.ModulesByName(s.Kyma("cut").Status.Modules)["early"].Message)
@@ -57,21 +59,21 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 			s.BecomesReady("cut", "early@1.0.0")
 		})
 	}
-	s.GiveAccess("cut", s.RemoteAccess(t)) // the cable ends before the stage is cleared
+	s.GiveAccess("cut", s.RemoteAccess(t)) // the proxy ends before the environment is cleaned up
 }
 
 // isNotThere requires that an object is not in the remote cluster.
-func isNotThere(s *harness.Stage, object client.Object) {
+func isNotThere(s *harness.Environment, object client.Object) {
 	s.T.Helper()
 	err := s.Remote.Get(s.T.Context(), client.ObjectKeyFromObject(object), object)
 	require.True(s.T, apierrors.IsNotFound(err), "%T %s is there: %v", object, object.GetName(), err)
 }
 
-// New credentials are taken at once, and the old ones never again.
+// New credentials are used at once, and the old ones never again.
 func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
-	s := harness.NewStage(t)
-	s.PushTiny("first")
-	s.PushTiny("second")
+	s := harness.NewEnvironment(t)
+	s.PushMinimal("first")
+	s.PushMinimal("second")
 	s.Instance.Start()
 	old, fresh := s.NewAccount(t, "rotated-out"), s.NewAccount(t, "rotated-in")
 	s.GiveAccess("rotated", old.Kubeconfig)
@@ -83,32 +85,32 @@ func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
 	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "second"}) })
 	s.BecomesReady("rotated", "first@1.0.0", "second@1.0.0")
 
-	t.Run("revoked ones are said so, until there are others", func(t *testing.T) {
+	t.Run("revoked ones are reported, until there are others", func(t *testing.T) {
 		next := s.NewAccount(t, "rotated-next")
 		fresh.Revoke()
-		s.Eventually("the Kyma says so", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("the Kyma has the reason", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, "UnreachableUnauthorized", s.Kyma("rotated").Status.Remote.Reason)
 		})
 		s.GiveAccess("rotated", next.Kubeconfig)
 		s.BecomesReady("rotated", "first@1.0.0", "second@1.0.0")
 	})
-	s.GiveAccess("rotated", s.RemoteAccess(t)) // the accounts end before the stage is cleared
+	s.GiveAccess("rotated", s.RemoteAccess(t)) // the accounts end before the environment is cleaned up
 }
 
-// Without its Secret an installation stops, and a deletion waits; with it they go on.
+// Without its Secret an installation stops, and a deletion waits; with it they continue.
 func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-access", Namespace: harness.ControlPlaneNamespace}}
 	kyma := harness.NewKyma("lost", "sample")
-	g, through := s.Gated(t)
+	b, through := s.ThroughBlocker(t)
 	s.GiveAccess("lost", through)
-	g.Hold("/deployments/sample-operator", http.MethodPatch)
+	b.Block("/deployments/sample-operator", http.MethodPatch)
 	require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
-	g.Await()
+	b.Await()
 	require.NoError(t, s.ControlPlane.Delete(t.Context(), secret))
-	g.Let()
+	b.Release()
 	s.SaysError("lost", "access secret not found")
 	require.Equal(t, "AccessSecretNotFound", s.Kyma("lost").Status.Remote.Reason)
 	s.Give("lost")
@@ -122,12 +124,12 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 	require.Empty(t, s.OfModule(t, s.Remote))
 }
 
-// A remote API server that crashes is waited for: what was ready is said to have been, and what is missing is
-// installed when the server is back.
+// A remote API server that crashes is waited for: the status has the last known states, and what is missing is installed
+// when the server is back.
 func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
-	s.PushTiny("early")
+	s.PushMinimal("early")
 	s.Instance.Start()
 	const server = "remote-1/kube-apiserver"
 	down := false
@@ -135,29 +137,29 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 		down = true
 		s.RunFleet("stop", "--kill", server)
 	}
-	comeBack := func() {
+	restart := func() {
 		s.RunFleet("start", server)
-		// These come back by themselves, but take up to a minute to notice.
+		// These reconnect by themselves, but only after up to a minute.
 		for _, program := range []string{"kube-controller-manager", "kube-scheduler", "kwok"} {
 			s.RunFleet("stop", "remote-1/"+program)
 			s.RunFleet("start", "remote-1/"+program)
 		}
 		down = false
 	}
-	// Whatever happens, the stage is cleared, and the next test begins, with a cluster that works.
+	// Whatever happens, the environment is cleaned up, and the next test begins, with a cluster that works.
 	t.Cleanup(func() {
 		if down {
-			comeBack()
+			restart()
 		}
 		require.NoError(t, s.Remote.List(context.Background(), &corev1.NamespaceList{}))
 	})
-	g, through := s.Gated(t)
+	b, through := s.ThroughBlocker(t)
 	s.GiveAccess("crashed", through)
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("crashed", "early")))
 	s.BecomesReady("crashed", "early@1.0.0")
 	becomesStale := func(modules ...string) {
 		t.Helper()
-		s.Eventually("the Kyma says since when", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("the Kyma has the time since when", 2*time.Minute, func(c *assert.CollectT) {
 			status := s.Kyma("crashed").Status
 			assert.Equal(c, shared.StateError, status.State)
 			assert.Equal(c, "UnreachableNetwork", status.Remote.Reason)
@@ -169,25 +171,25 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 		})
 	}
 
-	g.Hold("/deployments/sample-operator", http.MethodPatch)
+	b.Block("/deployments/sample-operator", http.MethodPatch)
 	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "sample"}) })
-	g.Await()
+	b.Await()
 	crash()
-	g.Drop()
+	b.Drop()
 	becomesStale("early")
-	comeBack()
+	restart()
 	s.BecomesReady("crashed", "early@1.0.0", "sample@1.0.0")
-	before := harness.Shapes(s.All(t, s.Remote))
+	before := cluster.Shapes(s.Remote.All(t))
 
 	crash()
 	becomesStale("early", "sample")
-	comeBack()
+	restart()
 	s.BecomesReady("crashed", "early@1.0.0", "sample@1.0.0")
 	s.Eventually("nothing is stale any more", 2*time.Minute, func(c *assert.CollectT) {
 		for name, module := range harness.ModulesByName(s.Kyma("crashed").Status.Modules) {
 			assert.Empty(c, module.Message, name)
 		}
 	})
-	require.Equal(t, before, harness.Shapes(s.All(t, s.Remote)))
-	s.GiveAccess("crashed", s.RemoteAccess(t)) // the gate ends before the stage is cleared
+	require.Equal(t, before, cluster.Shapes(s.Remote.All(t)))
+	s.GiveAccess("crashed", s.RemoteAccess(t)) // the blocker ends before the environment is cleaned up
 }

@@ -24,7 +24,7 @@ const (
 )
 
 // assertHistoryBudgets compares a first installation with its budget. These are counts, so they are stable.
-func assertHistoryBudgets(t *testing.T, s *harness.Stage, kyma *v1beta2.Kyma) {
+func assertHistoryBudgets(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma) {
 	t.Helper()
 	total, parts := s.Events(kyma)
 	t.Logf("history events of a first installation: %d (%s)", total, parts)
@@ -33,7 +33,7 @@ func assertHistoryBudgets(t *testing.T, s *harness.Stage, kyma *v1beta2.Kyma) {
 }
 
 // recordHistories keeps the histories of a scenario for the replay tests, when asked to by `make record-histories`.
-func recordHistories(s *harness.Stage, scenario string, kyma *v1beta2.Kyma) {
+func recordHistories(s *harness.Environment, scenario string, kyma *v1beta2.Kyma) {
 	s.T.Helper()
 	if os.Getenv("RECORD_HISTORIES") == "" {
 		return
@@ -46,7 +46,7 @@ func recordHistories(s *harness.Stage, scenario string, kyma *v1beta2.Kyma) {
 	}
 }
 
-func recordHistory(s *harness.Stage, path, id string) {
+func recordHistory(s *harness.Environment, path, id string) {
 	s.T.Helper()
 	content, err := protojson.MarshalOptions{Indent: " "}.Marshal(s.History(id))
 	require.NoError(s.T, err)

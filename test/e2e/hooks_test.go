@@ -16,19 +16,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// The Job of a hook completes, or its pod finds no node and it is given up after a second.
+// The Job of a hook completes, or its pod finds no node and the Job fails after a second.
 const (
 	completes = `template: {spec: {restartPolicy: Never, containers: [{name: run, image: "example.com/migrate:1"}]}}`
 	fails     = `activeDeadlineSeconds: 1, template: {spec: {restartPolicy: Never, nodeSelector: {nowhere: "true"}, containers: [{name: run, image: "example.com/migrate:1"}]}}`
 )
 
 // migrated is a chart of one ConfigMap that says its version, with one Job before and one after it.
-func migrated(version, prepares string) harness.Tiny {
+func migrated(version, prepares string) harness.MinimalModule {
 	hook := func(name, when, spec string) string {
 		return "apiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + `, annotations: {helm.sh/hook: "` + when + `"}}` + "\n" +
 			"spec: {backoffLimit: 0, " + spec + "}\n---\n"
 	}
-	return harness.Tiny{
+	return harness.MinimalModule{
 		Name: "migrated", Version: version, Channels: "regular",
 		Templates: hook("prepare", "pre-install,pre-upgrade", prepares) +
 			hook("report", "post-install,post-upgrade", completes) +
@@ -38,35 +38,35 @@ func migrated(version, prepares string) harness.Tiny {
 }
 
 // The hooks of a chart are Jobs that run once for each version, before and after what they are for. One that fails
-// leaves the version before as it is, and the next version goes on from there.
+// leaves the version before unchanged, and the next version starts from there.
 func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
-	s := harness.NewStage(t)
-	s.PushOne(migrated("1.0.0", completes))
+	s := harness.NewEnvironment(t)
+	s.PushModule(migrated("1.0.0", completes))
 	s.Instance.Start()
 	s.Create(harness.NewKyma("hooked", "migrated"))
 	s.ReadyAmongOthers("hooked", "migrated", "1.0.0")
-	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "migrated"))
+	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "migrated"))
 	first := endedJobs(t, s)
 	require.Len(t, first, 2)
 
 	require.NoError(t, s.Remote.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "migrated", Namespace: harness.RemoteNamespace}}))
 	s.Eventually("the ConfigMap comes back", 2*time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "migrated"))
+		assert.Equal(c, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "migrated"))
 	})
 	s.BecomesIdle(s.Kyma("hooked"))
 	require.Equal(t, first, endedJobs(t, s), "no hook runs again for the same version")
 
-	s.PushOne(migrated("1.1.0", fails))
-	s.Eventually("the failed hook is told", 3*time.Minute, func(c *assert.CollectT) {
+	s.PushModule(migrated("1.1.0", fails))
+	s.Eventually("the failed hook is reported", 3*time.Minute, func(c *assert.CollectT) {
 		found := s.Module("hooked", "migrated")
 		assert.Equal(c, shared.StateError, found.State, found.Message)
 		assert.Contains(c, found.Message, "hook Job kyma-system/prepare: it failed: DeadlineExceeded")
 	})
-	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "migrated"), "what the old version has stays")
+	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "migrated"), "what the old version has stays")
 
-	s.PushOne(migrated("1.2.0", completes))
+	s.PushModule(migrated("1.2.0", completes))
 	s.ReadyAmongOthers("hooked", "migrated", "1.2.0")
-	require.Equal(t, "1.2.0", s.TinyVersion(harness.RemoteNamespace, "migrated"))
+	require.Equal(t, "1.2.0", s.MinimalVersion(harness.RemoteNamespace, "migrated"))
 	last := endedJobs(t, s)
 	require.Len(t, last, 2)
 	for name, uid := range last {
@@ -82,7 +82,7 @@ func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
 }
 
 // endedJobs are the Jobs of the module, all of which are complete.
-func endedJobs(t *testing.T, s *harness.Stage) map[string]types.UID {
+func endedJobs(t *testing.T, s *harness.Environment) map[string]types.UID {
 	t.Helper()
 	var jobs batchv1.JobList
 	require.NoError(t, s.Remote.List(t.Context(), &jobs, client.InNamespace(harness.RemoteNamespace)))

@@ -69,24 +69,24 @@ func hostiles() []hostile {
 	}
 }
 
-// What is wrong with an artifact is said where its user looks; nothing of it reaches the cluster, and the module
-// beside it is installed as if it were alone.
+// The error of an artifact is in the Kyma's status; nothing of it reaches the cluster, and the module beside it is
+// installed as if it were alone.
 func TestHostileArtifactsAreRefusedAndLeaveTheClusterUntouched(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	all := hostiles()
 	kyma := harness.NewKyma("besieged", "fine", "misplaced", "unknown-kind")
 	for _, h := range all {
-		announceHostile(s, h)
+		pushHostile(s, h)
 		kyma.Spec.Modules = append(kyma.Spec.Modules, v1beta2.Module{Name: h.module})
 	}
-	s.PushTiny("fine")
-	announceHostile(s, hostile{module: "misplaced", content: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: misplaced, namespace: elsewhere}\n")})
-	announceHostile(s, hostile{module: "unknown-kind", content: []byte("apiVersion: unheard.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n")})
+	s.PushMinimal("fine")
+	pushHostile(s, hostile{module: "misplaced", content: []byte("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: misplaced, namespace: elsewhere}\n")})
+	pushHostile(s, hostile{module: "unknown-kind", content: []byte("apiVersion: unheard.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n")})
 	before := remoteNamespaces(s)
 	s.Instance.Start()
 	s.Create(kyma)
 
-	s.Eventually("each says what is wrong with it, and the good one is Ready", 3*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("each has its error, and the good one is Ready", 3*time.Minute, func(c *assert.CollectT) {
 		modules := harness.ModulesByName(s.Kyma("besieged").Status.Modules)
 		for _, h := range all {
 			assert.Equal(c, shared.StateError, modules[h.module].State, "%s: %s", h.module, modules[h.module].Message)
@@ -105,7 +105,7 @@ func TestHostileArtifactsAreRefusedAndLeaveTheClusterUntouched(t *testing.T) {
 	}))
 }
 
-func remoteNamespaces(s *harness.Stage) []string {
+func remoteNamespaces(s *harness.Environment) []string {
 	s.T.Helper()
 	var list corev1.NamespaceList
 	require.NoError(s.T, s.Remote.List(s.T.Context(), &list))
@@ -116,8 +116,8 @@ func remoteNamespaces(s *harness.Stage) []string {
 	return names
 }
 
-// announceHostile pushes an artifact, which the module tool would refuse to do, and announces it as a module.
-func announceHostile(s *harness.Stage, h hostile) {
+// pushHostile pushes an artifact, which the module tool would refuse, and adds it to the catalog as a module.
+func pushHostile(s *harness.Environment, h hostile) {
 	s.T.Helper()
 	component := "kyma-project.io/module/" + h.module
 	sum := sha256.Sum256(h.content)

@@ -28,14 +28,14 @@ spec:
       containers: [{name: homeless, image: "example.com/homeless:1.0.0"}]
 `
 
-// What keeps one module back is said in its own status, in words that help, and in no other's.
-func TestModulesThatCannotBecomeReadySayWhatKeepsThemBack(t *testing.T) {
-	s := harness.NewStage(t, "--stuck-workload-timeout", "2s", "--missing-api-timeout", "2s")
+// What blocks one module is in its own status, with a message that helps, and in no other's.
+func TestModulesThatCannotBecomeReadyHaveTheReasonInTheirStatus(t *testing.T) {
+	s := harness.NewEnvironment(t, "--stuck-workload-timeout", "2s", "--missing-api-timeout", "2s")
 	const shelf = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shelf}\n"
-	s.PushOne(harness.Tiny{Name: "owner", Channels: "regular", Manifest: shelf})
-	s.PushOne(harness.Tiny{Name: "rival", Channels: "regular", Manifest: shelf + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rival}\n"})
-	s.PushOne(harness.Tiny{Name: "homeless", Channels: "regular", Manifest: homeless})
-	s.PushOne(harness.Tiny{Name: "kindless", Channels: "regular", Manifest: "apiVersion: nowhere.example.com/v1\nkind: Nothing\nmetadata: {name: one}\n"})
+	s.PushModule(harness.MinimalModule{Name: "owner", Channels: "regular", Manifest: shelf})
+	s.PushModule(harness.MinimalModule{Name: "rival", Channels: "regular", Manifest: shelf + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rival}\n"})
+	s.PushModule(harness.MinimalModule{Name: "homeless", Channels: "regular", Manifest: homeless})
+	s.PushModule(harness.MinimalModule{Name: "kindless", Channels: "regular", Manifest: "apiVersion: nowhere.example.com/v1\nkind: Nothing\nmetadata: {name: one}\n"})
 	s.Instance.Start()
 
 	s.Create(harness.NewKyma("kept", "owner", "homeless", "kindless"))
@@ -57,34 +57,34 @@ func TestModulesThatCannotBecomeReadySayWhatKeepsThemBack(t *testing.T) {
 	require.NoError(t, s.Remote.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: "rival"}, &corev1.ConfigMap{}), "the rest of it is applied")
 }
 
-// A version that cannot be applied is said to be so, and moving the channel back repairs it; a Manifest that was
-// restored without its status leaves nothing behind.
+// A version that cannot be applied is reported, and moving the channel back repairs it; a Manifest that was
+// restored without its status is removed completely.
 func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(t *testing.T) {
-	s := harness.NewStage(t)
-	s.PushOne(harness.Tiny{Name: "fragile", Version: "1.0.0"})
-	s.PushOne(harness.Tiny{
+	s := harness.NewEnvironment(t)
+	s.PushModule(harness.MinimalModule{Name: "fragile", Version: "1.0.0"})
+	s.PushModule(harness.MinimalModule{
 		Name: "fragile", Version: "1.1.0", Channels: "fast, regular=1.0.0",
 		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fragile}\ndata: {version: 1.1.0}\n",
 	})
 	s.Instance.Start()
-	s.Create(harness.NewKyma("mended", "fragile"))
-	s.ReadyAmongOthers("mended", "fragile", "1.0.0")
+	s.Create(harness.NewKyma("repaired", "fragile"))
+	s.ReadyAmongOthers("repaired", "fragile", "1.0.0")
 
 	s.EditEntry("fragile", func(m *v1beta2.Module) { m.Channel = "fast" })
 	s.Eventually("the broken version says so", 2*time.Minute, func(c *assert.CollectT) {
-		found := s.Module("mended", "fragile")
+		found := s.Module("repaired", "fragile")
 		assert.Equal(c, shared.StateError, found.State, found.Message)
 		assert.Contains(c, found.Message, "1 of 2 objects could not be applied: ConfigMap kyma-system/Not_A_Name: invalid: metadata.name")
 	})
 	// Part of the higher version is in the cluster, so going back is a downgrade, which somebody has to want.
-	harness.Edit(t, s.ControlPlane, s.Kyma("mended"), func(k *v1beta2.Kyma) {
+	harness.Edit(t, s.ControlPlane, s.Kyma("repaired"), func(k *v1beta2.Kyma) {
 		k.Annotations = map[string]string{desired.AnnotationAllowDowngrade: shared.ValueTrue}
 	})
 	s.EditEntry("fragile", func(m *v1beta2.Module) { m.Channel = "" })
-	s.ReadyAmongOthers("mended", "fragile", "1.0.0")
-	require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "fragile"))
+	s.ReadyAmongOthers("repaired", "fragile", "1.0.0")
+	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "fragile"))
 
-	kyma := s.Kyma("mended")
+	kyma := s.Kyma("repaired")
 	// Not before it has settled: until then its workflow writes into the status what it has just installed.
 	s.Eventually("the Manifest loses its status", 2*time.Minute, func(c *assert.CollectT) {
 		manifests := s.Manifests(kyma)
@@ -94,8 +94,8 @@ func TestABrokenUpgradeIsRepairedByMovingTheChannelBackAndALostInventoryIsFound(
 		require.NoError(c, s.ControlPlane.Status().Update(t.Context(), &manifests[0]))
 	})
 	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-	s.Eventually("nothing of it is left", 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("nothing of it remains", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.Manifests(kyma))
-		assert.Empty(c, s.TinyVersion(harness.RemoteNamespace, "fragile"))
+		assert.Empty(c, s.MinimalVersion(harness.RemoteNamespace, "fragile"))
 	})
 }

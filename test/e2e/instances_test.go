@@ -15,18 +15,18 @@ import (
 // Two instances share a control plane, each with a Temporal namespace of its own: each takes the Kymas and the
 // catalog that are labelled as its own, and touches nothing of the other's.
 func TestTwoInstancesShareAControlPlane(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	second := *s
 	second.Namespace, second.Temporal = s.NewTemporalNamespace()
 	second.Instance = second.NewInstance("--managed-by", "second")
-	// Its Kymas are deleted by the stage, which both must serve, so this runs after that.
+	// Its Kymas are deleted by the environment, which both must serve, so this runs after that.
 	t.Cleanup(second.Instance.Stop)
 	t.Cleanup(s.DeleteEverything)
 
-	s.PushTiny("shared")
+	s.PushMinimal("shared")
 	s.EnsureNamespace(s.ControlPlane, "second-catalog")
 	t.Cleanup(func() { s.DeleteCatalogIn(context.Background(), "second-catalog") })
-	s.PushOne(harness.Tiny{Name: "shared", Version: "2.0.0", Channels: "regular", Namespace: "second-catalog"})
+	s.PushModule(harness.MinimalModule{Name: "shared", Version: "2.0.0", Channels: "regular", Namespace: "second-catalog"})
 	labelCatalog(t, s, "second-catalog", "second")
 	s.Instance.Start()
 	second.Instance.Start()
@@ -54,13 +54,13 @@ func TestTwoInstancesShareAControlPlane(t *testing.T) {
 	s.BecomesReady("of-first")
 	s.Sweeps(t, 1)
 	require.Len(t, s.Manifests(s.Kyma("of-second")), 1)
-	require.Equal(t, "2.0.0", s.TinyVersion("of-second", "shared"))
+	require.Equal(t, "2.0.0", s.MinimalVersion("of-second", "shared"))
 	second.Instance.Start()
 	s.BecomesReady("of-second")
 }
 
-// labelCatalog makes everything that is announced in a namespace an instance's.
-func labelCatalog(t *testing.T, s *harness.Stage, namespace, managedBy string) {
+// labelCatalog labels the catalog in a namespace as an instance's.
+func labelCatalog(t *testing.T, s *harness.Environment, namespace, managedBy string) {
 	t.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"`+shared.LabelManagedBy+`":"`+managedBy+`"}}}`))
 	var templates v1beta2.ModuleTemplateList

@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
 )
 
 const (
@@ -22,20 +23,20 @@ const (
 	// accepts connections and never answers.
 	isolationHealthy    = 28
 	isolationBlackHoles = 12
-	// isolationResync is closer to what people run than the interval of the other tests, which looks at every cluster
+	// isolationResync is closer to what people run than the interval of the other tests, which checks every cluster
 	// every few seconds.
 	isolationResync = time.Minute
 	// isolationRatio is how many times as long healthy Kymas may take beside black holes.
 	isolationRatio = 1.3
-	// isolationPatience is how long a Kyma may take before the benchmark is given up.
+	// isolationPatience is how long a Kyma may take before the benchmark fails.
 	isolationPatience = 3 * time.Minute
 )
 
-// isolation is what the benchmark has at hand: one stage, on which an instance after the other plays.
+// isolation is what the benchmark uses: one environment, with one instance after the other.
 type isolation struct {
-	*harness.Stage
+	*harness.Environment
 	b *testing.B
-	// catalog announces a module for each healthy Kyma.
+	// catalog has a module for each healthy Kyma.
 	catalog []byte
 	// remotes are the kubeconfigs of the clusters that answer.
 	remotes [][]byte
@@ -75,21 +76,21 @@ func BenchmarkIsolation(b *testing.B) {
 func newIsolation(b *testing.B) *isolation {
 	b.Helper()
 	i := &isolation{b: b}
-	i.Stage = harness.NewWideStage(b)
+	i.Environment = harness.NewMultiClusterEnvironment(b)
 	for _, remote := range i.Remotes {
 		kubeconfig, err := os.ReadFile(remote.Access)
 		require.NoError(b, err)
 		i.remotes = append(i.remotes, kubeconfig)
 	}
 	for range isolationBlackHoles {
-		silent := harness.NewCable(b, "")
-		silent.Set(harness.CableSilent)
+		silent := proxy.NewTCP(b, "")
+		silent.Set(proxy.Silent)
 		i.blackHoles = append(i.blackHoles, harness.Kubeconfig(b, "https://"+silent.Address(), nil, nil))
 	}
 	var catalog bytes.Buffer
 	for n := range isolationHealthy {
 		catalog.WriteString("\n---\n")
-		catalog.Write(i.Pack(harness.Tiny{Name: healthyName(n), Channels: "regular"}))
+		catalog.Write(i.Pack(harness.MinimalModule{Name: healthyName(n), Channels: "regular"}))
 	}
 	i.catalog = catalog.Bytes()
 	return i
@@ -124,7 +125,7 @@ func (i *isolation) play(name string, blackHoles int) []time.Duration {
 	}
 	took := i.awaitHealthy(begin)
 	for n := range blackHoles {
-		// Without access they could only be let go of after the grace period.
+		// Without access they could only be released after the grace period.
 		i.GiveAccess(fmt.Sprintf("black-hole-%02d", n), i.remotes[0])
 	}
 	i.DeleteEverything()

@@ -17,12 +17,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 )
 
 // The life of a Kyma in a remote cluster, from its creation to its deletion: one test, because each part
-// stands on the one before.
+// depends on the one before.
 func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()
@@ -46,7 +47,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 			assert.Equal(c, shared.StateReady, remote.Status.State)
 			if assert.Len(c, remote.Status.Modules, 1) {
 				assert.Equal(c, "1.0.0", remote.Status.Modules[0].Version)
-				assert.Nil(c, remote.Status.Modules[0].Manifest, "nobody there can look at a Manifest")
+				assert.Nil(c, remote.Status.Modules[0].Manifest, "no user there can read a Manifest")
 			}
 		})
 	})
@@ -83,7 +84,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 			assert.Empty(c, s.Kyma("life").Status.Modules)
 			assert.Empty(c, s.Manifests(created))
 		})
-		require.Empty(t, s.OfModule(t, s.Remote), "nothing of the module is left in the remote cluster")
+		require.Empty(t, s.OfModule(t, s.Remote), "nothing of the module remains in the remote cluster")
 
 		harness.Edit(t, s.Remote, s.RemoteKyma(), func(k *v1beta2.Kyma) {
 			k.Spec.Modules = []v1beta2.Module{{Name: "sample"}}
@@ -99,7 +100,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		require.Empty(t, settings(t, s.Remote), "1.1.0 has no ConfigMap with settings any more")
 		recordHistories(s, "upgrade", created)
 	})
-	t.Run("after its deletion nothing is left and all its workflows are closed", func(t *testing.T) {
+	t.Run("after its deletion nothing remains and all its workflows are closed", func(t *testing.T) {
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("life")))
 		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) {
 			assert.True(c, s.IsGone(kyma))
@@ -111,7 +112,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 		recordHistories(s, "deletion", created)
 	})
-	t.Run("one of the same name is installed anew", func(t *testing.T) {
+	t.Run("one of the same name is installed again", func(t *testing.T) {
 		again := harness.NewKyma("life", "sample")
 		require.NoError(t, s.ControlPlane.Create(t.Context(), again))
 		s.BecomesReady("life", "sample@1.0.0")
@@ -132,7 +133,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 }
 
 func TestTheLifeOfAKymaInASingleCluster(t *testing.T) {
-	s := harness.NewStage(t, "--mode", "single-cluster")
+	s := harness.NewEnvironment(t, "--mode", "single-cluster")
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()
@@ -164,7 +165,7 @@ func TestTheLifeOfAKymaInASingleCluster(t *testing.T) {
 }
 
 // settings are the data of the ConfigMap that version 1.0.0 of the sample module has and 1.1.0 has not.
-func settings(t *testing.T, c harness.Cluster) map[string]string {
+func settings(t *testing.T, c cluster.Cluster) map[string]string {
 	t.Helper()
 	var settings corev1.ConfigMap
 	err := c.Get(t.Context(), client.ObjectKey{Namespace: harness.RemoteNamespace, Name: "sample-operator-settings"}, &settings)

@@ -15,13 +15,14 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Real operators as they are published: a chart with hooks and webhooks, a bundle of 4 MB with very large
 // definitions, and a chart with an aggregated API that stays unavailable, because no container runs here.
-func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
-	s := harness.NewStage(t)
+func TestPublishedOperatorsBecomeAvailableAndAreRemovedCompletely(t *testing.T) {
+	s := harness.NewEnvironment(t)
 	s.SweepRarely()
 	s.Push("test/modules/sample/1.0.0")
 	pushPublished(s)
@@ -54,7 +55,7 @@ func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 		})
 		assertHistoryBudgets(t, s, s.Kyma("operators"))
 	})
-	t.Run("nothing of them is left after the Kyma's deletion", func(t *testing.T) {
+	t.Run("nothing of them remains after the Kyma's deletion", func(t *testing.T) {
 		current := s.Kyma("operators")
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), current))
 		s.Eventually("the Kyma is gone", 3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(current)) })
@@ -62,8 +63,8 @@ func TestPublishedOperatorsBecomeAvailableAndLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-// pushPublished pushes the published operators and announces them.
-func pushPublished(s *harness.Stage) {
+// pushPublished pushes the published operators and adds them to the catalog.
+func pushPublished(s *harness.Environment) {
 	s.T.Helper()
 	folder := s.T.TempDir()
 	s.Run(testfleet.Binary(s.T, "modules"), "--registry", s.Registry, "--plain-http", "--out", folder,
@@ -78,9 +79,9 @@ func pushPublished(s *harness.Stage) {
 	}
 }
 
-// Kicks that come while work is under way cost little, and cause no work of their own.
+// Kicks that come during work cost little, and cause no work of their own.
 func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.SweepRarely()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
@@ -102,19 +103,19 @@ func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 	require.LessOrEqual(t, total, budgetFiftyKicks, parts)
 }
 
-// An idle Kyma writes no history: the sweep looks without waking anybody.
+// An idle Kyma writes no history: the sweep checks it without waking a workflow.
 func TestAnIdleKymaAddsNoHistory(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("idle", "sample"))
 	s.BecomesReady("idle", "sample@1.0.0")
 	kyma := s.Kyma("idle")
 	s.BecomesIdle(kyma)
-	remote := s.AtRest(t, s.Remote)
+	remote := s.Remote.AtRest(t)
 	before, _ := s.Events(kyma)
 	s.Sweeps(t, 3)
 	after, parts := s.Events(kyma)
 	require.Equal(t, before, after, parts)
-	require.Empty(t, harness.Differences(remote, s.Versions(t, s.Remote)), "nobody writes to the remote cluster")
+	require.Empty(t, cluster.Differences(remote, s.Remote.Versions(t)), "nothing is written to the remote cluster")
 }

@@ -21,7 +21,7 @@ import (
 // The Secret with which remote clusters pull images is kept there as it is in the control plane, as long as the Kyma
 // is.
 func TestTheImagePullSecretIsKeptInTheRemoteCluster(t *testing.T) {
-	s := harness.NewStage(t, "--skr-image-pull-secret", "pull-images")
+	s := harness.NewEnvironment(t, "--skr-image-pull-secret", "pull-images")
 	original := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "pull-images", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{"ours": "alone"}},
 		Type:       corev1.SecretTypeDockerConfigJson,
@@ -78,13 +78,13 @@ func pullData(password string) map[string][]byte {
 }
 
 // pullSecret reads the copy of the image pull Secret of the Kyma "pulling".
-func pullSecret(s *harness.Stage) (*corev1.Secret, error) {
+func pullSecret(s *harness.Environment) (*corev1.Secret, error) {
 	s.T.Helper()
 	found := &corev1.Secret{}
 	return found, s.Remote.Get(s.T.Context(), client.ObjectKey{Namespace: "pulling", Name: "pull-images"}, found)
 }
 
-func pullSecretBecomes(s *harness.Stage, password string) {
+func pullSecretBecomes(s *harness.Environment, password string) {
 	s.T.Helper()
 	s.Eventually("the image pull Secret in the remote cluster has the password "+password, 2*time.Minute, func(c *assert.CollectT) {
 		found, err := pullSecret(s)
@@ -94,7 +94,7 @@ func pullSecretBecomes(s *harness.Stage, password string) {
 	})
 }
 
-func pullSecretIs(s *harness.Stage, status metav1.ConditionStatus) {
+func pullSecretIs(s *harness.Environment, status metav1.ConditionStatus) {
 	s.T.Helper()
 	s.Eventually("the condition of the image pull Secret is "+string(status), 2*time.Minute, func(c *assert.CollectT) {
 		conditions := s.Kyma("pulling").Status.Conditions

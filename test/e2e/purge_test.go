@@ -21,29 +21,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// A deletion always ends: a module's custom resource whose finalizer nobody serves holds its Kyma for the grace
+// A deletion always ends: a module's custom resource whose finalizer nobody serves blocks its Kyma for the grace
 // period, and a minute at most after that.
-func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
+func TestAKymaThatAFinalizerBlocksIsPurgedAfterItsGracePeriod(t *testing.T) {
 	const grace = 30 * time.Second
-	metrics := harness.FreeAddress(t)
-	s := harness.NewStage(t, "--purge-orderly-attempt", "5s", "--metrics-bind-address", metrics)
+	metrics := process.FreeAddress(t)
+	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "5s", "--metrics-bind-address", metrics)
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
-	s.Create(harness.NewKyma("held", "sample"))
-	s.BecomesReady("held", "sample@1.0.0")
-	s.HoldSample(t, "example.com/nobody")
-	harness.Edit(t, s.ControlPlane, s.Kyma("held"), func(k *v1beta2.Kyma) {
+	s.Create(harness.NewKyma("blocked", "sample"))
+	s.BecomesReady("blocked", "sample@1.0.0")
+	s.AddSampleFinalizer(t, "example.com/nobody")
+	harness.Edit(t, s.ControlPlane, s.Kyma("blocked"), func(k *v1beta2.Kyma) {
 		metav1.SetMetaDataAnnotation(&k.ObjectMeta, shared.AnnotationPurgeGracePeriod, grace.String())
 	})
-	kyma := s.Kyma("held")
+	kyma := s.Kyma("blocked")
 	require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma))
-	deleted := s.Kyma("held").DeletionTimestamp.Time
+	deleted := s.Kyma("blocked").DeletionTimestamp.Time
 	at := deleted.Add(grace)
 
-	t.Run("until then it says what it waits for and when it is forced", func(t *testing.T) {
+	t.Run("until then the status has what it waits for and when it is forced", func(t *testing.T) {
 		s.Eventually("the status says so", grace-2*time.Second, func(c *assert.CollectT) {
 			var now v1beta2.Kyma
 			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(kyma), &now))
@@ -52,10 +53,10 @@ func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
 			assert.Contains(c, now.Status.LastOperation.Operation, "it is purged at "+at.UTC().Format(time.RFC3339))
 		})
 	})
-	t.Run("it is gone within the grace period and a minute, and nothing of it is left", func(t *testing.T) {
+	t.Run("it is gone within the grace period and a minute, and nothing of it remains", func(t *testing.T) {
 		s.Eventually("the Kyma is gone", time.Until(at)+time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
 		require.False(t, time.Now().Before(at))
-		s.Eventually("nothing is left", 3*time.Minute, func(c *assert.CollectT) { assert.Empty(c, s.OfModule(t, s.Remote)) })
+		s.Eventually("nothing remains", 3*time.Minute, func(c *assert.CollectT) { assert.Empty(c, s.OfModule(t, s.Remote)) })
 		require.Empty(t, s.RemoteKymas(t))
 		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
@@ -65,27 +66,27 @@ func TestAKymaThatAFinalizerHoldsIsPurgedWhenItsGraceIsOver(t *testing.T) {
 		s.Eventually("the Event is there", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Regexp(c, `^Sample kyma-system/\S+ in the remote cluster loses its finalizers example.com/nobody$`, strings.Join(s.Warnings(kyma)["Purged"], "\n"))
 		})
-		require.Equal(t, "1", s.Metric(t, metrics, "lifecycle_mgr_purged_objects_total"))
+		require.Equal(t, "1", process.Metric(t, metrics, "lifecycle_mgr_purged_objects_total"))
 		log, err := os.ReadFile(s.Instance.Log)
 		require.NoError(t, err)
-		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/held","kind":"Sample"`, string(log))
+		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/blocked","kind":"Sample"`, string(log))
 	})
 }
 
-// A cluster that is lost for good, or the access to it, is let go on the control plane's side: after the grace period,
-// or when somebody says so.
-func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
-	s := harness.NewStage(t, "--purge-orderly-attempt", "2s")
-	s.PushTiny("lone")
+// A Kyma whose cluster, or the access to it, is lost for good is released in the control plane: after the grace period,
+// or by the purge command.
+func TestAKymaWhoseClusterIsDeadIsReleased(t *testing.T) {
+	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
+	s.PushMinimal("lone")
 	s.Instance.Start()
-	way, through := s.Through(t)
+	connection, through := s.ThroughProxy(t)
 	for _, name := range []string{"dead", "keyless", "asked"} {
 		s.GiveAccess(name, through)
 		require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced(name, "lone")))
 		s.BecomesReady(name, "lone@1.0.0")
 		t.Cleanup(func() { s.RemoveNamespaces(s.Remote, name) })
 	}
-	way.Unplug()
+	connection.Close()
 
 	t.Run("after the grace period", func(t *testing.T) {
 		const grace = 10 * time.Second
@@ -100,7 +101,7 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 		for _, kyma := range gone {
 			s.Eventually("Kyma "+kyma.Name+" is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
 			s.Warns(kyma, "PurgeLetGo", "left there")
-			require.Equal(t, "1.0.0", s.TinyVersion(kyma.Name, "lone"), "what nobody could reach is there")
+			require.Equal(t, "1.0.0", s.MinimalVersion(kyma.Name, "lone"), "what could not be reached is there")
 		}
 	})
 	t.Run("when somebody asks for it, with the name of the Kyma", func(t *testing.T) {
@@ -122,10 +123,10 @@ func TestAKymaWhoseClusterIsDeadIsLetGo(t *testing.T) {
 	})
 }
 
-// In a single cluster a purge takes the module alone, and what a protected finalizer holds stays and is named.
+// In a single cluster a purge removes the module alone; an object with a protected finalizer stays and is named.
 func TestAPurgeInASingleClusterTakesTheModuleAlone(t *testing.T) {
 	const grace = 5 * time.Second
-	s := harness.NewStage(t, "--mode", "single-cluster", "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String(),
+	s := harness.NewEnvironment(t, "--mode", "single-cluster", "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String(),
 		"--skip-finalizer-purging-for", "example.com/protected")
 	s.Remote = s.ControlPlane
 	s.Push("test/modules/sample/1.0.0")
@@ -143,36 +144,36 @@ func TestAPurgeInASingleClusterTakesTheModuleAlone(t *testing.T) {
 		kyma := harness.NewKyma("single", "sample")
 		require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
 		s.BecomesReady("single", "sample@1.0.0")
-		held := s.HoldSample(t, finalizer)
+		sample := s.AddSampleFinalizer(t, finalizer)
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), kyma))
 		s.Eventually("the Kyma is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
 		require.Equal(t, before, originals())
-		return kyma, held
+		return kyma, sample
 	}
 
 	kyma, _ := purged("example.com/nobody")
 	s.Warns(kyma, "Purged", "loses its finalizers example.com/nobody")
-	s.Eventually("nothing of the module is left", 3*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("nothing of the module remains", 3*time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.OfModule(t, s.ControlPlane))
 	})
 
-	_, held := purged("example.com/protected")
-	require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(held), held))
-	require.Contains(t, held.GetFinalizers(), "example.com/protected")
-	// Whoever serves the finalizer is done at last; the API server may take minutes to finish with the definition then.
-	harness.ForgetOne(s.ControlPlane, held)
-	harness.ForgetOne(s.ControlPlane, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + harness.SampleGVK.Group}})
-	s.Eventually("nothing of the module is left", 3*time.Minute, func(c *assert.CollectT) {
+	_, sample := purged("example.com/protected")
+	require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(sample), sample))
+	require.Contains(t, sample.GetFinalizers(), "example.com/protected")
+	// The finalizer is served at last; the API server may then take minutes to delete the definition.
+	s.ControlPlane.ForceDelete(sample)
+	s.ControlPlane.ForceDelete(&apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + harness.SampleGVK.Group}})
+	s.Eventually("nothing of the module remains", 3*time.Minute, func(c *assert.CollectT) {
 		assert.Empty(c, s.OfModule(t, s.ControlPlane))
 	})
 }
 
 // runPurge runs the command that purges, with what somebody types.
-func runPurge(t *testing.T, s *harness.Stage, kyma, typed string) (string, error) {
+func runPurge(t *testing.T, s *harness.Environment, kyma, typed string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), testfleet.Binary(t, "lifecycle-manager"),
 		"purge", kyma, "--kubeconfig", s.ControlPlane.Kubeconfig, "--timeout", "4m")
-	cmd.Env = s.Environment()
+	cmd.Env = s.Variables()
 	cmd.Stdin = strings.NewReader(typed)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

@@ -23,21 +23,21 @@ const fleetSize = 13
 
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
-	s := harness.NewWideStage(t)
-	announced := s.Pack(harness.Tiny{Name: "common", Channels: "regular"})
-	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, announced)
+	s := harness.NewMultiClusterEnvironment(t)
+	catalog := s.Pack(harness.MinimalModule{Name: "common", Channels: "regular"})
+	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, catalog)
 	s.Instance.Start()
 	for i := range fleetSize {
 		s.At(i % len(s.Remotes)).Create(harness.NewSynced(fmt.Sprintf("many-%02d", i), "common"))
 	}
-	// Kymas go first: one that is there makes its namespace anew.
+	// Kymas go first: one that exists creates its namespace again.
 	t.Cleanup(func() { deleteFleetNamespaces(s) })
 	t.Cleanup(s.DeleteEverything)
 	fleetShows(t, s, shared.StateReady, "")
 	installed := fleetManifests(t, s)
 	require.Len(t, installed, fleetSize)
 
-	t.Run("every template and release meta is deleted: what is installed stays and says why", func(t *testing.T) {
+	t.Run("every template and release meta is deleted: what is installed stays, with the reason", func(t *testing.T) {
 		for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
 			require.NoError(t, s.ControlPlane.DeleteAllOf(t.Context(), obj, client.InNamespace(harness.ControlPlaneNamespace)))
 		}
@@ -46,21 +46,21 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 		require.Equal(t, installed, fleetManifests(t, s), "no Manifest is deleted, or another one")
 		fleetHas(t, s, fleetSize)
 	})
-	t.Run("the catalog is back: everything goes on as if nothing had been", func(t *testing.T) {
-		s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, announced)
+	t.Run("the catalog is back: the Kymas are as before", func(t *testing.T) {
+		s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, catalog)
 		fleetShows(t, s, shared.StateReady, "")
 		require.Equal(t, installed, fleetManifests(t, s))
 	})
 	meta := &v1beta2.ModuleReleaseMeta{}
-	held := ""
-	t.Run("the module is marked beta: its removal is held, and the Kymas are as they were", func(t *testing.T) {
+	marker := ""
+	t.Run("the module is marked beta: its removal needs an approval, and the Kymas are as before", func(t *testing.T) {
 		meta.Namespace, meta.Name = harness.ControlPlaneNamespace, "common"
 		harness.EditObject(t, s.ControlPlane, meta, func() { meta.Spec.Beta = true })
 		marked := meta.ResourceVersion
-		s.Eventually("it is said that removals are held", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("the release meta says that removals need an approval", 2*time.Minute, func(c *assert.CollectT) {
 			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
-			held = meta.Annotations["operator.kyma-project.io/held-removal"]
-			assert.Equal(c, marked, held, "the change that causes them")
+			marker = meta.Annotations["operator.kyma-project.io/held-removal"]
+			assert.Equal(c, marked, marker, "the change that causes them")
 			assert.Contains(c, s.Warnings(meta)["RemovalHeld"], fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: "+
 				"nothing is removed until the annotation operator.kyma-project.io/approve-removal has the value %s", fleetSize, max(1, fleetSize*5/100), marked))
 		})
@@ -70,7 +70,7 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 	})
 	t.Run("it is approved: the removal begins, at a limited rate", func(t *testing.T) {
 		harness.EditObject(t, s.ControlPlane, meta, func() {
-			metav1.SetMetaDataAnnotation(&meta.ObjectMeta, "operator.kyma-project.io/approve-removal", held)
+			metav1.SetMetaDataAnnotation(&meta.ObjectMeta, "operator.kyma-project.io/approve-removal", marker)
 		})
 		s.Eventually("some Kymas lose the module", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Less(c, len(fleetManifests(t, s)), fleetSize-5)
@@ -80,7 +80,7 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 }
 
 // fleetShows waits until every Kyma shows its one module so.
-func fleetShows(t *testing.T, s *harness.Stage, state shared.State, message string) {
+func fleetShows(t *testing.T, s *harness.Environment, state shared.State, message string) {
 	t.Helper()
 	s.Eventually(fmt.Sprintf("every Kyma shows %s %q", state, message), 5*time.Minute, func(c *assert.CollectT) {
 		var kymas v1beta2.KymaList
@@ -98,7 +98,7 @@ func fleetShows(t *testing.T, s *harness.Stage, state shared.State, message stri
 }
 
 // fleetManifests are the uids of all Manifests that are not being deleted, by name.
-func fleetManifests(t *testing.T, s *harness.Stage) map[string]types.UID {
+func fleetManifests(t *testing.T, s *harness.Environment) map[string]types.UID {
 	t.Helper()
 	var manifests v1beta2.ManifestList
 	require.NoError(t, s.ControlPlane.List(t.Context(), &manifests, client.InNamespace(harness.ControlPlaneNamespace)))
@@ -112,17 +112,17 @@ func fleetManifests(t *testing.T, s *harness.Stage) map[string]types.UID {
 }
 
 // fleetHas makes sure that the module is in so many remote namespaces.
-func fleetHas(t *testing.T, s *harness.Stage, want int) {
+func fleetHas(t *testing.T, s *harness.Environment, want int) {
 	t.Helper()
 	has := 0
 	for _, remote := range s.Remotes {
-		has += len(s.Tinies(t, remote, "common"))
+		has += len(s.MinimalUIDs(t, remote, "common"))
 	}
 	require.Equal(t, want, has)
 }
 
-// deleteFleetNamespaces leaves a remote cluster that is no slower for the next test.
-func deleteFleetNamespaces(s *harness.Stage) {
+// deleteFleetNamespaces deletes the namespaces, so that the remote cluster is no slower for the next test.
+func deleteFleetNamespaces(s *harness.Environment) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for at, remote := range s.Remotes {

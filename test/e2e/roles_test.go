@@ -11,20 +11,21 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Watchers and workers in processes of their own: neither gets far alone, and a worker that is gone is replaced
 // by another without anybody noticing.
 func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
-	s := harness.NewStage(t, "--role", "watchers")
+	s := harness.NewEnvironment(t, "--role", "watchers")
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Launch()
 	s.Create(harness.NewKyma("split", "sample"))
 	s.Instance.Says("no worker", time.Minute)
-	require.False(t, harness.IsReady(s.Instance.Probe))
+	require.False(t, process.IsReady(s.Instance.Probe))
 	kyma := s.Kyma("split")
-	s.Eventually("the watcher has told of the Kyma", 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("the watcher has sent a kick for the Kyma", 2*time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running"}, s.WorkflowsOf(kyma))
 	})
 	statusSays(s, "no worker")
@@ -36,7 +37,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	t.Cleanup(first.Stop)
 	first.Start()
 	s.BecomesReady("split", "sample@1.0.0")
-	require.Eventually(t, func() bool { return harness.IsReady(s.Instance.Probe) }, time.Minute, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return process.IsReady(s.Instance.Probe) }, time.Minute, 100*time.Millisecond)
 	statusSays(s, `{"kymas":[`)
 
 	second := s.NewInstance("--role", "workers")
@@ -50,8 +51,8 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 	statusSays(s, "no process of Lifecycle Manager leads in this control plane")
 }
 
-// statusSays waits until `lifecycle-manager status`, which knows nothing of Temporal, says something.
-func statusSays(s *harness.Stage, text string) {
+// statusSays waits until the output of `lifecycle-manager status`, which does not use Temporal, has a text.
+func statusSays(s *harness.Environment, text string) {
 	s.T.Helper()
 	s.Eventually("the status says "+text, 40*time.Second, func(c *assert.CollectT) {
 		said := s.Run(testfleet.Binary(s.T, "lifecycle-manager"), "status", "-o", "json", "--kubeconfig", s.ControlPlane.Kubeconfig)

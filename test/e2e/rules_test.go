@@ -22,18 +22,18 @@ type refusedModule struct {
 	message, reason string
 }
 
-// Every rule says itself where users look: in the module's status, the condition Modules, and an Event with a
+// Every rule that refuses is shown in the module's status, the condition Modules, and an Event with a
 // reason of its own; and keeps no other module from going on.
-func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
-	s := harness.NewStage(t)
-	s.PushTiny("steady")
-	s.PushOne(harness.Tiny{Name: "early", Channels: "regular", Config: "beta: true"})
-	s.PushOne(harness.Tiny{Name: "choosy", Version: "1.0.0"})
-	s.PushOne(harness.Tiny{Name: "choosy", Version: "1.1.0", Channels: "fast, regular=1.0.0"})
+func TestRefusedModulesHaveAReasonAndOthersAreInstalled(t *testing.T) {
+	s := harness.NewEnvironment(t)
+	s.PushMinimal("steady")
+	s.PushModule(harness.MinimalModule{Name: "early", Channels: "regular", Config: "beta: true"})
+	s.PushModule(harness.MinimalModule{Name: "choosy", Version: "1.0.0"})
+	s.PushModule(harness.MinimalModule{Name: "choosy", Version: "1.1.0", Channels: "fast, regular=1.0.0"})
 	for _, name := range []string{"twofold-a", "twofold-b"} {
-		announceEmpty(s, name, "twofold", func(template *v1beta2.ModuleTemplate) { template.Spec.Channel = "regular" })
+		createEmpty(s, name, "twofold", func(template *v1beta2.ModuleTemplate) { template.Spec.Channel = "regular" })
 	}
-	announceEmpty(s, "foreign", "foreign", func(template *v1beta2.ModuleTemplate) {
+	createEmpty(s, "foreign", "foreign", func(template *v1beta2.ModuleTemplate) {
 		template.Spec.Channel = "regular"
 		template.Labels[shared.LabelControllerName] = "somebody-else"
 	})
@@ -74,21 +74,21 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 		require.Equal(t, "1.1.0", module.Version)
 		require.Equal(t, "fast", module.Channel)
 		require.NotNil(t, module.Manifest)
-		require.Equal(t, "1.1.0", s.TinyVersion(harness.RemoteNamespace, "choosy"))
+		require.Equal(t, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "choosy"))
 	})
 	t.Run("a downgrade is made where the Kyma allows it", func(t *testing.T) {
 		harness.Edit(t, s.ControlPlane, s.Kyma("ruled"), func(k *v1beta2.Kyma) {
 			metav1.SetMetaDataAnnotation(&k.ObjectMeta, "operator.kyma-project.io/allow-downgrade", "true")
 		})
 		s.ReadyAmongOthers("ruled", "choosy", "1.0.0")
-		require.Equal(t, "1.0.0", s.TinyVersion(harness.RemoteNamespace, "choosy"))
+		require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "choosy"))
 	})
 	t.Run("a beta module is installed in a beta Kyma, and uninstalled when it is none any more", func(t *testing.T) {
 		harness.Edit(t, s.ControlPlane, s.Kyma("ruled"), func(k *v1beta2.Kyma) { metav1.SetMetaDataLabel(&k.ObjectMeta, shared.LabelBeta, "true") })
 		s.ReadyAmongOthers("ruled", "early", "1.0.0")
 		harness.Edit(t, s.ControlPlane, s.Kyma("ruled"), func(k *v1beta2.Kyma) { delete(k.Labels, shared.LabelBeta) })
 		s.Eventually("it is uninstalled", 2*time.Minute, func(c *assert.CollectT) {
-			assert.Empty(c, s.TinyVersion(harness.RemoteNamespace, "early"))
+			assert.Empty(c, s.MinimalVersion(harness.RemoteNamespace, "early"))
 			module := s.Module("ruled", "early")
 			assert.Equal(c, shared.StateError, module.State)
 			assert.Equal(c, "module template not allowed: beta module", module.Message)
@@ -104,8 +104,8 @@ func TestModulesThatAreRefusedSayWhyAndOthersGoOn(t *testing.T) {
 	})
 }
 
-// refuses waits until the Kyma shows these modules so, and tells people by Events.
-func refuses(t *testing.T, s *harness.Stage, name string, want map[string]refusedModule) {
+// refuses waits until the Kyma has these modules, states and Events.
+func refuses(t *testing.T, s *harness.Environment, name string, want map[string]refusedModule) {
 	t.Helper()
 	s.Eventually("modules of Kyma "+name+" are refused", 2*time.Minute, func(c *assert.CollectT) {
 		kyma := s.Kyma(name)
@@ -120,8 +120,8 @@ func refuses(t *testing.T, s *harness.Stage, name string, want map[string]refuse
 	})
 }
 
-// announceEmpty creates a ModuleTemplate that nothing can be installed from, for modules that are refused before.
-func announceEmpty(s *harness.Stage, name, module string, change func(*v1beta2.ModuleTemplate)) {
+// createEmpty creates a ModuleTemplate that nothing can be installed from, for modules that are refused before.
+func createEmpty(s *harness.Environment, name, module string, change func(*v1beta2.ModuleTemplate)) {
 	s.T.Helper()
 	template := &v1beta2.ModuleTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{}},

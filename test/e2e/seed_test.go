@@ -22,10 +22,10 @@ const customNamespace = "custom-sync"
 // A Kyma that sets spec.sync has a remote Kyma of its own name in the namespace that it names, gets the modules of
 // both, and what names no namespace goes into that one.
 func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	s.Push("test/modules/sample/1.0.0")
-	s.PushTiny("extra")
-	s.PushTiny("other")
+	s.PushMinimal("extra")
+	s.PushMinimal("other")
 	// The sample module's manifest names this one, and does not bring it.
 	s.EnsureNamespace(s.Remote, harness.RemoteNamespace)
 	s.Instance.Start()
@@ -79,7 +79,7 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 		harness.Edit(t, s.Remote, customKyma(s), func(k *v1beta2.Kyma) {
 			k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "extra"})
 		})
-		s.Eventually("the edit is taken in", 2*time.Minute, func(c *assert.CollectT) {
+		s.Eventually("the edit is imported", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, s.Kyma("seed").Status.Remote.Modules, 2)
 		})
 		harness.Edit(t, s.ControlPlane, s.Kyma("seed"), func(k *v1beta2.Kyma) {
@@ -89,11 +89,11 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 			assert.Len(c, s.Manifests(created), 2)
 		})
 		s.BecomesReady("seed", "extra@1.0.0", "other@1.0.0")
-		for _, left := range s.OfModule(t, s.Remote) {
-			require.NotContains(t, left, "sample")
+		for _, object := range s.OfModule(t, s.Remote) {
+			require.NotContains(t, object, "sample")
 		}
 	})
-	t.Run("after its deletion nothing is left", func(t *testing.T) {
+	t.Run("after its deletion nothing remains", func(t *testing.T) {
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("seed")))
 		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
 		require.Empty(t, s.OfModule(t, s.Remote))
@@ -102,7 +102,7 @@ func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T)
 }
 
 // customKyma reads the remote Kyma of the Kyma "seed".
-func customKyma(s *harness.Stage) *v1beta2.Kyma {
+func customKyma(s *harness.Environment) *v1beta2.Kyma {
 	s.T.Helper()
 	var kyma v1beta2.Kyma
 	require.NoError(s.T, s.Remote.Get(s.T.Context(), client.ObjectKey{Namespace: customNamespace, Name: "seed"}, &kyma))

@@ -22,11 +22,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// What the owner of a cluster deletes by hand comes back with what was last asked for there, and no module is touched.
-func TestTheRemoteKymaComesBackAsItsOwnerLeftIt(t *testing.T) {
-	s := harness.NewStage(t)
-	s.PushTiny("given")
-	s.PushTiny("added")
+// A remote Kyma that its owner deletes is created again with its last spec, and no module is touched.
+func TestADeletedRemoteKymaIsCreatedAgainWithItsSpec(t *testing.T) {
+	s := harness.NewEnvironment(t)
+	s.PushMinimal("given")
+	s.PushMinimal("added")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("returning", "given"))
 	s.BecomesReady("returning", "given@1.0.0")
@@ -61,12 +61,12 @@ func TestTheRemoteKymaComesBackAsItsOwnerLeftIt(t *testing.T) {
 	}
 }
 
-// untouched are the uids of what a Kyma's tiny modules have in the remote cluster, and of their Manifests.
-func untouched(t *testing.T, s *harness.Stage, kyma string, modules ...string) map[string]types.UID {
+// untouched are the uids of what a Kyma's minimal modules have in the remote cluster, and of their Manifests.
+func untouched(t *testing.T, s *harness.Environment, kyma string, modules ...string) map[string]types.UID {
 	t.Helper()
 	found := map[string]types.UID{}
 	for _, module := range modules {
-		installed := s.Tinies(t, s.Remote, module)
+		installed := s.MinimalUIDs(t, s.Remote, module)
 		require.Len(t, installed, 1, module)
 		for namespace, uid := range installed {
 			found[namespace+"/"+module] = uid
@@ -81,9 +81,9 @@ func untouched(t *testing.T, s *harness.Stage, kyma string, modules ...string) m
 
 // The remote Kyma follows spec.sync.namespace, with what its owner asks for; installed modules stay where they are.
 func TestTheRemoteKymaMovesToAnotherNamespace(t *testing.T) {
-	s := harness.NewStage(t)
+	s := harness.NewEnvironment(t)
 	for _, module := range []string{"given", "added", "later"} {
-		s.PushTiny(module)
+		s.PushMinimal(module)
 	}
 	s.Instance.Start()
 	kyma := harness.NewSynced("moving", "given")
@@ -120,7 +120,7 @@ func TestTheRemoteKymaMovesToAnotherNamespace(t *testing.T) {
 
 	harness.Edit(t, s.Remote, keyed(to), func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "later"}) })
 	s.BecomesReady("moving", "given@1.0.0", "added@1.0.0", "later@1.0.0")
-	require.Equal(t, "1.0.0", s.TinyVersion(to.Namespace, "later"), "new modules go to the new namespace")
+	require.Equal(t, "1.0.0", s.MinimalVersion(to.Namespace, "later"), "new modules go to the new namespace")
 	s.RemoveKyma("moving")
 	require.Empty(t, s.OfModule(t, s.Remote))
 	require.Empty(t, s.RemoteKymas(t))
@@ -141,10 +141,10 @@ func withoutDefaults(modules []v1beta2.Module) []v1beta2.Module {
 
 // A Kyma whose access leads to the control plane's own cluster is served there where that is allowed, in a namespace of its own, and its
 // deletion takes nothing that is not its own.
-func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
-	s := harness.NewStage(t, "--allow-control-plane-modules")
-	s.PushTiny("steady")
-	s.PushTiny("inner")
+func TestAKymaThatIsSynchronizedIntoTheControlPlaneAffectsNoOther(t *testing.T) {
+	s := harness.NewEnvironment(t, "--allow-control-plane-modules")
+	s.PushMinimal("steady")
+	s.PushMinimal("inner")
 	s.Instance.Start()
 	s.Create(harness.NewSynced("outside", "steady"))
 	s.BecomesReady("outside", "steady@1.0.0")
@@ -158,21 +158,21 @@ func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
 	kyma.Spec.Sync.ModuleCatalog = nil
 	require.NoError(t, s.ControlPlane.Create(t.Context(), kyma))
 	s.BecomesReady("inside", "inner@1.0.0")
-	require.Len(t, s.Tinies(t, s.ControlPlane, "inner"), 1)
+	require.Len(t, s.MinimalUIDs(t, s.ControlPlane, "inner"), 1)
 	copied := client.ObjectKey{Namespace: "inside", Name: "inside"}
 	var remote v1beta2.Kyma
 	s.Eventually("its copy has the status", 2*time.Minute, func(c *assert.CollectT) {
 		require.NoError(c, s.ControlPlane.Get(t.Context(), copied, &remote))
 		assert.Equal(c, shared.StateReady, remote.Status.State)
 	})
-	require.Empty(t, s.WorkflowsOf(&remote), "the copy is no Kyma to take care of")
+	require.Empty(t, s.WorkflowsOf(&remote), "the copy is not reconciled")
 	require.Empty(t, remote.Finalizers)
 	harness.Edit(t, s.ControlPlane, &remote, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "steady"}} })
 	s.BecomesReady("inside", "inner@1.0.0", "steady@1.0.0")
 
 	s.RemoveKyma("inside")
 	s.Sweeps(t, 1)
-	require.Empty(t, s.Tinies(t, s.ControlPlane, "inner"))
+	require.Empty(t, s.MinimalUIDs(t, s.ControlPlane, "inner"))
 	require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), copied, &remote)))
 	var templates v1beta2.ModuleTemplateList
 	require.NoError(t, s.ControlPlane.List(t.Context(), &templates, client.InNamespace("inside")))
@@ -183,7 +183,7 @@ func TestAKymaThatIsSynchronizedIntoTheControlPlaneHarmsNobody(t *testing.T) {
 }
 
 // originalsIn are the uids of everything in the control plane that a synchronization could mistake for its own.
-func originalsIn(t *testing.T, s *harness.Stage) map[string]types.UID {
+func originalsIn(t *testing.T, s *harness.Environment) map[string]types.UID {
 	t.Helper()
 	found := map[string]types.UID{}
 	for kind, list := range map[string]client.ObjectList{

@@ -36,7 +36,7 @@ func written(t *testing.T, runs ...[]event) string {
 
 const assertion = "=== RUN TestOdd\n    odd_test.go:7: \n\tError Trace:\todd_test.go:7\n\tError:      \tNot equal: \n\t            \texpected: 1\n\t            \tactual  : 2\n\tTest:       \tTestOdd\n"
 
-func TestATestThatPassesWhenItIsRunAgainIsToldWithItsFirstFailure(t *testing.T) {
+func TestATestThatPassesWhenItIsRunAgainIsReportedWithItsFirstFailure(t *testing.T) {
 	path := written(t, ran("TestEven", "pass", ""), ran("TestOdd", "fail", assertion), ran("TestOdd", "pass", ""))
 	var out strings.Builder
 	require.NoError(t, run([]string{path}, &out))

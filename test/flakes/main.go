@@ -1,4 +1,4 @@
-// Command flakes reads what `go test -json` said of test runs in which a failed test was run once more, and tells
+// Command flakes reads what `go test -json` said of test runs in which a failed test was run once more, and reports
 // which tests failed first and passed then. It fails where there are more than two: a run with so many says nothing.
 //
 //	go run ./test/flakes EVENTS.json...

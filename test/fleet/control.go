@@ -67,7 +67,7 @@ func startCommand(s *settings) *cobra.Command {
 }
 
 func pauseCommand(s *settings) *cobra.Command {
-	return s.control("pause", "Makes a component or a cluster stand still: it accepts connections and never answers",
+	return s.control("pause", "Makes a component or a cluster pause: it accepts connections and never answers",
 		func(ctx context.Context, f *fleet.Fleet, target string) error { return f.Pause(ctx, target) })
 }
 

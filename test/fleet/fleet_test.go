@@ -69,7 +69,7 @@ func (c commandLine) states() (map[string]string, []process.Identity) {
 	var stdout bytes.Buffer
 	cmd := c.command("status", "--output", "json")
 	cmd.Stdout = &stdout
-	// It fails when a component is not ready, and tells about it all the same.
+	// It fails when a component is not ready, and describes it all the same.
 	_ = cmd.Run()
 	states := map[string]string{}
 	var identities []process.Identity

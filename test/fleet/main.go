@@ -1,7 +1,7 @@
 // Fleet runs, on this machine's loopback interface, what Lifecycle Manager
 // works with: a control plane cluster, remote clusters, a Temporal server with
 // its web interface, and an OCI registry. All are real programs, built from the
-// Go module proxy. README.md tells how to use it.
+// Go module proxy. README.md describes its use.
 package main
 
 import (

@@ -114,7 +114,7 @@ func (s *settings) print(out io.Writer, result any, text func(io.Writer) error) 
 	}
 }
 
-// explain tells a user without a fleet how to get one.
+// explain shows a user without a fleet how to get one.
 func explain(err error) error {
 	if errors.Is(err, state.ErrNotAFleet) {
 		return fmt.Errorf("%w: bring one up first", err)

@@ -19,7 +19,7 @@ func upCommand(s *settings) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Brings the fleet up; what runs already is left alone",
+		Short: "Brings the fleet up; what runs already stays unchanged",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := s.open(cmd)
@@ -60,7 +60,7 @@ func upCommand(s *settings) *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&options.Remotes, "remotes", 1, "how many remote clusters there are at least")
 	flags.BoolVar(&options.RegistryAuth, "registry-auth", false, "make the registry ask for user and password (see env)")
-	flags.BoolVar(&options.WithoutTemporal, "without-temporal", false, "leave Temporal out, for those who bring their own")
+	flags.BoolVar(&options.WithoutTemporal, "without-temporal", false, "without Temporal, for those who bring their own")
 	flags.IntVar(&options.ControlPlanePort, "control-plane-port", 0, "port of the control plane's API server (default: chosen)")
 	flags.IntVar(&options.TemporalPort, "temporal-port", 0, "port of Temporal (default: chosen)")
 	flags.IntVar(&options.TemporalUIPort, "temporal-ui-port", 0, "port of Temporal's web interface (default: chosen)")
@@ -75,7 +75,7 @@ func downCommand(s *settings) *cobra.Command {
 	var keepData bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Stops the fleet, also one that was left by a crash, and removes its state",
+		Short: "Stops the fleet, also one that remains of a crash, and removes its state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := s.open(cmd)

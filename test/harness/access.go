@@ -17,24 +17,24 @@ import (
 )
 
 // GiveAccess gives the Kyma of this name access by a kubeconfig: it creates its access Secret, or changes it.
-func (s *Stage) GiveAccess(kyma string, kubeconfig []byte) {
+func (s *Environment) GiveAccess(kyma string, kubeconfig []byte) {
 	s.T.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kyma + "-access", Namespace: ControlPlaneNamespace}}
-	giving := func() {
+	change := func() {
 		secret.Labels, secret.Data = map[string]string{shared.LabelKymaName: kyma}, map[string][]byte{"config": kubeconfig}
 	}
 	err := s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(secret), secret)
 	if apierrors.IsNotFound(err) {
-		giving()
+		change()
 		require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), secret))
 		return
 	}
 	require.NoError(s.T, err)
-	EditObject(s.T, s.ControlPlane, secret, giving)
+	EditObject(s.T, s.ControlPlane, secret, change)
 }
 
 // AccessOf is the Secret that gives a Kyma, in its own namespace, access to the remote cluster.
-func (s *Stage) AccessOf(kyma *v1beta2.Kyma) *corev1.Secret {
+func (s *Environment) AccessOf(kyma *v1beta2.Kyma) *corev1.Secret {
 	s.T.Helper()
 	config, err := os.ReadFile(s.Remote.Access)
 	require.NoError(s.T, err)
@@ -47,14 +47,14 @@ func (s *Stage) AccessOf(kyma *v1beta2.Kyma) *corev1.Secret {
 }
 
 // RemoteAccess is the kubeconfig of Lifecycle Manager's account in the remote cluster.
-func (s *Stage) RemoteAccess(t *testing.T) []byte {
+func (s *Environment) RemoteAccess(t *testing.T) []byte {
 	t.Helper()
 	kubeconfig, err := os.ReadFile(s.Remote.Access)
 	require.NoError(t, err)
 	return kubeconfig
 }
 
-// Planted is in every credential that the tests hand out, and must come out nowhere.
+// Planted is in every credential of the tests, and must never show up in the output.
 const Planted = "PLANTED-9f2c61d0b7"
 
 // Kubeconfig is a kubeconfig for a server with this certificate authority, with a planted token; change, which may be

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Account is a service account in the remote cluster that access can be had with until it is revoked.
+// Account is a service account in the remote cluster with access until it is revoked.
 type Account struct {
 	Kubeconfig []byte
 	// Revoke removes the account, after which the kubeconfig is refused. It may be called twice.
@@ -22,7 +22,7 @@ type Account struct {
 }
 
 // NewAccount makes an account with all rights. It is removed at the end of the test.
-func (s *Stage) NewAccount(t *testing.T, name string) Account {
+func (s *Environment) NewAccount(t *testing.T, name string) Account {
 	t.Helper()
 	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-system"}}
 	binding := &rbacv1.ClusterRoleBinding{

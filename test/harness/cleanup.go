@@ -8,16 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 )
 
-// DeleteEverything deletes all Kymas and waits until nothing of them is left, so that the next test begins with
-// clean clusters. It fails the test if that does not come to an end.
-func (s *Stage) DeleteEverything() {
+// DeleteEverything deletes all Kymas and waits until nothing of them remains, so that the next test begins with
+// clean clusters. It fails the test if that does not end.
+func (s *Environment) DeleteEverything() {
 	bounded, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var kymas v1beta2.KymaList
@@ -25,7 +25,7 @@ func (s *Stage) DeleteEverything() {
 		s.deleteCatalog(bounded)
 		return
 	}
-	if !s.Instance.running() {
+	if !s.Instance.Running() {
 		s.Instance.Start()
 	}
 	for i := range kymas.Items {
@@ -39,23 +39,23 @@ func (s *Stage) DeleteEverything() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	s.Instance.PrintLog()
-	s.T.Errorf("Kymas are left after the test: %d", len(kymas.Items))
+	s.T.Errorf("Kymas remain after the test: %d", len(kymas.Items))
 }
 
-// deleteCatalog deletes the catalog and waits until it is gone: what made a module mandatory is held until the
-// instance has seen that no cluster has it.
-func (s *Stage) deleteCatalog(bounded context.Context) {
+// deleteCatalog deletes the catalog and waits until it is gone: what made a module mandatory has a finalizer until
+// the instance has seen that no cluster has it.
+func (s *Environment) deleteCatalog(bounded context.Context) {
 	s.DeleteCatalogIn(bounded, ControlPlaneNamespace)
 	require.NoError(s.T, s.ControlPlane.DeleteAllOf(bounded, &corev1.Secret{}, client.InNamespace(ControlPlaneNamespace), client.HasLabels{shared.LabelKymaName}))
 }
 
-// DeleteCatalogIn deletes what is announced in a namespace, and waits until it is gone where an instance runs.
-func (s *Stage) DeleteCatalogIn(bounded context.Context, namespace string) {
+// DeleteCatalogIn deletes the catalog in a namespace, and waits until it is gone where an instance runs.
+func (s *Environment) DeleteCatalogIn(bounded context.Context, namespace string) {
 	for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
 		require.NoError(s.T, s.ControlPlane.DeleteAllOf(bounded, obj, client.InNamespace(namespace)))
 	}
 	for _, list := range []client.ObjectList{&v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {
-		for s.Instance.running() {
+		for s.Instance.Running() {
 			require.NoError(s.T, s.ControlPlane.List(bounded, list, client.InNamespace(namespace)))
 			if meta.LenList(list) == 0 {
 				break
@@ -65,39 +65,32 @@ func (s *Stage) DeleteCatalogIn(bounded context.Context, namespace string) {
 	}
 }
 
-// clearAfterFailure deletes by force what a failed test has left, so that the next one does not fail for it.
-func (s *Stage) clearAfterFailure() {
+// clearAfterFailure deletes by force what remains of a failed test, so that the next one does not fail because of it.
+func (s *Environment) clearAfterFailure() {
 	if !s.T.Failed() {
 		return
 	}
 	s.Instance.Stop()
-	forget(s.ControlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
+	forceDeleteAll(s.ControlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
 	_ = s.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(ControlPlaneNamespace), client.HasLabels{shared.LabelKymaName})
 	for _, remote := range s.Remotes {
-		forget(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
-		for _, object := range s.All(s.T, remote) {
+		forceDeleteAll(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
+		for _, object := range remote.All(s.T) {
 			if object.GetAnnotations()[shared.AnnotationOwnedBy] != "" {
-				ForgetOne(remote, &object)
+				remote.ForceDelete(&object)
 			}
 		}
 	}
 }
 
-func forget(c Cluster, lists ...client.ObjectList) {
+func forceDeleteAll(c cluster.Cluster, lists ...client.ObjectList) {
 	for _, list := range lists {
 		_ = c.List(context.Background(), list)
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
 			if object, ok := o.(client.Object); ok {
-				ForgetOne(c, object)
+				c.ForceDelete(object)
 			}
 			return nil
 		})
 	}
-}
-
-// ForgetOne deletes an object and takes its finalizers off.
-func ForgetOne(c Cluster, object client.Object) {
-	released := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-	_ = c.Delete(context.Background(), object)
-	_ = c.Patch(context.Background(), object, released)
 }

@@ -10,16 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 )
 
 // Edit changes a Kyma as somebody with an editor does: again on the newest version if another wrote meanwhile.
-func Edit(t testing.TB, c Cluster, kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
+func Edit(t testing.TB, c cluster.Cluster, kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
 	t.Helper()
 	EditObject(t, c, kyma, func() { change(kyma) })
 }
 
 // EditObject does the same with any object; change changes the object that it was given.
-func EditObject(t testing.TB, c Cluster, object client.Object, change func()) {
+func EditObject(t testing.TB, c cluster.Cluster, object client.Object, change func()) {
 	t.Helper()
 	patiently := wait.Backoff{Steps: 300, Duration: 50 * time.Millisecond, Jitter: 1}
 	require.NoError(t, retry.RetryOnConflict(patiently, func() error {
@@ -31,8 +32,8 @@ func EditObject(t testing.TB, c Cluster, object client.Object, change func()) {
 	}))
 }
 
-// EditRemote edits the remote Kyma as its owner does, and does not wait for the sweep to find out by itself.
-func (s *Stage) EditRemote(change func(*v1beta2.Kyma)) {
+// EditRemote edits the remote Kyma as its owner does, and triggers the sweep.
+func (s *Environment) EditRemote(change func(*v1beta2.Kyma)) {
 	s.T.Helper()
 	Edit(s.T, s.Remote, s.RemoteKyma(), change)
 	shards, err := s.shards(s.T.Context())
@@ -43,7 +44,7 @@ func (s *Stage) EditRemote(change func(*v1beta2.Kyma)) {
 }
 
 // EditEntry edits a module entry as its owner does, in the remote Kyma.
-func (s *Stage) EditEntry(module string, change func(*v1beta2.Module)) {
+func (s *Environment) EditEntry(module string, change func(*v1beta2.Module)) {
 	s.T.Helper()
 	s.EditRemote(func(k *v1beta2.Kyma) {
 		for i := range k.Spec.Modules {

@@ -19,7 +19,7 @@ import (
 
 // WorkflowsOf says in which status the workflows of a Kyma and of its Manifests are, by type. Several of one type
 // in different statuses show as "mixed".
-func (s *Stage) WorkflowsOf(kyma *v1beta2.Kyma) map[string]string {
+func (s *Environment) WorkflowsOf(kyma *v1beta2.Kyma) map[string]string {
 	s.T.Helper()
 	prefix := map[string]string{
 		kick.KymaWorkflow:     kick.KymaWorkflowID(kick.RefOf(kyma)),
@@ -31,7 +31,7 @@ func (s *Stage) WorkflowsOf(kyma *v1beta2.Kyma) map[string]string {
 			Query: fmt.Sprintf("WorkflowType = '%s' AND WorkflowId STARTS_WITH '%s' AND ExecutionStatus != 'ContinuedAsNew'", name, id),
 		})
 		if err != nil {
-			found[name] = err.Error() // which is in no status, and may be gone at the next look
+			found[name] = err.Error() // which is no status, and may be gone at the next attempt
 			continue
 		}
 		for _, execution := range page.GetExecutions() {
@@ -46,17 +46,17 @@ func (s *Stage) WorkflowsOf(kyma *v1beta2.Kyma) map[string]string {
 }
 
 // BecomesIdle waits until the work on a Kyma is done: its Manifests' workflows have ended, and its own waits for
-// nothing but signals. Kicks that came while it worked are held for up to half a minute.
-func (s *Stage) BecomesIdle(kyma *v1beta2.Kyma) {
+// nothing but signals. Kicks that came meanwhile are delayed by up to half a minute.
+func (s *Environment) BecomesIdle(kyma *v1beta2.Kyma) {
 	s.T.Helper()
-	s.Eventually("nothing is left to do for Kyma "+kyma.Name, 2*time.Minute, func(c *assert.CollectT) {
+	s.Eventually("nothing remains to be done for Kyma "+kyma.Name, 2*time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
 		assert.Empty(c, Pending(s.History(kick.KymaWorkflowID(kick.RefOf(kyma)))))
 	})
 }
 
 // History reads the whole history of the newest run of a workflow.
-func (s *Stage) History(id string) *historypb.History {
+func (s *Environment) History(id string) *historypb.History {
 	s.T.Helper()
 	history := &historypb.History{}
 	iterator := s.Temporal.GetWorkflowHistory(s.T.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -69,7 +69,7 @@ func (s *Stage) History(id string) *historypb.History {
 }
 
 // Events counts the events of a Kyma's workflow and those of its Manifests.
-func (s *Stage) Events(kyma *v1beta2.Kyma) (total int, parts string) {
+func (s *Environment) Events(kyma *v1beta2.Kyma) (total int, parts string) {
 	s.T.Helper()
 	of := len(s.History(kick.KymaWorkflowID(kick.RefOf(kyma))).GetEvents())
 	total, parts = of, fmt.Sprintf("Kyma %d", of)
@@ -90,7 +90,7 @@ func Decoded(history *historypb.History) string {
 	return text.String()
 }
 
-// Pending names the events of a history that have begun what has not ended.
+// Pending lists the events of a history that began what has not ended.
 func Pending(history *historypb.History) []string {
 	begun := map[int64]string{}
 	for _, event := range history.GetEvents() {

@@ -10,33 +10,34 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Instance is Lifecycle Manager as a process, which can be started and ended many times.
 type Instance struct {
-	// Flags come after those that every instance of the tests has, as they are at its next start.
+	// Flags follow those that every instance of the tests has; a change takes effect with the next start.
 	Flags []string
 	// Log is the path of its log, over all its starts, and Probe the address of its probes since the last one.
 	Log, Probe string
 
-	t       testing.TB
-	stage   *Stage
-	process *process
+	t           testing.TB
+	environment *Environment
+	process     *process.Process
 }
 
-// NewInstance is an instance with these flags for the stage's control plane and Temporal namespace. The test starts and
+// NewInstance is an instance with these flags for the environment's control plane and Temporal namespace. The test starts and
 // stops it.
-func (s *Stage) NewInstance(flags ...string) *Instance {
-	return &Instance{t: s.T, stage: s, Flags: flags}
+func (s *Environment) NewInstance(flags ...string) *Instance {
+	return &Instance{t: s.T, environment: s, Flags: flags}
 }
 
 // Start starts the process and waits until it is ready.
 func (i *Instance) Start() {
 	i.t.Helper()
 	i.Launch()
-	require.Eventually(i.t, func() bool { return IsReady(i.Probe) || !i.process.running() }, time.Minute, 50*time.Millisecond)
-	if !i.process.running() {
+	require.Eventually(i.t, func() bool { return process.IsReady(i.Probe) || !i.process.Running() }, time.Minute, 50*time.Millisecond)
+	if !i.process.Running() {
 		i.PrintLog()
 		i.t.Fatal("lifecycle-manager ended by itself")
 	}
@@ -60,27 +61,28 @@ func (i *Instance) Launch() {
 	log, err := os.OpenFile(i.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
-	i.Probe = FreeAddress(i.t)
+	i.Probe = process.FreeAddress(i.t)
 	args := append([]string{
-		"run", "--kubeconfig", i.stage.ControlPlane.Access, "--metrics-bind-address", "0", "--health-probe-bind-address", i.Probe,
-		"--resync-interval", resync.String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.stage.Registry,
+		"run", "--kubeconfig", i.environment.ControlPlane.Access, "--metrics-bind-address", "0", "--health-probe-bind-address", i.Probe,
+		"--resync-interval", resync.String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.environment.Registry,
 		"--stop-timeout", "5s",
 	}, i.Flags...)
-	i.process = startProcess(i.t, log, i.stage.Environment(), testfleet.Binary(i.t, "lifecycle-manager"), args...)
+	i.process = process.Start(i.t, log, i.environment.Variables(), testfleet.Binary(i.t, "lifecycle-manager"), args...)
 }
 
-func (i *Instance) running() bool { return i.process != nil && i.process.running() }
+// Running reports whether the process runs.
+func (i *Instance) Running() bool { return i.process != nil && i.process.Running() }
 
 // Stop stops the process as a deployment would.
 func (i *Instance) Stop() {
-	if i.running() {
-		i.process.stop(syscall.SIGTERM)
+	if i.Running() {
+		i.process.Stop(syscall.SIGTERM)
 	}
 }
 
-// Kill ends the process at whatever line it is.
+// Kill ends the process at once.
 func (i *Instance) Kill() {
-	i.process.stop(syscall.SIGKILL)
+	i.process.Stop(syscall.SIGKILL)
 }
 
 // PrintLog shows the end of the log of an instance whose test failed.

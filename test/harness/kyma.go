@@ -34,20 +34,20 @@ func NewSynced(name string, modules ...string) *v1beta2.Kyma {
 }
 
 // Create creates a Kyma with access to the remote cluster.
-func (s *Stage) Create(kyma *v1beta2.Kyma) {
+func (s *Environment) Create(kyma *v1beta2.Kyma) {
 	s.T.Helper()
 	s.Give(kyma.Name)
 	require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), kyma))
 }
 
 // Give gives the Kyma of this name, which may be created later, access to the remote cluster.
-func (s *Stage) Give(kymaName string) {
+func (s *Environment) Give(kymaName string) {
 	s.T.Helper()
 	require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), s.AccessOf(NewKyma(kymaName))))
 }
 
 // Kyma reads a Kyma from the control plane.
-func (s *Stage) Kyma(name string) *v1beta2.Kyma {
+func (s *Environment) Kyma(name string) *v1beta2.Kyma {
 	s.T.Helper()
 	var kyma v1beta2.Kyma
 	require.NoError(s.T, s.ControlPlane.Get(s.T.Context(), client.ObjectKey{Namespace: ControlPlaneNamespace, Name: name}, &kyma))
@@ -55,20 +55,20 @@ func (s *Stage) Kyma(name string) *v1beta2.Kyma {
 }
 
 // Manifests are the Manifests of a Kyma.
-func (s *Stage) Manifests(kyma *v1beta2.Kyma) []v1beta2.Manifest {
+func (s *Environment) Manifests(kyma *v1beta2.Kyma) []v1beta2.Manifest {
 	s.T.Helper()
 	var list v1beta2.ManifestList
 	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &list, client.InNamespace(kyma.Namespace)))
 	return slices.DeleteFunc(list.Items, func(m v1beta2.Manifest) bool { return !metav1.IsControlledBy(&m, kyma) })
 }
 
-// IsGone tells whether a Kyma is no longer there.
-func (s *Stage) IsGone(kyma *v1beta2.Kyma) bool {
+// IsGone reports whether a Kyma no longer exists.
+func (s *Environment) IsGone(kyma *v1beta2.Kyma) bool {
 	return apierrors.IsNotFound(s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(kyma), &v1beta2.Kyma{}))
 }
 
 // RemoveKyma deletes a Kyma and waits until it is gone; its access Secret stays.
-func (s *Stage) RemoveKyma(name string) {
+func (s *Environment) RemoveKyma(name string) {
 	s.T.Helper()
 	kyma := s.Kyma(name)
 	require.NoError(s.T, s.ControlPlane.Delete(s.T.Context(), kyma))
@@ -78,7 +78,7 @@ func (s *Stage) RemoveKyma(name string) {
 }
 
 // RemoteKyma reads the Kyma in the remote cluster, in the namespace where it is by default.
-func (s *Stage) RemoteKyma() *v1beta2.Kyma {
+func (s *Environment) RemoteKyma() *v1beta2.Kyma {
 	s.T.Helper()
 	var kyma v1beta2.Kyma
 	require.NoError(s.T, s.Remote.Get(s.T.Context(), client.ObjectKey{Namespace: RemoteNamespace, Name: "default"}, &kyma))
@@ -86,7 +86,7 @@ func (s *Stage) RemoteKyma() *v1beta2.Kyma {
 }
 
 // RemoteKymas are all Kymas in the remote cluster; none where there is no definition of them.
-func (s *Stage) RemoteKymas(t *testing.T) []v1beta2.Kyma {
+func (s *Environment) RemoteKymas(t *testing.T) []v1beta2.Kyma {
 	t.Helper()
 	var kymas v1beta2.KymaList
 	err := s.Remote.List(t.Context(), &kymas)

@@ -11,22 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // SampleGVK is the kind of the sample module's custom resources (test/modules/sample).
 var SampleGVK = schema.GroupVersionKind{Group: "sample.kyma-project.io", Version: "v1alpha1", Kind: "Sample"}
 
-// Push packs the module in a folder of this repository, pushes it and announces it in the control plane.
-func (s *Stage) Push(folder string) {
+// Push packs the module in a folder of this repository, pushes it and adds it to the catalog in the control plane.
+func (s *Environment) Push(folder string) {
 	s.T.Helper()
 	path := filepath.Join(testfleet.Root(s.T), folder)
-	announced := s.Run(testfleet.Binary(s.T, "module"), "push", path, "--registry", s.Registry, "--plain-http")
-	s.Apply(s.ControlPlane, ControlPlaneNamespace, announced)
+	documents := s.Run(testfleet.Binary(s.T, "module"), "push", path, "--registry", s.Registry, "--plain-http")
+	s.Apply(s.ControlPlane, ControlPlaneNamespace, documents)
 }
 
 // SampleState is the state of the one Sample in a cluster.
-func SampleState(t *testing.T, c Cluster) string {
+func SampleState(t *testing.T, c cluster.Cluster) string {
 	t.Helper()
 	samples := &unstructured.UnstructuredList{}
 	samples.SetGroupVersionKind(SampleGVK)
@@ -37,21 +39,21 @@ func SampleState(t *testing.T, c Cluster) string {
 	return state
 }
 
-// HoldSample gives the default custom resource of the sample module a finalizer, and returns it.
-func (s *Stage) HoldSample(t *testing.T, finalizer string) *unstructured.Unstructured {
+// AddSampleFinalizer adds a finalizer to the default custom resource of the sample module, and returns it.
+func (s *Environment) AddSampleFinalizer(t *testing.T, finalizer string) *unstructured.Unstructured {
 	t.Helper()
 	samples := &unstructured.UnstructuredList{}
 	samples.SetGroupVersionKind(SampleGVK)
 	require.NoError(t, s.Remote.List(t.Context(), samples))
 	require.Len(t, samples.Items, 1)
-	held := &samples.Items[0]
+	sample := &samples.Items[0]
 	patch := client.RawPatch("application/json-patch+json", []byte(`[{"op":"add","path":"/metadata/finalizers","value":["`+finalizer+`"]}]`))
-	require.NoError(t, s.Remote.Patch(t.Context(), held, patch))
-	return held
+	require.NoError(t, s.Remote.Patch(t.Context(), sample, patch))
+	return sample
 }
 
 // serveSamples runs the operator of the sample module for all clusters until the end of the test.
-func (s *Stage) serveSamples() {
+func (s *Environment) serveSamples() {
 	s.T.Helper()
 	log, err := os.Create(filepath.Join(s.T.TempDir(), "sample-operator.log"))
 	require.NoError(s.T, err)
@@ -59,9 +61,9 @@ func (s *Stage) serveSamples() {
 	for _, remote := range s.Remotes {
 		args = append(args, "--kubeconfig", remote.Kubeconfig)
 	}
-	operator := startProcess(s.T, log, s.Environment(), testfleet.Binary(s.T, "sample-operator"), args...)
+	operator := process.Start(s.T, log, s.Variables(), testfleet.Binary(s.T, "sample-operator"), args...)
 	s.T.Cleanup(func() {
-		operator.stop(syscall.SIGTERM)
+		operator.Stop(syscall.SIGTERM)
 		_ = log.Close()
 	})
 }

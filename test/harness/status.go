@@ -15,7 +15,7 @@ import (
 )
 
 // BecomesReady waits until the Kyma is Ready with exactly these modules, as name@version.
-func (s *Stage) BecomesReady(name string, modules ...string) {
+func (s *Environment) BecomesReady(name string, modules ...string) {
 	s.T.Helper()
 	s.Eventually("Kyma "+name+" becomes Ready", 2*time.Minute, func(c *assert.CollectT) {
 		var kyma v1beta2.Kyma
@@ -31,7 +31,7 @@ func (s *Stage) BecomesReady(name string, modules ...string) {
 }
 
 // ReadyAmongOthers waits until one module is Ready, whatever the others are.
-func (s *Stage) ReadyAmongOthers(kyma, module, version string) {
+func (s *Environment) ReadyAmongOthers(kyma, module, version string) {
 	s.T.Helper()
 	s.Eventually("module "+module+" becomes Ready in version "+version, 2*time.Minute, func(c *assert.CollectT) {
 		found := s.Module(kyma, module)
@@ -40,8 +40,8 @@ func (s *Stage) ReadyAmongOthers(kyma, module, version string) {
 	})
 }
 
-// Module is how the Kyma's status shows a module.
-func (s *Stage) Module(kyma, module string) v1beta2.ModuleStatus {
+// Module is a module in the status of the Kyma.
+func (s *Environment) Module(kyma, module string) v1beta2.ModuleStatus {
 	s.T.Helper()
 	return ModulesByName(s.Kyma(kyma).Status.Modules)[module]
 }
@@ -56,7 +56,7 @@ func ModulesByName(modules []v1beta2.ModuleStatus) map[string]v1beta2.ModuleStat
 }
 
 // SaysError waits until the Kyma is in Error with this message, and its conditions agree.
-func (s *Stage) SaysError(name, message string) {
+func (s *Environment) SaysError(name, message string) {
 	s.T.Helper()
 	s.Eventually("Kyma "+name+" says: "+message, 2*time.Minute, func(c *assert.CollectT) {
 		status := s.Kyma(name).Status
@@ -69,8 +69,8 @@ func (s *Stage) SaysError(name, message string) {
 	})
 }
 
-// Warns waits until an Event on an object warns so: Events are written beside what they tell of.
-func (s *Stage) Warns(object client.Object, reason, message string) {
+// Warns waits until there is such a warning Event on an object: Events are written asynchronously.
+func (s *Environment) Warns(object client.Object, reason, message string) {
 	s.T.Helper()
 	s.Eventually("an Event warns: "+message, 2*time.Minute, func(c *assert.CollectT) {
 		assert.Contains(c, strings.Join(s.Warnings(object)[reason], "\n"), message)
@@ -78,7 +78,7 @@ func (s *Stage) Warns(object client.Object, reason, message string) {
 }
 
 // Warnings are the messages of the Events on an object, by reason.
-func (s *Stage) Warnings(object client.Object) map[string][]string {
+func (s *Environment) Warnings(object client.Object) map[string][]string {
 	s.T.Helper()
 	var events corev1.EventList
 	require.NoError(s.T, s.ControlPlane.List(s.T.Context(), &events, client.InNamespace(object.GetNamespace())))

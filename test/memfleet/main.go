@@ -1,5 +1,5 @@
 // Memfleet runs any number of fake Kubernetes API servers in one process, for tests with thousands of clusters. README.md
-// tells how to use it.
+// describes its use.
 package main
 
 import (

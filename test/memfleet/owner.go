@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// runs tells whether there is a process with this id.
+// runs reports whether there is a process with this id.
 func runs(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return err == nil || errors.Is(err, syscall.EPERM)

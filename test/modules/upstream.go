@@ -8,7 +8,7 @@ import (
 	"os/exec"
 )
 
-// goModule is what `go mod download -json` tells of a module.
+// goModule is what `go mod download -json` prints of a module.
 type goModule struct {
 	Path, Version, Dir, Error string
 }
@@ -21,7 +21,7 @@ func download(ctx context.Context, pinned, path string) (goModule, error) {
 	var out, failed bytes.Buffer
 	command.Stdout, command.Stderr = &out, &failed
 	runErr := command.Run()
-	// A module that cannot be had is told in the output, and by the exit code.
+	// A module that is not available is reported in the output, and by the exit code.
 	var found goModule
 	if err := json.Unmarshal(out.Bytes(), &found); err != nil || runErr != nil {
 		reason := found.Error

@@ -1,4 +1,4 @@
-// Package replay proves that the workflow code still takes the decisions that recorded histories hold. Histories
+// Package replay proves that the workflow code still takes the decisions of recorded histories. Histories
 // are recorded from real runs by `make record-histories`, one folder per version of the logic, one file per
 // scenario. A change that breaks one needs a version marker (docs/contributing.md).
 package replay

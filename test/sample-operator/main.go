@@ -1,9 +1,9 @@
 // Command sample-operator is the operator of the sample module, run as a process
 // beside clusters whose nodes run no containers. It takes every Sample to the
-// state that its spec asks for, Ready by default, and holds a finalizer on it.
+// state that its spec asks for, Ready by default, and has a finalizer on it.
 //
-// It stands for the module's Deployment: by default it works only while that
-// Deployment has an available replica, so that a Sample is left alone, with its
+// It represents the module's Deployment: by default it works only while that
+// Deployment has an available replica, so that a Sample is not reconciled, with its
 // finalizer, once the module is gone from the cluster.
 package main
 

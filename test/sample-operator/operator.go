@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// liveness says when the operator is at work, so that a process outside the
-// cluster stands for a Deployment inside.
+// liveness says when the operator is active, so that a process outside the
+// cluster represents a Deployment inside.
 type liveness string
 
 const (
@@ -27,7 +27,7 @@ const (
 	whileAvailable liveness = "available"
 	// whileExists: while the Deployment exists; for clusters that run no pods.
 	whileExists liveness = "exists"
-	// always: whatever the cluster holds.
+	// always: whatever is in the cluster.
 	always liveness = "always"
 )
 
@@ -42,7 +42,7 @@ type operator struct {
 	liveness  liveness
 	// retry is the time between two attempts while something is missing.
 	retry time.Duration
-	// resync is the longest time between two looks.
+	// resync is the longest time between two reconciles.
 	resync time.Duration
 	log    *slog.Logger
 }
@@ -55,7 +55,7 @@ func configMaps() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 }
 
-// run serves until the context ends. Whatever changes causes one look at
+// run serves until the context ends. Every change causes one reconcile of
 // everything: there is little of it, and nothing to remember.
 func (o *operator) run(ctx context.Context) {
 	changed := make(chan struct{}, 1)
@@ -76,8 +76,8 @@ func (o *operator) run(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {
 		pause := o.resync
-		state := "at work"
-		if err := o.look(ctx); err != nil {
+		state := "active"
+		if err := o.reconcile(ctx); err != nil {
 			state = err.Error()
 			if !errors.Is(err, errAsleep) { // else the watch wakes it
 				pause = o.retry
@@ -96,12 +96,12 @@ func (o *operator) run(ctx context.Context) {
 }
 
 // watch says whenever something of the resource changes, as long as the context
-// lasts. A kind that is unknown as yet, or gone again, is asked for anew.
+// lasts. A kind that is unknown as yet, or gone again, is requested again.
 func (o *operator) watch(ctx context.Context, resource dynamic.ResourceInterface, selector string, changed chan<- struct{}) {
 	notify := func() {
 		select {
 		case changed <- struct{}{}:
-		default: // one look is due already
+		default: // one reconcile is due already
 		}
 	}
 	for ctx.Err() == nil {
@@ -124,8 +124,8 @@ func (o *operator) watch(ctx context.Context, resource dynamic.ResourceInterface
 // errAsleep says that the operator's Deployment does not run.
 var errAsleep = errors.New("asleep, as the Deployment " + operatorName + " does not run")
 
-// look brings every Sample one step further.
-func (o *operator) look(ctx context.Context) error {
+// reconcile brings every Sample one step further.
+func (o *operator) reconcile(ctx context.Context) error {
 	awake, err := o.awake(ctx)
 	if err != nil {
 		return err
@@ -181,8 +181,8 @@ func (o *operator) version(ctx context.Context) (string, error) {
 	return text(settings, "data", "version"), nil
 }
 
-// serve does the next step for a Sample. That somebody else was faster is no
-// error: their change causes another look.
+// serve does the next step for a Sample. A conflict is no
+// error: the change of the other causes another reconcile.
 func (o *operator) serve(ctx context.Context, sample *unstructured.Unstructured, version string) error {
 	todo := next(sample, version)
 	resource := o.client.Resource(samples()).Namespace(sample.GetNamespace())

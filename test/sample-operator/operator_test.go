@@ -121,7 +121,7 @@ func TestOperatorIsAsleepWithoutItsDeployment(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client := newCluster(append(test.objects, newSample())...)
 			served := &operator{client: client, namespace: "kyma-system", liveness: test.while}
-			err := served.look(t.Context())
+			err := served.reconcile(t.Context())
 			sample, getErr := client.Resource(samples()).Namespace("kyma-system").Get(t.Context(), "default", metav1.GetOptions{})
 			require.NoError(t, getErr)
 			if test.works {

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// finalizer keeps a Sample until the operator has let go of it.
+// finalizer keeps a Sample until the operator releases it.
 const finalizer = "sample.kyma-project.io/finalizer"
 
 // States that the operator itself takes a Sample through.
@@ -37,7 +37,7 @@ type status struct {
 
 // next decides what to do for a Sample as it is now, under an operator of the
 // given version. A new Sample is seen Processing before it gets its state, so
-// that whoever watches sees a change.
+// that watchers see a change.
 func next(sample *unstructured.Unstructured, version string) step {
 	seen := observed(sample)
 	if sample.GetDeletionTimestamp() != nil {
@@ -64,11 +64,11 @@ func nextOfDeletion(sample *unstructured.Unstructured, seen status, version stri
 		return step{}
 	}
 	wanted := status{state: stateDeleting, version: version, generation: sample.GetGeneration()}
-	hold, _, _ := unstructured.NestedBool(sample.Object, "spec", "holdDeletion")
+	blocked, _, _ := unstructured.NestedBool(sample.Object, "spec", "holdDeletion")
 	switch {
 	case seen != wanted:
 		return step{status: &wanted}
-	case hold:
+	case blocked:
 		return step{}
 	}
 	return step{removeFinalizer: true}

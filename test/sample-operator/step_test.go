@@ -23,7 +23,7 @@ func newSample(changes ...change) *unstructured.Unstructured {
 	return sample
 }
 
-func held(sample *unstructured.Unstructured) {
+func finalized(sample *unstructured.Unstructured) {
 	sample.SetFinalizers([]string{"sample.kyma-project.io/finalizer"})
 }
 
@@ -46,7 +46,7 @@ func reporting(state, version string, generation int64) change {
 	}
 }
 
-func holdingDeletion(sample *unstructured.Unstructured) {
+func blockingDeletion(sample *unstructured.Unstructured) {
 	sample.Object["spec"] = map[string]any{"holdDeletion": true}
 }
 
@@ -55,37 +55,37 @@ func TestNextStepForASample(t *testing.T) {
 		sample *unstructured.Unstructured
 		want   step
 	}{
-		"a new one is held first": {
+		"a new one gets a finalizer first": {
 			newSample(), step{addFinalizer: true},
 		},
-		"a held one is seen processing before anything else": {
-			newSample(held), step{status: &status{state: "Processing", version: "1.0.0", generation: 1}},
+		"one with a finalizer is seen processing before anything else": {
+			newSample(finalized), step{status: &status{state: "Processing", version: "1.0.0", generation: 1}},
 		},
 		"a processing one gets ready by default": {
-			newSample(held, reporting("Processing", "1.0.0", 1)), step{status: &status{state: "Ready", version: "1.0.0", generation: 1}},
+			newSample(finalized, reporting("Processing", "1.0.0", 1)), step{status: &status{state: "Ready", version: "1.0.0", generation: 1}},
 		},
-		"a ready one is left alone": {
-			newSample(held, reporting("Ready", "1.0.0", 1)), step{},
+		"a ready one is not changed": {
+			newSample(finalized, reporting("Ready", "1.0.0", 1)), step{},
 		},
 		"one that asks for an error gets it": {
-			newSample(held, wanting("Error"), reporting("Ready", "1.0.0", 1)), step{status: &status{state: "Error", version: "1.0.0", generation: 1}},
+			newSample(finalized, wanting("Error"), reporting("Ready", "1.0.0", 1)), step{status: &status{state: "Error", version: "1.0.0", generation: 1}},
 		},
 		"a changed spec is reported as seen even where the state stays": {
-			newSample(held, reporting("Ready", "1.0.0", 0)), step{status: &status{state: "Ready", version: "1.0.0", generation: 1}},
+			newSample(finalized, reporting("Ready", "1.0.0", 0)), step{status: &status{state: "Ready", version: "1.0.0", generation: 1}},
 		},
 		"a new version of the operator reports itself": {
-			newSample(held, reporting("Ready", "0.9.0", 1)), step{status: &status{state: "Ready", version: "1.0.0", generation: 1}},
+			newSample(finalized, reporting("Ready", "0.9.0", 1)), step{status: &status{state: "Ready", version: "1.0.0", generation: 1}},
 		},
-		"a deleted one is seen deleting before it is let go": {
-			newSample(held, deleted, reporting("Ready", "1.0.0", 1)), step{status: &status{state: "Deleting", version: "1.0.0", generation: 1}},
+		"a deleted one is seen deleting before it is released": {
+			newSample(finalized, deleted, reporting("Ready", "1.0.0", 1)), step{status: &status{state: "Deleting", version: "1.0.0", generation: 1}},
 		},
-		"a deleting one is let go": {
-			newSample(held, deleted, reporting("Deleting", "1.0.0", 1)), step{removeFinalizer: true},
+		"a deleting one is released": {
+			newSample(finalized, deleted, reporting("Deleting", "1.0.0", 1)), step{removeFinalizer: true},
 		},
-		"a deleting one that holds its deletion stays": {
-			newSample(held, deleted, holdingDeletion, reporting("Deleting", "1.0.0", 1)), step{},
+		"a deleting one that blocks its deletion stays": {
+			newSample(finalized, deleted, blockingDeletion, reporting("Deleting", "1.0.0", 1)), step{},
 		},
-		"a deleted one that waits for others is left alone": {
+		"a deleted one that waits for others is not changed": {
 			newSample(deleted), step{},
 		},
 	} {

@@ -11,8 +11,9 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/record"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -20,51 +21,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// requests are numbers of requests, by verb and resource.
-type requests map[string]int64
-
-// since are the requests that came after those of before.
-func (r requests) since(before requests) requests {
-	came := requests{}
-	for what, n := range r {
-		if n -= before[what]; n > 0 {
-			came[what] = n
-		}
-	}
-	return came
-}
-
-// total is the number of all requests.
-func (r requests) total() int64 {
-	var n int64
-	for _, one := range r {
-		n += one
-	}
-	return n
-}
-
-// writes is the number of those that ask for a change.
-func (r requests) writes() int64 {
-	return r.of("create", "update", "patch", "apply", "delete", "deletecollection", "post", "put")
-}
-
-// reads is the number of those that ask for objects once; a watch is none.
-func (r requests) reads() int64 { return r.of("get", "list") }
-
-func (r requests) lists() int64 { return r.of("list") }
-
-func (r requests) of(verbs ...string) int64 {
-	var n int64
-	for what, one := range r {
-		if verb, _, _ := strings.Cut(strings.ToLower(what), " "); slices.Contains(verbs, verb) {
-			n += one
-		}
-	}
-	return n
-}
-
 // countControlPlane reads how many requests the API server has answered so far, of the kinds that are worked with.
-func (e *environment) countControlPlane(ctx context.Context) (requests, error) {
+func (e *environment) countControlPlane(ctx context.Context) (record.Requests, error) {
 	clientset, err := kubernetes.NewForConfig(e.admin)
 	if err != nil {
 		return nil, fmt.Errorf("make the client for metrics: %w", err)
@@ -78,7 +36,7 @@ func (e *environment) countControlPlane(ctx context.Context) (requests, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's metrics: %w", err)
 	}
-	counted := requests{}
+	counted := record.Requests{}
 	for _, metric := range families["apiserver_request_total"].GetMetric() {
 		switch resource := label(metric, "resource"); resource {
 		case "kymas", "manifests", "secrets", "events", "moduletemplates", "modulereleasemetas", "configmaps", "leases":
@@ -101,13 +59,13 @@ func label(metric *dto.Metric, name string) string {
 }
 
 // countRemote reads how many requests the remote clusters were sent so far.
-func (e *environment) countRemote(ctx context.Context) (requests, error) {
+func (e *environment) countRemote(ctx context.Context) (record.Requests, error) {
 	body, err := e.clusters(ctx, http.MethodGet, "/admin/counters", nil)
 	if err != nil {
 		return nil, err
 	}
 	var counters struct {
-		Requests requests `json:"requests"`
+		Requests record.Requests `json:"requests"`
 	}
 	if err := json.Unmarshal(body, &counters); err != nil {
 		return nil, fmt.Errorf("read the counters of the clusters: %w", err)

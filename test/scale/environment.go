@@ -10,6 +10,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/postgres"
+	"github.com/kyma-project/lifecycle-manager/test/scale/processes"
+	"github.com/kyma-project/lifecycle-manager/test/scale/record"
+	"github.com/kyma-project/lifecycle-manager/test/scale/scenarios"
+	"github.com/kyma-project/lifecycle-manager/test/scale/usage"
+
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,28 +28,28 @@ import (
 // environment is all that runs.
 type environment struct {
 	options
-	scenario *scenario
+	scenario *scenarios.Scenario
 	folder   string
 	fleet    fleet
 	// admin is the configuration of the control plane's administrator, without limits.
 	admin  *rest.Config
 	client client.WithWatch
 	// started are all processes, also those that have ended, in the order of their start.
-	started []*process
+	started []*processes.Process
 	up      bool
-	watched *watched
+	watched *usage.Watched
 
 	// store is what Temporal keeps its data in, postgresPrograms the folder of PostgreSQL's programs.
 	store, postgresPrograms string
-	temporal                temporalInfo
+	temporal                record.Temporal
 	// postgres, server and temporalProcess are nil with the development server.
-	postgres        *postgres
+	postgres        *postgres.Server
 	server          *temporalServer
-	temporalProcess *process
+	temporalProcess *processes.Process
 	managers        []*manager
 }
 
-// fleet is what is to be known of the local fleet (`fleet up --output json`).
+// fleet describes the local fleet (`fleet up --output json`).
 type fleet struct {
 	ControlPlane struct {
 		Kubeconfig       string `json:"kubeconfig"`
@@ -63,12 +70,12 @@ type fleet struct {
 func (e *environment) path(name string) string { return filepath.Join(e.folder, name) }
 
 // all is the number of all Kymas.
-func (e *environment) all() int { return e.scenario.extra() + e.options.clusters }
+func (e *environment) all() int { return e.scenario.Extra() + e.options.clusters }
 
 func (e *environment) bringUp(ctx context.Context) error {
 	say("bringing up a control plane and a registry")
 	e.up = true
-	out, err := output(ctx, nil, "bin/fleet", append([]string{
+	out, err := processes.Output(ctx, nil, "bin/fleet", append([]string{
 		"--state-dir", e.path("fleet"), "up", "--output", "json", "--remotes", "0", "--owner-pid", strconv.Itoa(os.Getpid()),
 	}, e.fleetArguments()...)...)
 	if err != nil {
@@ -77,7 +84,7 @@ func (e *environment) bringUp(ctx context.Context) error {
 	if err := json.Unmarshal(out, &e.fleet); err != nil {
 		return fmt.Errorf("read what the fleet says of itself: %w", err)
 	}
-	e.watched.addFleet(e.path("fleet"))
+	e.watched.AddFleet(e.path("fleet"))
 	for _, step := range []func(context.Context) error{e.startStore, e.connect, e.startClusters, e.define, e.addManagers} {
 		if err := step(ctx); err != nil {
 			return err
@@ -113,22 +120,22 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 // startClusters serves the fake clusters, some more than are asked for: those that warm up have their own.
 func (e *environment) startClusters(ctx context.Context) error {
 	say("serving %d clusters", e.all())
-	served, err := e.start(program{name: "memfleet", path: "bin/memfleet", arguments: []string{
+	served, err := e.start(processes.Program{Name: "memfleet", Path: "bin/memfleet", Arguments: []string{
 		"serve", "--clusters", strconv.Itoa(e.all()), "--state-dir", e.path("clusters"),
 		"--latency", e.latency.String(), "--ready-after", e.readyAfter.String(), "--owner-pid", strconv.Itoa(os.Getpid()),
 	}})
 	if err != nil {
 		return err
 	}
-	return until(ctx, time.Minute, "the clusters are served", func() (bool, error) {
+	return processes.Until(ctx, time.Minute, "the clusters are served", func() (bool, error) {
 		_, err := os.Stat(e.path("clusters/address"))
-		return err == nil, served.died()
+		return err == nil, served.Died()
 	})
 }
 
 // define installs what Lifecycle Manager needs to find.
 func (e *environment) define(ctx context.Context) error {
-	definitions, err := output(ctx, nil, e.manager, "crds")
+	definitions, err := processes.Output(ctx, nil, e.manager, "crds")
 	if err != nil {
 		return err
 	}
@@ -136,12 +143,12 @@ func (e *environment) define(ctx context.Context) error {
 	if err := e.apply(ctx, append(definitions, namespace...)); err != nil {
 		return err
 	}
-	_, err = output(ctx, nil, e.fleet.Kubectl, "--kubeconfig", e.fleet.ControlPlane.Kubeconfig,
+	_, err = processes.Output(ctx, nil, e.fleet.Kubectl, "--kubeconfig", e.fleet.ControlPlane.Kubeconfig,
 		"wait", "--for=condition=Established", "--timeout=30s", "customresourcedefinitions", "--all")
 	return err
 }
 
 func (e *environment) apply(ctx context.Context, resources []byte) error {
-	_, err := output(ctx, resources, e.fleet.Kubectl, "--kubeconfig", e.fleet.ControlPlane.Kubeconfig, "apply", "--server-side", "-f", "-")
+	_, err := processes.Output(ctx, resources, e.fleet.Kubectl, "--kubeconfig", e.fleet.ControlPlane.Kubeconfig, "apply", "--server-side", "-f", "-")
 	return err
 }

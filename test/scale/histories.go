@@ -8,31 +8,21 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/test/scale/record"
 )
 
-// sampled is how many Kymas are looked at for the length of their histories.
+// sampled is how many Kymas are sampled for the length of their histories.
 const sampled = 10
 
-// history is how long the histories of one type of workflow are, with all runs of a workflow taken together.
-type history struct {
-	// Workflows is how many were looked at.
-	Workflows int `json:"workflows"`
-	// Runs, Events and Bytes are per workflow, Most is the most events that one had.
-	Runs   float64 `json:"runs"`
-	Events float64 `json:"events"`
-	Most   int64   `json:"maxEvents"`
-	Bytes  float64 `json:"bytes"`
-}
-
-// past is what the runs of one workflow come to.
+// past is the sum over the runs of one workflow.
 type past struct {
 	kind                string
 	runs, events, bytes int64
 }
 
 // sumUp describes workflows by their type.
-func sumUp(pasts map[string]past) map[string]history {
-	all := map[string]history{}
+func sumUp(pasts map[string]past) map[string]record.History {
+	all := map[string]record.History{}
 	for _, one := range pasts {
 		h := all[one.kind]
 		h.Workflows++
@@ -44,7 +34,7 @@ func sumUp(pasts map[string]past) map[string]history {
 	}
 	for kind, h := range all {
 		n := float64(h.Workflows)
-		h.Runs, h.Events, h.Bytes = round(h.Runs/n), round(h.Events/n), round(h.Bytes/n)
+		h.Runs, h.Events, h.Bytes = record.Round(h.Runs/n), record.Round(h.Events/n), record.Round(h.Bytes/n)
 		all[kind] = h
 	}
 	return all
@@ -58,8 +48,8 @@ func (e *environment) dialTemporal(ctx context.Context) (client.Client, error) {
 	return temporal, nil
 }
 
-// sampleHistories looks at the workflows of some of these Kymas.
-func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[string]history, error) {
+// sampleHistories reads the workflows of some of these Kymas.
+func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[string]record.History, error) {
 	temporal, err := e.dialTemporal(ctx)
 	if err != nil {
 		return nil, err
@@ -93,7 +83,7 @@ func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[str
 	return sumUp(pasts), nil
 }
 
-// openKymas is the number of Kymas' workflows that are at work or asleep.
+// openKymas is the number of Kymas' workflows that are active or asleep.
 func (e *environment) openKymas(ctx context.Context) (int64, error) {
 	temporal, err := e.dialTemporal(ctx)
 	if err != nil {

@@ -9,13 +9,19 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/scenarios"
+
 	corev1 "k8s.io/api/core/v1"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
+
 	watchtools "k8s.io/client-go/tools/watch"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -89,7 +95,7 @@ func (e *environment) remove(ctx context.Context, kymas []int) error {
 // edit adds a module to a Kyma, or takes it away, in the control plane or in the Kyma's cluster.
 func (e *environment) edit(ctx context.Context, number int, where, module string, add bool) error {
 	c, key := client.Client(e.client), types.NamespacedName{Namespace: kymaNamespace, Name: kymaName(number)}
-	if where == whereRemote {
+	if where == scenarios.Remote {
 		config, err := clientcmd.BuildConfigFromFlags("", e.kubeconfig(number))
 		if err != nil {
 			return fmt.Errorf("read the kubeconfig of a cluster: %w", err)
@@ -121,10 +127,10 @@ func (e *environment) edit(ctx context.Context, number int, where, module string
 	})
 }
 
-// seen tells whether a Kyma is as it is to be.
+// seen reports whether a Kyma is in the expected state.
 type seen func(event watch.Event, kyma *v1beta2.Kyma) bool
 
-// allReady tells whether a Kyma is Ready with these modules in these versions, whatever else it has.
+// allReady reports whether a Kyma is Ready with these modules in these versions, whatever else it has.
 func allReady(versions map[string]string) seen {
 	return func(event watch.Event, kyma *v1beta2.Kyma) bool {
 		if event.Type == watch.Deleted || kyma.Status.State != shared.StateReady {
@@ -143,7 +149,7 @@ func allReady(versions map[string]string) seen {
 	}
 }
 
-// hasModule tells whether a Kyma has a module, Ready, or has it no more.
+// hasModule reports whether a Kyma has a module, Ready, or has it no more.
 func hasModule(name string, has bool) seen {
 	return func(event watch.Event, kyma *v1beta2.Kyma) bool {
 		if event.Type == watch.Deleted {
@@ -181,7 +187,7 @@ func (w *waiting) forAll(kymas []int, so seen) *waiting {
 	return w
 }
 
-// beginNow lets the time of all that is waited for begin now.
+// beginNow restarts the time of all that is waited for.
 func (w *waiting) beginNow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,7 +205,7 @@ func (w *waiting) see(event watch.Event, kyma *v1beta2.Kyma) {
 	}
 }
 
-func (w *waiting) left() int {
+func (w *waiting) remaining() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.so)
@@ -233,7 +239,7 @@ func (e *environment) observe(ctx context.Context, most time.Duration, begin fun
 	}()
 	beginning := make(chan error, 1)
 	go func() { beginning <- begin(ctx) }()
-	for left := -1; left != 0; {
+	for remaining := -1; remaining != 0; {
 		select {
 		case err := <-beginning:
 			if err != nil {
@@ -250,14 +256,14 @@ func (e *environment) observe(ctx context.Context, most time.Duration, begin fun
 				}
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %d are not", context.Cause(ctx), left)
+			return fmt.Errorf("%w: %d are not", context.Cause(ctx), remaining)
 		}
-		left = 0
+		remaining = 0
 		for _, w := range all {
-			left += w.left()
+			remaining += w.remaining()
 		}
 		if beginning != nil {
-			left++
+			remaining++
 		}
 	}
 	return nil

@@ -48,9 +48,9 @@ func TestAKymaIsWaitedForOnce(t *testing.T) {
 	deleted(1)
 	deleted(1)
 	deleted(3)
-	require.Equal(t, 1, w.left())
+	require.Equal(t, 1, w.remaining())
 	require.Len(t, w.took, 1)
 	deleted(2)
-	require.Zero(t, w.left())
+	require.Zero(t, w.remaining())
 	require.Len(t, w.took, 2)
 }

@@ -7,18 +7,20 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/processes"
 )
 
 // manager is one process of Lifecycle Manager, which may be stopped and started again.
 type manager struct {
 	name            string
 	metrics, probes int
-	*process
+	*processes.Process
 }
 
 // addManagers starts as many processes as were asked for.
 func (e *environment) addManagers(ctx context.Context) error {
-	ports, err := freePorts(2 * e.workers)
+	ports, err := processes.FreePorts(2 * e.workers)
 	if err != nil {
 		return err
 	}
@@ -35,21 +37,21 @@ func (e *environment) addManagers(ctx context.Context) error {
 // startManagers starts all processes that do not run, and waits until all are ready.
 func (e *environment) startManagers(ctx context.Context) error {
 	for _, m := range e.managers {
-		if m.process != nil {
+		if m.Process != nil {
 			continue
 		}
 		var err error
-		if m.process, err = e.start(e.managerProgram(m)); err != nil {
+		if m.Process, err = e.start(e.managerProgram(m)); err != nil {
 			return err
 		}
 	}
 	for _, m := range e.managers {
-		if err := until(ctx, 2*time.Minute, m.name+" is ready", func() (bool, error) {
+		if err := processes.Until(ctx, 2*time.Minute, m.name+" is ready", func() (bool, error) {
 			ready, err := isReadyAt(ctx, m.probes)
 			if err != nil || ready {
 				return ready, err
 			}
-			return false, m.died()
+			return false, m.Died()
 		}); err != nil {
 			return err
 		}
@@ -57,20 +59,20 @@ func (e *environment) startManagers(ctx context.Context) error {
 	return nil
 }
 
-func (e *environment) managerProgram(m *manager) program {
+func (e *environment) managerProgram(m *manager) processes.Program {
 	// An account that priority and fairness do not exempt, and no roll-out delay: all work comes at once.
 	arguments := []string{
 		"run", "--kubeconfig", e.fleet.ControlPlane.AccessKubeconfig, "--module-upgrade-rollout-max-delay", "0s",
 		"--oci-registry-host", e.fleet.Registry.Host, "--oci-registry-plain-http", e.fleet.Registry.Host,
-		"--metrics-bind-address", local(m.metrics), "--health-probe-bind-address", local(m.probes),
+		"--metrics-bind-address", processes.Local(m.metrics), "--health-probe-bind-address", processes.Local(m.probes),
 	}
 	if e.workers > 1 {
 		// The one that leads also watches; all do the work.
 		arguments = append(arguments, "--leader-elect", "--leader-election-namespace", kymaNamespace)
 	}
-	return program{
-		name: m.name, path: e.manager, arguments: append(arguments, e.scenario.ManagerFlags...),
-		variables: []string{"TEMPORAL_ADDRESS=" + e.fleet.Temporal.Address, "TEMPORAL_NAMESPACE=" + e.fleet.Temporal.Namespace},
+	return processes.Program{
+		Name: m.name, Path: e.manager, Arguments: append(arguments, e.scenario.ManagerFlags...),
+		Variables: []string{"TEMPORAL_ADDRESS=" + e.fleet.Temporal.Address, "TEMPORAL_NAMESPACE=" + e.fleet.Temporal.Namespace},
 	}
 }
 
@@ -80,12 +82,12 @@ func (e *environment) stopManagers(kill bool) {
 	for _, m := range e.managers {
 		go func() {
 			defer func() { ended <- struct{}{} }()
-			signal := m.stop
+			signal := m.Stop
 			if kill {
 				signal = syscall.SIGKILL
 			}
-			e.end(m.process, signal)
-			m.process = nil
+			e.end(m.Process, signal)
+			m.Process = nil
 		}()
 	}
 	for range e.managers {
@@ -94,7 +96,7 @@ func (e *environment) stopManagers(kill bool) {
 }
 
 func isReadyAt(ctx context.Context, port int) (bool, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+local(port)+"/readyz", http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+processes.Local(port)+"/readyz", http.NoBody)
 	if err != nil {
 		return false, fmt.Errorf("ask whether it is ready: %w", err)
 	}

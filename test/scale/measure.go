@@ -4,15 +4,19 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/record"
+	"github.com/kyma-project/lifecycle-manager/test/scale/scenarios"
+	"github.com/kyma-project/lifecycle-manager/test/scale/usage"
 )
 
 // snapshot is all that was counted by some time.
 type snapshot struct {
 	at                   time.Time
-	used                 map[string]usage
-	controlPlane, remote requests
-	database             database
-	load                 load
+	used                 map[string]usage.Usage
+	controlPlane, remote record.Requests
+	database             record.Database
+	load                 usage.Load
 }
 
 func (e *environment) snapshot(ctx context.Context) (snapshot, error) {
@@ -28,61 +32,61 @@ func (e *environment) snapshot(ctx context.Context) (snapshot, error) {
 	if s.database, err = e.measureDatabase(ctx); err != nil {
 		return s, err
 	}
-	s.used, s.load, s.at = e.watched.use(), machineLoad(), time.Now()
+	s.used, s.load, s.at = e.watched.Use(), usage.ReadLoad(), time.Now()
 	return s, nil
 }
 
-// outcome is what a phase tells of itself.
+// outcome is the result of a phase.
 type outcome struct {
 	kymas     int
 	latencies map[string]*waiting
 }
 
 // measure runs one phase.
-func (e *environment) measure(ctx context.Context, s step, run func(context.Context) (outcome, error)) (phase, error) {
+func (e *environment) measure(ctx context.Context, s scenarios.Phase, run func(context.Context) (outcome, error)) (record.Phase, error) {
 	before, err := e.snapshot(ctx)
 	if err != nil {
-		return phase{}, err
+		return record.Phase{}, err
 	}
-	e.watched.mark()
+	e.watched.Mark()
 	stop := e.sampleMemory()
 	done, err := run(ctx)
 	took := time.Since(before.at)
-	// What was asked for is done, and nothing that comes after is to be counted.
-	used, load := e.watched.use(), machineLoad()
+	// What was asked for is done, and nothing that comes after counts.
+	used, load := e.watched.Use(), usage.ReadLoad()
 	stop()
 	if err != nil {
-		return phase{}, err
+		return record.Phase{}, err
 	}
 	after, err := e.snapshot(ctx)
 	if err != nil {
-		return phase{}, err
+		return record.Phase{}, err
 	}
 	after.used = used
-	p := phase{
-		Name: s.Name, Kymas: done.kymas, Seconds: round(took.Seconds()), PerSecond: round(float64(done.kymas) / took.Seconds()),
-		Latencies: map[string]latency{}, Processes: map[string]processUse{},
-		ControlPlane: after.controlPlane.since(before.controlPlane), Remote: after.remote.since(before.remote),
-		Database: after.database.since(before.database),
+	p := record.Phase{
+		Name: s.Name, Kymas: done.kymas, Seconds: record.Round(took.Seconds()), PerSecond: record.Round(float64(done.kymas) / took.Seconds()),
+		Latencies: map[string]record.Latency{}, Processes: map[string]record.ProcessUse{},
+		ControlPlane: after.controlPlane.Since(before.controlPlane), Remote: after.remote.Since(before.remote),
+		Database: after.database.Since(before.database),
 	}
-	p.Machine = machineUse{
-		Busy: round((load.busy - before.load.busy).Seconds() / took.Seconds()), Waiting: round((load.waiting - before.load.waiting).Seconds() / took.Seconds()),
+	p.Machine = record.MachineUse{
+		Busy: record.Round((load.Busy - before.load.Busy).Seconds() / took.Seconds()), Waiting: record.Round((load.Waiting - before.load.Waiting).Seconds() / took.Seconds()),
 	}
 	for what, w := range done.latencies {
-		p.Latencies[what] = latencyOf(w.took)
+		p.Latencies[what] = record.LatencyOf(w.took)
 	}
-	peaks := e.watched.peaks()
+	peaks := e.watched.Peaks()
 	for name, now := range after.used {
-		cpu := now.cpu - before.used[name].cpu
-		p.Processes[name] = processUse{
-			CPU: float64(cpu.Milliseconds()), CPUPerKyma: round(float64(cpu.Milliseconds()) / float64(max(1, done.kymas))),
-			Cores: round(cpu.Seconds() / took.Seconds()), Memory: now.memory >> 20, MaxMemory: peaks[name] >> 20,
+		cpu := now.CPU - before.used[name].CPU
+		p.Processes[name] = record.ProcessUse{
+			CPU: float64(cpu.Milliseconds()), CPUPerKyma: record.Round(float64(cpu.Milliseconds()) / float64(max(1, done.kymas))),
+			Cores: record.Round(cpu.Seconds() / took.Seconds()), Memory: now.Memory >> 20, MaxMemory: peaks[name] >> 20,
 		}
 	}
 	return p, nil
 }
 
-// sampleMemory looks at the memory of all processes now and then, until it is stopped.
+// sampleMemory reads the memory of all processes every two seconds, until it is stopped.
 func (e *environment) sampleMemory() (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -94,7 +98,7 @@ func (e *environment) sampleMemory() (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				e.watched.use()
+				e.watched.Use()
 			}
 		}
 	}()
@@ -105,7 +109,7 @@ func (e *environment) sampleMemory() (stop func()) {
 }
 
 // report says a phase in a line.
-func (p *phase) report() {
+func report(p record.Phase) {
 	cpu := map[string]float64{}
 	for name, used := range p.Processes {
 		if used.CPU > 0 {
@@ -115,7 +119,7 @@ func (p *phase) report() {
 	say("%s: %d Kymas in %.1f s%s; ms of processor time per Kyma: %v", p.Name, p.Kymas, p.Seconds, latencies(p.Latencies), cpu)
 }
 
-func latencies(all map[string]latency) string {
+func latencies(all map[string]record.Latency) string {
 	text := ""
 	for what, l := range all {
 		text += fmt.Sprintf(", %s p50 %.2f s, p99 %.2f s", what, l.P50, l.P99)

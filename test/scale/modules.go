@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/processes"
 )
 
 // push publishes a version of each of these modules and puts it into the channel.
@@ -24,11 +26,11 @@ func (e *environment) push(ctx context.Context, version string, modules ...int) 
 				return fmt.Errorf("make a module: %w", err)
 			}
 		}
-		announced, err := output(ctx, nil, "bin/module", "push", folder, "--registry", e.fleet.Registry.Host, "--plain-http")
+		catalog, err := processes.Output(ctx, nil, "bin/module", "push", folder, "--registry", e.fleet.Registry.Host, "--plain-http")
 		if err != nil {
 			return err
 		}
-		if err := e.apply(ctx, announced); err != nil {
+		if err := e.apply(ctx, catalog); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/test/scale/processes"
+	"github.com/kyma-project/lifecycle-manager/test/scale/record"
+	"github.com/kyma-project/lifecycle-manager/test/scale/scenarios"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -25,13 +29,13 @@ type player struct {
 }
 
 // play plays the scenario. It returns what was measured so far also with an error.
-func play(ctx context.Context, e *environment) (*record, error) {
-	manager, err := output(ctx, nil, e.manager, "version")
+func play(ctx context.Context, e *environment) (*record.Record, error) {
+	manager, err := processes.Output(ctx, nil, e.manager, "version")
 	if err != nil {
 		return nil, err
 	}
-	r := &record{
-		StartedAt: time.Now().UTC().Truncate(time.Second), Commit: commit(ctx), Manager: strings.TrimSpace(string(manager)), Machine: thisMachine(),
+	r := &record.Record{
+		StartedAt: time.Now().UTC().Truncate(time.Second), Commit: commit(ctx), Manager: strings.TrimSpace(string(manager)), Machine: record.ThisMachine(),
 		Scenario: e.scenario.Name, Flags: e.scenario.ManagerFlags, Clusters: e.options.clusters, Modules: e.modules, Objects: e.objects, Workers: e.workers,
 		Latency: e.latency.String(), ReadyAfter: e.readyAfter.String(), Temporal: e.temporal,
 	}
@@ -45,15 +49,15 @@ func play(ctx context.Context, e *environment) (*record, error) {
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", s.Name, err)
 		}
-		measured.report()
-		// What follows from it, such as second looks and Events, is not the next phase's.
+		report(measured)
+		// What follows from it, such as further reconciles and Events, is not the next phase's.
 		if err := pause(ctx, durationOr(e.scenario.Settle, 3*time.Second)); err != nil {
 			return r, err
 		}
 		if measured.Histories, err = e.sampleHistories(ctx, p.there); err != nil {
 			return r, err
 		}
-		measured.Failed = s.Expect.exceeded(measured)
+		measured.Failed = s.Expect.Exceeded(measured)
 		for _, failed := range measured.Failed {
 			say("  FAILED: %s", failed)
 		}
@@ -62,25 +66,11 @@ func play(ctx context.Context, e *environment) (*record, error) {
 	return r, nil
 }
 
-// errExpected says that a limit was exceeded.
-var errExpected = errors.New("more than the scenario expects")
-
-// verdict is an error where a phase exceeded a limit.
-func (r *record) verdict() error {
-	var all []error
-	for _, p := range r.Phases {
-		for _, failed := range p.Failed {
-			all = append(all, fmt.Errorf("%s: %w: %s", p.Name, errExpected, failed))
-		}
-	}
-	return errors.Join(all...)
-}
-
 func (p *player) prepare(ctx context.Context) error {
 	if err := p.pushNext(ctx, 0); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(p.scenario.Phases, step.edits) {
+	if slices.ContainsFunc(p.scenario.Phases, scenarios.Phase.EditsKymas) {
 		if err := p.push(ctx, firstVersion, p.modules); err != nil {
 			return err
 		}
@@ -122,7 +112,7 @@ func (p *player) pushNext(ctx context.Context, count int) error {
 
 func versionOf(release int) string { return fmt.Sprintf("1.%d.0", release) }
 
-// ready tells whether a Kyma has all modules in these versions.
+// ready reports whether a Kyma has all modules in these versions.
 func (p *player) ready(releases []int) seen {
 	versions := map[string]string{}
 	for m, release := range releases {
@@ -132,10 +122,10 @@ func (p *player) ready(releases []int) seen {
 }
 
 // do does what a phase is about.
-func (p *player) do(ctx context.Context, s step) (outcome, error) {
+func (p *player) do(ctx context.Context, s scenarios.Phase) (outcome, error) {
 	switch {
 	case s.Warm != nil:
-		return p.install(ctx, install{Kymas: s.Warm.Kymas, OneByOne: true})
+		return p.install(ctx, scenarios.Install{Kymas: s.Warm.Kymas, OneByOne: true})
 	case s.Install != nil:
 		return p.install(ctx, *s.Install)
 	case s.Upgrade != nil:
@@ -155,7 +145,7 @@ func (p *player) do(ctx context.Context, s step) (outcome, error) {
 	}
 }
 
-func (p *player) install(ctx context.Context, s install) (outcome, error) {
+func (p *player) install(ctx context.Context, s scenarios.Install) (outcome, error) {
 	count := p.all() - p.next
 	if s.Kymas > 0 && s.Kymas < count {
 		count = s.Kymas
@@ -185,13 +175,13 @@ func (p *player) install(ctx context.Context, s install) (outcome, error) {
 	return result, nil
 }
 
-func (p *player) upgrade(ctx context.Context, s upgrade) (outcome, error) {
+func (p *player) upgrade(ctx context.Context, s scenarios.Upgrade) (outcome, error) {
 	all := newWaiting().forAll(p.there, p.ready(p.after(s.Modules)))
 	return outcome{kymas: len(p.there), latencies: map[string]*waiting{"kymas": all}},
 		p.observe(ctx, allMost, func(ctx context.Context) error { return p.pushNext(ctx, s.Modules) }, all)
 }
 
-func (p *player) delete(ctx context.Context, s deletion) (outcome, error) {
+func (p *player) delete(ctx context.Context, s scenarios.Deletion) (outcome, error) {
 	// Those that came last, since the first ones were warm.
 	count := len(p.there)
 	if s.Kymas > 0 {
@@ -204,7 +194,7 @@ func (p *player) delete(ctx context.Context, s deletion) (outcome, error) {
 		p.observe(ctx, allMost, func(ctx context.Context) error { return p.remove(ctx, gone) }, all)
 }
 
-func (p *player) edits(ctx context.Context, s edits) (outcome, error) {
+func (p *player) edits(ctx context.Context, s scenarios.Edits) (outcome, error) {
 	edited, upgraded := newWaiting(), newWaiting()
 	result := outcome{kymas: min(s.Count, len(p.there)), latencies: map[string]*waiting{"edits": edited}}
 	if s.WhileUpgrading {
@@ -221,7 +211,7 @@ func (p *player) edits(ctx context.Context, s edits) (outcome, error) {
 	}, edited, upgraded)
 }
 
-// editSome edits so many Kymas from all over the fleet, one after the other, and notes what each is to be like.
+// editSome edits so many Kymas from all over the fleet, one after the other, and records the expected result of each.
 func (p *player) editSome(ctx context.Context, count int, where string, every time.Duration, edited *waiting) error {
 	count = min(count, len(p.there))
 	for i := range count {
@@ -239,7 +229,7 @@ func (p *player) editSome(ctx context.Context, count int, where string, every ti
 	return nil
 }
 
-func (p *player) restart(ctx context.Context, s restart) (outcome, error) {
+func (p *player) restart(ctx context.Context, s scenarios.Restart) (outcome, error) {
 	p.stopManagers(s.Kill)
 	all := newWaiting()
 	result := outcome{kymas: len(p.there), latencies: map[string]*waiting{"recovered": all}}
@@ -249,7 +239,7 @@ func (p *player) restart(ctx context.Context, s restart) (outcome, error) {
 			return outcome{}, err
 		}
 	}
-	if err := p.editSome(ctx, s.Edits, whereControlPlane, 0, all); err != nil {
+	if err := p.editSome(ctx, s.Edits, scenarios.ControlPlane, 0, all); err != nil {
 		return outcome{}, err
 	}
 	if err := pause(ctx, durationOr(s.Down, 0)-time.Since(down)); err != nil {
@@ -265,7 +255,7 @@ func (p *player) restart(ctx context.Context, s restart) (outcome, error) {
 	return result, pause(ctx, durationOr(s.For, 0))
 }
 
-func (p *player) blackHole(ctx context.Context, s blackHole) (outcome, error) {
+func (p *player) blackHole(ctx context.Context, s scenarios.BlackHole) (outcome, error) {
 	var lost, others []int
 	for i, kyma := range p.there {
 		// Evenly spread: where the share of those up to here passes a whole number.
@@ -309,12 +299,12 @@ func (p *player) setFaults(ctx context.Context, lost []int) error {
 	return err
 }
 
-func (p *player) loseTemporal(ctx context.Context, s loseTemporal) (outcome, error) {
+func (p *player) loseTemporal(ctx context.Context, s scenarios.LoseTemporal) (outcome, error) {
 	if err := p.loseStore(ctx); err != nil {
 		return outcome{}, err
 	}
 	wanted := int64(len(p.there))
-	if err := until(ctx, allMost, "all Kymas have a workflow again", func() (bool, error) {
+	if err := processes.Until(ctx, allMost, "all Kymas have a workflow again", func() (bool, error) {
 		open, err := p.openKymas(ctx)
 		return err == nil && open >= wanted, nil
 	}); err != nil {
@@ -340,4 +330,17 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// commit is that of the tree, with a + behind it where files were changed; empty outside of a repository.
+func commit(ctx context.Context) string {
+	id, err := processes.Output(ctx, nil, "git", "rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return ""
+	}
+	text := strings.TrimSpace(string(id))
+	if changed, err := processes.Output(ctx, nil, "git", "status", "--porcelain", "--untracked-files=no"); err == nil && len(changed) > 0 {
+		text += "+"
+	}
+	return text
 }

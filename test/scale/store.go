@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/kyma-project/lifecycle-manager/test/scale/postgres"
+	"github.com/kyma-project/lifecycle-manager/test/scale/processes"
+	"github.com/kyma-project/lifecycle-manager/test/scale/record"
 )
 
 // What Temporal keeps its data in.
@@ -13,21 +17,8 @@ const (
 	storeSQLite   = "sqlite"
 )
 
-// noCapacity is said of figures with the development server, on the screen and in the record.
+// noCapacity is the note on figures with the development server, on the screen and in the record.
 const noCapacity = "Temporal is its development server on SQLite, with one shard and one connection: the figures compare builds, and say nothing about capacity"
-
-// temporalInfo says in the record what Temporal ran on.
-type temporalInfo struct {
-	Store string `json:"store"`
-	// Shards is the number of history shards.
-	Shards int `json:"shards"`
-	// Version is PostgreSQL's.
-	Version string `json:"version,omitempty"`
-	// Settings are those that are not PostgreSQL's defaults.
-	Settings map[string]string `json:"settings,omitempty"`
-	// Note says what the figures cannot say.
-	Note string `json:"note,omitempty"`
-}
 
 // chooseStore decides what Temporal runs on, and where PostgreSQL's programs are.
 func chooseStore(asked, folder string) (store, programs string, err error) {
@@ -35,8 +26,8 @@ func chooseStore(asked, folder string) (store, programs string, err error) {
 	case storeSQLite:
 		return storeSQLite, "", nil
 	case storePostgres, "":
-		programs, err := findPostgres(folder)
-		if errors.Is(err, errNoPostgres) && asked == "" {
+		programs, err := postgres.Find(folder)
+		if errors.Is(err, postgres.ErrNotFound) && asked == "" {
 			say("%v", err)
 			return storeSQLite, "", nil
 		}
@@ -59,23 +50,23 @@ func (e *environment) startStore(ctx context.Context) error {
 		return err
 	}
 	say("starting PostgreSQL and Temporal with %d history shards", e.shards)
-	e.postgres, err = newPostgres(ctx, e.postgresPrograms)
+	e.postgres, err = postgres.New(ctx, e.postgresPrograms)
 	if err != nil {
 		return err
 	}
-	running, err := e.start(e.postgres.program())
+	running, err := e.start(e.postgres.Program())
 	if err != nil {
 		return err
 	}
-	if err := e.postgres.ready(ctx, running); err != nil {
+	if err := e.postgres.Ready(ctx, running); err != nil {
 		return err
 	}
-	version, err := e.postgres.query(ctx, "SHOW server_version")
+	version, err := e.postgres.Query(ctx, "SHOW server_version")
 	if err != nil {
 		return err
 	}
-	e.temporal = temporalInfo{Store: storePostgres, Shards: e.shards, Version: version, Settings: e.postgres.settings()}
-	ports, err := freePorts(2 * len(services()))
+	e.temporal = record.Temporal{Store: storePostgres, Shards: e.shards, Version: version, Settings: e.postgres.Settings()}
+	ports, err := processes.FreePorts(2 * len(services()))
 	if err != nil {
 		return err
 	}
@@ -96,17 +87,17 @@ func (e *environment) startTemporal(ctx context.Context) error {
 	if e.temporalProcess, err = e.start(e.server.program()); err != nil {
 		return err
 	}
-	return register(ctx, e.fleet.Temporal.Address, e.fleet.Temporal.Namespace, e.temporalProcess.died)
+	return register(ctx, e.fleet.Temporal.Address, e.fleet.Temporal.Namespace, e.temporalProcess.Died)
 }
 
 // loseStore throws away all that Temporal remembers, and starts it empty.
 func (e *environment) loseStore(ctx context.Context) error {
 	if e.server == nil {
-		_, err := output(ctx, nil, "bin/fleet", "--state-dir", e.path("fleet"), "reset", "temporal")
-		e.watched.addFleet(e.path("fleet"))
+		_, err := processes.Output(ctx, nil, "bin/fleet", "--state-dir", e.path("fleet"), "reset", "temporal")
+		e.watched.AddFleet(e.path("fleet"))
 		return err
 	}
-	e.end(e.temporalProcess, e.temporalProcess.stop)
+	e.end(e.temporalProcess, e.temporalProcess.Stop)
 	if err := e.server.drop(ctx); err != nil {
 		return err
 	}
@@ -121,7 +112,7 @@ func orDefault(namespace string) string {
 	return namespace
 }
 
-// fleetArguments leave out of the fleet what this program brings itself.
+// fleetArguments omit from the fleet what this program brings itself.
 func (e *environment) fleetArguments() []string {
 	if e.store == storePostgres {
 		return []string{"--without-temporal"}
@@ -135,8 +126,8 @@ func (e *environment) removeStore() error {
 		return nil
 	}
 	if e.keep {
-		fmt.Fprintln(os.Stderr, "PostgreSQL's data are in", e.postgres.folder)
+		fmt.Fprintln(os.Stderr, "PostgreSQL's data are in", e.postgres.Folder)
 		return nil
 	}
-	return e.postgres.remove()
+	return e.postgres.Remove()
 }

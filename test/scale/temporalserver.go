@@ -16,12 +16,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/test/scale/postgres"
+	"github.com/kyma-project/lifecycle-manager/test/scale/processes"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
 // temporalServer is a Temporal server, all services in one process, on PostgreSQL.
 type temporalServer struct {
-	database *postgres
+	database *postgres.Server
 	// server and sqlTool are the programs.
 	server, sqlTool string
 	folder          string
@@ -40,8 +42,8 @@ func services() []string { return []string{"frontend", "history", "matching", "w
 
 // buildTemporalServer returns the server's programs, which are built where they are missing.
 func buildTemporalServer(ctx context.Context) (server, sqlTool string, err error) {
-	say("looking for the Temporal server, which is built if it is not there yet")
-	out, err := output(ctx, nil, "bin/fleet", "build", "temporal-server", "--output", "json")
+	say("building the Temporal server, if it is not there yet")
+	out, err := processes.Output(ctx, nil, "bin/fleet", "build", "temporal-server", "--output", "json")
 	if err != nil {
 		return "", "", err
 	}
@@ -52,7 +54,7 @@ func buildTemporalServer(ctx context.Context) (server, sqlTool string, err error
 	return paths["temporal-server"], paths["temporal-sql-tool"], nil
 }
 
-func (t *temporalServer) address() string { return local(t.ports[0]) }
+func (t *temporalServer) address() string { return processes.Local(t.ports[0]) }
 
 // setUp makes the databases, empty.
 func (t *temporalServer) setUp(ctx context.Context) error {
@@ -60,8 +62,8 @@ func (t *temporalServer) setUp(ctx context.Context) error {
 		for _, arguments := range [][]string{
 			{"create-database"}, {"setup-schema", "--version", "0.0"}, {"update-schema", "--schema-name", schema},
 		} {
-			if _, err := output(ctx, nil, t.sqlTool, append([]string{
-				"--plugin", "postgres12", "--endpoint", "127.0.0.1", "--port", strconv.Itoa(t.database.port), "--user", databaseUser, "--database", database,
+			if _, err := processes.Output(ctx, nil, t.sqlTool, append([]string{
+				"--plugin", "postgres12", "--endpoint", "127.0.0.1", "--port", strconv.Itoa(t.database.Port), "--user", postgres.User, "--database", database,
 			}, arguments...)...); err != nil {
 				return err
 			}
@@ -73,7 +75,7 @@ func (t *temporalServer) setUp(ctx context.Context) error {
 // drop loses the databases.
 func (t *temporalServer) drop(ctx context.Context) error {
 	for database := range databases() {
-		if _, err := t.database.query(ctx, "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
+		if _, err := t.database.Query(ctx, "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
 			return err
 		}
 	}
@@ -84,8 +86,8 @@ func (t *temporalServer) drop(ctx context.Context) error {
 func (t *temporalServer) configure() error {
 	store := func(database string, connections int) map[string]any {
 		return map[string]any{"sql": map[string]any{
-			"pluginName": "postgres12", "databaseName": database, "connectAddr": local(t.database.port), "connectProtocol": "tcp",
-			"user": databaseUser, "maxConns": connections, "maxIdleConns": connections, "maxConnLifetime": "1h",
+			"pluginName": "postgres12", "databaseName": database, "connectAddr": processes.Local(t.database.Port), "connectProtocol": "tcp",
+			"user": postgres.User, "maxConns": connections, "maxIdleConns": connections, "maxConnLifetime": "1h",
 		}}
 	}
 	offered := map[string]any{}
@@ -137,8 +139,8 @@ func byPriority() map[string]any {
 	return map[string]any{"matching.useNewMatcher": on, "matching.enableFairness": on}
 }
 
-func (t *temporalServer) program() program {
-	return program{name: "temporal", path: t.server, arguments: []string{"--root", t.folder, "--config", ".", "--env", "scale", "--allow-no-auth", "start"}}
+func (t *temporalServer) program() processes.Program {
+	return processes.Program{Name: "temporal", Path: t.server, Arguments: []string{"--root", t.folder, "--config", ".", "--env", "scale", "--allow-no-auth", "start"}}
 }
 
 // register makes the namespace, as the development server has it from the start, and waits until all can be used.
@@ -158,7 +160,7 @@ func register(ctx context.Context, address, namespace string, died func() error)
 		}
 		return last
 	}
-	if err := until(ctx, 2*time.Minute, "Temporal registers a namespace", func() (bool, error) { return registered(ctx) == nil, died() }); err != nil {
+	if err := processes.Until(ctx, 2*time.Minute, "Temporal registers a namespace", func() (bool, error) { return registered(ctx) == nil, died() }); err != nil {
 		return errors.Join(err, last)
 	}
 	temporal, err := client.DialContext(ctx, client.Options{HostPort: address, Namespace: namespace, Logger: quiet{}})
@@ -168,7 +170,7 @@ func register(ctx context.Context, address, namespace string, died func() error)
 	defer temporal.Close()
 	// The server sees a namespace and its search attributes only after a refresh of its caches, of up to a minute; what
 	// Lifecycle Manager would wait for is no part of what is measured.
-	err = until(ctx, 3*time.Minute, "Temporal knows the search attributes", func() (bool, error) {
+	err = processes.Until(ctx, 3*time.Minute, "Temporal knows the search attributes", func() (bool, error) {
 		if _, last = worker.EnsureSearchAttributes(ctx, temporal, namespace); last == nil {
 			_, last = temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, Query: "KymaName = 'none'"})
 		}

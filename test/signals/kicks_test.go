@@ -25,53 +25,53 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// truth is a control plane reduced to one number per entity, which each change raises.
-type truth struct {
-	mu     sync.Mutex
-	now    map[types.UID]int
-	looked map[types.UID]int
+// state is a control plane reduced to one number per entity, which each change raises.
+type state struct {
+	mu   sync.Mutex
+	now  map[types.UID]int
+	read map[types.UID]int
 }
 
-func newTruth() *truth { return &truth{now: map[types.UID]int{}, looked: map[types.UID]int{}} }
+func newState() *state { return &state{now: map[types.UID]int{}, read: map[types.UID]int{}} }
 
-func (tr *truth) change(uid types.UID) {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	tr.now[uid]++
+func (st *state) change(uid types.UID) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.now[uid]++
 }
 
-// look reads the truth at its start, as every look does, and takes a moment.
-func (tr *truth) look(uid types.UID) {
-	tr.mu.Lock()
-	seen := tr.now[uid]
-	tr.mu.Unlock()
+// reconcile reads the state at its start, as every reconcile does, and takes some milliseconds.
+func (st *state) reconcile(uid types.UID) {
+	st.mu.Lock()
+	seen := st.now[uid]
+	st.mu.Unlock()
 	time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
-	tr.looked[uid] = max(tr.looked[uid], seen)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.read[uid] = max(st.read[uid], seen)
 }
 
-func (tr *truth) unseen() []string {
-	tr.mu.Lock()
-	defer tr.mu.Unlock()
+func (st *state) unseen() []string {
+	st.mu.Lock()
+	defer st.mu.Unlock()
 	var missed []string
-	for uid, now := range tr.now {
-		if tr.looked[uid] != now {
-			missed = append(missed, fmt.Sprintf("%s: %d of %d", uid, tr.looked[uid], now))
+	for uid, now := range st.now {
+		if st.read[uid] != now {
+			missed = append(missed, fmt.Sprintf("%s: %d of %d", uid, st.read[uid], now))
 		}
 	}
 	return missed
 }
 
-// quiet are activities that look at the truth and find all well.
-func quiet(tr *truth) map[string]any {
+// quiet are activities that read the state and find nothing to do.
+func quiet(st *state) map[string]any {
 	return map[string]any{
 		"ApplyManifest": func(_ context.Context, in install.ApplyInput) (install.ApplyResult, error) {
-			tr.look(in.Ref.UID)
+			st.reconcile(in.Ref.UID)
 			return install.ApplyResult{Outcome: manifests.OutcomeApplied, Module: "m", Version: "1", Kyma: "k"}, nil
 		},
 		"WaitManifest": func(context.Context, install.WaitInput) (readiness.Observed, error) {
@@ -81,14 +81,14 @@ func quiet(tr *truth) map[string]any {
 			return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 		},
 		"SyncRemote": func(_ context.Context, in syncing.Input) (syncing.Result, error) {
-			tr.look(in.Ref.UID)
+			st.reconcile(in.Ref.UID)
 			return syncing.Result{Outcome: syncing.OutcomeOff}, nil
 		},
 		"ResolveKyma": func(context.Context, resolve.Input) (resolve.Result, error) {
 			return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, nil
 		},
 		"LookInBackground": func(_ context.Context, in look.Input) (look.Result, error) {
-			tr.look(in.Ref.UID)
+			st.reconcile(in.Ref.UID)
 			return look.Result{
 				Sync:     syncing.Result{Outcome: syncing.OutcomeOff},
 				Resolved: &resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"},
@@ -123,9 +123,9 @@ const (
 	kicksPerEntity = 8
 )
 
-// kickAtRandom changes and kicks every entity at random instants, each about as far apart as one look takes,
+// kickAtRandom changes and kicks every entity at random instants, each about as far apart as one reconcile takes,
 // so that many fall on the ends of runs.
-func kickAtRandom(t *testing.T, tr *truth, kind string, send func(ref kick.Ref, k kick.Kick) error) {
+func kickAtRandom(t *testing.T, st *state, kind string, send func(ref kick.Ref, k kick.Kick) error) {
 	t.Helper()
 	var group sync.WaitGroup
 	errs := make(chan error, entities*kicksPerEntity)
@@ -133,7 +133,7 @@ func kickAtRandom(t *testing.T, tr *truth, kind string, send func(ref kick.Ref, 
 		ref := kick.Ref{Namespace: "ns", Name: fmt.Sprintf("%s-%d", kind, i), UID: types.UID(fmt.Sprintf("%s-uid-%d", kind, i))}
 		group.Go(func() {
 			for range kicksPerEntity {
-				tr.change(ref.UID)
+				st.change(ref.UID)
 				if err := send(ref, kick.Kick{Reason: "changed", Kind: kind, Name: ref.Name, Urgent: rand.IntN(2) == 0}); err != nil {
 					errs <- err
 				}
@@ -150,22 +150,22 @@ func kickAtRandom(t *testing.T, tr *truth, kind string, send func(ref kick.Ref, 
 
 func TestNoKickAroundTheSettlingOfAManifestIsLost(t *testing.T) {
 	t.Parallel()
-	_, temporal := harness.TemporalNamespace(t, "settling")
-	tr := newTruth()
-	startWorkers(t, temporal, quiet(tr))
+	_, temporal := temporaltest.Namespace(t, "settling")
+	st := newState()
+	startWorkers(t, temporal, quiet(st))
 	sender := kick.NewSender(temporal, nil, nil)
-	kickAtRandom(t, tr, "Manifest", func(ref kick.Ref, k kick.Kick) error { return sender.Manifest(context.Background(), ref, k) })
-	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
-		"changes that no look has seen: %v", tr.unseen())
+	kickAtRandom(t, st, "Manifest", func(ref kick.Ref, k kick.Kick) error { return sender.Manifest(context.Background(), ref, k) })
+	require.Eventually(t, func() bool { return len(st.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
+		"changes that no reconcile has seen: %v", st.unseen())
 }
 
 func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
 	t.Parallel()
-	_, temporal := harness.TemporalNamespace(t, "continuing")
-	tr := newTruth()
-	startWorkers(t, temporal, quiet(tr))
+	_, temporal := temporaltest.Namespace(t, "continuing")
+	st := newState()
+	startWorkers(t, temporal, quiet(st))
 	sender := kick.NewSender(temporal, nil, nil)
-	kickAtRandom(t, tr, "Kyma", func(ref kick.Ref, k kick.Kick) error {
+	kickAtRandom(t, st, "Kyma", func(ref kick.Ref, k kick.Kick) error {
 		if err := sender.Kyma(context.Background(), ref, k); err != nil {
 			return err
 		}
@@ -175,6 +175,6 @@ func TestNoKickAroundContinueAsNewOfAKymaIsLost(t *testing.T) {
 		}
 		return nil
 	})
-	require.Eventually(t, func() bool { return len(tr.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
-		"changes that no look has seen: %v", tr.unseen())
+	require.Eventually(t, func() bool { return len(st.unseen()) == 0 }, 3*time.Minute, 100*time.Millisecond,
+		"changes that no reconcile has seen: %v", st.unseen())
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -27,7 +27,7 @@ const patience = 5 * time.Minute
 // While a new version is on its way to a big tenant, an edit comes first, and a small tenant gets its turn.
 // It keeps the server busy, so that it runs beside no other test.
 func TestAnEditOvertakesARollOutAndNoTenantStarvesAnother(t *testing.T) {
-	_, temporal := harness.TemporalNamespace(t, "priorities")
+	_, temporal := temporaltest.Namespace(t, "priorities")
 	accounts := func(_ context.Context, kyma types.NamespacedName) string { return strings.Split(kyma.Name, "-")[0] }
 	sender := kick.NewSender(temporal, nil, accounts)
 	var ids []string
@@ -91,7 +91,7 @@ func medianOf(order []string, prefix string) int {
 	return places[len(places)/2]
 }
 
-// waitsInQueue tells whether the activity of a workflow was asked for.
+// waitsInQueue reports whether the activity of a workflow was asked for.
 func waitsInQueue(t *testing.T, temporal client.Client, id string) bool {
 	t.Helper()
 	described, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")

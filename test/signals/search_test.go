@@ -25,7 +25,7 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -65,7 +65,7 @@ func isFound(t *testing.T, server client.Client, namespace, query string, ids ..
 
 // failing are activities of which those that come first in a workflow fail.
 func failing() map[string]any {
-	activities := quiet(newTruth())
+	activities := quiet(newState())
 	rejected := fault.ToTemporal(fault.New(fault.Rejected, "InvalidChart", "the chart cannot be rendered"))
 	activities["ApplyManifest"] = func(context.Context, install.ApplyInput) (res install.ApplyResult, err error) { return res, rejected }
 	activities["SyncRemote"] = func(context.Context, syncing.Input) (res syncing.Result, err error) { return res, rejected }
@@ -77,7 +77,7 @@ func failing() map[string]any {
 
 func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *testing.T) {
 	t.Parallel()
-	namespace, server := harness.TemporalNamespace(t, "search")
+	namespace, server := temporaltest.Namespace(t, "search")
 	sender := kick.NewSender(server, nil, nil)
 	require.NoError(t, sender.Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
 	require.NoError(t, sender.Manifest(t.Context(), keda, kick.Kick{Reason: "Manifest changed", Found: kick.AttributesOf(manifest())}))
@@ -96,7 +96,7 @@ func TestAWorkflowIsFoundFromItsStartOnAndByItsStateWhenItsFirstStepFailed(t *te
 // In a roll-out to a build with a new search attribute, and after the database was lost, a frontend may not know it yet.
 func TestAManifestIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testing.T) {
 	t.Parallel()
-	namespace, server := harness.TemporalNamespace(t, "unknown")
+	namespace, server := temporaltest.Namespace(t, "unknown")
 	_, err := server.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: []string{kick.AttributeModuleState},
 	})
@@ -126,10 +126,10 @@ func TestAManifestIsWorkedOnWhereTemporalDoesNotKnowASearchAttributeYet(t *testi
 // start of the next one.
 func TestTheNextRunOfAWorkflowSaysWhoseItIsAndIsFoundAsBefore(t *testing.T) {
 	t.Parallel()
-	namespace, server := harness.TemporalNamespace(t, "summary")
+	namespace, server := temporaltest.Namespace(t, "summary")
 	id := kick.KymaWorkflowID(demo)
 	require.NoError(t, kick.NewSender(server, nil, nil).Kyma(t.Context(), demo, kick.Kick{Reason: "Kyma changed"}))
-	startWorkers(t, server, quiet(newTruth()))
+	startWorkers(t, server, quiet(newState()))
 	isFound(t, server, namespace, `KymaName="demo" AND KymaState="Ready"`, id)
 
 	first, err := server.DescribeWorkflow(t.Context(), id, "")

@@ -21,26 +21,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
-	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
 )
 
 // sleepers is how many Kymas wake; LM_BENCH_SLEEPERS is another number.
 const sleepers = 500
 
-// sleeping is a fleet of Kymas whose looks do nothing but ask for the next look.
+// sleeping is a fleet of Kymas whose reconciles do nothing but ask for the next one.
 type sleeping struct {
 	mu sync.Mutex
-	// looks counts the looks of each Kyma: on a busy machine a try may be taken again. Woken is when each looked first after
+	// reconciles counts those of each Kyma: on a busy machine one may be retried. Woken is when each reconciled first after
 	// the opening.
-	looks map[types.UID]int
-	woken map[types.UID]time.Time
-	// opens is when the window opens; zero until the fleet sleeps. Asks tells whether looks ask for a look at that moment.
+	reconciles map[types.UID]int
+	woken      map[types.UID]time.Time
+	// opens is when the window opens; zero until the fleet sleeps. Asks: whether reconciles ask for the next one at that time.
 	opens time.Time
 	asks  bool
 }
 
 func (s *sleeping) activities() map[string]any {
-	all := quiet(newTruth())
+	all := quiet(newState())
 	all["SyncRemote"], all["ResolveKyma"], all["LookInBackground"] = s.SyncRemote, s.ResolveKyma, look.New(s, s).LookInBackground
 	return all
 }
@@ -49,7 +49,7 @@ func (s *sleeping) activities() map[string]any {
 func (s *sleeping) SyncRemote(_ context.Context, in syncing.Input) (syncing.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looks[in.Ref.UID]++
+	s.reconciles[in.Ref.UID]++
 	if now := time.Now(); !s.opens.IsZero() && !now.Before(s.opens) && s.woken[in.Ref.UID].IsZero() {
 		s.woken[in.Ref.UID] = now
 	}
@@ -67,13 +67,13 @@ func (s *sleeping) ResolveKyma(context.Context, resolve.Input) (resolve.Result, 
 	return result, nil
 }
 
-// looked is how many Kymas have been looked at so often.
-func (s *sleeping) looked(often int) int {
+// reconciled is how many Kymas have been reconciled so often.
+func (s *sleeping) reconciled(often int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kymas := 0
-	for _, looks := range s.looks {
-		if looks >= often {
+	for _, count := range s.reconciles {
+		if count >= often {
 			kymas++
 		}
 	}
@@ -87,8 +87,8 @@ func (s *sleeping) wakings() []time.Time {
 	return slices.SortedFunc(maps.Values(s.woken), time.Time.Compare)
 }
 
-// BenchmarkWake is how a Temporal server takes it when a window opens for a whole fleet: with the looks spread, as a
-// window's are, and all at the same instant. Seconds are from the opening to the look.
+// BenchmarkWake is how a Temporal server takes it when a window opens for a whole fleet: with the reconciles spread, as a
+// window's are, and all at the same instant. Seconds are from the opening to the reconcile.
 func BenchmarkWake(b *testing.B) {
 	count := sleepers
 	if asked := os.Getenv("LM_BENCH_SLEEPERS"); asked != "" {
@@ -98,7 +98,7 @@ func BenchmarkWake(b *testing.B) {
 	}
 	for _, spread := range []bool{true, false} {
 		b.Run(map[bool]string{true: "spread", false: "at-once"}[spread], func(b *testing.B) {
-			_, temporal := harness.TemporalNamespace(b, "waking")
+			_, temporal := temporaltest.Namespace(b, "waking")
 			s := &sleeping{}
 			startWorkers(b, temporal, s.activities())
 			for b.Loop() {
@@ -125,18 +125,18 @@ func wake(b *testing.B, temporal client.Client, s *sleeping, count int, spread b
 		require.NoError(b, group.Wait())
 	}
 	s.mu.Lock()
-	s.looks, s.woken, s.opens, s.asks = map[types.UID]int{}, map[types.UID]time.Time{}, time.Time{}, false
+	s.reconciles, s.woken, s.opens, s.asks = map[types.UID]int{}, map[types.UID]time.Time{}, time.Time{}, false
 	s.mu.Unlock()
 	began := time.Now()
 	all(kick.Kick{Reason: "Kyma changed", Urgent: true})
-	require.Eventually(b, func() bool { return s.looked(1) == count }, 20*time.Minute, 100*time.Millisecond)
+	require.Eventually(b, func() bool { return s.reconciled(1) == count }, 20*time.Minute, 100*time.Millisecond)
 	opens := time.Now().Add(2*time.Since(began) + 10*time.Second)
 	s.mu.Lock()
 	s.opens, s.asks = opens, spread
 	s.mu.Unlock()
 	if spread {
 		all(kick.Kick{Reason: "a version that needs a window", Urgent: true})
-		require.Eventually(b, func() bool { return s.looked(2) == count }, 20*time.Minute, 100*time.Millisecond)
+		require.Eventually(b, func() bool { return s.reconciled(2) == count }, 20*time.Minute, 100*time.Millisecond)
 	} else {
 		all(kick.Kick{Reason: "a version that needs a window", NotBefore: &opens})
 	}

@@ -1,5 +1,5 @@
-// Package testfleet gives tests access to the local fleet that `make test` has brought up. The fleet says
-// where it is by environment variables (see test/fleet/README.md). It imports nothing of ours, so that every test can
+// Package testfleet gives tests access to the local fleet that `make test` has brought up. Its addresses
+// are in environment variables (see test/fleet/README.md). It imports nothing of ours, so that every test can
 // use it; what tests share beyond that is in package harness.
 package testfleet
 

@@ -1,6 +1,6 @@
 // Program workflowcheck fails where workflow code is not deterministic. It is Temporal's analyzer of that name in the form
 // that `go vet -vettool` takes, so that what it has found out about a package is cached like what the compiler has: the
-// program that Temporal ships reads all of Kubernetes' and Temporal's sources anew each time.
+// program that Temporal ships reads all of Kubernetes' and Temporal's sources again each time.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// browser is a headless Chromium that is told what to do by the DevTools protocol
+// browser is a headless Chromium that is controlled by the DevTools protocol
 // over two pipes: JSON messages, each with a zero byte at its end
 // (https://chromedevtools.github.io/devtools-protocol/).
 type browser struct {
@@ -98,7 +98,7 @@ func (b *browser) open(page string, width, height int) error {
 }
 
 // waitFor waits until a JavaScript expression is true in the page, and a moment
-// more, so that the page can come to rest.
+// more, so that the page becomes stable.
 func (b *browser) waitFor(ctx context.Context, expression string) error {
 	for {
 		value, err := b.evaluate(expression)

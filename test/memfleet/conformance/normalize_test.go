@@ -147,7 +147,7 @@ func sortByText(list any) {
 	slices.SortFunc(entries, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 }
 
-// deploymentStatus keeps what clients look at: the order of conditions, their times and texts, and counts that a real
+// deploymentStatus keeps what clients read: the order of conditions, their times and texts, and counts that a real
 // controller adds, differ, and the reason for progress as a new ReplicaSet is there or not.
 func (n *normalizer) deploymentStatus(status map[string]any) {
 	delete(status, "terminatingReplicas")

@@ -62,7 +62,7 @@ var notServed = regexp.MustCompile(`^/apis/resource\.k8s\.io/`)
 // discovery is how clusters are asked for all that they serve. The lists differ by what is not served.
 var discovery = regexp.MustCompile(`^/apis?$`)
 
-// recorded is a request as it is kept. ${id} stands for what is unique to the test, and ${uid} and ${rv} for those of
+// recorded is a request as it is kept. ${id} replaces what is unique to the test, and ${uid} and ${rv} for those of
 // the object that it is about.
 type recorded struct {
 	Method, Path, ContentType, Accept string
@@ -98,7 +98,7 @@ func newReplayed(c *cluster, id string) *replayed {
 }
 
 const (
-	// patience is how long clusters have to come to where the one was that the requests are from.
+	// patience is how long clusters have to reach the state of the one that the requests are from.
 	patience = 20 * time.Second
 	// still is how long the answers to a read stay the same when controllers are done with what was written before.
 	still = 500 * time.Millisecond
@@ -146,7 +146,7 @@ func (c *replayed) write(t *testing.T, id string, request recorded) string {
 var moved = regexp.MustCompile(`/(deployments|customresourcedefinitions|validatingadmissionpolicies)\b|^/apis/[^/]+(/v1)?$`)
 
 // read makes a request until all clusters answer it alike, as when it was recorded, and after a write until they have
-// come to rest.
+// become quiet.
 func (r *replay) read(t *testing.T, request recorded) []string {
 	t.Helper()
 	var last string
@@ -222,7 +222,7 @@ func (c *replayed) answer(t *testing.T, id string, request recorded) answer {
 	return c.send(t, request.Method, address, header, body)
 }
 
-// clear takes our definitions and what is left of a replay out of the clusters.
+// clear removes our definitions and what remains of a replay from the clusters.
 func (r *replay) clear(t *testing.T) {
 	t.Helper()
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

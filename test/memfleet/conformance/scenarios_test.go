@@ -30,7 +30,7 @@ func scenarios() []scenario {
 	maps := "/api/v1/namespaces/NS/configmaps"
 	apply := "?fieldManager=one&force=true"
 	return []scenario{
-		{"apply of a ConfigMap: created, the same, changed, taken over, given up", []step{
+		{"apply of a ConfigMap: created, the same, changed, taken over, released", []step{
 			{verb: "PATCH", path: maps + "/a" + apply, patch: "apply", body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"l":"1"}},"data":{"x":"1","y":"2"}}`},
 			{verb: "PATCH", path: maps + "/a" + apply, patch: "apply", body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"l":"1"}},"data":{"x":"1","y":"2"}}`},
 			{verb: "PATCH", path: maps + "/a" + apply, patch: "apply", body: `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"x":"2"}}`},

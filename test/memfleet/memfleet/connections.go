@@ -46,7 +46,7 @@ func (f *Fleet) Restart(number int) {
 	})
 }
 
-// Wipe removes all that is in a cluster, as if it was made anew: its namespaces have other uids.
+// Wipe removes all that is in a cluster, as if it was created again: its namespaces have other uids.
 func (f *Fleet) Wipe(number int) {
 	c := f.at(number)
 	c.store.Wipe()

@@ -35,7 +35,7 @@ type Options struct {
 	Secret []byte
 	// Faults are what goes wrong; see Fleet.SetFaults.
 	Faults Faults
-	// Log is told of what failed in the fleet itself; default: slog's default.
+	// Log gets what failed in the fleet itself; default: slog's default.
 	Log *slog.Logger
 }
 

@@ -32,7 +32,7 @@ func (t tokens) of(name string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// allows tells whether a request has the token of a cluster.
+// allows reports whether a request has the token of a cluster.
 func (t tokens) allows(req *http.Request, name string) bool {
 	given, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 	return ok && hmac.Equal([]byte(given), []byte(t.of(name)))

@@ -29,7 +29,7 @@ type chart struct {
 	series  []series
 }
 
-// charts are those of a phase. What is 0 everywhere is left out.
+// charts are those of a phase. What is 0 everywhere is omitted.
 func charts(records []record, name string) []chart {
 	phases := make([]phase, 0, len(records))
 	for _, r := range records {

@@ -45,7 +45,7 @@ func Components(asked string) (string, error) {
 			return filepath.Abs(candidate)
 		}
 	}
-	return "", fmt.Errorf("find the folder of the fleet's component modules, looked at %s: set --components-dir",
+	return "", fmt.Errorf("find the folder of the fleet's component modules, tried %s: set --components-dir",
 		strings.Join(candidates, ", "))
 }
 

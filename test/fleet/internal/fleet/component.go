@@ -15,16 +15,16 @@ const (
 	// readyTimeout is generous: a busy machine starts slowly, and a program that
 	// fails ends by itself and is noticed at once.
 	readyTimeout = 5 * time.Minute
-	// probeTimeout bounds one look at whether something is ready.
+	// probeTimeout bounds one readiness probe.
 	probeTimeout = 5 * time.Second
-	// probePause is the time between two looks.
+	// probePause is the time between two probes.
 	probePause = 50 * time.Millisecond
 	// portAttempts is how often other ports are chosen when the chosen ones were
 	// taken by others before the program had them.
 	portAttempts = 5
 )
 
-// ComponentError is the failure of one component, whose log tells more.
+// ComponentError is the failure of one component, whose log has details.
 type ComponentError struct {
 	Component string
 	// Log is the path of the component's log.
@@ -141,7 +141,7 @@ func (f *Fleet) withPorts(name string, settled bool, wanted []*state.Port, start
 // releaseTime is how long a component's port is waited for when it comes back.
 const releaseTime = 5 * time.Second
 
-// choose sees to it that every port has a number that is free right now.
+// choose gives every port a number that is free right now.
 func (f *Fleet) choose(name string, settled bool, wanted []*state.Port) error {
 	for _, port := range wanted {
 		f.mu.Lock()

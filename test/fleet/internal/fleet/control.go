@@ -177,8 +177,8 @@ func settle(now func() time.Time) func(context.Context) error {
 	}
 }
 
-// Pause makes one component, or all of a cluster, stand still: its connections
-// stay open, and nobody answers. Resume lets it go on.
+// Pause makes one component, or all of a cluster, pause: its connections
+// stay open, and nothing answers. Resume continues it.
 func (f *Fleet) Pause(ctx context.Context, target string) error {
 	return f.signal(ctx, target, syscall.SIGSTOP)
 }

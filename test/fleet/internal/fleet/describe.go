@@ -57,7 +57,7 @@ type RegistryInfo struct {
 	Password string `json:"password,omitempty"`
 }
 
-// Describe tells what the fleet consists of, whether it runs or not.
+// Describe lists what the fleet consists of, whether it runs or not.
 func (f *Fleet) Describe() (Description, error) {
 	if err := f.load(); err != nil {
 		return Description{}, err
@@ -162,7 +162,7 @@ const (
 	StateStopped = "stopped"
 )
 
-// Status looks at every component.
+// Status probes every component.
 func (f *Fleet) Status(ctx context.Context) ([]ComponentStatus, error) {
 	if err := f.load(); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (f *Fleet) Status(ctx context.Context) ([]ComponentStatus, error) {
 	}
 	statuses := make([]ComponentStatus, 0, len(components))
 	for _, component := range components {
-		statuses = append(statuses, f.look(ctx, component))
+		statuses = append(statuses, f.probe(ctx, component))
 	}
 	// The supervisor is no part of what the fleet consists of.
 	if record, err := f.Launcher.Records.Running(supervisorComponent); err == nil {
@@ -185,7 +185,7 @@ func (f *Fleet) Status(ctx context.Context) ([]ComponentStatus, error) {
 	return statuses, nil
 }
 
-func (f *Fleet) look(ctx context.Context, c component) ComponentStatus {
+func (f *Fleet) probe(ctx context.Context, c component) ComponentStatus {
 	status := ComponentStatus{Component: c.name, Log: f.Folder.Log(c.name)}
 	record, err := f.Launcher.Records.Running(c.name)
 	switch {

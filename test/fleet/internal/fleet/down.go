@@ -103,7 +103,7 @@ func (f *Fleet) Supervise(ctx context.Context, owner process.Identity) error {
 		}
 	}
 	f.Progress.Printf("the owner, process %d, has ended: taking the fleet down", owner.PID)
-	// A command that is at work on the fleet finishes first, or dies with its
+	// A command that works on the fleet finishes first, or dies with its
 	// owner: in both cases the lock comes free.
 	if _, err := f.Down(ctx, false); err != nil {
 		return fmt.Errorf("take the fleet down: %w", err)

@@ -1,7 +1,7 @@
 // Package fleet brings a local fleet up and takes it down: a control plane
 // cluster, remote clusters, a Temporal server and an OCI registry.
 //
-// Every command converges: it looks at what runs and does what is missing. So a
+// Every command converges: it checks what runs and does what is missing. So a
 // command that was killed half-way is finished by running it again.
 package fleet
 

@@ -25,7 +25,7 @@ type UpOptions struct {
 	Remotes int
 	// RegistryAuth makes the registry ask for a user and a password.
 	RegistryAuth bool
-	// WithoutTemporal leaves the Temporal server out.
+	// WithoutTemporal omits the Temporal server.
 	WithoutTemporal bool
 	// Fixed ports; 0 leaves the choice to the fleet.
 	TemporalPort, TemporalUIPort, RegistryPort, ControlPlanePort int
@@ -33,7 +33,7 @@ type UpOptions struct {
 	OwnerPID int
 }
 
-// Up brings the fleet up. What runs already is left alone, so it also finishes
+// Up brings the fleet up. What runs already stays unchanged, so it also finishes
 // what an interrupted Up has begun. When a component fails, or the context ends
 // while components start, nothing of the fleet runs afterwards.
 func (f *Fleet) Up(ctx context.Context, builder build.Builder, options UpOptions) error {

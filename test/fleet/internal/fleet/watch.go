@@ -8,10 +8,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/fleet/internal/process"
 )
 
-// Watch tells of components that end by themselves, until the context ends or
+// Watch reports components that end by themselves, until the context ends or
 // somebody takes the fleet down. It reports whether the fleet is still there.
 func (f *Fleet) Watch(ctx context.Context) bool {
-	told := map[process.Identity]bool{}
+	reported := map[process.Identity]bool{}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for f.Folder.Exists() {
@@ -20,10 +20,10 @@ func (f *Fleet) Watch(ctx context.Context) bool {
 		for _, record := range records {
 			// Read again: one that was stopped meanwhile has no record any more.
 			_, err := f.Launcher.Records.Running(record.Component)
-			if !errors.Is(err, process.ErrGone) || told[record.Identity] || !exists(f.Launcher.Records.Path(record.Component)) {
+			if !errors.Is(err, process.ErrGone) || reported[record.Identity] || !exists(f.Launcher.Records.Path(record.Component)) {
 				continue
 			}
-			told[record.Identity] = true
+			reported[record.Identity] = true
 			f.Progress.Printf("%s has ended, its log is %s", record.Component, f.Folder.Log(record.Component))
 		}
 		select {

@@ -21,7 +21,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// accessNamespace holds the service account. It is there from the start and
+// accessNamespace has the service account. It is there from the start and
 // cannot be deleted, so no test can cut off Lifecycle Manager by cleaning up.
 const accessNamespace = metav1.NamespaceSystem
 
@@ -68,7 +68,7 @@ func (c *Client) ServerReady(ctx context.Context) error {
 	return nil
 }
 
-// CreateNode makes the simulated node. What exists is left as it is.
+// CreateNode makes the simulated node. What exists stays unchanged.
 func (c *Client) CreateNode(ctx context.Context) error {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU:              resource.MustParse("256"),

@@ -165,7 +165,7 @@ func (c Cluster) WriteKubeconfigs() error {
 	return nil
 }
 
-// writeKubeconfig writes a kubeconfig that holds all it needs and refers to no
+// writeKubeconfig writes a kubeconfig that has all it needs and refers to no
 // file: only such a kubeconfig can be handed to others.
 func (c Cluster) writeKubeconfig(user string, auth *clientcmdapi.AuthInfo) error {
 	authority, err := os.ReadFile(c.pki(authorityCertificate))

@@ -52,7 +52,7 @@ type Cluster struct {
 	Dir string
 	// Binaries are the programs' paths by name.
 	Binaries map[string]string
-	// Stages is the file that tells KWOK what to simulate.
+	// Stages is the file with what KWOK simulates.
 	Stages string
 }
 
@@ -66,7 +66,7 @@ func (c Cluster) Kubeconfig(user string) string {
 
 // Complete is the file that exists once the cluster was ready for the first
 // time. A cluster without it was interrupted while it was made, and is made
-// anew rather than repaired.
+// again rather than repaired.
 func (c Cluster) Complete() string { return filepath.Join(c.Dir, "complete") }
 
 func (c Cluster) pki(name string) string { return filepath.Join(c.Dir, "pki", name) }

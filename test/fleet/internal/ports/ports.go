@@ -43,8 +43,8 @@ func NewChooser(source rand.Source, inUse ...int) *Chooser {
 	return chooser
 }
 
-// Choose returns a port that was free when it was looked at. Nothing keeps
-// others from taking it before it is used: whoever starts a program on it has
+// Choose returns a port that was free when it was checked. Nothing keeps
+// others from taking it before it is used: the caller that starts a program on it has
 // to be ready to choose again.
 func (c *Chooser) Choose() (int, error) {
 	c.mu.Lock()

@@ -21,7 +21,7 @@ var ErrGone = errors.New("process is gone")
 type Identity struct {
 	// PID is the process id.
 	PID int `json:"pid"`
-	// StartTime is the start of the process as the kernel tells it. It can be
+	// StartTime is the start of the process as the kernel reports it. It can be
 	// compared with another value for the same PID and has no other meaning.
 	StartTime string `json:"startTime"`
 }

@@ -37,7 +37,7 @@ func startTime(pid int) (string, error) {
 
 // parseStat takes the state and the start time, fields 3 and 22, out of
 // /proc/PID/stat (proc_pid_stat(5)). The second field is the program's name in
-// parentheses and may itself hold spaces and parentheses, so fields are counted
+// parentheses and may itself contain spaces and parentheses, so fields are counted
 // from the last closing one.
 func parseStat(stat []byte) (state, ticks string, err error) {
 	end := bytes.LastIndexByte(stat, ')')

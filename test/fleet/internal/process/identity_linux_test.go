@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheNameOfAProgramMayHoldParentheses(t *testing.T) {
+func TestTheNameOfAProgramMayContainParentheses(t *testing.T) {
 	state, ticks, err := parseStat([]byte("42 (a) Z (b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21"))
 	require.NoError(t, err)
 	require.Equal(t, "S", state)

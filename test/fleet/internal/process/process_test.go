@@ -119,7 +119,7 @@ func TestAProgramThatEndsIsNoticedWithItsStatus(t *testing.T) {
 	require.Equal(t, "last words\n", string(data))
 }
 
-func TestAProcessThatOnlyHasTheRecordedIDIsLeftAlone(t *testing.T) {
+func TestAProcessThatOnlyHasTheRecordedIDIsNotStopped(t *testing.T) {
 	launcher := newLauncher(t)
 	bystander, _ := startProgram(t, launcher, "bystander", "/bin/sleep", "3600")
 	recycled := bystander.Record

@@ -30,7 +30,7 @@ type Records struct {
 	Dir string
 }
 
-// recordSeparator stands for the slash of a component's name in a file's name.
+// recordSeparator replaces the slash of a component's name in a file's name.
 const recordSeparator = "__"
 
 const recordSuffix = ".json"

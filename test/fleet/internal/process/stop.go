@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// stopPoll is how often a process that was asked to end is looked at.
+// stopPoll is how often a process that was asked to end is checked.
 const stopPoll = 20 * time.Millisecond
 
 // killWait bounds the wait for a killed process; the kernel ends it at once
@@ -19,7 +19,7 @@ const killWait = 10 * time.Second
 // Stop ends the recorded process of a component and removes the record: first
 // by SIGTERM, after grace, or at once when grace is zero, by SIGKILL. A process
 // that is gone already is no error, and one that merely has its process id is
-// left alone. Ended early by the context, it kills at once.
+// not stopped. Ended early by the context, it kills at once.
 func (r Records) Stop(ctx context.Context, component string, grace time.Duration) error {
 	record, err := r.Running(component)
 	if errors.Is(err, ErrGone) {

@@ -1,4 +1,4 @@
-// Package progress tells the user what a command is doing, line by line, each
+// Package progress prints what a command is doing, line by line, each
 // with the time since the command began.
 package progress
 

@@ -27,7 +27,7 @@ type Registry struct {
 	FleetID string
 }
 
-// Host is host and port of the registry, as they stand in an image reference.
+// Host is host and port of the registry, as in an image reference.
 func (r Registry) Host() string { return ports.Address(r.HTTP.Number) }
 
 // URL is the address of the registry.
@@ -40,7 +40,7 @@ func (r Registry) passwordsPath() string { return filepath.Join(r.Dir, "htpasswd
 // Args are the registry's arguments.
 func (r Registry) Args() []string { return []string{"serve", r.configPath()} }
 
-// Env keeps the registry from looking for a collector of traces.
+// Env keeps the registry from searching a collector of traces.
 func (r Registry) Env() []string { return []string{"OTEL_TRACES_EXPORTER=none"} }
 
 // Prepare writes the registry's configuration.

@@ -20,7 +20,7 @@ const ControlPlane = "control-plane"
 type Fleet struct {
 	// Name is for people.
 	Name string `json:"name"`
-	// ID tells fleets of the same name apart.
+	// ID distinguishes fleets of the same name.
 	ID string `json:"id"`
 	// CreatedAt is the time of the first up.
 	CreatedAt time.Time `json:"createdAt"`

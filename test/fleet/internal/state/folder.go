@@ -31,7 +31,7 @@ const (
 	registryName  = "registry"
 )
 
-// ErrNotAFleet says that a folder does not hold a fleet's state.
+// ErrNotAFleet says that a folder does not have a fleet's state.
 var ErrNotAFleet = errors.New("no fleet here")
 
 // DefaultPath is the state folder of the fleet with the given name:
@@ -59,7 +59,7 @@ func Open(path string) (Folder, error) {
 }
 
 // Create makes the folder and marks it as a fleet's. A folder with other things
-// in it is refused, since Remove would have to tell them apart.
+// in it is refused, since Remove would have to distinguish them.
 func (f Folder) Create() error {
 	if f.Exists() {
 		return nil
@@ -77,14 +77,14 @@ func (f Folder) Create() error {
 	return WriteFile(filepath.Join(f.Path, markerName), []byte("The state of a local fleet of Lifecycle Manager.\n"))
 }
 
-// Exists reports whether the folder holds a fleet's state.
+// Exists reports whether the folder has a fleet's state.
 func (f Folder) Exists() bool {
 	_, err := os.Stat(filepath.Join(f.Path, markerName))
 	return err == nil
 }
 
 // Remove deletes what a fleet keeps in its folder, and the folder if nothing
-// else is in it. The marker goes last: what is left of an interrupted removal
+// else is in it. The marker goes last: what remains of an interrupted removal
 // is still known as a fleet's.
 func (f Folder) Remove() error {
 	if !f.Exists() {

@@ -85,7 +85,7 @@ func TestASecondCommandWaitsForTheLock(t *testing.T) {
 	defer cancel()
 	_, err = folder.Lock(impatient, func() { waiting = true })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.True(t, waiting, "the user is told")
+	require.True(t, waiting, "the user is informed")
 
 	unlock()
 	unlock, err = folder.Lock(t.Context(), func() {})

@@ -45,7 +45,7 @@ func (nobody) AuthenticateRequest(*http.Request) (*authenticator.Response, bool,
 }
 
 // lifecycle is the admission plugin NamespaceLifecycle: nothing is made in a namespace that is not there or being
-// deleted, and some namespaces stay. The original looks namespaces up by an informer, which knows no clusters. It is also
+// deleted, and some namespaces stay. The original gets namespaces from an informer, which knows no clusters. It is also
 // StorageObjectInUseProtection, which puts finalizers on volumes.
 type lifecycle struct{}
 

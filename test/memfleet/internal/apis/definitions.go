@@ -121,7 +121,7 @@ func (s *Server) parse(r *store.Record) *definition {
 }
 
 // customHandler serves the custom resources of a definition, for all clusters that have it. It is the handler of
-// Kubernetes' own API extensions server, which is given this one definition to look up.
+// Kubernetes' own API extensions server, which gets this one definition.
 func (s *Server) customHandler(crd *apiextensionsv1.CustomResourceDefinition) (http.Handler, error) {
 	crd = crd.DeepCopy()
 	crd.UID = "one"
@@ -166,7 +166,7 @@ func (o customOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.O
 type Served struct {
 	schema.GroupVersionResource
 	Namespaced bool
-	// Status tells whether it has a status subresource.
+	// Status reports whether it has a status subresource.
 	Status bool
 	Kind   string
 }

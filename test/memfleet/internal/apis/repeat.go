@@ -41,7 +41,7 @@ type repeatKey struct {
 
 // repeated is what a request came to.
 type repeated struct {
-	recipe *store.Recipe
+	effect *store.Effect
 	// twice is set when a second one came to the same. A result that depends on anything else, such as an address that
 	// is handed out, is another one then.
 	twice bool
@@ -75,11 +75,11 @@ func (s *Server) serveWrite(w http.ResponseWriter, req *http.Request, cluster *s
 	if trace.After == nil || trace.Before != known.before || w.Header().Get("Warning") != "" {
 		return
 	}
-	recipe := trace.Recipe(known.labels, known.annotations)
-	if recipe == nil {
+	effect := trace.Effect(known.labels, known.annotations)
+	if effect == nil {
 		return
 	}
-	s.repeats.known.Add(known.key, repeated{recipe: recipe, twice: recipe.Same(one.recipe), key: trace.After.Key()})
+	s.repeats.known.Add(known.key, repeated{effect: effect, twice: effect.Same(one.effect), key: trace.After.Key()})
 }
 
 // repeat does what is known, and answers with the object as it is then.
@@ -91,7 +91,7 @@ func (s *Server) repeat(w http.ResponseWriter, req *http.Request, cluster *store
 			return false
 		}
 	}
-	if !cluster.Repeat(one.recipe, known.resource, one.key, known.before, known.labels, known.annotations, time.Now()) {
+	if !cluster.Repeat(one.effect, known.resource, one.key, known.before, known.labels, known.annotations, time.Now()) {
 		return false
 	}
 	read := *info
@@ -120,7 +120,7 @@ func (c *created) WriteHeader(code int) {
 	c.ResponseWriter.WriteHeader(code)
 }
 
-// repeatable works out what the result of a request depends on. It reads the body, and leaves another one to read.
+// repeatable determines what the result of a request depends on. It reads the body, and replaces it by a copy.
 func (s *Server) repeatable(req *http.Request, cluster *store.Cluster, info *request.RequestInfo, serving string) (*repeatable, bool) {
 	contentType := req.Header.Get("Content-Type")
 	isApply := info.Verb == "patch" && contentType == string(types.ApplyYAMLPatchType)
@@ -160,7 +160,7 @@ func (s *Server) repeatable(req *http.Request, cluster *store.Cluster, info *req
 	return r, true
 }
 
-// plainQuery tells whether a request has no options that make it another one.
+// plainQuery reports whether a request has no options that make it another one.
 func plainQuery(req *http.Request) bool {
 	for name := range req.URL.Query() {
 		if name != "fieldManager" && name != "force" && name != "fieldValidation" {
@@ -241,7 +241,7 @@ func (r *repeatable) relate(what string, given, before map[string]string, note f
 	return free
 }
 
-// isFree tells whether Kubernetes does not look at the values of a label or annotation.
+// isFree reports whether Kubernetes ignores the values of a label or annotation.
 func isFree(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	if domain == "app.kubernetes.io" {

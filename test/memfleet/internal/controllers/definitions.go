@@ -42,7 +42,7 @@ func sameNames(a, b apiextensionsv1.CustomResourceDefinitionNames) bool {
 		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
 }
 
-// emptyDefinition removes the custom resources of a definition that is deleted, and lets it go when none is left.
+// emptyDefinition removes the custom resources of a definition that is deleted, and releases it when none remains.
 func (m *Manager) emptyDefinition(ctx context.Context, t task) error {
 	client := m.definitions.ApiextensionsV1().CustomResourceDefinitions()
 	crd, err := client.Get(ctx, t.key, metav1.GetOptions{})

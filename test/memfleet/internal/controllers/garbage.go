@@ -17,7 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
 )
 
-// removed plans what follows from an object's end: its dependents go, and what waits for it looks again.
+// removed plans what follows from an object's end: its dependents go, and what waits for it is checked again.
 func (m *Manager) removed(c *store.Cluster, change store.Change, now time.Time) {
 	at := now.Add(m.options.CollectAfter)
 	uid := change.Before.UID()
@@ -46,7 +46,7 @@ func ownedBy(r *store.Record, uid types.UID) bool {
 	return slices.ContainsFunc(r.Owners(), func(o metav1.OwnerReference) bool { return o.UID == uid })
 }
 
-// collect removes an object that none of its owners is left of.
+// collect removes an object without any remaining owner.
 func (m *Manager) collect(ctx context.Context, t task) error {
 	r := t.cluster.Get(t.resource, t.key)
 	if r == nil || r.Deleting() || len(r.Owners()) == 0 {
@@ -69,7 +69,7 @@ func exists(c *store.Cluster, uid types.UID) bool {
 	return false
 }
 
-// finish does what the finalizers of the garbage collector stand for, and takes them off.
+// finish does what the finalizers of the garbage collector mean, and removes them.
 func (m *Manager) finish(ctx context.Context, t task) error {
 	r := t.cluster.Get(t.resource, t.key)
 	if r == nil || !r.Deleting() {
@@ -91,11 +91,11 @@ func (m *Manager) finish(ctx context.Context, t task) error {
 		finalizers = without(finalizers, metav1.FinalizerOrphanDependents)
 	}
 	if slices.Contains(finalizers, metav1.FinalizerDeleteDependents) {
-		left, err := m.deleteDependents(ctx, t.cluster, r.UID())
+		remaining, err := m.deleteDependents(ctx, t.cluster, r.UID())
 		if err != nil {
 			return err
 		}
-		if !left {
+		if !remaining {
 			finalizers = without(finalizers, metav1.FinalizerDeleteDependents)
 		}
 	}
@@ -134,7 +134,7 @@ func (m *Manager) orphan(ctx context.Context, c *store.Cluster, owner types.UID)
 	return nil
 }
 
-// deleteDependents deletes all dependents, and tells whether one is left that its owner has to wait for.
+// deleteDependents deletes all dependents, and reports whether one remains that its owner has to wait for.
 func (m *Manager) deleteDependents(ctx context.Context, c *store.Cluster, owner types.UID) (bool, error) {
 	for _, resource := range c.Resources() {
 		for _, r := range c.All(resource, "") {
@@ -182,22 +182,22 @@ func (m *Manager) delete(ctx context.Context, c *store.Cluster, resource schema.
 	})
 }
 
-// emptyNamespace deletes what is in a namespace, and lets it go when nothing is left.
+// emptyNamespace deletes what is in a namespace, and releases it when nothing remains.
 func (m *Manager) emptyNamespace(ctx context.Context, t task) error {
 	r := t.cluster.Get(t.resource, t.key)
 	if r == nil || !r.Deleting() {
 		return nil
 	}
-	left := false
+	remaining := false
 	var failures []error
 	for _, resource := range t.cluster.Resources() {
 		failures = append(failures, m.deleteAll(ctx, t.cluster, resource, t.key+"/"))
-		left = left || len(t.cluster.All(resource, t.key+"/")) > 0
+		remaining = remaining || len(t.cluster.All(resource, t.key+"/")) > 0
 	}
 	if err := errors.Join(failures...); err != nil {
 		return err
 	}
-	if left {
+	if remaining {
 		// The last one that goes leads here again.
 		return nil
 	}

@@ -36,7 +36,7 @@ type Options struct {
 	Ready []string
 	// Workers is how many things are done at a time.
 	Workers int
-	// Log is told of what failed.
+	// Log gets what failed.
 	Log *slog.Logger
 }
 
@@ -72,7 +72,7 @@ func New(server *apis.Server, o Options) (*Manager, error) {
 // Waiting is how many things are to be done later.
 func (m *Manager) Waiting() int { return m.timers.len() }
 
-// Run works until the context ends, and returns when nothing is under way any more.
+// Run works until the context ends, and returns when all work has ended.
 func (m *Manager) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	for range max(m.options.Workers, 1) {
@@ -100,7 +100,7 @@ func (m *Manager) work(ctx context.Context) {
 	}
 }
 
-// observeAfter is when a Deployment says that it has seen a change which leaves its pods as they are.
+// observeAfter is when a Deployment says that it has seen a change which does not change its pods.
 const observeAfter = 20 * time.Millisecond
 
 // again is when what failed is tried once more.

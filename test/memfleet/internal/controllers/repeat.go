@@ -39,7 +39,7 @@ func (m *Manager) once(ctx context.Context, t task, work func(context.Context, t
 		if _, nothing := found.(nothingToDo); nothing {
 			return nil
 		}
-		if recipe, ok := found.(*store.Recipe); ok && t.cluster.Repeat(recipe, t.resource, t.key, before, nil, nil, now) {
+		if effect, ok := found.(*store.Effect); ok && t.cluster.Repeat(effect, t.resource, t.key, before, nil, nil, now) {
 			return nil
 		}
 	}
@@ -51,8 +51,8 @@ func (m *Manager) once(ctx context.Context, t task, work func(context.Context, t
 		m.transitions.Add(key, nothingToDo{})
 	}
 	if trace.After != nil && trace.Before == before {
-		if recipe := trace.Recipe(nil, nil); recipe != nil {
-			m.transitions.Add(key, recipe)
+		if effect := trace.Effect(nil, nil); effect != nil {
+			m.transitions.Add(key, effect)
 		}
 	}
 	return nil

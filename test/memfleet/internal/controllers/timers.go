@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/memfleet/internal/store"
 )
 
-// task is something to look at in a cluster later. What is to be done there is decided when its time comes.
+// task is something to check in a cluster later. What it does is decided then.
 type task struct {
 	cluster  *store.Cluster
 	kind     taskKind

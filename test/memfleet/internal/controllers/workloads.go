@@ -24,7 +24,7 @@ import (
 // coarse is how exact times in statuses are. Clusters in which the same happens within it share what they keep.
 const coarse = 10 * time.Second
 
-// becomesReady tells of which built-in kinds the status is written.
+// becomesReady reports of which built-in kinds the status is written.
 func becomesReady(resource schema.GroupResource) bool {
 	return slices.Contains([]string{
 		"deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps", "jobs.batch",

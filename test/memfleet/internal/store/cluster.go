@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Cluster holds the objects of one cluster. It is safe for concurrent use.
+// Cluster has the objects of one cluster. It is safe for concurrent use.
 type Cluster struct {
-	// changed is told of every write, after it, without a lock held.
+	// changed is called after every write, without holding a lock.
 	changed func(Change)
 
 	mu       sync.Mutex
@@ -50,7 +50,7 @@ const logLength = 512
 // firstRevision is the resourceVersion of an empty cluster: a client takes 0 for none.
 const firstRevision = 1
 
-// NewCluster returns an empty cluster. The function, which may be nil, is told of every write.
+// NewCluster returns an empty cluster. The function, which may be nil, is called for every write.
 func NewCluster(changed func(Change)) *Cluster {
 	return &Cluster{changed: changed, revision: firstRevision, objects: map[schema.GroupResource][]*Record{}}
 }
@@ -170,7 +170,7 @@ func (c *Cluster) put(resource schema.GroupResource, key string, before, next *R
 	return change.Revision, true
 }
 
-// note tells watchers, under the lock, so that they see all changes in order.
+// note notifies watchers, under the lock, so that they see all changes in order.
 func (c *Cluster) note(change Change) {
 	if !c.logging {
 		return

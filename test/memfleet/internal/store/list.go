@@ -65,7 +65,7 @@ func (s *Storage) GetList(ctx context.Context, key string, opts storage.ListOpti
 }
 
 // page restores the matching objects up to the limit. It returns what makes a slice of them, the key of the last one
-// that was looked at, and whether there are more behind it.
+// that was read, and whether there are more behind it.
 func (s *Storage) page(records []*Record, opts storage.ListOptions) (func(reflect.Type) reflect.Value, string, bool, error) {
 	var found []runtime.Object
 	last := ""

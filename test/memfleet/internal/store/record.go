@@ -50,7 +50,7 @@ func (r *Record) UID() types.UID { return types.UID(uuid.UUID(r.uid).String()) }
 // Revision is the resourceVersion.
 func (r *Record) Revision() uint64 { return r.revision }
 
-// Deleting tells whether the object has a deletionTimestamp.
+// Deleting reports whether the object has a deletionTimestamp.
 func (r *Record) Deleting() bool { return r.rare != nil && r.rare.deleted != 0 }
 
 // Body is the object as it is stored, without uid, labels, annotations, owners and times. The same bodies have the
@@ -65,7 +65,7 @@ func (r *Record) Owners() []metav1.OwnerReference {
 	return r.rare.owners
 }
 
-// same tells whether a write of next instead of r changes nothing.
+// same reports whether a write of next instead of r changes nothing.
 func (r *Record) same(next *Record) bool {
 	return r.body == next.body && r.labels == next.labels && r.annotations == next.annotations &&
 		r.uid == next.uid && r.created == next.created && slices.Equal(r.times, next.times) && r.rare.same(next.rare)

@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// bookmarkEvery is how often watchers who ask for it are told the revision.
+// bookmarkEvery is how often watchers who ask for it get the revision.
 const bookmarkEvery = time.Minute
 
 // watcher is one watch of one client. Its goroutine lives as long as the client's request.
@@ -144,7 +144,7 @@ func (w *watcher) run(ctx context.Context, there []*Record, whole bool, revision
 	}
 }
 
-// send tells of a change, as far as it concerns what is watched. It returns false when the watch has ended.
+// send sends a change, as far as it concerns what is watched. It returns false when the watch has ended.
 func (w *watcher) send(ctx context.Context, change Change) bool {
 	before, was := w.seen(change.Before, change.Revision)
 	after, is := w.seen(change.After, change.Revision)

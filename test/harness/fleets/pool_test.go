@@ -1,0 +1,28 @@
+package fleets
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestATestGetsTheSmallestFleetThatHasEnoughClustersAndLeavesALargeOneToThoseThatNeedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large, small := Fleet{StateDir: "large", Remotes: make([]Cluster, 3)}, Fleet{StateDir: "small", Remotes: make([]Cluster, 1)}
+		p := newPool(large, small)
+		require.Equal(t, "small", p.take(1).StateDir)
+		require.Equal(t, "large", p.take(1).StateDir, "nobody needs it")
+
+		got := make(chan string, 2)
+		go func() { got <- "narrow " + p.take(1).StateDir }()
+		synctest.Wait()
+		go func() { got <- "wide " + p.take(3).StateDir }()
+		synctest.Wait()
+		p.giveBack(large)
+		synctest.Wait()
+		require.Equal(t, "wide large", <-got, "though the other has waited for longer")
+		p.giveBack(small)
+		require.Equal(t, "narrow small", <-got)
+	})
+}

@@ -1,0 +1,125 @@
+package inprocess
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
+)
+
+// Sweep runs one pass of the sweep over the installation, and kicks its Manifest where that finds a reason. It returns the
+// number of kicks. The Kyma counts as unchanged.
+func (p *Installation) Sweep() int {
+	p.Helper()
+	activities, err := sweep.New(sweep.Options{
+		Interval: time.Minute, Fleet: caches{p}, Live: p.Control, Inputs: steady{}, Remote: steady{},
+		Modules: p.Manifests(p, p.Clients(p, &faultproxy.Proxy{})).Drift, Kicks: kicks{p}, Open: open{p},
+	})
+	require.NoError(p, err)
+	return WalkShard(p, activities, p.Kyma.UID)
+}
+
+// WalkShard runs one pass of the sweep over the shard of a Kyma, which must be the only one there, and returns the number
+// of kicks.
+func WalkShard(t testing.TB, activities *sweep.Activities, kyma types.UID) int {
+	t.Helper()
+	suite := &testsuite.WorkflowTestSuite{}
+	environment := suite.NewTestActivityEnvironment()
+	environment.RegisterActivity(activities.WalkShard)
+	value, err := environment.ExecuteActivity(activities.WalkShard, sweep.WalkInput{Shard: sweep.ShardOf(kyma, sweep.DefaultShards)})
+	require.NoError(t, err)
+	var result sweep.WalkResult
+	require.NoError(t, value.Get(&result))
+	require.Equal(t, 1, result.Kymas)
+	return result.Kicked
+}
+
+// caches have what the caches of the product have: everything but large fields.
+type caches struct{ *Installation }
+
+// Get implements client.Reader.
+func (c caches) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return c.Control.Get(ctx, key, object, options...)
+}
+
+// List implements client.Reader: there is one Kyma, in its bucket, and all Manifests are its own.
+func (c caches) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	asked := (&client.ListOptions{}).ApplyOptions(options)
+	if asked.FieldSelector != nil {
+		if bucket, is := asked.FieldSelector.RequiresExactMatch(fleet.IndexBucket); is && bucket != strconv.Itoa(fleet.BucketOf(c.Kyma.UID)) {
+			return nil
+		}
+	}
+	if err := c.Control.List(ctx, list, client.InNamespace(c.ID)); err != nil {
+		return err
+	}
+	if manifests, ok := list.(*v1beta2.ManifestList); ok {
+		for i := range manifests.Items {
+			m := &manifests.Items[i]
+			m.ManagedFields, m.Status.Inventory, m.Status.Synced, m.Spec.Resource = nil, nil, nil, nil
+		}
+	}
+	return nil
+}
+
+// steady is a Kyma in which nothing changed.
+type steady struct{}
+
+// Digest implements sweep.Inputs.
+func (steady) Digest(_ context.Context, kyma *v1beta2.Kyma) (string, error) {
+	return kyma.Status.InputsDigest, nil
+}
+
+func (steady) Delisted(context.Context, *v1beta2.Kyma, []v1beta2.Manifest) (string, error) {
+	return "", nil
+}
+
+// Probe implements sweep.RemoteProbe.
+func (steady) Probe(context.Context, *v1beta2.Kyma, bool) (changed bool, why string, err error) {
+	return false, "", nil
+}
+
+// open are the open workflows: that of the Kyma, always, and that of the Manifest if there is one.
+type open struct{ *Installation }
+
+// OpenWorkflows implements sweep.OpenWorkflows.
+func (o open) OpenWorkflows(context.Context, time.Time) (sweep.Open, error) {
+	found := sweep.Open{kick.KymaWorkflowID(kick.RefOf(o.Kyma)): time.Now()}
+	if !o.isIdle() {
+		found[kick.ManifestWorkflowID(kick.RefOf(o.Manifest))] = time.Now()
+	}
+	return found, nil
+}
+
+// IsOpen implements sweep.OpenWorkflows.
+func (o open) IsOpen(ctx context.Context, workflowID string) (bool, error) {
+	found, err := o.OpenWorkflows(ctx, time.Time{})
+	_, is := found[workflowID]
+	return is, err
+}
+
+// kicks sends those for the Manifest.
+type kicks struct{ *Installation }
+
+// Kyma implements sweep.Sender.
+func (kicks) Kyma(context.Context, kick.Ref, kick.Kick) error { return nil }
+
+// Manifest implements sweep.Sender.
+func (k kicks) Manifest(context.Context, kick.Ref, kick.Kick) error {
+	k.Kick()
+	return nil
+}
+
+// SignalOpen implements sweep.Sender.
+func (kicks) SignalOpen(context.Context, string, kick.Kick) error { return nil }

@@ -1,0 +1,127 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	temporal "go.temporal.io/sdk/client"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// resync is the tests' resync interval, and atOnce how many shards are walked at the same time: a pass takes that share
+	// of the interval, spread over the Kymas of its shard.
+	resync = 15 * time.Second
+	atOnce = "2"
+	// triggerInterval is how often the sweep of the few shards is triggered in which the Kymas of a test are: how late a
+	// change in a remote cluster is seen.
+	triggerInterval = 2 * time.Second
+	// maxTriggered is the most Kymas for which that is done; larger fleets depend on the resync interval.
+	maxTriggered = 8
+)
+
+// SweepRarely turns frequent sweeps off; call it before the instance is started. It is for tests that count the events of
+// an installation: on a slow machine, frequent passes find it in progress, and their kicks would count.
+func (s *Environment) SweepRarely() {
+	s.sweepsRarely.Store(true)
+	s.Instance.Flags = append(s.Instance.Flags, "--resync-interval", time.Hour.String())
+}
+
+// TriggerSweeps has the instances of a Temporal namespace walk the shards of the environment's Kymas more often than the
+// others, until the test has cleaned up.
+func (s *Environment) TriggerSweeps(namespace temporal.Client) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(s.T.Context()))
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			// Neither may answer: some tests stop the API server or Temporal. The next trigger is another attempt.
+			shards, err := s.shards(ctx)
+			if err != nil {
+				return
+			}
+			for shard := range shards {
+				_ = namespace.SignalWorkflow(ctx, kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
+			}
+		}, triggerInterval)
+	})
+	s.T.Cleanup(ended.Wait)
+	s.T.Cleanup(stop)
+}
+
+// shards are those in which the control plane has Kymas, if they are few, without Kymas that were just created: a pass
+// during a first installation finds differences that are being worked on, and its kicks would count against the history.
+func (s *Environment) shards(ctx context.Context) (sets.Set[int], error) {
+	var kymas v1beta2.KymaList
+	err := s.ControlPlane.List(ctx, &kymas)
+	shards := sets.New[int]()
+	if s.sweepsRarely.Load() || len(kymas.Items) > maxTriggered {
+		return shards, err
+	}
+	for _, kyma := range kymas.Items {
+		begins := kyma.Status.State == "" || kyma.Status.State == shared.StateProcessing
+		if !begins || time.Since(kyma.CreationTimestamp.Time) > time.Minute {
+			shards.Insert(sweep.ShardOf(kyma.UID, sweep.DefaultShards))
+		}
+	}
+	return shards, err
+}
+
+// Sweeps has every shard walked so many times, one pass after the other, and waits until they have ended.
+func (s *Environment) Sweeps(t *testing.T, walks int) {
+	t.Helper()
+	for range walks {
+		from := time.Now()
+		for shard := range sweep.DefaultShards {
+			s.sweepNow(shard)
+		}
+		for shard := range sweep.DefaultShards {
+			// Most shards are through by the time that the first is.
+			for began := time.Now(); s.walks(t, shard, from) == 0; time.Sleep(100 * time.Millisecond) {
+				require.Less(t, time.Since(began), 2*time.Minute, "shard %d is not walked", shard)
+			}
+		}
+	}
+}
+
+// sweepNow has a shard walked at once, or as soon as the current pass ends.
+func (s *Environment) sweepNow(shard int) {
+	s.T.Helper()
+	err := s.Temporal.SignalWorkflow(s.T.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"})
+	if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
+		return // it has yet to be started, which begins with a pass
+	}
+	require.NoError(s.T, err)
+}
+
+// walks counts the passes over a shard that began after a time and have ended.
+func (s *Environment) walks(t *testing.T, shard int, from time.Time) int {
+	t.Helper()
+	walks, begun := 0, map[int64]bool{}
+	events := s.Temporal.GetWorkflowHistory(t.Context(), kick.SweepWorkflowID(shard), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if notFound := new(serviceerror.NotFound); errors.As(err, &notFound) {
+			return 0 // the sweep of this shard has yet to be started
+		}
+		require.NoError(t, err)
+		if event.GetActivityTaskScheduledEventAttributes() != nil && event.GetEventTime().AsTime().After(from) {
+			begun[event.GetEventId()] = true
+		}
+		if ended := event.GetActivityTaskCompletedEventAttributes(); ended != nil && begun[ended.GetScheduledEventId()] {
+			walks++
+		}
+	}
+	return walks
+}

@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// catalogSources watch ModuleTemplates and ModuleReleaseMetas and ask for a look at the Kymas whose modules
-// could resolve to them, found by an index. What is listed at start is left out: each Kyma's own digest
+// catalogSources watch ModuleTemplates and ModuleReleaseMetas and ask to reconcile the Kymas whose modules
+// could resolve to them, found by an index. What is listed at start is omitted: each Kyma's own digest
 // covers it.
 func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaRequest] {
 	return []source.TypedSource[kymaRequest]{
@@ -37,7 +37,7 @@ func (w *watcher) keysOfTemplate(ctx context.Context, template *v1beta2.ModuleTe
 	for _, key := range keys {
 		metas, err := desired.NewCached(w.reader).ReleaseMetas(ctx, key)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "look up the ModuleReleaseMetas of a template", "template", client.ObjectKeyFromObject(template))
+			log.FromContext(ctx).Error(err, "find the ModuleReleaseMetas of a template", "template", client.ObjectKeyFromObject(template))
 			break // the sweep computes every Kyma's digest
 		}
 		for _, meta := range metas {
@@ -68,7 +68,7 @@ func catalogHandler[T client.Object](w *watcher, kind string, keys func(context.
 	}
 }
 
-// enqueueReferrers asks for a look at every Kyma that refers to one of the keys.
+// enqueueReferrers asks to reconcile every Kyma that refers to one of the keys.
 func (w *watcher) enqueueReferrers(ctx context.Context, c cause, keys []string, q kymaQueue) {
 	for key := range sets.New(keys...) {
 		var kymas v1beta2.KymaList

@@ -41,7 +41,7 @@ func asked[R comparable](handle func(q workqueue.TypedRateLimitingInterface[R]))
 	return all
 }
 
-func TestWhichEventsOfAKymaAreLookedInto(t *testing.T) {
+func TestWhichEventsOfAKymaAreActedOn(t *testing.T) {
 	w, _, _ := newWatcher(t)
 	events, ctx := w.kymaEvents(), t.Context()
 	created := func(atStart bool) []kymaRequest {
@@ -73,7 +73,7 @@ func TestWhichEventsOfAKymaAreLookedInto(t *testing.T) {
 }
 
 // A leader that starts lists the whole fleet, and works out a digest for each Kyma whose own generation says nothing.
-func TestWhatWasEditedWhileNobodyWatchedIsLookedIntoFirst(t *testing.T) {
+func TestWhatWasEditedWhileNobodyWatchedIsActedOnFirst(t *testing.T) {
 	w, _, _ := newWatcher(t)
 	events, q := w.kymaEvents(), priorityqueue.New[kymaRequest]("test")
 	defer q.ShutDown()
@@ -95,7 +95,7 @@ func TestWhatWasEditedWhileNobodyWatchedIsLookedIntoFirst(t *testing.T) {
 	require.Equal(t, []string{"edited", "deleted", "a", "b"}, names)
 }
 
-func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {
+func TestWhichEventsOfAManifestAreActedOn(t *testing.T) {
 	w, _, _ := newWatcher(t)
 	events, ctx := w.manifestEvents(), t.Context()
 	ref := kick.RefOf(manifestWith(nil))
@@ -119,7 +119,7 @@ func TestWhichEventsOfAManifestAreLookedInto(t *testing.T) {
 	}))
 }
 
-func TestWhichEventsOfASecretAreLookedInto(t *testing.T) {
+func TestWhichEventsOfASecretAreActedOn(t *testing.T) {
 	events, ctx := secretEvents(), t.Context()
 	secret := func(version string) *metav1.PartialObjectMetadata {
 		s := fleet.SecretMetadata()
@@ -246,7 +246,7 @@ func TestWhichKicksPassAtOnce(t *testing.T) {
 	}
 }
 
-func TestAKymaIsKickedWhenTheGarbageCollectorHasLetGoOfWhatItLeaves(t *testing.T) {
+func TestAKymaIsKickedWhenTheGarbageCollectorHasReleasedWhatRemains(t *testing.T) {
 	orphaning := kymaWith(func(k *v1beta2.Kyma) {
 		k.DeletionTimestamp = &metav1.Time{Time: now}
 		k.Finalizers = []string{"operator.kyma-project.io/Kyma", metav1.FinalizerOrphanDependents}
@@ -318,7 +318,7 @@ func (o inOrder) Kyma(context.Context, kick.Ref, kick.Kick) error {
 }
 func (o inOrder) Evict(string, string, string) { *o.all = append(*o.all, "evict") }
 
-func TestALookAfterAChangedSecretNeverFindsTheOldAccess(t *testing.T) {
+func TestAReconcileAfterAChangedSecretNeverFindsTheOldAccess(t *testing.T) {
 	w, _, _ := newWatcher(t, kymaWith(nil))
 	all := &[]string{}
 	w.Kicks, w.Clusters = inOrder{all: all}, inOrder{all: all}

@@ -98,7 +98,7 @@ func (w *watcher) changed(before, after client.Object) bool {
 		!maps.Equal(othersAnnotations(before), othersAnnotations(after))
 }
 
-// isOrphaned tells whether the garbage collector has just let go of what a Kyma leaves: its deletion goes on then.
+// isOrphaned tells whether the garbage collector has just released what remains of a Kyma: its deletion continues then.
 func isOrphaned(before, after *v1beta2.Kyma) bool {
 	return desired.IsOrphaning(before) && !desired.IsOrphaning(after)
 }
@@ -120,8 +120,8 @@ func (w *watcher) othersLabels(obj client.Object) map[string]string {
 	return labels
 }
 
-// kickKyma kicks the workflow of a Kyma whose inputs are not those that were last looked at. Where they differ in nothing
-// of the Kyma's own, a roll-out does it.
+// kickKyma kicks the workflow of a Kyma whose inputs are not those of its last reconcile. Where nothing of the Kyma's own
+// differs, a roll-out does it.
 func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Result, error) {
 	if req.Gone {
 		k := kick.Kick{Reason: "Kyma is gone", Kind: "Kyma", Namespace: req.Namespace, Name: req.Name, Urgent: true}
@@ -137,8 +137,7 @@ func (w *watcher) kickKyma(ctx context.Context, req kymaRequest) (reconcile.Resu
 	return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
 }
 
-// behind returns a Kyma of this instance that has something to be looked into, with the digest of its inputs; nil where it
-// has not.
+// behind returns a Kyma of this instance that has to be reconciled, with the digest of its inputs; nil where it has not.
 func (w *watcher) behind(ctx context.Context, req kymaRequest) (*v1beta2.Kyma, string, error) {
 	kyma := &v1beta2.Kyma{}
 	if err := w.reader.Get(ctx, req.Key(), kyma); err != nil || kyma.UID != req.UID {
@@ -154,7 +153,7 @@ func (w *watcher) behind(ctx context.Context, req kymaRequest) (*v1beta2.Kyma, s
 	if err != nil {
 		return nil, "", fmt.Errorf("compute the inputs of Kyma %s: %w", req.Ref, err)
 	}
-	if digest == kyma.Status.InputsDigest && !mayMend(kyma, req.Cause) {
+	if digest == kyma.Status.InputsDigest && !mayHelp(kyma, req.Cause) {
 		return nil, "", nil
 	}
 	return kyma, digest, nil
@@ -166,9 +165,9 @@ func (w *watcher) sendKyma(ctx context.Context, kyma *v1beta2.Kyma, req kymaRequ
 	return w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
 }
 
-// mayMend tells whether a change of the catalog may bring a newer version of a module that is being removed, which is no
+// mayHelp tells whether a change of the catalog may bring a newer version of a module that is being removed, which is no
 // input of its Kyma any more.
-func mayMend(kyma *v1beta2.Kyma, c cause) bool {
+func mayHelp(kyma *v1beta2.Kyma, c cause) bool {
 	return (c.Kind == shared.KindModuleTemplate || c.Kind == shared.KindModuleReleaseMeta) &&
 		slices.ContainsFunc(kyma.Status.Modules, func(m v1beta2.ModuleStatus) bool {
 			return m.State == shared.StateDeleting || m.State == shared.StateWarning

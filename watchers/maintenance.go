@@ -24,8 +24,8 @@ type PolicySource interface {
 }
 
 const (
-	// lookForPolicyEvery is how often the leader looks whether the maintenance policy changed.
-	lookForPolicyEvery = 5 * time.Second
+	// checkPolicyEvery is how often the leader checks whether the maintenance policy changed.
+	checkPolicyEvery = 5 * time.Second
 	// policyReachesAll is the time after which every worker's mounted file is expected to say what the leader's
 	// does: the kubelet of each node renews it in its own time, about once a minute.
 	policyReachesAll = 2 * time.Minute
@@ -41,13 +41,13 @@ func (w *watcher) addMaintenance(mgr manager.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		watch := policyWatch{watcher: w}
 		for {
-			if err := watch.look(ctx); err != nil && ctx.Err() == nil {
+			if err := watch.check(ctx); err != nil && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "wake the Kymas that wait for a maintenance window, will try again")
 			}
 			select {
 			case <-ctx.Done():
 				return nil
-			case <-time.After(lookForPolicyEvery):
+			case <-time.After(checkPolicyEvery):
 			}
 		}
 	}))
@@ -56,19 +56,19 @@ func (w *watcher) addMaintenance(mgr manager.Manager) error {
 // policyWatch remembers for which policy the waiting Kymas were kicked.
 type policyWatch struct {
 	*watcher
-	// told is the digest of that policy; nil before the first time.
-	told *string
+	// kickedFor is the digest of that policy; nil before the first time.
+	kickedFor *string
 	// again is when they are kicked once more for the same policy; zero when that is done. A worker whose file
-	// was still the old one would have looked in vain.
+	// was still the old one would have reconciled in vain.
 	again time.Time
-	// missed are the Kymas that could not be kicked. They alone are kicked by the next look.
+	// missed are the Kymas that could not be kicked. They alone are kicked by the next check.
 	missed map[types.UID]bool
 }
 
-// look kicks the waiting Kymas where there is a reason to. What fails is tried again by the next look.
-func (p *policyWatch) look(ctx context.Context) error {
+// check kicks the waiting Kymas where there is a reason to. What fails is tried again by the next check.
+func (p *policyWatch) check(ctx context.Context) error {
 	digest, now := p.Policies.Digest(), p.Now()
-	changed := p.told == nil || *p.told != digest
+	changed := p.kickedFor == nil || *p.kickedFor != digest
 	all := changed || !p.again.IsZero() && !now.Before(p.again)
 	if !all && len(p.missed) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (p *policyWatch) look(ctx context.Context) error {
 	}
 	p.missed, err = p.kickForPolicy(ctx, kymas)
 	if all {
-		p.told, p.again = &digest, time.Time{}
+		p.kickedFor, p.again = &digest, time.Time{}
 	}
 	if changed {
 		p.again = p.Now().Add(policyReachesAll)
@@ -90,8 +90,8 @@ func (p *policyWatch) look(ctx context.Context) error {
 	return err
 }
 
-// waiting are the Kymas of this instance that have a module waiting for a window, or one of which a report that came
-// before this look said by the new policy that it waits no more, while nothing was done about it.
+// waiting are the Kymas of this instance that have a module waiting for a window, or one that a report before this check
+// showed, by the new policy, as no longer waiting while nothing was done about it.
 func (w *watcher) waiting(ctx context.Context) ([]*v1beta2.Kyma, error) {
 	var list v1beta2.KymaList
 	if err := w.reader.List(ctx, &list); err != nil {

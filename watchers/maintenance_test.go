@@ -45,7 +45,7 @@ func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
 	looks := func(after time.Duration, want int, why string) {
 		t.Helper()
 		*clock, kicks.sent = clock.Add(after), nil
-		require.NoError(t, watch.look(t.Context()))
+		require.NoError(t, watch.check(t.Context()))
 		require.Len(t, kicks.sent, want, why)
 	}
 	looks(0, 1, "at start, as the policy may have changed while nobody watched")
@@ -84,7 +84,7 @@ func TestAPolicyChangeWakesThoseThatAReportHasSaidToBeOnTheirWay(t *testing.T) {
 			manifest := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: told.Namespace, Name: "told-b"}}
 			manifest.Spec.Version = test.version
 			watch, _, kicks, _ := newPolicyWatch(t, told, manifest)
-			require.NoError(t, watch.look(t.Context()))
+			require.NoError(t, watch.check(t.Context()))
 			require.Len(t, kicks.sent, test.kicks)
 		})
 	}
@@ -105,7 +105,7 @@ func TestOnlyOurKymasThatWaitAreWoken(t *testing.T) {
 			k.DeletionTimestamp, k.Finalizers = &metav1.Time{Time: now}, []string{"operator.kyma-project.io/Kyma"}
 		}),
 	)
-	require.NoError(t, watch.look(t.Context()))
+	require.NoError(t, watch.check(t.Context()))
 	require.Len(t, kicks.sent, 1)
 	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
 }
@@ -123,22 +123,22 @@ func (r *refuser) Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error {
 	return r.recorder.Kyma(ctx, ref, k)
 }
 
-func TestAKickThatFailsIsRepeatedAndHoldsUpNobody(t *testing.T) {
+func TestAKickThatFailsIsRepeatedAndDelaysNobody(t *testing.T) {
 	watch, _, kicks, _ := newPolicyWatch(t, named("a", nil), named("b", nil))
 	refuses := &refuser{recorder: kicks, name: "a"}
 	watch.Kicks = refuses
-	require.ErrorContains(t, watch.look(t.Context()), "kick Kyma kcp-system/a: no answer")
+	require.ErrorContains(t, watch.check(t.Context()), "kick Kyma kcp-system/a: no answer")
 	require.Len(t, kicks.sent, 1)
 
 	kicks.sent = nil
-	require.ErrorContains(t, watch.look(t.Context()), "kick Kyma kcp-system/a: no answer")
+	require.ErrorContains(t, watch.check(t.Context()), "kick Kyma kcp-system/a: no answer")
 	require.Empty(t, kicks.sent, "whoever was kicked is not kicked again")
 
 	refuses.name = ""
-	require.NoError(t, watch.look(t.Context()))
+	require.NoError(t, watch.check(t.Context()))
 	require.Len(t, kicks.sent, 1)
 	require.Equal(t, "kyma/kcp-system/a/a", kicks.sent[0].to)
-	require.NoError(t, watch.look(t.Context()))
+	require.NoError(t, watch.check(t.Context()))
 	require.Len(t, kicks.sent, 1, "that is done")
 }
 
@@ -146,6 +146,6 @@ func TestKickingTheWaitingEndsWithItsContext(t *testing.T) {
 	watch, _, kicks, _ := newPolicyWatch(t, named("a", nil), named("b", nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, watch.look(ctx), context.Canceled)
+	require.ErrorIs(t, watch.check(ctx), context.Canceled)
 	require.Empty(t, kicks.sent)
 }

@@ -60,20 +60,20 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 	}
 }
 
-// isDecidedAnew tells whether it was decided otherwise where a Manifest goes, or who owns it.
+// isDecidedAnew tells whether a Manifest got another target or another owner.
 func isDecidedAnew(before, after *v1beta2.Manifest) bool {
 	return !equality.Semantic.DeepEqual(before.Status.Target, after.Status.Target) ||
 		!equality.Semantic.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(after))
 }
 
-// gone asks to tell of a Manifest that is gone, as of this resource version.
+// gone is the request for a Manifest that is gone, as of this resource version.
 func gone(m *v1beta2.Manifest, resourceVersion string) manifestRequest {
 	req := manifestRequest{Ref: kick.RefOf(m), Gone: true, Version: resourceVersion}
 	switch owner := metav1.GetControllerOf(m); {
 	case owner != nil && owner.Kind == "Kyma":
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
 	case owner == nil && m.KymaName() != "":
-		// Its Kyma left it. The one that has the name now may have waited for it to go.
+		// Its Kyma abandoned it. The one that has the name now may have waited for its removal.
 		req.Kyma = kick.Ref{Namespace: m.Namespace, Name: m.KymaName()}
 	}
 	return req
@@ -122,7 +122,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		// Who owns it is none of its inputs.
 		k.Reason = "Manifest was refused"
 	case m.IsUnmanaged():
-		// Earlier releases left the Manifest of a module that is not managed.
+		// Earlier releases kept the Manifest of a module that is not managed.
 		k.Reason = "Manifest is unmanaged"
 	case !m.Status.Settled:
 		k.Reason, k.Urgent = "Manifest is not settled", false

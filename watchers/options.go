@@ -2,19 +2,21 @@
 //
 //	kyma.go         a Kyma changed, is being deleted, or is gone
 //	catalog.go      a ModuleTemplate or ModuleReleaseMeta changed: the Kymas whose modules resolve to it
-//	rollout.go      ... one after the other: what concerns many Kymas must not hold up the changes of one
+//	rollout.go      ... one after the other: what concerns many Kymas must not delay the changes of one
 //	manifest.go     a Manifest changed, is being deleted, or is gone
 //	secret.go       the access Secret of a cluster changed
 //	sweeps.go       keeps the sweep workflows running
 //	maintenance.go  the maintenance policy changed: the Kymas that wait for a window
 //	pullsecret.go   the image pull Secret changed: every Kyma with a remote cluster, spread
 //	sharing.go      the installation of a module changed that several Kymas share in the control plane
-//	channels.go     shows the channels of release metas in a column of kubectl
-//	mandatory.go    holds what makes a module mandatory until the module is removed
 //
-// A watcher works out whom to kick and nothing else. Events that our own status writes cause are filtered,
-// and so is everything that a workflow has seen already: the digest of all inputs, which a look records in
-// the status, is computed again from the caches by the same function.
+// Add is the entry point. A watcher decides whom to kick and nothing else: what writes is in package controllers, what
+// exports metrics in package collectors. Events that our own status writes cause are filtered, and so is everything that
+// a workflow has seen already: the digest of all inputs, which a reconcile records in the status, is computed again from
+// the caches by the same function.
+//
+// A kick is the signal that notifies a workflow that something changed. It carries the reason and the resource version
+// of what changed, never its content.
 package watchers
 
 import (
@@ -40,12 +42,12 @@ type Sender interface {
 	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
 }
 
-// Inputs computes from the caches the digest that a look records in a Kyma's status.
+// Inputs computes from the caches the digest that a reconcile records in a Kyma's status.
 type Inputs interface {
 	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
 }
 
-// Evicter lets go of cached access to the cluster of a Kyma; *clusters.Registry does.
+// Evicter drops cached access to the cluster of a Kyma; *clusters.Registry does.
 type Evicter interface {
 	// Evict names the resourceVersion of the change: access that was read later has seen it and stays.
 	Evict(namespace, kymaName, resourceVersion string)
@@ -77,8 +79,8 @@ func Add(mgr manager.Manager, o Options) error {
 		return errors.New("watchers: Kicks, Inputs, Clusters and Sweeps must be given")
 	}
 	o = o.withDefaults()
-	w := &watcher{Options: o, reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addMandatory, w.addHolds, w.addChannels, w.addPullSecret, w.addSharing} {
+	w := &watcher{Options: o, reader: mgr.GetCache(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addSharing} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}
@@ -104,8 +106,6 @@ func (o Options) withDefaults() Options {
 type watcher struct {
 	Options
 	reader  client.Reader
-	live    client.Reader
-	writer  client.Writer
 	rollout *rollout
 }
 

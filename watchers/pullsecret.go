@@ -73,7 +73,7 @@ func pullSecretEvents(name string) handler.TypedFuncs[*metav1.PartialObjectMetad
 				add(e.ObjectNew, q)
 			}
 		},
-		// One that is deleted takes nothing away: it is said in the status at the next look.
+		// A deletion removes nothing: the status says it after the next reconcile.
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*metav1.PartialObjectMetadata], q pullSecretQueue) {
 			add(e.Object, q)
 		},

@@ -21,20 +21,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// rolloutPatience is how long a Kyma that was kicked keeps its place, if nothing tells that it took in the change.
+// rolloutPatience is how long a Kyma that was kicked keeps its place, if nothing shows that it applied the change.
 const rolloutPatience = 30 * time.Second
 
-// rollout brings what concerns many Kymas, such as a new version in a channel, to one after the other: each when it is its turn
-// in the span of a roll-out, and no more at once than there are places. What is kicked beyond what the workers get done
-// waits in the queues of workflow tasks, which are served in the order of arrival, and the looks that somebody waits for
-// wait behind it.
+// rollout kicks the Kymas that a change concerns, such as a new version in a channel, one after the other: each when it is
+// its turn in the span of a roll-out, and no more at once than there are places. Kicks beyond what the workers can handle
+// would wait in the queues of workflow tasks, which are served in the order of arrival, and the reconciles that somebody
+// waits for would wait behind them.
 //
-// Nothing of this is stored: the next leader finds by the digests which Kymas have not taken in a change.
+// Nothing of this is stored: the next leader finds by the digests which Kymas have not applied a change.
 type rollout struct {
 	now    func() time.Time
 	places *semaphore.Weighted
-	// overtakes is by how many a Kyma under way is overtaken until it keeps its place no longer: what it waits for is then its
-	// own cluster, and not what all wait for. A time could not tell these apart.
+	// overtakes is by how many others a Kyma is overtaken before it loses its place: it then waits for its own cluster, and
+	// not for what all wait for. A time could not distinguish these.
 	overtakes int
 	// passed are requests of the watcher of Kymas.
 	passed chan event.TypedGenericEvent[kymaRequest]
@@ -42,7 +42,7 @@ type rollout struct {
 	mu sync.Mutex
 	// turns are when it is the turn of the Kymas that wait for it.
 	turns map[types.UID]turn
-	// underWay are the Kymas that were kicked, and did not tell yet that they took in the change.
+	// underWay are the Kymas that were kicked, and have not shown yet that they applied the change.
 	underWay map[types.UID]*place
 	// entered is how many places were taken so far.
 	entered int
@@ -88,7 +88,7 @@ func (w *watcher) rollOut(ctx context.Context, req kymaRequest) (reconcile.Resul
 	if kyma != nil && w.kymaKick(kyma, req).Urgent {
 		return reconcile.Result{}, w.sendKyma(ctx, kyma, req)
 	}
-	// A Kyma that is to be left alone would be looked at in vain. It is looked at when that changes.
+	// A Kyma that is not to be reconciled would be kicked in vain. It is kicked when that changes.
 	if err != nil || kyma == nil || kyma.IsSkipReconciliation() {
 		w.rollout.forget(req.UID)
 		return reconcile.Result{}, err
@@ -109,7 +109,7 @@ func (w *watcher) rollOut(ctx context.Context, req kymaRequest) (reconcile.Resul
 	}
 	if w.rollout.begin(req.UID, digest) {
 		if err := w.sendKyma(ctx, kyma, req); err != nil {
-			w.rollout.leave(req.UID)
+			w.rollout.free(req.UID)
 			return reconcile.Result{}, err
 		}
 	}
@@ -127,8 +127,8 @@ func (r *rollout) pass(ctx context.Context, req kymaRequest) error {
 	}
 }
 
-// wait tells how long a Kyma has to wait for its turn. What changes meanwhile puts it off no further: a catalog that changes
-// often would else never arrive.
+// wait is how long a Kyma has to wait for its turn. A change meanwhile does not delay it further: otherwise a catalog that
+// changes often would never be applied.
 func (r *rollout) wait(uid types.UID, digest string, spread time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,7 +153,7 @@ func (r *rollout) enter(ctx context.Context, uid types.UID) error {
 		return nil
 	}
 	if err := r.places.Acquire(ctx, 1); err != nil {
-		return fmt.Errorf("wait for other Kymas to take in what changed: %w", err)
+		return fmt.Errorf("wait for other Kymas to apply what changed: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,10 +185,10 @@ func (r *rollout) begin(uid types.UID, digest string) bool {
 	return !again
 }
 
-// forget lets go of all that is known of a Kyma that needs no look.
+// forget drops all that is known of a Kyma that needs no reconcile.
 func (r *rollout) forget(uid types.UID) {
 	r.endTurn(uid)
-	r.leave(uid)
+	r.free(uid)
 }
 
 func (r *rollout) endTurn(uid types.UID) {
@@ -197,14 +197,14 @@ func (r *rollout) endTurn(uid types.UID) {
 	delete(r.turns, uid)
 }
 
-// leave ends the time of a Kyma under way.
-func (r *rollout) leave(uid types.UID) {
+// free ends the time of a Kyma under way.
+func (r *rollout) free(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.end(uid, r.underWay[uid])
 }
 
-// done ends the time of a Kyma that took in what changed, and of those that were kicked before it and overtaken too often.
+// done ends the time of a Kyma that applied a change, and of those that were kicked before it and overtaken too often.
 func (r *rollout) done(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +224,7 @@ func (r *rollout) done(uid types.UID) {
 	}
 }
 
-// end frees a place, once. The caller holds the lock.
+// end frees a place, once. The caller has locked mu.
 func (r *rollout) end(uid types.UID, taken *place) {
 	if taken == nil || r.underWay[uid] != taken {
 		return
@@ -234,11 +234,11 @@ func (r *rollout) end(uid types.UID, taken *place) {
 	r.places.Release(1)
 }
 
-// progressed notes that the status of a Kyma was written: it took in what changed, or its cluster cannot be reached.
+// progressed notes that the status of a Kyma was written: it applied what changed, or its cluster cannot be reached.
 func (r *rollout) progressed(before, after *v1beta2.Kyma) {
 	switch {
 	case after.IsMarkedUnreachable():
-		r.leave(after.UID)
+		r.free(after.UID)
 	case before.Status.InputsDigest != after.Status.InputsDigest:
 		r.done(after.UID)
 	}

@@ -66,7 +66,7 @@ func TestWhomARolloutKicks(t *testing.T) {
 	}{
 		"one that has to take in a template": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), reason: "ModuleTemplate changed", waits: true},
 		"not one that has":                   {kyma: kymaWith(nil)},
-		"not one that is to be left alone": {kyma: kymaWith(func(k *v1beta2.Kyma) {
+		"not one that is to be left unchanged": {kyma: kymaWith(func(k *v1beta2.Kyma) {
 			k.Status.InputsDigest, k.Labels = "before", map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 		})},
 		"one with a removal that the template may mend": {kyma: kymaWith(func(k *v1beta2.Kyma) {
@@ -101,7 +101,7 @@ func TestWhomARolloutKicks(t *testing.T) {
 }
 
 // A worker waits for its caches to know that version.
-func TestARolloutTellsTheVersionThatCausedIt(t *testing.T) {
+func TestARolloutNamesTheVersionThatCausedIt(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
 	w.Settings.RolloutSpread = 0
@@ -182,8 +182,8 @@ func TestAnEditWaitsForNoRollout(t *testing.T) {
 	require.True(t, kicks.sent[1].kick.Urgent)
 }
 
-// Their looks end with a time-out, and say nothing that would free a place.
-func TestUnreachableClustersHoldUpNoRollout(t *testing.T) {
+// Their reconciles end with a time-out, and say nothing that would free a place.
+func TestUnreachableClustersDelayNoRollout(t *testing.T) {
 	kymas := behindBy(3, func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} })
 	healthy := behindBy(4, nil)[3]
 	w, kicks, _ := newWatcher(t, append(kymas, healthy)...)
@@ -199,7 +199,7 @@ func TestUnreachableClustersHoldUpNoRollout(t *testing.T) {
 	require.NoError(t, w.rollout.enter(t.Context(), "another"), "one that is found unreachable lets go of its place")
 }
 
-// A release is a template and a release meta: two causes, and one look.
+// A release is a template and a release meta: two causes, and one reconcile.
 func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
@@ -214,12 +214,12 @@ func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
 	w.Inputs = inputs("later")
 	_, err := w.rollOut(t.Context(), other)
 	require.NoError(t, err)
-	require.Len(t, kicks.sent, 2, "what came after that look began needs another")
+	require.Len(t, kicks.sent, 2, "what came after that reconcile began needs another")
 }
 
 // A leader that dies leaves nothing behind: the next finds by their digests who has not taken in a change, among the
 // Kymas that it lists.
-func TestTheNextLeaderGoesOnWithARollout(t *testing.T) {
+func TestTheNextLeaderContinuesWithARollout(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
 	done := make(chan error)

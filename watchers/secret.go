@@ -38,7 +38,7 @@ func (w *watcher) addSecrets(mgr manager.Manager) error {
 		Complete(reconcile.TypedFunc[secretRequest](w.kickForSecret))
 }
 
-// secretEvents are the events of access Secrets. What is listed at start is left out: each Kyma's own digest covers it.
+// secretEvents are the events of access Secrets. What is listed at start is omitted: each Kyma's own digest covers it.
 func secretEvents() handler.TypedFuncs[*metav1.PartialObjectMetadata, secretRequest] {
 	enqueue := func(obj *metav1.PartialObjectMetadata, q secretQueue) {
 		for _, request := range secretRequests(obj, obj) {

@@ -26,13 +26,13 @@ import (
 type sharedRequest struct {
 	Module string
 	// Released is the name of the module where the version that it is installed in may have changed, or its last
-	// owner gone: those that were refused another one are told. Else empty.
+	// owner gone: those that were refused another one are kicked. Else empty.
 	Released string
 }
 
 type sharedQueue = workqueue.TypedRateLimitingInterface[sharedRequest]
 
-// addSharing tells the owners of a module in the control plane's own cluster what becomes of the one that installs it.
+// addSharing kicks the owners of a module in the control plane's own cluster when the Manifest that installs it changes.
 func (w *watcher) addSharing(mgr manager.Manager) error {
 	add := func(m *v1beta2.Manifest, released bool, q sharedQueue) {
 		module := m.Labels[desired.LabelSharedModule]
@@ -59,14 +59,14 @@ func (w *watcher) addSharing(mgr manager.Manager) error {
 	}
 	return builder.TypedControllerManagedBy[sharedRequest](mgr).Named("shared-module").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, events)).
-		Complete(reconcile.TypedFunc[sharedRequest](w.tellOwners))
+		Complete(reconcile.TypedFunc[sharedRequest](w.kickOwners))
 }
 
-// tellOwners kicks the owners that do not show what the holder shows, the Kymas of those that have another version, and
+// kickOwners kicks the owners that do not show what the holder shows, the Kymas of those that have another version, and
 // the holder itself where it became so without knowing.
-func (w *watcher) tellOwners(ctx context.Context, req sharedRequest) (reconcile.Result, error) {
+func (w *watcher) kickOwners(ctx context.Context, req sharedRequest) (reconcile.Result, error) {
 	if req.Released != "" {
-		return reconcile.Result{}, w.tellRefused(ctx, req.Released)
+		return reconcile.Result{}, w.kickRefused(ctx, req.Released)
 	}
 	var list v1beta2.ManifestList
 	if err := w.reader.List(ctx, &list, client.MatchingFields{fleet.IndexSharedModule: req.Module}); err != nil {
@@ -81,14 +81,14 @@ func (w *watcher) tellOwners(ctx context.Context, req sharedRequest) (reconcile.
 		if !desired.IsShared(m) {
 			continue
 		}
-		if err := w.tellOwner(ctx, m, holder); err != nil {
+		if err := w.kickOwner(ctx, m, holder); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	return reconcile.Result{}, nil
 }
 
-func (w *watcher) tellOwner(ctx context.Context, m, holder *v1beta2.Manifest) error {
+func (w *watcher) kickOwner(ctx context.Context, m, holder *v1beta2.Manifest) error {
 	var due bool
 	switch {
 	case m.UID == holder.UID:
@@ -114,8 +114,8 @@ func (w *watcher) tellOwner(ctx context.Context, m, holder *v1beta2.Manifest) er
 	return w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, kick.RefOf(m), k) })
 }
 
-// tellRefused kicks the Kymas that have no Manifest for a module and a Warning that says why.
-func (w *watcher) tellRefused(ctx context.Context, module string) error {
+// kickRefused kicks the Kymas that have no Manifest for a module and a Warning that says why.
+func (w *watcher) kickRefused(ctx context.Context, module string) error {
 	var kymas v1beta2.KymaList
 	if err := w.reader.List(ctx, &kymas, client.MatchingFields{desired.IndexKymaReferences: module}); err != nil {
 		return fmt.Errorf("list the Kymas with module %s: %w", module, err)
@@ -136,8 +136,8 @@ func (w *watcher) tellRefused(ctx context.Context, module string) error {
 	return nil
 }
 
-// isShownAsShared tells whether a Manifest was last looked at as one that another installs: it has no counts, for it
-// brought nothing.
+// isShownAsShared tells whether a Manifest was last reconciled as one that another installs: it has no counts, for it
+// installed nothing.
 func isShownAsShared(m *v1beta2.Manifest) bool {
 	return m.Status.Counts == nil && m.Status.DefaultCR == nil
 }

@@ -67,7 +67,7 @@ func TestTheOwnersOfASharedModuleHearOfTheOneThatInstallsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, kicks, _ := newWatcher(t, owner("first", time.Hour, test.first), owner("second", time.Minute, test.second))
-			_, err := w.tellOwners(context.Background(), sharedRequest{Module: "keda"})
+			_, err := w.kickOwners(context.Background(), sharedRequest{Module: "keda"})
 			require.NoError(t, err)
 			var to []string
 			for _, sent := range kicks.sent {
@@ -99,7 +99,7 @@ func TestWhoWasRefusedAnotherVersionOfASharedModuleHearsWhenThatChanges(t *testi
 		shows("content", v1beta2.ModuleStatus{Name: "keda", State: shared.StateReady}),
 		shows("of-another-module", v1beta2.ModuleStatus{Name: "serverless", State: shared.StateWarning}),
 	).Build()
-	_, err := w.tellOwners(context.Background(), sharedRequest{Module: "1234", Released: "keda"})
+	_, err := w.kickOwners(context.Background(), sharedRequest{Module: "1234", Released: "keda"})
 	require.NoError(t, err)
 	require.Len(t, kicks.sent, 1)
 	require.Equal(t, "kyma/kcp-system/refused/refused", kicks.sent[0].to)

@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	temporal "go.temporal.io/sdk/client"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 // SweepStarter makes sure that the sweeps of all shards run.
@@ -24,8 +28,8 @@ type SweepStarter interface {
 const (
 	// ensureSweepsEvery is how often the leader makes sure that all sweeps run.
 	ensureSweepsEvery = 5 * time.Minute
-	// lookForLossEvery is how often it asks whether Temporal still knows them.
-	lookForLossEvery = 10 * time.Second
+	// checkForLossEvery is how often it asks whether Temporal still knows them.
+	checkForLossEvery = 10 * time.Second
 	// retrySweepsAfter is how soon it tries again when one of that failed.
 	retrySweepsAfter = 5 * time.Second
 )
@@ -35,8 +39,8 @@ func (w *watcher) addSweeps(mgr manager.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		watch := sweepWatch{watcher: w}
 		for {
-			wait := lookForLossEvery
-			if err := watch.look(ctx); err != nil && ctx.Err() == nil {
+			wait := checkForLossEvery
+			if err := watch.check(ctx); err != nil && ctx.Err() == nil {
 				log.FromContext(ctx).Error(err, "ensure that the sweeps run, will try again")
 				wait = retrySweepsAfter
 			}
@@ -50,23 +54,24 @@ func (w *watcher) addSweeps(mgr manager.Manager) error {
 }
 
 // sweepWatch keeps the sweeps running, and notices when Temporal's database was lost or replaced: then nobody works on
-// what was under way, and nothing but the sweep would find out, much later.
+// what was in progress, and only the sweep would find out, much later.
 type sweepWatch struct {
 	*watcher
-	// ensured is when all sweeps were last made sure of; zero before the first time.
+	// ensured is when all sweeps were last known to run; zero before the first time.
 	ensured time.Time
 	// lost is true from a loss until everything that is not settled was kicked.
 	lost bool
 }
 
-func (s *sweepWatch) look(ctx context.Context) error {
+// check starts the sweeps where it is time to, and kicks what is not settled where Temporal lost its workflows.
+func (s *sweepWatch) check(ctx context.Context) error {
 	if !s.ensured.IsZero() {
 		unknown, err := s.Sweeps.Unknown(ctx)
 		if err != nil {
 			return err
 		}
 		if unknown {
-			log.FromContext(ctx).Error(nil, "Temporal has lost all workflows: its database was lost or replaced; what is not settled is begun again")
+			log.FromContext(ctx).Error(nil, "Temporal has lost all workflows: its database was lost or replaced; what is not settled is started again")
 			s.lost, s.ensured = true, time.Time{}
 		}
 	}
@@ -86,8 +91,8 @@ func (s *sweepWatch) look(ctx context.Context) error {
 	return nil
 }
 
-// kickUnsettled kicks what a start would kick: Kymas whose inputs were not looked at or that are being deleted, and
-// Manifests that are not settled. Everything else is the sweep's to find.
+// kickUnsettled kicks what a start would kick: Kymas whose inputs changed or that are being deleted, and Manifests that
+// are not settled. The sweep finds everything else.
 func (w *watcher) kickUnsettled(ctx context.Context) error {
 	var kymas v1beta2.KymaList
 	if err := w.reader.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
@@ -107,4 +112,44 @@ func (w *watcher) kickUnsettled(ctx context.Context) error {
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// TemporalSweeps starts sweep workflows.
+type TemporalSweeps struct {
+	Temporal temporal.Client
+	// Interval is the resync interval that a new sweep begins with.
+	Interval time.Duration
+	// Shards is how many sweeps there are. Sweeps of an earlier configuration with more shards end by themselves.
+	Shards int
+}
+
+// EnsureSweeps starts the sweep of every shard that has none.
+func (t TemporalSweeps) EnsureSweeps(ctx context.Context) error {
+	for shard := range t.Shards {
+		options := temporal.StartWorkflowOptions{
+			ID:                       kick.SweepWorkflowID(shard),
+			TaskQueue:                kick.SweepQueue,
+			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+			StaticSummary:            fmt.Sprintf("sweep of shard %d of %d", shard, t.Shards),
+		}
+		in := workflows.SweepInput{Shard: shard, Shards: t.Shards, Interval: t.Interval}
+		if _, err := t.Temporal.ExecuteWorkflow(ctx, options, kick.SweepWorkflow, in); err != nil {
+			return fmt.Errorf("start the sweep of shard %d: %w", shard, err)
+		}
+	}
+	return nil
+}
+
+// Unknown tells whether Temporal knows nothing of the first shard's sweep, open or closed.
+func (t TemporalSweeps) Unknown(ctx context.Context) (bool, error) {
+	_, err := t.Temporal.DescribeWorkflowExecution(ctx, kick.SweepWorkflowID(0), "")
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("describe the sweep of shard 0: %w", err)
+	}
+	return false, nil
 }

@@ -2,16 +2,23 @@ package watchers
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	temporal "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/mocks"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
 // forgetful is a Temporal that may have lost its database.
@@ -54,7 +61,7 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	server := &forgetful{}
 	w.Sweeps = server
 	watch := sweepWatch{watcher: w}
-	look := func() error { at = at.Add(lookForLossEvery); return watch.look(t.Context()) }
+	look := func() error { at = at.Add(checkForLossEvery); return watch.check(t.Context()) }
 
 	require.NoError(t, look())
 	require.NoError(t, look())
@@ -81,4 +88,42 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	require.NoError(t, look())
 	require.Len(t, kicks.sent, 2, "once")
 	require.Empty(t, w.rollout.passed)
+}
+
+// The sweeps' workflow tasks come all the time, and must not stand in the way of those of Kymas and Manifests.
+func TestEveryShardHasASweepOnTheQueueOfSweeps(t *testing.T) {
+	server := &mocks.Client{}
+	started := map[string]bool{}
+	onTheirQueue := mock.MatchedBy(func(o temporal.StartWorkflowOptions) bool {
+		started[o.ID] = true
+		return o.TaskQueue == kick.SweepQueue
+	})
+	server.On("ExecuteWorkflow", mock.Anything, onTheirQueue, kick.SweepWorkflow, mock.AnythingOfType("workflows.SweepInput")).
+		Return(&mocks.WorkflowRun{}, nil)
+	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()))
+	require.Len(t, started, 8)
+}
+
+// The leader asks for every sweep every few minutes: one that runs continues where it is, and one that somebody ended
+// is followed by another.
+func TestASweepThatRunsIsLeftRunningAndOneThatEndedIsStarted(t *testing.T) {
+	server := &mocks.Client{}
+	asked := map[string]workflows.SweepInput{}
+	server.On("ExecuteWorkflow", mock.Anything, mock.Anything, kick.SweepWorkflow, mock.Anything).
+		Run(func(args mock.Arguments) {
+			o, ok := args.Get(1).(temporal.StartWorkflowOptions)
+			require.True(t, ok)
+			require.Equal(t, enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING, o.WorkflowIDConflictPolicy)
+			require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE, o.WorkflowIDReusePolicy)
+			require.False(t, o.WorkflowExecutionErrorWhenAlreadyStarted)
+			require.NotEmpty(t, o.StaticSummary)
+			asked[o.ID], ok = args.Get(3).(workflows.SweepInput)
+			require.True(t, ok)
+		}).Return(&mocks.WorkflowRun{}, nil)
+	require.NoError(t, TemporalSweeps{Temporal: server, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()))
+	require.Equal(t, workflows.SweepInput{Shard: 7, Interval: time.Minute, Shards: 8}, asked["sweep/07"])
+
+	down := &mocks.Client{}
+	down.On("ExecuteWorkflow", mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil, errors.New("down"))
+	require.ErrorContains(t, TemporalSweeps{Temporal: down, Interval: time.Minute, Shards: 8}.EnsureSweeps(t.Context()), "down")
 }

@@ -110,13 +110,13 @@ func TestWhomAKymaEventKicks(t *testing.T) {
 			}),
 			req: kymaRequest{Ref: demo}, reason: "Kyma is being deleted",
 		},
-		"a Kyma of another instance is left alone": {
+		"a Kyma of another instance is left unchanged": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) {
 				k.Labels, k.Status.InputsDigest = map[string]string{"operator.kyma-project.io/managed-by": "another"}, "before"
 			}),
 			req: kymaRequest{Ref: demo, Own: true},
 		},
-		"a synced copy is left alone": {
+		"a synced copy is left unchanged": {
 			kyma: kymaWith(func(k *v1beta2.Kyma) {
 				k.Annotations, k.Status.InputsDigest = map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}, "before"
 			}),
@@ -272,7 +272,7 @@ func TestAChangedAccessSecretIsActedOnOncePerKyma(t *testing.T) {
 	}
 	require.Equal(t, []secretRequest{of("demo", "9")}, secretRequests(secret("8", "demo"), secret("9", "demo")))
 	require.Equal(t, []secretRequest{of("demo", "9"), of("other", "9")}, secretRequests(secret("8", "demo"), secret("9", "other")),
-		"the one that loses its access hears of it too, and by the version of the loss")
+		"the one that loses its access is notified too, and by the version of the loss")
 	require.Equal(t, []secretRequest{of("demo", "9")}, secretRequests(secret("8", "demo"), secret("9", "")))
 }
 

@@ -18,13 +18,14 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -68,7 +69,7 @@ type Config struct {
 	Windows resolve.Windows
 	// Signatures says which descriptors must be signed.
 	Signatures signature.Policy
-	// RemoteTemplateRegistries are the registries that templates made by hand in remote clusters may refer to.
+	// RemoteTemplateRegistries are the registries that user-provided templates in remote clusters may refer to.
 	RemoteTemplateRegistries []string
 	// Removals bound what one change of the catalog may remove at once.
 	Removals resolve.Limits
@@ -126,7 +127,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare access to clusters: %w", err)
 	}
-	counter, err := NewKicks(p.Registry)
+	counter, err := metrics.NewKicks(p.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	if a.Activities.Sync, err = syncing.New(syncOptions); err != nil {
 		return err
 	}
-	a.Activities.Look = look.New(a.Activities.Sync, a.Activities.Resolve)
+	a.Activities.Background = background.New(a.Activities.Sync, a.Activities.Resolve)
 	a.Activities.Status, err = status.New(status.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Known: a.known, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})
@@ -203,7 +204,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 
 // assemblePurges makes what records which objects are forced.
 func assemblePurges(p Parts, controlPlane client.Client) (*purge.Teller, error) {
-	counter, err := NewPurges(p.Registry)
+	counter, err := metrics.NewPurges(p.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func assemblePurges(p Parts, controlPlane client.Client) (*purge.Teller, error) 
 }
 
 func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store, purges *purge.Teller) error {
-	drift, err := NewDrift(p.Registry)
+	drift, err := metrics.NewDrift(p.Registry)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,7 @@ const heartbeatEvery = 5 * time.Second
 func Heartbeats() interceptor.WorkerInterceptor { return &heartbeats{} }
 
 // heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
-// cannot be done any more: then another attempt may be at work already, and this one must not write
-// (docs/design/workflows-and-signals.md#activities-that-write). What an activity ends with is carried as a fault. Both are here so that no activity can forget them. Activities that heartbeat details of their own do
+// cannot be done any more: then another attempt may be running already, and this one must not write (docs/design/workflows-and-signals.md#activities-that-write). What an activity ends with is carried as a fault. Both are here so that no activity can forget them. Activities that heartbeat details of their own do
 // not belong on a worker with this interceptor.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase

@@ -16,18 +16,19 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
 const (
-	// lookEvery is how often the link to Temporal is looked at, and lookSoon how often until it works.
-	lookEvery = 10 * time.Second
-	lookSoon  = time.Second
-	// lookTimeout bounds one look.
-	lookTimeout = 5 * time.Second
+	// checkEvery is how often the link to Temporal is checked, and checkSoon how often until it works.
+	checkEvery = 10 * time.Second
+	checkSoon  = time.Second
+	// checkTimeout bounds one check.
+	checkTimeout = 5 * time.Second
 	// pollsWithin is the time within which somebody who polls a task queue asks it again: an empty answer comes
 	// after a minute.
 	pollsWithin = 80 * time.Second
-	// answerAfter is how many queries in a row may stay without an answer before nobody is taken to work.
+	// answerAfter is how many queries in a row may stay unanswered before no worker counts as active.
 	answerAfter = 2
 )
 
@@ -39,21 +40,20 @@ type Temporal interface {
 }
 
 // Link watches whether work can be done: Temporal answers, its namespace knows our search attributes, and somebody
-// polls every task queue. It makes good what it can: search attributes that a lost or replaced database does not know
+// polls every task queue. It repairs what it can: search attributes that a lost or replaced database does not know
 // are registered again. Every process has one, and is ready while its link works.
 type Link struct {
 	temporal  Temporal
 	namespace string
-	// works is true where this process has workers: then nobody has to be asked whether there are any.
+	// works is true where this process has workers: then it need not ask whether there are any.
 	works bool
 	log   logr.Logger
 	now   func() time.Time
 
-	up      prometheus.Gauge
-	pollers *prometheus.GaugeVec
+	metrics *metrics.Link
 
-	// known is true while the search attributes are known to be there: what was registered just now may be listed only
-	// after a moment.
+	// known is true while the search attributes are known to exist: what was registered just now may be listed only
+	// a little later.
 	known      bool
 	unanswered int
 
@@ -62,33 +62,25 @@ type Link struct {
 	since   time.Time
 }
 
-var errNotLooked = errors.New("the connection to Temporal was not looked at yet")
+var errNotChecked = errors.New("the connection to Temporal has not been checked yet")
 
 // NewLink registers the metrics of a link. It makes no request.
 func NewLink(temporal Temporal, namespace string, works bool, registry prometheus.Registerer, log logr.Logger) (*Link, error) {
-	l := &Link{temporal: temporal, namespace: namespace, works: works, log: log, now: time.Now, problem: errNotLooked}
-	l.up = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "lifecycle_mgr_temporal_up",
-		Help: "1 while Temporal answers, knows our search attributes, and somebody polls every task queue.",
-	})
-	l.pollers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "lifecycle_mgr_task_queue_pollers",
-		Help: "Workers of all processes that poll a task queue, by kind of task.",
-	}, []string{"task_queue", "kind"})
-	for _, each := range []prometheus.Collector{l.up, l.pollers} {
-		if err := registry.Register(each); err != nil {
-			return nil, fmt.Errorf("register the metrics of the link to Temporal: %w", err)
-		}
+	measured, err := metrics.NewLink(registry)
+	if err != nil {
+		return nil, err
 	}
-	return l, nil
+	return &Link{
+		temporal: temporal, namespace: namespace, works: works, log: log, now: time.Now, metrics: measured, problem: errNotChecked,
+	}, nil
 }
 
-// Start looks at the link until ctx is done. It implements manager.Runnable.
+// Start checks the link until ctx is done. It implements manager.Runnable.
 func (l *Link) Start(ctx context.Context) error {
 	for {
-		wait := lookEvery
-		if l.look(ctx) != nil {
-			wait = lookSoon
+		wait := checkEvery
+		if l.check(ctx) != nil {
+			wait = checkSoon
 		}
 		select {
 		case <-ctx.Done():
@@ -107,18 +99,18 @@ func (l *Link) Check(*http.Request) error {
 	return problem
 }
 
-// Problem is why no work can be done, nil while it can, and since when it is so; the time is zero before the first look.
+// Problem is why no work can be done, nil while it can, and since when it is so; the time is zero before the first check.
 func (l *Link) Problem() (since time.Time, problem error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.since, l.problem
 }
 
-// look looks once, and says in log and metric what changed.
-func (l *Link) look(ctx context.Context) error {
-	lookCtx, cancel := context.WithTimeout(ctx, lookTimeout)
+// check checks once, and says in log and metric what changed.
+func (l *Link) check(ctx context.Context) error {
+	checkCtx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	found := l.find(lookCtx)
+	found := l.find(checkCtx)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -129,10 +121,10 @@ func (l *Link) look(ctx context.Context) error {
 		l.since = l.now()
 	}
 	l.problem = found
-	l.up.Set(0)
+	l.metrics.Up.Set(0)
 	switch {
 	case found == nil:
-		l.up.Set(1)
+		l.metrics.Up.Set(1)
 		if before != nil {
 			l.log.Info("Temporal answers, and all task queues are polled", "namespace", l.namespace)
 		}
@@ -189,7 +181,7 @@ func (l *Link) isPolled(ctx context.Context, q polledQueue) error {
 			polling++
 		}
 	}
-	l.pollers.WithLabelValues(q.name, q.kind).Set(float64(polling))
+	l.metrics.Pollers.WithLabelValues(q.name, q.kind).Set(float64(polling))
 	if polling == 0 {
 		return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.name, q.kind)
 	}

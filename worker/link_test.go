@@ -52,33 +52,33 @@ func newLinkBench(t *testing.T, works bool) *linkBench {
 	return b
 }
 
-// looks looks once; afterwards probe, metric and log agree.
-func (b *linkBench) looks(t *testing.T) error {
+// checks checks once; afterwards probe, metric and log agree.
+func (b *linkBench) checks(t *testing.T) error {
 	t.Helper()
-	found := b.look(t.Context())
+	found := b.check(t.Context())
 	require.Equal(t, found, b.Check(nil))
 	up := 1.0
 	if found != nil {
 		up = 0
 		require.Contains(t, b.lines[len(b.lines)-1], found.Error())
 	}
-	require.InDelta(t, up, testutil.ToFloat64(b.up), 0)
+	require.InDelta(t, up, testutil.ToFloat64(b.metrics.Up), 0)
 	return found
 }
 
 func TestAProcessIsReadyWhileWorkCanBeDone(t *testing.T) {
 	b := newLinkBench(t, true)
 	require.Error(t, b.Check(nil), "nobody knows yet")
-	require.NoError(t, b.looks(t))
-	require.NoError(t, b.looks(t))
+	require.NoError(t, b.checks(t))
+	require.NoError(t, b.checks(t))
 	require.Len(t, b.lines, 1, "one line for each change")
 
 	b.ns.err = errors.New("connection refused")
-	require.ErrorContains(t, b.looks(t), "connection refused")
-	require.ErrorContains(t, b.looks(t), "connection refused")
+	require.ErrorContains(t, b.checks(t), "connection refused")
+	require.ErrorContains(t, b.checks(t), "connection refused")
 	require.Len(t, b.lines, 2)
 	b.ns.err = nil
-	require.NoError(t, b.looks(t))
+	require.NoError(t, b.checks(t))
 	require.Len(t, b.lines, 3)
 }
 
@@ -86,18 +86,18 @@ func TestItIsKnownSinceWhenNoWorkCanBeDone(t *testing.T) {
 	b := newLinkBench(t, true)
 	since, problem := b.Problem()
 	require.Error(t, problem)
-	require.Zero(t, since, "nobody has looked")
+	require.Zero(t, since, "nothing was checked yet")
 	b.ns.err = errors.New("connection refused")
-	require.Error(t, b.looks(t))
+	require.Error(t, b.checks(t))
 	began := b.clock
 	b.clock = b.clock.Add(time.Minute)
 	b.ns.err = errors.New("no route to host")
-	require.Error(t, b.looks(t))
+	require.Error(t, b.checks(t))
 	since, problem = b.Problem()
 	require.ErrorContains(t, problem, "no route to host")
 	require.Equal(t, began, since)
 	b.ns.err = nil
-	require.NoError(t, b.looks(t))
+	require.NoError(t, b.checks(t))
 	since, problem = b.Problem()
 	require.NoError(t, problem)
 	require.Equal(t, b.clock, since)
@@ -112,11 +112,11 @@ func TestATaskQueueThatNobodyPollsIsSaidToBe(t *testing.T) {
 		t.Run(queue, func(t *testing.T) {
 			b := newLinkBench(t, true)
 			b.idle[queue] = time.Minute
-			require.NoError(t, b.looks(t), "an idle poll lasts a minute")
+			require.NoError(t, b.checks(t), "an idle poll lasts a minute")
 			b.idle[queue] = 2 * time.Minute
-			require.EqualError(t, b.looks(t), says)
+			require.EqualError(t, b.checks(t), says)
 			b.idle[queue] = 0
-			require.NoError(t, b.looks(t))
+			require.NoError(t, b.checks(t))
 		})
 	}
 }
@@ -129,33 +129,33 @@ func TestAProcessWithoutWorkersNoticesWithinHalfAMinuteThatNobodyWorks(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newLinkBench(t, false)
-			require.NoError(t, b.looks(t))
+			require.NoError(t, b.checks(t))
 			b.silent = silent
-			require.NoError(t, b.looks(t), "once may be chance")
-			require.EqualError(t, b.looks(t), "no worker answers on the task queue lifecycle-manager-sweep")
-			require.Less(t, 2*(lookEvery+lookTimeout), 31*time.Second)
+			require.NoError(t, b.checks(t), "once may be chance")
+			require.EqualError(t, b.checks(t), "no worker answers on the task queue lifecycle-manager-sweep")
+			require.Less(t, 2*(checkEvery+checkTimeout), 31*time.Second)
 			b.silent = serviceerror.NewNotFound("the sweeps were not started yet")
-			require.NoError(t, b.looks(t))
+			require.NoError(t, b.checks(t))
 		})
 	}
 	working := newLinkBench(t, true)
 	working.silent = serviceerror.NewDeadlineExceeded("busy")
 	for range 3 {
-		require.NoError(t, working.looks(t), "whoever has workers need not ask")
+		require.NoError(t, working.checks(t), "whoever has workers need not ask")
 	}
 }
 
 func TestSearchAttributesThatTemporalLostAreRegisteredAgain(t *testing.T) {
 	b := newLinkBench(t, true)
-	require.NoError(t, b.looks(t))
-	require.NoError(t, b.looks(t))
+	require.NoError(t, b.checks(t))
+	require.NoError(t, b.checks(t))
 	require.Len(t, b.lines, 1, "the first time is none worth an error, nor is a server that does not list them yet")
 	b.ns.known = b.ns.added[0]
-	require.NoError(t, b.looks(t))
+	require.NoError(t, b.checks(t))
 	require.Len(t, b.ns.added, 2)
 
 	b.ns.known = nil // another database
-	require.NoError(t, b.looks(t))
+	require.NoError(t, b.checks(t))
 	require.Len(t, b.ns.added, 3)
 	require.Contains(t, b.lines[1], "its database was lost or replaced")
 }

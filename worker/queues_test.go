@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/grpc"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -31,7 +31,7 @@ import (
 
 var assembled = Options{
 	Activities: Activities{
-		Look: &look.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Sweep: &sweep.Activities{},
+		Background: &background.Activities{}, Resolve: &resolve.Activities{}, Sync: &syncing.Activities{}, Status: &status.Activities{}, Sweep: &sweep.Activities{},
 		Manifests: &ManifestActivities{Steps: &manifests.Steps{}, Install: &install.Activities{}, Uninstall: &uninstall.Activities{}, Purge: &purge.Activities{}},
 	},
 	Slots:       Slots{Workflow: 5, ControlPlane: 10, Remote: 20, Background: 3, Sweep: 8},
@@ -107,7 +107,7 @@ func (r *registered) RegisterWorkflowWithOptions(_ any, o workflow.RegisterOptio
 }
 
 // A sleeping run lives longer than any build: pinned, it would hang when the workers of its build are gone.
-func TestEveryWorkflowGoesOnWithTheNewestBuild(t *testing.T) {
+func TestEveryWorkflowContinuesWithTheNewestBuild(t *testing.T) {
 	r := &registered{behaviors: map[string]workflow.VersioningBehavior{}}
 	RegisterWorkflows(r)
 	require.Equal(t, map[string]workflow.VersioningBehavior{

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// patience is how long a look of the background counts for its slot. One at a cluster that answers takes less, also where
+// patience is how long a reconcile in the background counts for its slot. One at a cluster that answers takes less, also where
 // the processors are busy.
 const patience = time.Second
 
-// promptSlots are slots for tasks that are done soon. One that takes longer than patience, such as a look at a cluster that
-// does not answer, mostly waits: it gives its slot to another, so that such clusters hold up none of the others, however
+// promptSlots are slots for tasks that are done soon. One that takes longer than patience, such as a reconcile of a cluster that
+// does not answer, mostly waits: it gives its slot to another, so that such clusters delay none of the others, however
 // many they are. It implements worker.SlotSupplier.
 type promptSlots struct {
 	// counted are the slots, all bounds how many tasks there are with those that do not count any more.
@@ -24,7 +24,7 @@ type promptSlots struct {
 	patience     time.Duration
 }
 
-// slot is what a permit of promptSlots holds.
+// slot is what a permit of promptSlots contains.
 type slot struct {
 	// free gives the slot to another; once, however often it is called.
 	free  func()

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -13,11 +12,13 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
 // TaskFailures counts and logs the workflow tasks of this process that failed: those that it gave up itself, such as
 // one whose history does not replay, and those whose outcome the server refused, such as an unknown search attribute.
-// The server gives such a task out again and again, so that a workflow stands still until the cause is mended.
+// The server gives such a task out again and again, so that a workflow makes no progress until the cause is removed.
 type TaskFailures struct {
 	failed *prometheus.CounterVec
 	log    logr.Logger
@@ -37,12 +38,9 @@ const causeRefused = "Refused"
 
 // NewTaskFailures registers lifecycle_mgr_workflow_task_failures_total.
 func NewTaskFailures(registry prometheus.Registerer, log logr.Logger) (*TaskFailures, error) {
-	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "lifecycle_mgr_workflow_task_failures_total",
-		Help: "Workflow tasks that failed in this process, or whose outcome Temporal refused, by cause. While this grows, workflows stand still.",
-	}, []string{"cause"})
-	if err := registry.Register(failed); err != nil {
-		return nil, fmt.Errorf("register lifecycle_mgr_workflow_task_failures_total: %w", err)
+	failed, err := metrics.NewTaskFailures(registry)
+	if err != nil {
+		return nil, err
 	}
 	return &TaskFailures{failed: failed, log: log, now: time.Now}, nil
 }

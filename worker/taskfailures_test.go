@@ -32,7 +32,7 @@ func TestWorkflowTasksThatFailAreCountedAndLoggedAsErrors(t *testing.T) {
 
 	completed := &workflowservice.RespondWorkflowTaskCompletedRequest{}
 	answer(completed, nil)
-	answer(completed, serviceerror.NewNotFound("another attempt is at work"))
+	answer(completed, serviceerror.NewNotFound("another attempt is active"))
 	answer(&workflowservice.StartWorkflowExecutionRequest{}, serviceerror.NewInvalidArgument("no workflow task"))
 	answer(completed, errors.New("connection lost"))
 	answer(completed, serviceerror.NewInvalidArgument("UnhandledCommand")) // a signal came in

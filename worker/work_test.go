@@ -49,17 +49,17 @@ func TestWhatIsTakenAgainIsCountedInTheWordsOfTodaysGeneration(t *testing.T) {
 	run(t, work, "ApplyManifest", install.ApplyInput{Ref: manifest}, nil)
 	run(t, work, "ReleaseKyma", 1, nil)
 	run(t, work, "SendPurge", 1, errors.New("not one of theirs"))
-	require.NoError(t, testutil.CollectAndCompare(work.requeues, strings.NewReader(`
+	require.NoError(t, testutil.CollectAndCompare(work.metrics.Requeues, strings.NewReader(`
 # HELP lifecycle_mgr_requeue_reason_total Steps that are taken again, by what they do: intended where something is waited for or done, unexpected where something failed.
 # TYPE lifecycle_mgr_requeue_reason_total counter
 lifecycle_mgr_requeue_reason_total{requeue_reason="kyma_deletion",requeue_type="intended"} 1
 lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_reconciliation",requeue_type="unexpected"} 1
 lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_sync_resources_enqueue_required",requeue_type="intended"} 1
 `)))
-	require.Equal(t, 1, testutil.CollectAndCount(work.installs))
-	require.Equal(t, 1, testutil.CollectAndCount(work.manifests, "reconcile_duration_seconds"))
+	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Installs))
+	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Manifests, "reconcile_duration_seconds"))
 	run(t, work, "RemoveManifest", uninstall.RemoveInput{Ref: manifest}, nil)
-	require.Zero(t, testutil.CollectAndCount(work.manifests), "a Manifest that goes leaves no series")
+	require.Zero(t, testutil.CollectAndCount(work.metrics.Manifests), "a Manifest that goes leaves no series")
 }
 
 func TestSeriesPerClusterCanBeSwitchedOff(t *testing.T) {
@@ -84,5 +84,5 @@ func TestRequestsToRemoteClustersAreMeasuredWithoutNamingThem(t *testing.T) {
 	server.Close()
 	_, err = client.Get(server.URL) // there is no answer
 	require.Error(t, err)
-	require.Equal(t, 2, testutil.CollectAndCount(work.requests), "one for 4xx, one without an answer")
+	require.Equal(t, 2, testutil.CollectAndCount(work.metrics.Requests), "one for 4xx, one without an answer")
 }

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
@@ -23,10 +23,10 @@ import (
 
 // Activities are what the workers run.
 type Activities struct {
-	Look    *look.Activities
-	Resolve *resolve.Activities
-	Sync    *syncing.Activities
-	Status  *status.Activities
+	Background *background.Activities
+	Resolve    *resolve.Activities
+	Sync       *syncing.Activities
+	Status     *status.Activities
 	// Manifests are those on Manifests.
 	Manifests *ManifestActivities
 	Sweep     *sweep.Activities
@@ -38,7 +38,7 @@ type Slots struct {
 	Remote       int
 	// Workflow is how many workflow tasks there are at once, in which short steps are tried.
 	Workflow int
-	// Background is how many looks there are at once that nobody waits for, without those that wait for their cluster.
+	// Background is how many reconciles there are at once that nobody waits for, without those that wait for their cluster.
 	Background int
 	// Sweep is how many shards are walked at once (flag sweep-concurrency).
 	Sweep int
@@ -50,7 +50,7 @@ type Options struct {
 	Slots      Slots
 	// Work measures what is done; nil measures nothing.
 	Work *Work
-	// StopTimeout is how long running activities may go on after a stop; keep it below the pod's own.
+	// StopTimeout is how long running activities may continue after a stop; keep it below the pod's own.
 	StopTimeout time.Duration
 	// Version is the program's, by which histories name who did a workflow task. Where it is empty, each process reads
 	// its whole executable at its start, for a checksum of it.
@@ -60,7 +60,7 @@ type Options struct {
 // Workers are the Temporal workers of one process, one per task queue.
 type Workers struct {
 	workers []runnable
-	// fatal receives why a worker cannot go on.
+	// fatal receives why a worker cannot continue.
 	fatal chan error
 }
 
@@ -91,7 +91,7 @@ type taskQueue struct {
 // queues are the task queues with what runs on each.
 func (w *Workers) queues(o Options) []taskQueue {
 	a := o.Activities
-	// The workflows' worker also has what workflows try as local activities.
+	// The workflows' worker also has what workflows attempt as local activities.
 	controlPlane := taskQueue{name: kick.ControlPlaneQueue, options: w.queue(o, o.Slots.ControlPlane), activities: []any{
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
@@ -108,14 +108,14 @@ func (w *Workers) queues(o Options) []taskQueue {
 	remote.options.DisableWorkflowWorker = true
 	remote.options.Interceptors = o.interceptors()
 
-	// There may be one such look for each cluster of the fleet at the same time. With few slots, the process has time
-	// for what somebody waits for, and for what follows from these looks.
-	background := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Look.LookInBackground}}
+	// There may be one such reconcile for each cluster of the fleet at the same time. With few slots, the process has time
+	// for what somebody waits for, and for what follows from these reconciles.
+	background := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.LookInBackground}}
 	background.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
 	background.options.DisableWorkflowWorker = true
 	background.options.Interceptors = o.interceptors()
 
-	// The sweeps' own workflow tasks, a few for each shard and pass, must not stand in the way of anybody's. A walk
+	// The sweeps' own workflow tasks, a few for each shard and pass, must not delay those of others. A walk
 	// heartbeats where it stands by itself.
 	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
 	return []taskQueue{controlPlane, remote, background, sweeps}
@@ -142,7 +142,7 @@ func register(registry worker.ActivityRegistry, activities ...any) {
 	}
 }
 
-// RegisterWorkflows registers every workflow under its name. All are AutoUpgrade: a sleeping run goes on
+// RegisterWorkflows registers every workflow under its name. All are AutoUpgrade: a sleeping run continues
 // with the newest build.
 func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
@@ -182,7 +182,7 @@ func (w *Workers) queue(o Options, slots int) worker.Options {
 		// noticed well within the heartbeat time-out.
 		DefaultHeartbeatThrottleInterval: 3 * time.Second,
 		MaxHeartbeatThrottleInterval:     5 * time.Second,
-		// A worker that cannot go on stops polling by itself. The process must not look healthy then.
+		// A worker that cannot continue stops polling by itself. The process must not appear healthy then.
 		OnFatalError: func(err error) {
 			select {
 			case w.fatal <- err:
@@ -192,7 +192,7 @@ func (w *Workers) queue(o Options, slots int) worker.Options {
 	}
 }
 
-// Start starts all workers and blocks until ctx is done or a worker cannot go on, whose error it returns; then
+// Start starts all workers and blocks until ctx is done or a worker cannot continue, whose error it returns; then
 // it stops them, waiting for running activities up to the stop time-out. It implements manager.Runnable.
 func (w *Workers) Start(ctx context.Context) error {
 	for i, each := range w.workers {
@@ -206,7 +206,7 @@ func (w *Workers) Start(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case err := <-w.fatal:
-		return fmt.Errorf("a worker cannot go on: %w", err)
+		return fmt.Errorf("a worker cannot continue: %w", err)
 	}
 }
 

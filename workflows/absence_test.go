@@ -57,7 +57,7 @@ func TestAClusterThatIsAbsentForAMonthWritesNextToNoHistory(t *testing.T) {
 }
 
 // kymaThroughAbsence counts the events of a Kyma's workflow from the kick of the sweep that finds the cluster gone to
-// the end of the look that finds it back. The sweep's probes in between kick nobody
+// the end of the reconcile that finds it back. The sweep's probes in between kick nobody
 // (package sweep tests that).
 func kymaThroughAbsence(t *testing.T, gone error) int {
 	t.Helper()

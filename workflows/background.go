@@ -6,29 +6,30 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
-// lookInBackground takes the first steps of a look that nobody waits for: it waits for its turn in a queue
-// with few slots, and takes no time of workflow tasks, which all Kymas share. An urgent kick ends the
-// wait. One about a Manifest's state is answered by a report, and the wait begins anew; with any other, the look goes on
-// as one that is asked for, and answers that kick too.
-func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool, *resolve.Result, error) {
+// reconcileInBackground takes the first steps of a reconcile that nobody waits for: it waits for its turn in a queue with
+// few slots, and takes no time of workflow tasks, which all Kymas share. An urgent kick ends the wait. One about a
+// Manifest's state is answered by a report, and the wait starts again; with any other, the reconcile continues as an
+// urgent one and answers that kick too.
+func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.Pending) (bool, *resolve.Result, error) {
 	for {
 		res, last, err := r.inTurn(ctx)
 		if !temporal.IsCanceledError(err) || ctx.Err() != nil {
 			if err == nil && r.logic >= logicAnswers && answers(res.Began, last) {
-				*pending = pending.with(r.mail.take())
+				*pending = pending.With(r.mail.Take())
 				r.note(pending.Seen)
 			}
 			stop, err := r.synchronized(res.Sync, err)
 			return stop, res.Resolved, err
 		}
-		asked := r.mail.takePart()
-		all := pending.with(asked)
+		asked := r.mail.TakeDue()
+		all := pending.With(asked)
 		r.note(all.Seen)
 		if !asked.OnlyManifests {
 			*pending = all
@@ -46,54 +47,54 @@ func (r *kymaRun) lookInBackground(ctx workflow.Context, pending *Pending) (bool
 // informers may hear of a change.
 const clockMargin = 5 * time.Second
 
-// answers tells whether steps that began at one time are an answer to kicks of which the last came at the other: they read
-// what those told of. The report that follows waits for the versions that the kicks named, and asks for another look where
-// the inputs are not those of this one.
+// answers tells whether steps that began at one time answer kicks of which the last came at the other: they read what those
+// kicks were about. The report that follows waits for the versions that the kicks named, and asks for another reconcile
+// where the inputs are not those of this one.
 func answers(began, last time.Time) bool {
 	return !last.IsZero() && last.Add(clockMargin).Before(began)
 }
 
 // inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
-// cancelled. It returns when the last kick came meanwhile; zero where none did.
-func (r *kymaRun) inTurn(ctx workflow.Context) (look.Result, time.Time, error) {
+// cancelled. The time that it returns is when the last kick came meanwhile; zero where none did.
+func (r *kymaRun) inTurn(ctx workflow.Context) (background.Result, time.Time, error) {
 	turn, cancel := workflow.WithCancel(writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
-	future := workflow.ExecuteActivity(turn, r.looks.LookInBackground, look.Input{Ref: r.ref, Seen: r.versions()})
+	future := workflow.ExecuteActivity(turn, r.joined.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions()})
 	var last time.Time
-	waiting := r.mail.count()
+	waiting := r.mail.Count()
 	if err := r.awaitUnless(ctx, future, cancel, func() bool {
-		if now := r.mail.count(); now != waiting {
+		if now := r.mail.Count(); now != waiting {
 			waiting, last = now, workflow.Now(ctx)
 		}
-		return r.mail.pending.Urgent
+		return r.mail.Pending.Urgent
 	}); err != nil {
-		return look.Result{}, last, err
+		return background.Result{}, last, err
 	}
-	var res look.Result
+	var res background.Result
 	err := future.Get(ctx, &res)
 	return res, last, err
 }
 
-// reportPatience is how long the report of a look in the background waits for the modules that it changed.
+// reportPatience is how long the report of a reconcile in the background waits for the modules that it changed.
 const reportPatience = 10 * time.Second
 
-// mayReportLater tells whether all that is to be told of a look is that modules that were ready are being changed. Most are
-// ready again within seconds; then one report, there and in the remote cluster, says all.
+// mayReportLater tells whether a reconcile has nothing to report except that modules that were ready are being changed. Most
+// are ready again within seconds; then one report, here and in the remote cluster, says everything.
 func (r *kymaRun) mayReportLater(res resolve.Result) bool {
 	return r.background && r.logic >= logicAnswers && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
 		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 
-// reportLater ends a look without its report. That is due with the first urgent news of a module, and at the latest when
-// patience has ended.
+// reportLater ends a reconcile without its report. The report is due with the first urgent news of a module, and after
+// reportPatience at the latest.
 func (r *kymaRun) reportLater(ctx workflow.Context, started time.Time, res resolve.Result) error {
 	r.state.OwedDigest = res.InputsDigest
-	r.state.Last.NeedsReconcile, r.state.Last.ReconcileAt = false, time.Time{} // this was that look
-	if err := r.endLook(ctx, started, nil); err != nil {
+	r.state.Last.NeedsReconcile, r.state.Last.ReconcileAt = false, time.Time{} // this was that reconcile
+	if err := r.endReconcile(ctx, started, nil); err != nil {
 		return err
 	}
 	for _, wrote := range res.Wrote {
-		r.mail.put(kick.Kick{
+		r.mail.Put(kick.Kick{
 			Reason: "modules were changed", Kind: shared.KindManifest,
 			Namespace: wrote.Namespace, Name: wrote.Name, ResourceVersion: wrote.ResourceVersion,
 		})

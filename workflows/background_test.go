@@ -18,7 +18,7 @@ import (
 var catalogChanged = kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "sample"}
 
 // A new version for the whole fleet must not fill the workflow tasks that edits need.
-func TestALookThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
+func TestAReconcileThatNobodyWaitsForTakesItsTurnInAQueue(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	c := recorded(env)
@@ -48,7 +48,7 @@ func TestAnEditOvertakesTheTurnOfItsOwnKyma(t *testing.T) {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, []string{"sync", "resolve", "report", "sync", "resolve", "report", "sync"}, w.calls,
-		"one look answers both")
+		"one reconcile answers both")
 	resolution, given := c.inputs["ResolveKyma"][1].(resolve.Input)
 	require.True(t, given)
 	require.Len(t, c.activities["LookInBackground"], 1)
@@ -79,12 +79,12 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 	require.Equal(t, []string{"sync", "resolve", "report", "report", "sync", "resolve", "report", "sync"}, w.calls)
 	require.Equal(t, 2, w.counts["turn"])
 	require.Contains(t, pushes[1].Seen, desired.Seen{Kind: "Manifest", Name: "m", ResourceVersion: "78"})
-	require.Empty(t, pushes[1].InputsDigest, "the inputs were not looked at")
+	require.Empty(t, pushes[1].InputsDigest, "the inputs were not read")
 	require.NotEmpty(t, pushes[2].InputsDigest)
 }
 
 // A roll-out reaches a Kyma as several kicks, and the sweep finds it behind while it waits for its turn.
-func TestALookAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
+func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		began  time.Duration
 		looks  int
@@ -100,7 +100,7 @@ func TestALookAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			w.turn = func(_ context.Context, n int) error {
 				if n == 1 {
 					env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "sample", ResourceVersion: "8"})
-					time.Sleep(100 * time.Millisecond) // the workflow hears of it before the look ends
+					time.Sleep(100 * time.Millisecond) // the workflow is notified before the reconcile ends
 					if c.began > 0 {
 						w.began = env.Now().Add(c.began)
 					}
@@ -118,7 +118,7 @@ func TestALookAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			require.NoError(t, env.GetWorkflowError())
 			require.Equal(t, c.looks, w.counts["turn"])
 			seen := reports[1].Seen
-			require.Equal(t, c.latest, seen[len(seen)-1].ResourceVersion, "the report goes by what the kicks told of")
+			require.Equal(t, c.latest, seen[len(seen)-1].ResourceVersion, "the report goes by what the kicks named")
 		})
 	}
 }
@@ -178,7 +178,7 @@ func TestOneReportSaysThatModulesWereChangedAndAreReady(t *testing.T) {
 	}
 }
 
-func TestAnOwedReportDoesNotWaitForTheTurnOfTheNextLook(t *testing.T) {
+func TestAnOwedReportDoesNotWaitForTheTurnOfTheNextReconcile(t *testing.T) {
 	w := quietWorld()
 	w.resolve = func(n int) (resolve.Result, error) {
 		res, err := resolved()

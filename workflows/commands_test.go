@@ -163,7 +163,7 @@ func everyStep(t *testing.T, late bool) []*commands {
 		all = append(all, c)
 	}
 
-	// A Kyma: looked at, kicked in vain, deleted in order.
+	// A Kyma: reconciled, kicked in vain, deleted in order.
 	w := deletingWorld(2)
 	env := environment(t, w)
 	ran(recorded(env))
@@ -181,14 +181,14 @@ func everyStep(t *testing.T, late bool) []*commands {
 	require.NoError(t, env.GetWorkflowError())
 
 	// One that is forced, though its Manifest's workflow does not help.
-	held := newHeldWorld(t)
-	ran(recorded(held.env))
-	held.purge = func(int, purge.PurgeInput) (purge.PurgeResult, error) {
-		held.held = false
+	deleted := newBlockedWorld(t)
+	ran(recorded(deleted.env))
+	deleted.purge = func(int, purge.PurgeInput) (purge.PurgeResult, error) {
+		deleted.blocked = false
 		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1}, nil
 	}
-	held.send = func(int, purge.SendInput) error { return nil }
-	held.run(t)
+	deleted.send = func(int, purge.SendInput) error { return nil }
+	deleted.run(t)
 
 	// A Manifest: installed with a default custom resource, removed, purged.
 	w = quietWorld()
@@ -423,8 +423,8 @@ func TestKicksThatHaveToWaitStartNoTimerAnew(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// A reader whose caches are older than what a kick told of reads the object live.
-func TestALookIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
+// A reader whose caches are older than what a kick named reads the object live.
+func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	w := quietWorld()
 	w.sync = func(int) (syncing.Result, error) {
 		res, err := synced()
@@ -444,7 +444,7 @@ func TestALookIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	}}, c.inputs["ResolveKyma"][1])
 }
 
-// Clusters that wait for the same do not all come back in the same moment.
+// Clusters that wait for the same do not all return in the same moment.
 func TestLongWaitsAreSpreadOverTheFleet(t *testing.T) {
 	waits := map[string]func(start time.Time) (w *world, second func() bool){
 		"a back-off": func(time.Time) (*world, func() bool) {

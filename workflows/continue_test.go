@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
 func TestAKymaContinuesAsNewWhenTheServerSuggestsIt(t *testing.T) {
@@ -54,7 +55,7 @@ func TestALongHistoryIsLeftAtAnIdleMoment(t *testing.T) {
 	}
 }
 
-// An update that waits for its look gets it from the run that took it: the next one knows nothing of it.
+// An update that waits for its reconcile gets it from the run that took it: the next one knows nothing of it.
 func TestARunThatShouldContinueAsNewAnswersItsUpdateFirst(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
@@ -97,7 +98,7 @@ func TestAKymaThatWakesUnderANewBuildContinuesAsNewBeforeItActs(t *testing.T) {
 	kickAt(env, 101*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
 	env.ExecuteWorkflow(name, KymaInput{Ref: kymaRef})
 	next := continued(t, env.GetWorkflowError())
-	require.Equal(t, wholeLook, w.calls, "the first look alone")
+	require.Equal(t, wholeReconcile, w.calls, "the first reconcile alone")
 	require.Equal(t, 1, next.Carry.Pending.Count, "the kick travels")
 }
 
@@ -138,7 +139,7 @@ func TestASweepThatWakesUnderANewBuildContinuesAsNewBeforeItWalks(t *testing.T) 
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, in SweepInput) error {
-		s := &sweepRun{in: in, mail: newMailbox(ctx, Pending{}, Pending{}, false), build: "earlier"}
+		s := &sweepRun{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: "earlier"}
 		return s.run(ctx)
 	}, workflow.RegisterOptions{Name: "Sweep of an earlier build"})
 	// Without an activity: a walk would fail.
@@ -196,7 +197,7 @@ func TestTheDetailsOfAModuleBeingFollowedAreShown(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// What a run was waiting for goes on where it stood: neither does a fleet that failed together come back at once, nor
+// What a run was waiting for continues where it stood: neither does a fleet that failed together return at once, nor
 // does a retry begin to count anew.
 func TestPaceAndFailedTriesTravelWithTheRun(t *testing.T) {
 	w := quietWorld()

@@ -1,19 +1,29 @@
-// Package workflows holds the durable workflows of Lifecycle Manager and the decisions they make.
+// Package workflows holds the durable workflows of Lifecycle Manager. Workers register KymaWorkflow, ManifestWorkflow and
+// SweepWorkflow; whoever kicks starts them (package kick).
 //
 //	kyma.go        KymaWorkflow: one per Kyma, open as long as the Kyma exists
-//	manifest.go    ManifestWorkflow: one per Manifest at work, closed when the Manifest has settled
+//	               kyma_next.go decides; kyma_reconcile.go, kyma_report.go, kyma_removal.go and kyma_purge.go do
+//	manifest.go    ManifestWorkflow: one per active Manifest, closed when the Manifest has settled
+//	               manifest_next.go decides; manifest_reconcile.go, _follow.go, _removal.go and _purge.go do
 //	sweep.go       SweepWorkflow: walks a shard of the fleet and kicks what differs
 //
 // What they share:
 //
 //	entity.go      identity, mailbox, pace and the reconcile update of one run
-//	mailbox.go     kicks: received, summed up, never lost at the end of a run
-//	pace.go        when a kick is acted on (pure)
-//	backoff.go     when a failed step is tried again (pure)
+//	local.go       short steps are attempted within the workflow task first
+//	background.go  reconciles that nobody waits for yield to others
 //	ending.go      the one place that continues as new, the one that completes
 //	options.go     activity options, by what an activity does
-//	view.go        the status query, current details and search attributes
+//	show.go        what people see: current details and search attributes
 //
-// A workflow holds only what it is doing now: names, digests, versions and timers. What is wanted and
-// what is there stays in the API server; every step reads it anew.
+// The pure decisions are in packages of their own:
+//
+//	internal/mailbox  kicks: received, summed up, never lost at the end of a run
+//	internal/pace     when a kick is acted on, and when a failed step is retried
+//	internal/removal  what the removal of a Kyma does next, and when it is forced
+//	internal/view     the answer of the status query
+//
+// Rules: a workflow holds only what it is doing now: names, digests, versions and timers. Desired and observed state stay
+// in the API server; every step reads them anew. A change of the order of commands needs a new logicVersion; what is
+// carried from run to run only ever gains fields.
 package workflows

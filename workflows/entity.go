@@ -8,6 +8,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 // logicVersion is the version of the workflows' logic, read first in each run. A change that would break
@@ -15,8 +18,8 @@ import (
 const logicVersion = logicNoIdleTimers
 
 const (
-	// logicUrgentLooksFree is the version from which on urgent looks do not slow the pace down.
-	logicUrgentLooksFree = 2
+	// logicUrgentFree is the version from which on urgent reconciles do not slow the pace down.
+	logicUrgentFree = 2
 	// logicDelaysApart is the version from which on kicks that wait for a roll-out do so apart from the others.
 	logicDelaysApart = 3
 	// logicModuleState is the version from which on a Manifest's workflow shows the module's state to searches, and
@@ -24,9 +27,9 @@ const (
 	logicModuleState = 4
 	// logicLocalSteps is the version from which on short steps are tried in the worker of the workflow task first.
 	logicLocalSteps = 5
-	// logicBackground is the version from which on looks that nobody waits for make way for others.
+	// logicBackground is the version from which on reconciles that nobody waits for yield to others.
 	logicBackground = 6
-	// logicAnswers is the version from which on a look in the background answers what came in while it waited, and its
+	// logicAnswers is the version from which on a reconcile in the background answers what came in while it waited, and its
 	// report waits for the modules that it changed.
 	logicAnswers = 7
 	// logicNoIdleTimers is the version from which on the timer of a wait that something else ended is cancelled: it would
@@ -41,16 +44,16 @@ const logicChangeID = "logic"
 // must be able to read it.
 type Carry struct {
 	// Format is the version of the carried type.
-	Format  int     `json:"format"`
-	Pending Pending `json:"pending,omitzero"`
+	Format  int             `json:"format"`
+	Pending mailbox.Pending `json:"pending,omitzero"`
 	// Later are the kicks that wait for their time.
-	Later Pending `json:"later,omitzero"`
-	Pace  Pace    `json:"pace,omitzero"`
-	// Attempt counts failed looks since the last good one.
+	Later mailbox.Pending `json:"later,omitzero"`
+	Pace  pace.Pace       `json:"pace,omitzero"`
+	// Attempt counts failed reconciles since the last one that succeeded.
 	Attempt int `json:"attempt,omitempty"`
-	// RetryAt is when a failed look is repeated; zero means by a kick only.
+	// RetryAt is when a failed reconcile is retried; zero means by a kick only.
 	RetryAt time.Time `json:"retryAt,omitzero"`
-	// Fault is what went wrong last.
+	// Fault is the last fault.
 	Fault fault.Fault `json:"fault,omitzero"`
 	// Published are the search attributes as last upserted; they stay with the workflow over runs.
 	Published map[string]string `json:"published,omitempty"`
@@ -63,7 +66,7 @@ const carryFormat = 1
 type ReconcileResult struct {
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
-	// Completed is false when the look did not end within the update's 30 seconds; the state is then
+	// Completed is false when the reconcile did not end within the update's 30 seconds; the state is then
 	// the last one known.
 	Completed bool `json:"completed"`
 }
@@ -72,22 +75,22 @@ type ReconcileResult struct {
 // about to end; the caller repeats it and reaches the next run.
 const ErrTypeEnding = "RunIsEnding"
 
-// reconcileTimeout bounds how long the reconcile update waits for its look.
+// reconcileTimeout bounds how long the reconcile update waits for its reconcile.
 const reconcileTimeout = 30 * time.Second
 
-// entity is what KymaWorkflow and ManifestWorkflow have in common: who it is, what came in, when to act.
+// entity is what KymaWorkflow and ManifestWorkflow have in common: identity, mailbox, and when to act.
 type entity struct {
 	ref   kick.Ref
 	id    string
 	build string
 	// logic is the version of the logic that this run began with.
 	logic workflow.Version
-	mail  mailbox
-	pace  Pace
-	local localTries
-	// urgent is true when the present look, or the last one, was asked for by an urgent kick.
+	mail  mailbox.Mailbox
+	pace  pace.Pace
+	local localAttempts
+	// urgent is true when the present reconcile, or the last one, was asked for by an urgent kick.
 	urgent bool
-	// background is true while nobody waits for the present look.
+	// background is true while nobody waits for the present reconcile.
 	background bool
 
 	attempt   int
@@ -95,16 +98,16 @@ type entity struct {
 	fault     fault.Fault
 	published map[string]string
 
-	looksStarted, looksEnded int
-	ending                   bool
-	view                     View
+	reconcilesStarted, reconcilesEnded int
+	ending                             bool
+	view                               view.View
 }
 
 func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
 	info := workflow.GetInfo(ctx)
 	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: info.GetCurrentBuildID(), published: map[string]string{}}
-	pending, later := Pending{}, Pending{}
+	pending, later := mailbox.Pending{}, mailbox.Pending{}
 	if carry != nil {
 		pending, later = carry.Pending, carry.Later
 		e.pace, e.attempt, e.retryAt, e.fault = carry.Pace, carry.Attempt, carry.RetryAt, carry.Fault
@@ -114,25 +117,25 @@ func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 	} else if logic >= logicModuleState {
 		e.published = startedWith(ctx)
 	}
-	e.mail = newMailbox(ctx, pending, later, logic < logicDelaysApart)
+	e.mail = mailbox.New(ctx, pending, later, logic < logicDelaysApart)
 	e.view.Of, e.view.Since = ref.String(), workflow.Now(ctx)
 	return e
 }
 
 func (e *entity) carry() Carry {
 	return Carry{
-		Format: carryFormat, Pending: e.mail.pending, Later: e.mail.later, Pace: e.pace, Attempt: e.attempt,
+		Format: carryFormat, Pending: e.mail.Pending, Later: e.mail.Later, Pace: e.pace, Attempt: e.attempt,
 		RetryAt: e.retryAt, Fault: e.fault, Published: e.published,
 	}
 }
 
-// serve registers the query and the update. state is asked for the state reached.
+// serve registers the query and the update. state returns the state reached.
 func (e *entity) serve(ctx workflow.Context, state func() (string, string)) error {
-	if err := workflow.SetQueryHandler(ctx, kick.QueryStatus, func() (View, error) { return e.view, nil }); err != nil {
+	if err := workflow.SetQueryHandler(ctx, kick.QueryStatus, func() (view.View, error) { return e.view, nil }); err != nil {
 		return err
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdateReconcile,
-		func(ctx workflow.Context) (ReconcileResult, error) { return e.reconcile(ctx, state) },
+		func(ctx workflow.Context) (ReconcileResult, error) { return e.reconcileNow(ctx, state) },
 		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return e.refuseWhenEnding() }})
 }
 
@@ -143,15 +146,15 @@ func (e *entity) refuseWhenEnding() error {
 	return nil
 }
 
-// reconcile asks for a look that starts from now on and waits until it has ended.
-func (e *entity) reconcile(ctx workflow.Context, state func() (string, string)) (ReconcileResult, error) {
-	wanted := e.looksStarted + 1
-	e.mail.put(kick.Kick{Reason: "reconcile requested", Urgent: true})
-	done := func() bool { return e.looksEnded >= wanted || e.ending }
-	if err := awaitFor(ctx, e.logic, reconcileTimeout, "a caller waits for a look to end", done); err != nil {
+// reconcileNow asks for a reconcile that starts from now on and waits until it has ended.
+func (e *entity) reconcileNow(ctx workflow.Context, state func() (string, string)) (ReconcileResult, error) {
+	wanted := e.reconcilesStarted + 1
+	e.mail.Put(kick.Kick{Reason: "reconcile requested", Urgent: true})
+	done := func() bool { return e.reconcilesEnded >= wanted || e.ending }
+	if err := awaitFor(ctx, e.logic, reconcileTimeout, "a caller waits for a reconcile to end", done); err != nil {
 		return ReconcileResult{}, err
 	}
-	completed := e.looksEnded >= wanted
+	completed := e.reconcilesEnded >= wanted
 	if !completed && e.ending {
 		return ReconcileResult{}, e.refuseWhenEnding()
 	}
@@ -159,37 +162,37 @@ func (e *entity) reconcile(ctx workflow.Context, state func() (string, string)) 
 	return ReconcileResult{State: reached, Message: message, Completed: completed}, nil
 }
 
-// begin starts a look: what is pending from now on means one more.
-func (e *entity) begin(ctx workflow.Context) (Pending, time.Time) {
-	e.looksStarted++
-	pending := e.mail.take()
+// begin starts a reconcile: what is pending from now on means one more.
+func (e *entity) begin(ctx workflow.Context) (mailbox.Pending, time.Time) {
+	e.reconcilesStarted++
+	pending := e.mail.Take()
 	e.urgent = pending.Urgent
 	e.background = pending.Count > 0 && !pending.Urgent && e.logic >= logicBackground
 	return pending, workflow.Now(ctx)
 }
 
-// beginPart starts a look at a part of the truth: what waits for its time goes on waiting.
-func (e *entity) beginPart(ctx workflow.Context) (Pending, time.Time) {
-	e.looksStarted++
-	pending := e.mail.takePart()
+// beginPart starts a part of a reconcile, such as a report: what waits for its time keeps waiting.
+func (e *entity) beginPart(ctx workflow.Context) (mailbox.Pending, time.Time) {
+	e.reconcilesStarted++
+	pending := e.mail.TakeDue()
 	e.urgent, e.background = pending.Urgent, false
 	return pending, workflow.Now(ctx)
 }
 
-// endPart closes a look at a part of the truth: it changes nothing about the retry of a whole look.
+// endPart ends a part of a reconcile: it changes nothing about the retry of a whole one.
 func (e *entity) endPart(ctx workflow.Context, started time.Time) {
-	e.looksEnded = e.looksStarted
-	e.pace = e.pace.Looked(started, workflow.Now(ctx), e.urgent && e.logic >= logicUrgentLooksFree)
+	e.reconcilesEnded = e.reconcilesStarted
+	e.pace = e.pace.After(started, workflow.Now(ctx), e.urgent && e.logic >= logicUrgentFree)
 }
 
-// endStep closes a look that worked as far as it went. Failed tries go on counting until what follows from it
-// is seen to work too: else a module that can be applied but not looked at would be applied for ever.
+// endStep ends a reconcile of which every step so far succeeded. Failed attempts still count until what follows is seen to
+// succeed too: otherwise a module that can be applied but not read would be applied for ever.
 func (e *entity) endStep(ctx workflow.Context, started time.Time) {
 	e.endPart(ctx, started)
 	e.retryAt, e.fault, e.view.LastFault = time.Time{}, fault.Fault{}, fault.Fault{}
 }
 
-// end closes a look and settles what follows from its fault.
+// end ends a reconcile and decides what follows from its fault.
 func (e *entity) end(ctx workflow.Context, started time.Time, f fault.Fault) {
 	e.endPart(ctx, started)
 	now := workflow.Now(ctx)
@@ -198,7 +201,7 @@ func (e *entity) end(ctx workflow.Context, started time.Time, f fault.Fault) {
 		e.attempt = 0
 	} else {
 		e.attempt++
-		if wait, again := Backoff(f, e.attempt, e.id); again {
+		if wait, again := pace.Backoff(f, e.attempt, e.id); again {
 			e.retryAt = now.Add(wait)
 		}
 	}
@@ -208,8 +211,8 @@ func (e *entity) end(ctx workflow.Context, started time.Time, f fault.Fault) {
 
 // wake is when this entity has to act next: the earlier of its pending kicks and its own retry.
 func (e *entity) wake(now time.Time) (time.Time, bool) {
-	due, pending := e.pace.Due(now, e.mail.pending)
-	if later, waits := e.pace.Due(now, e.mail.later); waits && (!pending || later.Before(due)) {
+	due, pending := e.pace.Due(now, e.mail.Pending)
+	if later, waits := e.pace.Due(now, e.mail.Later); waits && (!pending || later.Before(due)) {
 		due, pending = later, true
 	}
 	if !e.retryAt.IsZero() && (!pending || e.retryAt.Before(due)) {
@@ -220,7 +223,7 @@ func (e *entity) wake(now time.Time) (time.Time, bool) {
 
 // laterDue tells whether the time of what waited has come.
 func (e *entity) laterDue(now time.Time) bool {
-	due, waits := e.pace.Due(now, e.mail.later)
+	due, waits := e.pace.Due(now, e.mail.Later)
 	return waits && !due.After(now)
 }
 
@@ -231,9 +234,9 @@ func (e *entity) isDue(ctx workflow.Context) bool {
 	return waits && !due.After(now)
 }
 
-// mustLeave tells whether an operator's wish to continue as new can be followed now.
-func (e *entity) mustLeave(ctx workflow.Context) bool {
-	return e.mail.forced && workflow.AllHandlersFinished(ctx)
+// mayContinue tells whether an operator's request to continue as new can be followed now.
+func (e *entity) mayContinue(ctx workflow.Context) bool {
+	return e.mail.Forced && workflow.AllHandlersFinished(ctx)
 }
 
 // sleep waits until the entity is due, or also is true. Kicks that do not make it due earlier leave the timer
@@ -245,9 +248,9 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 		return nil
 	}
 	condition := func() bool {
-		e.mail.drain()
+		e.mail.Drain()
 		next, pending := e.wake(workflow.Now(ctx))
-		return e.mustLeave(ctx) || (also != nil && also()) || (pending && (!waits || next.Before(due)))
+		return e.mayContinue(ctx) || (also != nil && also()) || (pending && (!waits || next.Before(due)))
 	}
 	if !waits {
 		return workflow.Await(ctx, condition)
@@ -255,8 +258,8 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	return awaitFor(ctx, e.logic, due.Sub(now), fault.Shorten(e.view.WaitingFor, maxSummary), condition)
 }
 
-// awaitFor waits for a condition, for a while at most. Its timer, which the summary describes, ends with the wait: the SDK
-// would let it fire, for a workflow task that does nothing.
+// awaitFor waits for a condition, but not longer than atMost. Its timer, which the summary describes, ends with the wait:
+// the SDK would let it fire, for a workflow task that does nothing.
 func awaitFor(ctx workflow.Context, logic workflow.Version, atMost time.Duration, summary string, condition func() bool) error {
 	waiting := ctx
 	if logic >= logicNoIdleTimers {
@@ -271,14 +274,14 @@ func awaitFor(ctx workflow.Context, logic workflow.Version, atMost time.Duration
 	return err
 }
 
-// awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait
-// for it. Whatever comes next waits for its end also then.
+// awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait for
+// it. A cancelled activity is waited for as well, so that nothing else writes at the same time.
 func (e *entity) awaitUnless(ctx workflow.Context, future workflow.Future, cancel func(), interrupted func() bool) error {
 	for !future.IsReady() {
-		if err := workflow.Await(ctx, func() bool { return future.IsReady() || e.mail.arrived() }); err != nil {
+		if err := workflow.Await(ctx, func() bool { return future.IsReady() || e.mail.Arrived() }); err != nil {
 			return err
 		}
-		e.mail.drain()
+		e.mail.Drain()
 		if interrupted() {
 			cancel()
 			if err := workflow.Await(ctx, future.IsReady); err != nil {

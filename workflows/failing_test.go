@@ -72,7 +72,7 @@ func TestWhatOnlyAnotherAccessSecretCanMendDoesNotSettleAManifest(t *testing.T) 
 	}
 }
 
-func TestAModuleThatCanBeAppliedButNotLookedAtIsNotAppliedForEver(t *testing.T) {
+func TestAModuleThatCanBeAppliedButNotReadIsNotAppliedForEver(t *testing.T) {
 	w := quietWorld()
 	w.wait = func(int, install.WaitInput) (readiness.Observed, error) { return readiness.Observed{}, unreachable }
 	env := environment(t, w)
@@ -108,7 +108,7 @@ func TestADefaultCRThatIsGoneWheneverItWasMadeIsNotMadeInALoop(t *testing.T) {
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest is being deleted", Kind: "Manifest", Urgent: true, Deleting: true})
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.LessOrEqual(t, w.counts["default CR"], int(time.Minute/minBackoff)+1)
+	require.LessOrEqual(t, w.counts["default CR"], 13, "one every 5 s for a minute")
 }
 
 func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T) {
@@ -133,7 +133,7 @@ func TestAStatusThatCouldNotBeWrittenIsWrittenLaterAndBlamesNobody(t *testing.T)
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestAStatusThatCouldNotBeWrittenIsNotHeldAgainstTheNextReport(t *testing.T) {
+func TestAStatusThatCouldNotBeWrittenDoesNotCountAgainstTheNextReport(t *testing.T) {
 	w := quietWorld()
 	var last status.ReportInput
 	w.report = func(n int, in status.ReportInput) (status.ReportResult, error) {
@@ -166,7 +166,7 @@ func TestADeletionThatOnlyAReportSawIsActedOn(t *testing.T) {
 	require.Equal(t, 1, w.counts["release"])
 }
 
-func TestARemovalThatIsBlockedForLongIsLookedAtLessAndLess(t *testing.T) {
+func TestARemovalThatIsBlockedForLongIsCheckedLessAndLess(t *testing.T) {
 	w := deletingWorld(1 << 30)
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {

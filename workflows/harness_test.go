@@ -11,10 +11,10 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
@@ -23,6 +23,7 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 var kymaRef = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "kyma-uid"}
@@ -44,9 +45,9 @@ type world struct {
 	write    func(n int, in manifests.ReportInput) (manifests.ReportResult, error)
 	remove   func(n int) (uninstall.RemoveResult, error)
 	waitGone func(n int) (uninstall.RemoveResult, error)
-	// turn, where set, is what a look waits for that nobody waits for.
+	// turn, where set, is what a reconcile waits for that nobody waits for.
 	turn func(ctx context.Context, n int) error
-	// began is when such a look began, as the server says.
+	// began is when such a reconcile began, as the server says.
 	began time.Time
 	// removing, where set, is asked with the activity's context instead of remove.
 	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
@@ -55,8 +56,8 @@ type world struct {
 	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
 	counts map[string]int
-	// letGo is what the last release said that is left in the remote cluster.
-	letGo string
+	// abandoned is what the last release said that is left in the remote cluster.
+	abandoned string
 }
 
 func (w *world) called(name string) int {
@@ -149,12 +150,12 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	}
 	register("SyncRemote", w.SyncRemote)
 	register("ResolveKyma", w.ResolveKyma)
-	joined := look.New(w, w)
-	register("LookInBackground", func(ctx context.Context, in look.Input) (look.Result, error) {
+	joined := background.New(w, w)
+	register("LookInBackground", func(ctx context.Context, in background.Input) (background.Result, error) {
 		w.counts["turn"]++ // no step of its own
 		if w.turn != nil {
 			if err := w.turn(ctx, w.counts["turn"]); err != nil {
-				return look.Result{}, err
+				return background.Result{}, err
 			}
 		}
 		res, err := joined.LookInBackground(ctx, in)
@@ -185,7 +186,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		return res, fault.ToTemporal(err)
 	})
 	register("ReleaseKyma", func(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
-		w.letGo = in.LetGo
+		w.abandoned = in.LetGo
 		res, err := w.release(w.called("release"))
 		return res, fault.ToTemporal(err)
 	})
@@ -226,16 +227,16 @@ func kickAt(env *testsuite.TestWorkflowEnvironment, at time.Duration, k kick.Kic
 }
 
 // viewOf asks the workflow what it is doing.
-func viewOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) View {
+func viewOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) view.View {
 	t.Helper()
 	value, err := env.QueryWorkflow(kick.QueryStatus)
 	require.NoError(t, err)
-	var view View
+	var view view.View
 	require.NoError(t, value.Get(&view))
 	return view
 }
 
-// endKyma lets the Kyma be gone from a moment on, so that the workflow ends and the test can look at it.
+// endKyma makes the Kyma disappear from a moment on, so that the workflow ends and the test can check it.
 func endKyma(env *testsuite.TestWorkflowEnvironment, w *world, at time.Duration) {
 	env.RegisterDelayedCallback(func() {
 		w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeGone}, nil }
@@ -257,3 +258,6 @@ func (a *updateAnswer) Complete(result any, err error) {
 		a.result = r
 	}
 }
+
+// unreachableAttempts is how often an unreachable cluster is tried before it is handed over to the sweep's probe.
+const unreachableAttempts = 4

@@ -5,13 +5,15 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
 )
 
 // KymaInput is the input of KymaWorkflow. Starters set Ref only (kick.Start).
@@ -32,31 +34,31 @@ type KymaCarry struct {
 	// Sync and SyncFault are the outcome of the last synchronization.
 	Sync      syncing.Result `json:"sync,omitzero"`
 	SyncFault fault.Fault    `json:"syncFault,omitzero"`
-	// ResolveFault is the fault of the last look at the catalog and the Manifests.
+	// ResolveFault is the fault of the last resolution of modules and write of Manifests.
 	ResolveFault fault.Fault `json:"resolveFault,omitzero"`
-	// ReportFault is why the last report could not be written. Nobody sees it but in this workflow.
+	// ReportFault is why the last report could not be written. Only this workflow shows it.
 	ReportFault fault.Fault `json:"reportFault,omitzero"`
-	// RemovalChecks counts the looks at a removal since the last kick.
+	// RemovalChecks counts the checks of a removal since the last kick.
 	RemovalChecks int `json:"removalChecks,omitempty"`
-	// Looked is true once a whole look has ended.
-	Looked bool `json:"looked,omitempty"`
-	// NextLook is when the last look asked for another, such as at the beginning of a maintenance window, and
-	// NextLookFor what it waits for; zero means by a kick only.
-	NextLook    time.Time `json:"nextLook,omitzero"`
-	NextLookFor string    `json:"nextLookFor,omitempty"`
-	// Purge is where the deletion stands with regard to its end by force.
-	Purge PurgeCarry `json:"purge,omitzero"`
-	// NewestManifest is the newest resource version of a Manifest of the Kyma that the present look knows of, or, under
-	// deletion, all looks: whoever says what Manifests there are must be as new.
+	// Reconciled is true once a whole reconcile has ended.
+	Reconciled bool `json:"looked,omitempty"`
+	// NextReconcile is when the last reconcile asked for another, such as at the beginning of a maintenance window, and
+	// NextReconcileFor what it waits for; zero means by a kick only.
+	NextReconcile    time.Time `json:"nextLook,omitzero"`
+	NextReconcileFor string    `json:"nextLookFor,omitempty"`
+	// Purge is how far the deletion is with regard to its end by force.
+	Purge removal.Purge `json:"purge,omitzero"`
+	// NewestManifest is the newest resource version of a Manifest of the Kyma that the present reconcile knows of, or, under
+	// deletion, all reconciles: a cache that lists the Manifests must be as new.
 	NewestManifest string `json:"newestManifest,omitempty"`
-	// Paced is true when a removal waits for its turn at NextLook.
+	// Paced is true when a removal waits for its turn at NextReconcile.
 	Paced bool `json:"paced,omitempty"`
-	// OwedDigest is the digest of the inputs of a look whose report waits for the modules that it changed.
+	// OwedDigest is the digest of the inputs of a reconcile whose report waits for the modules that it changed.
 	OwedDigest string `json:"owedDigest,omitempty"`
 }
 
-// KymaWorkflow works for one Kyma as long as it exists: it looks at the truth, synchronizes the remote
-// cluster, writes Manifests, aggregates the status, and sleeps until something changes.
+// KymaWorkflow works for one Kyma as long as it exists: it synchronizes the remote cluster, writes Manifests, aggregates
+// the status, and sleeps until something changes. Every step reads the live objects.
 func KymaWorkflow(ctx workflow.Context, in KymaInput) error {
 	r := newKymaRun(ctx, in)
 	return r.run(ctx)
@@ -66,12 +68,12 @@ func KymaWorkflow(ctx workflow.Context, in KymaInput) error {
 type kymaRun struct {
 	entity
 	state KymaCarry
-	// seen are the versions that the kicks told of which the present look answers.
-	seen []SeenVersion
-	// deleted is true when the present look deleted Manifests.
+	// seen are the versions named by the kicks that the present reconcile answers.
+	seen []mailbox.SeenVersion
+	// deleted is true when the present reconcile deleted Manifests.
 	deleted bool
 
-	looks   *look.Activities
+	joined  *background.Activities
 	resolve *resolve.Activities
 	sync    *syncing.Activities
 	status  *status.Activities
@@ -100,12 +102,12 @@ func (r *kymaRun) run(ctx workflow.Context) error {
 		return err
 	}
 	for {
-		r.mail.drain()
+		r.mail.Drain()
 		switch step := r.next(ctx); step {
 		case kymaContinue:
 			return r.continueAsNew(ctx, kick.KymaWorkflow, r.input)
-		case kymaLook:
-			if err := r.look(ctx); err != nil {
+		case kymaReconcile:
+			if err := r.reconcile(ctx); err != nil {
 				return err
 			}
 		case kymaReport:
@@ -141,19 +143,19 @@ func (r *kymaRun) input() any {
 func (r *kymaRun) sleepsFor() string {
 	switch {
 	case r.state.Deleting:
-		return r.removalWaitsFor()
+		return r.state.Purge.WaitsFor()
 	case !r.retryAt.IsZero() && r.fault.IsZero():
-		return r.state.NextLookFor + " at " + r.state.NextLook.UTC().Format(time.RFC3339)
+		return r.state.NextReconcileFor + " at " + r.state.NextReconcile.UTC().Format(time.RFC3339)
 	case !r.retryAt.IsZero():
-		return "the next try: " + r.fault.Reason
+		return "the next attempt: " + r.fault.Reason
 	case !r.fault.IsZero():
 		return "a change: " + r.fault.Reason
 	case r.state.OwedDigest != "":
 		return "the modules that were changed"
-	case r.mail.pending.Count > 0:
-		return "the pace to allow the next look"
-	case r.mail.later.Count > 0:
-		return "its turn at " + r.mail.later.NotBefore.UTC().Format(time.RFC3339) + ": " + r.mail.later.Reason
+	case r.mail.Pending.Count > 0:
+		return "the rate limit before the next reconcile"
+	case r.mail.Later.Count > 0:
+		return "its turn at " + r.mail.Later.NotBefore.UTC().Format(time.RFC3339) + ": " + r.mail.Later.Reason
 	default:
 		return "a change"
 	}

@@ -12,20 +12,20 @@ import (
 type kymaStep string
 
 const (
-	kymaLook     kymaStep = "look"
-	kymaReport   kymaStep = "report"
-	kymaRemove   kymaStep = "remove"
-	kymaSleep    kymaStep = "sleep"
-	kymaContinue kymaStep = "continue as new"
-	kymaComplete kymaStep = "complete"
+	kymaReconcile kymaStep = "reconcile"
+	kymaReport    kymaStep = "report"
+	kymaRemove    kymaStep = "remove"
+	kymaSleep     kymaStep = "sleep"
+	kymaContinue  kymaStep = "continue as new"
+	kymaComplete  kymaStep = "complete"
 )
 
 // kymaSituation is all that the decision depends on.
 type kymaSituation struct {
-	Gone, Deleting, Looked bool
+	Gone, Deleting, Reconciled bool
 	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
 	Pending, Due, OnlyManifests bool
-	NeedsLook                   bool
+	NeedsReconcile              bool
 	MustContinue, NewBuild      bool
 }
 
@@ -33,15 +33,15 @@ func (r *kymaRun) next(ctx workflow.Context) kymaStep {
 	now := workflow.Now(ctx)
 	isDue := r.isDue(ctx)
 	return nextForKyma(kymaSituation{
-		Gone:          r.gone(),
-		Deleting:      r.state.Deleting,
-		Looked:        r.state.Looked,
-		Pending:       r.mail.any(),
-		Due:           isDue,
-		OnlyManifests: r.mail.pending.Count > 0 && r.mail.pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
-		NeedsLook:     r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
-		MustContinue:  r.mustContinue(ctx, !isDue),
-		NewBuild:      isDue && r.newBuild(ctx),
+		Gone:           r.gone(),
+		Deleting:       r.state.Deleting,
+		Reconciled:     r.state.Reconciled,
+		Pending:        r.mail.Any(),
+		Due:            isDue,
+		OnlyManifests:  r.mail.Pending.Count > 0 && r.mail.Pending.OnlyManifests && !r.retryDue(now) && !r.laterDue(now),
+		NeedsReconcile: r.state.Last.NeedsReconcile && r.state.Last.ReconcileAt.IsZero(),
+		MustContinue:   r.mustContinue(ctx, !isDue),
+		NewBuild:       isDue && r.newBuild(ctx),
 	})
 }
 
@@ -51,20 +51,20 @@ func nextForKyma(s kymaSituation) kymaStep {
 	switch {
 	case s.Gone && !s.Pending:
 		return kymaComplete
-	case s.Looked && (s.MustContinue || s.NewBuild):
+	case s.Reconciled && (s.MustContinue || s.NewBuild):
 		return kymaContinue
-	case !s.Looked:
-		return kymaLook
+	case !s.Reconciled:
+		return kymaReconcile
 	case !s.Due:
 		return kymaSleep
 	case s.Gone:
-		return kymaLook
+		return kymaReconcile
 	case s.Deleting:
 		return kymaRemove
-	case s.OnlyManifests && !s.NeedsLook:
+	case s.OnlyManifests && !s.NeedsReconcile:
 		return kymaReport
 	default:
-		return kymaLook
+		return kymaReconcile
 	}
 }
 

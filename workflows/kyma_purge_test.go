@@ -16,29 +16,30 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
 )
 
-// heldWorld is a Kyma under deletion whose one Manifest is held until somebody forces it.
-type heldWorld struct {
+// blockedWorld is a Kyma under deletion whose one Manifest is blocked until somebody forces it.
+type blockedWorld struct {
 	*world
 	env *testsuite.TestWorkflowEnvironment
 	// deleted is when the deletion began, grace the present grace period, orderly the flag's.
 	deleted        time.Time
 	grace, orderly time.Duration
-	held           bool
+	blocked        bool
 	sentAt, goneAt time.Duration
 	reports        []status.ReportInput
 }
 
-func newHeldWorld(t *testing.T) *heldWorld {
+func newBlockedWorld(t *testing.T) *blockedWorld {
 	t.Helper()
-	h := &heldWorld{world: deletingWorld(1), grace: 24 * time.Hour, orderly: 10 * time.Minute, held: true}
+	h := &blockedWorld{world: deletingWorld(1), grace: 24 * time.Hour, orderly: 10 * time.Minute, blocked: true}
 	h.env = environment(t, h.world)
 	h.deleted = h.env.Now()
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		at := h.deleted.Add(h.grace)
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting, PurgeAt: at, PurgeDue: !h.env.Now().Before(at), OrderlyFor: h.orderly}
-		if h.held {
+		if h.blocked {
 			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
 		}
 		return res, nil
@@ -58,29 +59,29 @@ func newHeldWorld(t *testing.T) *heldWorld {
 	return h
 }
 
-func (h *heldWorld) since() time.Duration { return h.env.Now().Sub(h.deleted) }
+func (h *blockedWorld) since() time.Duration { return h.env.Now().Sub(h.deleted) }
 
 // served lets the Manifest's workflow force it some time after it was asked.
-func (h *heldWorld) served(after time.Duration) {
+func (h *blockedWorld) served(after time.Duration) {
 	h.send = func(_ int, in purge.SendInput) error {
 		h.sentAt = h.since()
 		h.env.RegisterDelayedCallback(func() {
-			h.held = false
+			h.blocked = false
 			h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Kind: "Manifest", Urgent: true})
 		}, after)
 		return nil
 	}
 }
 
-func (h *heldWorld) run(t *testing.T) {
+func (h *blockedWorld) run(t *testing.T) {
 	t.Helper()
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, h.env.GetWorkflowError())
 	require.Equal(t, 1, h.counts["release"])
 }
 
-func TestAHeldKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing.T) {
-	h := newHeldWorld(t)
+func TestABlockedKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.served(5 * time.Second)
 	h.env.RegisterDelayedCallback(func() {
 		require.Zero(t, h.counts["send purge"], "nothing is forced before")
@@ -93,12 +94,12 @@ func TestAHeldKymaIsPurgedWhenItsGraceIsOverAndIsGoneWithinAMinute(t *testing.T)
 	require.Zero(t, h.counts["purge"], "its own workflow did it")
 	require.Equal(t, 1, h.counts["cleanup by force"])
 	require.Zero(t, h.counts["cleanup"])
-	require.Empty(t, h.letGo)
+	require.Empty(t, h.abandoned)
 	require.True(t, h.reports[len(h.reports)-1].Purging)
 }
 
-func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatTellsOfIt(t *testing.T) {
-	h := newHeldWorld(t)
+func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatNotifiesOfIt(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	h.env.RegisterDelayedCallback(func() { h.grace = 2 * time.Hour }, time.Hour)
 	kickAt(h.env, time.Hour, kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
@@ -108,7 +109,7 @@ func TestAGraceThatIsShortenedMeanwhileCountsAtTheKickThatTellsOfIt(t *testing.T
 }
 
 func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	h.env.RegisterDelayedCallback(func() { h.grace = 48 * time.Hour }, 24*time.Hour-time.Second)
 	h.run(t)
@@ -116,9 +117,9 @@ func TestAGraceThatIsProlongedWithoutAKickIsReadWhenTheOldOneIsOver(t *testing.T
 	require.Less(t, h.sentAt, 48*time.Hour+time.Minute)
 }
 
-func TestWhereTheGraceIsOverAtTheFirstLookAnOrderlyRemovalIsTriedFirst(t *testing.T) {
+func TestWhereTheGraceIsOverAtTheFirstReconcileAnOrderlyRemovalIsTriedFirst(t *testing.T) {
 	// Such as after the loss of Temporal's database, or after a day without any instance.
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.deleted = h.deleted.Add(-48 * time.Hour)
 	h.served(time.Second)
 	started := h.env.Now()
@@ -130,7 +131,7 @@ func TestWhereTheGraceIsOverAtTheFirstLookAnOrderlyRemovalIsTriedFirst(t *testin
 }
 
 func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.grace = 0
 	h.served(time.Second)
 	answer := h.delete
@@ -144,8 +145,8 @@ func TestAnOrderlyRemovalCountsOnlyWhileTheControlPlaneAnswers(t *testing.T) {
 	require.Greater(t, h.sentAt, 22*time.Minute)
 }
 
-// refusing makes deleting one Manifest be refused in each look until it is over.
-func (h *heldWorld) refusing(until func() bool) {
+// refusing makes deleting one Manifest be refused in each reconcile until it is over.
+func (h *blockedWorld) refusing(until func() bool) {
 	answer := h.delete
 	h.delete = func(n int) (resolve.DeleteResult, error) {
 		res, err := answer(n)
@@ -159,11 +160,11 @@ func (h *heldWorld) refusing(until func() bool) {
 }
 
 func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	h.refusing(func() bool { return h.since() > 26*time.Hour })
 	h.send = func(_ int, in purge.SendInput) error {
-		h.sentAt, h.held = h.since(), false
+		h.sentAt, h.blocked = h.since(), false
 		require.Len(t, in.Manifests, 2)
 		return nil
 	}
@@ -184,7 +185,7 @@ func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(
 }
 
 func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	h.refusing(func() bool { return h.since() > 2*time.Hour })
 	answer := &updateAnswer{}
@@ -195,26 +196,26 @@ func TestThePurgeUpdatePurgesThoughDeletingOneManifestIsRefused(t *testing.T) {
 }
 
 func TestAnOutageOfTemporalIsNoOrderlyRemoval(t *testing.T) {
-	// The look that was planned came an hour late: nothing was running.
-	h := newHeldWorld(t)
+	// The reconcile that was planned came an hour late: nothing was running.
+	h := newBlockedWorld(t)
 	h.grace = 0
 	h.served(time.Second)
 	begin := h.env.Now()
-	carry := &KymaCarry{Looked: true, Deleting: true, Last: status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateDeleting}}
+	carry := &KymaCarry{Reconciled: true, Deleting: true, Last: status.ReportResult{Outcome: status.OutcomeReported, State: shared.StateDeleting}}
 	carry.RetryAt = begin.Add(-time.Hour)
-	carry.Purge = PurgeCarry{OrderlySince: begin.Add(-70 * time.Minute), Next: begin.Add(-time.Hour), OrderlyFor: 10 * time.Minute}
+	carry.Purge = removal.Purge{OrderlySince: begin.Add(-70 * time.Minute), Next: begin.Add(-time.Hour), OrderlyFor: 10 * time.Minute}
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: carry})
 	require.NoError(t, h.env.GetWorkflowError())
 	require.GreaterOrEqual(t, h.sentAt, 10*time.Minute)
 }
 
 func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.env.RegisterDelayedCallback(func() { h.env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, 23*time.Hour)
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	next := continued(t, h.env.GetWorkflowError())
 
-	second := newHeldWorld(t)
+	second := newBlockedWorld(t)
 	second.env.SetStartTime(h.deleted.Add(23*time.Hour + time.Minute))
 	second.deleted = h.deleted
 	second.served(time.Second)
@@ -225,11 +226,11 @@ func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
 }
 
 func TestAManifestThatItsWorkflowDoesNotEndWithinAMinuteIsForcedByTheKymas(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	forcedAt := time.Duration(0)
 	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		require.Equal(t, purge.PurgeInput{Ref: manifestRef, LetGo: true}, in)
-		forcedAt, h.held = h.since(), false
+		forcedAt, h.blocked = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
 		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 3, Names: []string{"Sample a/one", "ConfigMap a/two"}}, nil
 	}
@@ -244,32 +245,32 @@ func TestAManifestThatItsWorkflowDoesNotEndWithinAMinuteIsForcedByTheKymas(t *te
 	require.Less(t, h.goneAt-forcedAt, 10*time.Second)
 }
 
-func TestALostClusterIsLetGoAfterTheGraceAndThatIsSaid(t *testing.T) {
-	h := newHeldWorld(t)
+func TestALostClusterIsAbandonedAfterTheGraceAndThatIsSaid(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.served(20 * time.Second)
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, "UnreachableNetwork", "connection refused")
 	}
 	h.run(t)
 	require.Equal(t, 3, h.counts["cleanup by force"], "one blip is not enough")
-	require.Contains(t, h.letGo, "connection refused")
+	require.Contains(t, h.abandoned, "connection refused")
 	require.Less(t, h.goneAt, 24*time.Hour+time.Minute)
 }
 
 func TestWhatIsNotTriedAgainByItselfIsTriedAgainByAPurgeAtOnce(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.served(5 * time.Second)
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "exec plugins are not allowed")
 	}
 	h.run(t)
-	require.Contains(t, h.letGo, "exec plugins are not allowed")
+	require.Contains(t, h.abandoned, "exec plugins are not allowed")
 	require.Less(t, h.goneAt-h.sentAt, 40*time.Second)
 }
 
-func TestACleanUpThatIsHeldWithoutManifestsIsPurgedToo(t *testing.T) {
-	h := newHeldWorld(t)
-	h.held = false
+func TestACleanUpThatIsBlockedWithoutManifestsIsPurgedToo(t *testing.T) {
+	h := newBlockedWorld(t)
+	h.blocked = false
 	h.cleanup = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Transient, "RemoteKymaDeleting", "waiting as other finalizers are present")
 	}
@@ -280,24 +281,24 @@ func TestACleanUpThatIsHeldWithoutManifestsIsPurgedToo(t *testing.T) {
 }
 
 func TestWithoutAPurgeTimeNothingIsEverForced(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
-		if h.held {
+		if h.blocked {
 			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
 		}
 		return res, nil
 	}
 	h.env.RegisterDelayedCallback(func() {
 		require.Zero(t, h.counts["send purge"])
-		h.held = false
+		h.blocked = false
 	}, 30*24*time.Hour)
 	h.run(t)
 	require.Equal(t, 1, h.counts["cleanup"])
 }
 
-func TestThePurgeUpdateSkipsTheGraceAndNotTheLook(t *testing.T) {
-	h := newHeldWorld(t)
+func TestThePurgeUpdateSkipsTheGraceAndNotTheCheck(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	answer := &updateAnswer{}
 	looks := 0
@@ -328,9 +329,9 @@ func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {
 	require.Zero(t, w.counts["send purge"])
 }
 
-// The command that asks has read the truth; the run may hear of the deletion later, or never.
-func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickLooksFirst(t *testing.T) {
-	h := newHeldWorld(t)
+// The command that asks has read the live objects; the run may hear of the deletion later, or never.
+func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickReadsFirst(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	deleting, quiet := h.sync, quietWorld()
 	report := h.report
@@ -345,10 +346,10 @@ func TestAPurgeUpdateThatIsAheadOfTheDeletionsKickLooksFirst(t *testing.T) {
 	require.Equal(t, 1, h.counts["send purge"])
 }
 
-func TestAPurgeUpdateToARunThatHasOnlyJustStartedLooksFirst(t *testing.T) {
+func TestAPurgeUpdateToARunThatHasOnlyJustStartedReadsFirst(t *testing.T) {
 	for name, deleting := range map[string]bool{"a Kyma under deletion is purged": true, "another one is refused": false} {
 		t.Run(name, func(t *testing.T) {
-			h := newHeldWorld(t)
+			h := newBlockedWorld(t)
 			h.served(time.Second)
 			if !deleting {
 				quiet := quietWorld()

@@ -18,13 +18,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-var wholeLook = []string{"sync", "resolve", "report"}
+var wholeReconcile = []string{"sync", "resolve", "report"}
 
-func TestAKymaIsLookedAtOnceAndThenSleeps(t *testing.T) {
+func TestAKymaIsReconciledOnceAndThenSleeps(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, wholeLook, w.calls)
+		require.Equal(t, wholeReconcile, w.calls)
 		view := viewOf(t, env)
 		require.Equal(t, "waiting", view.Doing)
 		require.Equal(t, "a change", view.WaitingFor)
@@ -40,7 +40,7 @@ func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
 	env := environment(t, w)
 	kickAt(env, time.Minute, kick.Kick{Reason: "Manifest state", Kind: "Manifest", Name: "m"})
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, append(wholeLook[:3:3], "report"), w.calls)
+		require.Equal(t, append(wholeReconcile[:3:3], "report"), w.calls)
 	}, 2*time.Minute)
 	endKyma(env, w, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
@@ -49,8 +49,8 @@ func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
 
 // A Kyma that is made, edited and deleted within seconds still shows at once what its modules say. Runs of the first
 // version of the logic wait as long as they did, for that is what their histories hold.
-func TestUrgentLooksDoNotHoldUpTheNewsThatFollow(t *testing.T) {
-	for version, shown := range map[workflow.Version]bool{1: false, logicUrgentLooksFree: true} {
+func TestUrgentReconcilesDoNotDelayTheNewsThatFollow(t *testing.T) {
+	for version, shown := range map[workflow.Version]bool{1: false, logicUrgentFree: true} {
 		w := quietWorld()
 		env := environment(t, w)
 		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(logicVersion)).Return(version)
@@ -68,7 +68,7 @@ func TestUrgentLooksDoNotHoldUpTheNewsThatFollow(t *testing.T) {
 	}
 }
 
-func TestAHundredKicksWhileAStepRunsCauseOneMoreLook(t *testing.T) {
+func TestAHundredKicksWhileAStepRunsCauseOneMoreReconcile(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	w.sync = func(n int) (syncing.Result, error) {
@@ -85,7 +85,7 @@ func TestAHundredKicksWhileAStepRunsCauseOneMoreLook(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestALookThatCouldNotReadTheRemoteKymaWritesNoManifest(t *testing.T) {
+func TestAReconcileThatCouldNotReadTheRemoteKymaWritesNoManifest(t *testing.T) {
 	w := quietWorld()
 	var seen status.ReportInput
 	w.sync = func(int) (syncing.Result, error) {
@@ -161,7 +161,7 @@ func TestATransientFailureIsRetriedByADurableTimer(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestInputsThatMovedDuringALookCauseOneMore(t *testing.T) {
+func TestInputsThatMovedDuringAReconcileCauseOneMore(t *testing.T) {
 	w := quietWorld()
 	w.report = func(n int, _ status.ReportInput) (status.ReportResult, error) {
 		res, err := reported(shared.StateReady)
@@ -192,7 +192,7 @@ func TestARolloutWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// deletingWorld is a Kyma under deletion with that many looks until its Manifests are gone.
+// deletingWorld is a Kyma under deletion with that many reconciles until its Manifests are gone.
 func deletingWorld(looks int) *world {
 	w := quietWorld()
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeDeleting}, nil }
@@ -251,13 +251,13 @@ func TestAClusterThatCannotBeReachedKeepsAKymaUnderDeletion(t *testing.T) {
 	require.Equal(t, 1, w.counts["release"])
 }
 
-func TestAnAccessSecretThatIsGoneAtTwoLooksLetsTheControlPlaneSideComplete(t *testing.T) {
+func TestAnAccessSecretThatIsGoneAtTwoReadsAllowsTheControlPlaneSideToComplete(t *testing.T) {
 	w := deletingWorld(1)
 	w.cleanup = func(int) (syncing.Result, error) {
 		return syncing.Result{}, fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	}
 	env := environment(t, w)
-	env.RegisterDelayedCallback(func() { require.Zero(t, w.counts["release"], "one look is not enough") }, 110*time.Second)
+	env.RegisterDelayedCallback(func() { require.Zero(t, w.counts["release"], "one reconcile is not enough") }, 110*time.Second)
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 1, w.counts["release"])
@@ -301,13 +301,13 @@ func TestContinueAsNewCarriesTheKicksThatCameWithIt(t *testing.T) {
 	env = environment(t, second)
 	env.SetStartTime(turn.Add(-time.Minute))
 	env.RegisterDelayedCallback(func() { require.Empty(t, second.calls, "its turn has not come") }, 50*time.Second)
-	env.RegisterDelayedCallback(func() { require.Equal(t, wholeLook, second.calls) }, 2*time.Minute)
+	env.RegisterDelayedCallback(func() { require.Equal(t, wholeReconcile, second.calls) }, 2*time.Minute)
 	endKyma(env, second, time.Hour)
 	env.ExecuteWorkflow(KymaWorkflow, next)
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestARunThatContinuedWithoutAKickDoesNotLook(t *testing.T) {
+func TestARunThatContinuedWithoutAKickDoesNotReconcile(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Minute)
@@ -325,7 +325,7 @@ func TestARunThatContinuedWithoutAKickDoesNotLook(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-func TestTheReconcileUpdateAnswersAfterOneCompletedLook(t *testing.T) {
+func TestTheReconcileUpdateAnswersAfterOneCompletedReconcile(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	answer := &updateAnswer{}

@@ -15,8 +15,8 @@ import (
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
 
-// A look that goes well costs a marker a step, and no task of a queue.
-func TestAKymaIsLookedAtWithinItsWorkflowTask(t *testing.T) {
+// A reconcile that succeeds costs a marker a step, and no task of a queue.
+func TestAKymaIsReconciledWithinItsWorkflowTask(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	c := recorded(env)
@@ -32,7 +32,7 @@ func TestAKymaIsLookedAtWithinItsWorkflowTask(t *testing.T) {
 	for name, options := range c.locals {
 		for _, o := range options {
 			require.LessOrEqual(t, o.ScheduleToCloseTimeout, 3*time.Second, name)
-			require.Equal(t, int32(1), o.RetryPolicy.MaximumAttempts, "%s: further tries are the queue's", name)
+			require.Equal(t, int32(1), o.RetryPolicy.MaximumAttempts, "%s: further attempts are the queue's", name)
 			require.NotEmpty(t, o.Summary, name)
 		}
 	}
@@ -113,14 +113,14 @@ func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
 func TestNoTryOutlivesItsWorkflowTask(t *testing.T) {
 	const split = 8 * time.Second
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var tries localTries
+	var tries localAttempts
 	now := start
-	for tries.mayTry(now) {
+	for tries.mayAttempt(now) {
 		now = now.Add(localTimeout)
 		tries.ended = now
 	}
 	require.True(t, now.After(start))
 	require.Less(t, now.Sub(start), split)
-	require.False(t, tries.mayTry(now), "still the same task")
-	require.True(t, tries.mayTry(now.Add(time.Millisecond)), "another task began")
+	require.False(t, tries.mayAttempt(now), "still the same task")
+	require.True(t, tries.mayAttempt(now.Add(time.Millisecond)), "another task began")
 }

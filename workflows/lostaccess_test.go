@@ -16,14 +16,14 @@ import (
 )
 
 // lostWorld is a held world that is never purged by itself, and whose access Secret is gone while missing says so.
-func lostWorld(t *testing.T, missing func(at time.Duration) bool) *heldWorld {
+func lostWorld(t *testing.T, missing func(at time.Duration) bool) *blockedWorld {
 	t.Helper()
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	h.served(time.Second)
 	noSecret := fault.New(fault.Unreachable, clusters.ReasonAccessSecretNotFound, "access secret not found")
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
-		if h.held {
+		if h.blocked {
 			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
 			if missing(h.since()) {
 				res.Access, res.WithoutAccess = fault.Of(noSecret), res.Manifests
@@ -42,26 +42,26 @@ func lostWorld(t *testing.T, missing func(at time.Duration) bool) *heldWorld {
 
 func always(time.Duration) bool { return true }
 
-func TestWhereTheAccessSecretIsGoneAtTwoLooksTheModulesAreLetGoAndThenTheKyma(t *testing.T) {
+func TestWhereTheAccessSecretIsGoneAtTwoReadsTheModulesAreReleasedAndThenTheKyma(t *testing.T) {
 	h := lostWorld(t, always)
 	h.run(t)
-	require.GreaterOrEqual(t, h.sentAt, 2*time.Minute, "one look is not enough")
-	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a look is planned for it")
+	require.GreaterOrEqual(t, h.sentAt, 2*time.Minute, "one reconcile is not enough")
+	require.Less(t, h.sentAt, 2*time.Minute+5*time.Second, "a reconcile is planned for it")
 	require.Less(t, h.goneAt-h.sentAt, 5*time.Second, "the Secret is not waited for again")
-	require.Contains(t, h.letGo, "are left in the remote cluster: its access Secret is gone")
+	require.Contains(t, h.abandoned, "remain in the remote cluster: its access Secret is gone")
 	require.Zero(t, h.counts["purge"], "its own workflow did it")
 	last := h.reports[len(h.reports)-1]
 	require.Equal(t, clusters.ReasonAccessSecretNotFound, last.Faults[fault.PartSync].Reason)
-	require.Contains(t, last.Waiting, "the access Secret is gone, modules are let go: "+manifestRef.Name)
+	require.Contains(t, last.Waiting, "the access Secret is gone, modules are released: "+manifestRef.Name)
 }
 
-func TestAModuleThatItsWorkflowDoesNotLetGoWithinAMinuteIsLetGoByTheKymas(t *testing.T) {
+func TestAModuleThatItsWorkflowDoesNotReleaseWithinAMinuteIsReleasedByTheKymas(t *testing.T) {
 	h := lostWorld(t, always)
 	h.send = func(int, purge.SendInput) error { h.sentAt = h.since(); return nil }
 	forcedAt := time.Duration(0)
 	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
 		require.Equal(t, purge.PurgeInput{Ref: manifestRef, LetGo: true}, in)
-		forcedAt, h.held = h.since(), false
+		forcedAt, h.blocked = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
 		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved}, nil
 	}
@@ -70,7 +70,7 @@ func TestAModuleThatItsWorkflowDoesNotLetGoWithinAMinuteIsLetGoByTheKymas(t *tes
 	require.Less(t, forcedAt-h.sentAt, time.Minute+10*time.Second)
 }
 
-func TestAnAccessSecretThatComesBackBetweenTwoLooksLetsNothingGo(t *testing.T) {
+func TestAnAccessSecretThatReturnsBetweenTwoReadsReleasesNothing(t *testing.T) {
 	h := lostWorld(t, func(at time.Duration) bool {
 		return at < 90*time.Second || at > time.Hour && at < time.Hour+90*time.Second
 	})
@@ -79,10 +79,10 @@ func TestAnAccessSecretThatComesBackBetweenTwoLooksLetsNothingGo(t *testing.T) {
 	}
 	h.env.RegisterDelayedCallback(func() {
 		require.Zero(t, h.counts["send purge"])
-		h.held = false
+		h.blocked = false
 	}, 3*time.Hour)
 	h.run(t)
-	require.Empty(t, h.letGo)
+	require.Empty(t, h.abandoned)
 }
 
 func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
@@ -103,20 +103,20 @@ func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
 	}
 	h.env.RegisterDelayedCallback(func() {
 		require.Equal(t, 1, h.counts["send purge"])
-		require.False(t, h.held)
+		require.False(t, h.blocked)
 		left = false
 	}, 5*time.Hour)
 	h.run(t)
 	require.Zero(t, h.counts["purge"])
 	require.Greater(t, h.goneAt, 5*time.Hour)
-	require.NotEmpty(t, h.letGo)
+	require.NotEmpty(t, h.abandoned)
 }
 
 func TestAPurgeOfAllBeginsAnewAfterThatOfModulesWithoutAccess(t *testing.T) {
 	h := lostWorld(t, always)
 	h.send = func(n int, in purge.SendInput) error {
 		h.sentAt = h.since()
-		h.held = n < 2
+		h.blocked = n < 2
 		return nil
 	}
 	answer := h.delete

@@ -9,6 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 // ManifestInput is the input of ManifestWorkflow. Starters set Ref only (kick.Start).
@@ -22,16 +23,16 @@ type ManifestCarry struct {
 	Carry
 	Phase    manifestPhase `json:"phase,omitempty"`
 	Deleting bool          `json:"deleting,omitempty"`
-	// Purging is true once this workflow was told to force what is left of the module, and PurgeTries counts how
+	// Purging is true once this workflow was asked to force what remains of the module, and PurgeAttempts counts how
 	// often that failed.
-	Purging    bool `json:"purging,omitempty"`
-	PurgeTries int  `json:"purgeTries,omitempty"`
-	// PurgeRounds counts the purges that did not end but came on, and Forced is what they forced.
-	PurgeRounds int    `json:"purgeRounds,omitempty"`
-	Forced      Forced `json:"forced,omitzero"`
+	Purging       bool `json:"purging,omitempty"`
+	PurgeAttempts int  `json:"purgeTries,omitempty"`
+	// PurgeRounds counts the purges that did not end but made progress, and Forced is what they forced.
+	PurgeRounds int         `json:"purgeRounds,omitempty"`
+	Forced      view.Forced `json:"forced,omitzero"`
 	// Reported is what the Manifest's status says of the module, as far as this workflow wrote it.
 	Reported readiness.Observed `json:"reported,omitzero"`
-	// InputsDigest belongs to the last look.
+	// InputsDigest belongs to the last reconcile.
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	Module       string `json:"module,omitempty"`
 	Version      string `json:"version,omitempty"`
@@ -39,7 +40,7 @@ type ManifestCarry struct {
 }
 
 // ManifestWorkflow works for one Manifest until it has settled: it installs or upgrades the module,
-// makes its default custom resource, follows its health, and removes it when the Manifest is deleted.
+// creates its default custom resource, follows its health, and removes it when the Manifest is deleted.
 // The next change starts it again.
 func ManifestWorkflow(ctx workflow.Context, in ManifestInput) error {
 	r := newManifestRun(ctx, in)
@@ -77,7 +78,7 @@ func (r *manifestRun) run(ctx workflow.Context) error {
 		return err
 	}
 	for {
-		r.mail.drain()
+		r.mail.Drain()
 		done, err := r.step(ctx, r.next(ctx))
 		if done || err != nil {
 			return err
@@ -90,8 +91,8 @@ func (r *manifestRun) step(ctx workflow.Context, step manifestStep) (bool, error
 	switch step {
 	case manifestContinue:
 		return false, r.continueAsNew(ctx, kick.ManifestWorkflow, r.input)
-	case manifestLook:
-		return false, r.look(ctx)
+	case manifestReconcile:
+		return false, r.reconcile(ctx)
 	case manifestFollow:
 		return false, r.follow(ctx)
 	case manifestRemove:
@@ -120,7 +121,7 @@ func (r *manifestRun) input() any {
 // sleepsFor says in words what a sleeping run waits for.
 func (r *manifestRun) sleepsFor() string {
 	if !r.retryAt.IsZero() {
-		return "the next try: " + r.fault.Reason
+		return "the next attempt: " + r.fault.Reason
 	}
-	return "the pace to allow the next look"
+	return "the rate limit before the next reconcile"
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// manifestPhase is where the work on a Manifest stands.
+// manifestPhase is how far the work on a Manifest is.
 type manifestPhase string
 
 const (
-	// phaseLook: the Manifest has not been looked at since the last change.
-	phaseLook manifestPhase = ""
+	// phaseReconcile: the Manifest has not been reconciled since the last change.
+	phaseReconcile manifestPhase = ""
 	// phaseFollow: everything is applied; the module's health is followed.
 	phaseFollow manifestPhase = "Follow"
 	// phaseRest: a step failed; the run waits for its retry.
@@ -32,7 +32,7 @@ const (
 type manifestStep string
 
 const (
-	manifestLook          manifestStep = "look"
+	manifestReconcile     manifestStep = "reconcile"
 	manifestFollow        manifestStep = "follow"
 	manifestRemove        manifestStep = "remove"
 	manifestPurge         manifestStep = "purge"
@@ -46,7 +46,7 @@ const (
 type manifestSituation struct {
 	Phase    manifestPhase
 	Deleting bool
-	// Purging is true when what is left of the module is to be forced.
+	// Purging is true when what remains of the module is to be forced.
 	Purging bool
 	// Pending is true when a kick waits to be acted on, Due when its time, or that of a retry, has come.
 	Pending, Due           bool
@@ -57,31 +57,31 @@ func (r *manifestRun) next(ctx workflow.Context) manifestStep {
 	isDue := r.isDue(ctx)
 	return nextForManifest(manifestSituation{
 		Phase:        r.state.Phase,
-		Deleting:     r.state.Deleting || r.mail.pending.Deleting,
-		Purging:      r.state.Purging || r.mail.pending.Purge,
-		Pending:      r.mail.any(),
+		Deleting:     r.state.Deleting || r.mail.Pending.Deleting,
+		Purging:      r.state.Purging || r.mail.Pending.Purge,
+		Pending:      r.mail.Any(),
 		Due:          isDue,
 		MustContinue: r.mustContinue(ctx, !isDue),
 		NewBuild:     isDue && r.newBuild(ctx),
 	})
 }
 
-// nextForManifest decides. A run that has settled ends unless a kick came since its last look; one that
-// should continue as new does so before it acts; what is due comes before what was under way.
+// nextForManifest decides. A run that has settled ends unless a kick came since its last reconcile; one that
+// should continue as new does so before it acts; what is due comes before what was in progress.
 func nextForManifest(s manifestSituation) manifestStep {
 	switch {
 	case s.Phase == phaseEnded && !s.Pending:
 		return manifestComplete
-	case s.Phase != phaseLook && (s.MustContinue || s.NewBuild):
+	case s.Phase != phaseReconcile && (s.MustContinue || s.NewBuild):
 		return manifestContinue
-	case s.Due || s.Phase == phaseLook:
+	case s.Due || s.Phase == phaseReconcile:
 		if s.Purging {
 			return manifestPurge
 		}
 		if s.Deleting {
 			return manifestRemove
 		}
-		return manifestLook
+		return manifestReconcile
 	case s.Phase == phaseFollow:
 		return manifestFollow
 	case s.Phase == phaseRemove:
@@ -94,7 +94,7 @@ func nextForManifest(s manifestSituation) manifestStep {
 }
 
 // rejectedForGood tells whether a fault stays as long as the Manifest's own inputs stay as they are. A refused
-// access to the cluster is none, nor is one that leads elsewhere: the Secret is an input of the Kyma.
+// access to the cluster does not, nor one that leads to another cluster: the Secret is an input of the Kyma.
 func rejectedForGood(f fault.Fault) bool {
 	return f.Kind == fault.Rejected && f.Reason != clusters.ReasonKubeconfigRejected && f.Reason != clusters.ReasonAccessSecretAmbiguous &&
 		f.Reason != clusters.ReasonClusterChanged && f.Reason != clusters.ReasonControlPlaneAccess

@@ -13,27 +13,28 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// purgeTries is how often a purge may fail before the Manifest is let go without its cluster: one blip must not leave
-// a module behind in a cluster that is there.
-const purgeTries = 2
+// purgeAttempts is how often a purge may fail before the Manifest is released without its cluster: one short failure must
+// not abandon a module in a cluster that exists.
+const purgeAttempts = 2
 
-// purgeRounds is how often a purge that comes on may go on before that counts as failing: somebody may make new objects
-// as fast as they are purged.
+// purgeRounds is how often a purge that makes progress may continue before that counts as failing: somebody may create
+// objects as fast as they are purged.
 const purgeRounds = 60
 
-// purge forces what is left of the module and lets the Manifest go.
+// purge forces what remains of the module and releases the Manifest.
 func (r *manifestRun) purge(ctx workflow.Context) error {
 	_, started := r.begin(ctx)
 	r.doing(ctx, "purging the module")
 	if !r.state.Purging {
-		// How often other steps failed says nothing of how soon this one may be tried again.
+		// How often other steps failed says nothing about how soon this one may be retried.
 		r.attempt = 0
 	}
 	r.state.Deleting, r.state.Purging = true, true
-	letGo := r.state.PurgeTries >= purgeTries
-	res, err := executePurge(ctx, r.purges, r.ref, letGo)
+	release := r.state.PurgeAttempts >= purgeAttempts
+	res, err := executePurge(ctx, r.purges, r.ref, release)
 	if temporal.IsCanceledError(err) {
 		return err
 	}
@@ -42,8 +43,8 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 		return nil
 	}
 	if err != nil {
-		// A purge comes to an end, whatever the fault is: the next try may let go.
-		r.state.PurgeTries++
+		// A purge comes to an end, whatever the fault is: the next attempt may release the Manifest.
+		r.state.PurgeAttempts++
 		f := fault.FromTemporal(err)
 		f.Kind = fault.Transient
 		r.state.Phase = phaseRest
@@ -53,11 +54,11 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 	}
 	if res.Outcome == manifests.OutcomeApplied {
 		// Neither it nor its Kyma is being deleted.
-		r.state.Phase, r.state.Deleting, r.state.Purging, r.state.PurgeTries = phaseLook, false, false, 0
-		r.state.PurgeRounds, r.state.Forced = 0, Forced{}
+		r.state.Phase, r.state.Deleting, r.state.Purging, r.state.PurgeAttempts = phaseReconcile, false, false, 0
+		r.state.PurgeRounds, r.state.Forced = 0, view.Forced{}
 	} else {
 		r.state.Phase = phaseEnded
-		r.state.Forced.add(res.Forced, res.Names)
+		r.state.Forced.Add(res.Forced, res.Names)
 		r.state.Reported = readiness.Observed{State: shared.StateDeleting, Message: purgeSummary(r.state.Forced, res)}
 		r.view.Forced = r.state.Forced
 	}
@@ -67,27 +68,27 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 	return nil
 }
 
-// executePurge runs the one activity that forces what is left of a module.
-func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.Ref, letGo bool) (purge.PurgeResult, error) {
-	summary := "force what is left of " + ref.Name
-	if letGo {
-		summary += ", or let it go"
+// executePurge runs the one activity that forces what remains of a module.
+func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.Ref, release bool) (purge.PurgeResult, error) {
+	summary := "force what remains of " + ref.Name
+	if release {
+		summary += ", or release it"
 	}
 	var res purge.PurgeResult
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, fault.Shorten(summary, maxSummary)),
-		activities.PurgeManifest, purge.PurgeInput{Ref: ref, LetGo: letGo}).Get(ctx, &res)
+		activities.PurgeManifest, purge.PurgeInput{Ref: ref, LetGo: release}).Get(ctx, &res)
 	return res, err
 }
 
-// purgeStopped notes a purge that did something and could not go on. One that came on has failed in nothing.
+// purgeStopped notes a purge that did something and could not continue. One that made progress has not failed.
 func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.PurgeResult) {
-	r.state.Forced.add(res.Forced, res.Names)
+	r.state.Forced.Add(res.Forced, res.Names)
 	r.view.Forced = r.state.Forced
 	r.state.PurgeRounds++
 	if res.Progress && r.state.PurgeRounds <= purgeRounds {
 		r.attempt = 0
 	} else {
-		r.state.PurgeTries++
+		r.state.PurgeAttempts++
 	}
 	f := res.Fault
 	f.Kind = fault.Transient
@@ -97,13 +98,13 @@ func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res 
 }
 
 // purgeSummary says what a purge forced, for people.
-func purgeSummary(forced Forced, res purge.PurgeResult) string {
-	said := "purged: " + forced.String()
+func purgeSummary(forced view.Forced, res purge.PurgeResult) string {
+	text := "purged: " + forced.String()
 	if len(res.Stays) > 0 {
-		said += "; left there: " + strings.Join(res.Stays, ", ")
+		text += "; remaining: " + strings.Join(res.Stays, ", ")
 	}
 	if res.Unreached != "" {
-		said += "; " + res.Unreached
+		text += "; " + res.Unreached
 	}
-	return said
+	return text
 }

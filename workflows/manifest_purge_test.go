@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
 func purgeAt(env *testsuite.TestWorkflowEnvironment, at time.Duration) {
@@ -47,7 +48,7 @@ func TestAPurgeEndsAWaitForARemoval(t *testing.T) {
 	require.Equal(t, 1, w.counts["purge"])
 	require.Equal(t, "purge", w.calls[len(w.calls)-1])
 	require.Equal(t, "purged: 1 object was forced: Sample default", viewOf(t, env).Message)
-	require.Equal(t, Forced{Count: 1, Names: []string{"Sample default"}}, viewOf(t, env).Forced)
+	require.Equal(t, view.Forced{Count: 1, Names: []string{"Sample default"}}, viewOf(t, env).Forced)
 }
 
 func TestAPurgeCancelsARunningStep(t *testing.T) {
@@ -81,11 +82,11 @@ func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) 
 	w.remove = func(int) (uninstall.RemoveResult, error) {
 		return uninstall.RemoveResult{}, fault.New(fault.Transient, "X", "fails")
 	}
-	var letGo []bool
+	var abandoned []bool
 	var first time.Time
 	env := environment(t, w)
 	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		if letGo = append(letGo, in.LetGo); first.IsZero() {
+		if abandoned = append(abandoned, in.LetGo); first.IsZero() {
 			first = env.Now()
 		}
 		if in.LetGo {
@@ -96,7 +97,7 @@ func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) 
 	purgeAt(env, 5*time.Hour)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []bool{false, false, true}, letGo)
+	require.Equal(t, []bool{false, false, true}, abandoned)
 	require.Less(t, env.Now().Sub(first), 30*time.Second)
 }
 
@@ -124,7 +125,7 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 1, w.counts["purge"])
-	require.Equal(t, 1, w.counts["apply"], "it is looked at like any other")
+	require.Equal(t, 1, w.counts["apply"], "it is reconciled like any other")
 }
 
 func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
@@ -161,14 +162,14 @@ func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing
 	purgeAt(env, 0)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, purgeRounds+purgeTries+1, w.counts["purge"])
+	require.Equal(t, purgeRounds+purgeAttempts+1, w.counts["purge"])
 }
 
 func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
 	w := quietWorld()
-	var letGo []bool
+	var abandoned []bool
 	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		letGo = append(letGo, in.LetGo)
+		abandoned = append(abandoned, in.LetGo)
 		if in.LetGo {
 			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved}, nil
 		}
@@ -178,6 +179,6 @@ func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
 	purgeAt(env, 0)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []bool{false, false, true}, letGo)
+	require.Equal(t, []bool{false, false, true}, abandoned)
 	require.Equal(t, 2, viewOf(t, env).Forced.Count)
 }

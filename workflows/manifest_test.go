@@ -43,7 +43,7 @@ func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
 	}, last)
 }
 
-func TestALookThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
+func TestAReconcileThatSawHowTheModuleIsNeedsNoWait(t *testing.T) {
 	w := quietWorld()
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
 		return install.ApplyResult{
@@ -90,7 +90,7 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 	require.Equal(t, 1, w.counts["write Ready"])
 }
 
-func TestAChangeWhileTheModuleIsFollowedLeadsToANewLook(t *testing.T) {
+func TestAChangeWhileTheModuleIsFollowedLeadsToANewReconcile(t *testing.T) {
 	w := quietWorld()
 	changed := false
 	env := environment(t, w)
@@ -109,7 +109,7 @@ func TestAChangeWhileTheModuleIsFollowedLeadsToANewLook(t *testing.T) {
 	require.Equal(t, 2, w.counts["apply"])
 }
 
-func TestAKickDuringTheLastStepMeansOneMoreLook(t *testing.T) {
+func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	w.write = func(n int, _ manifests.ReportInput) (manifests.ReportResult, error) {
@@ -137,21 +137,21 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 		}
 		return readiness.Observed{State: shared.StateReady}, nil
 	}
-	var told []manifests.ReportInput
+	var reported []manifests.ReportInput
 	w.write = func(_ int, in manifests.ReportInput) (manifests.ReportResult, error) {
-		told = append(told, in)
+		reported = append(reported, in)
 		return manifests.ReportResult{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, looks, 7, "each time that something is gone there is another look")
+	require.Len(t, looks, 7, "each time that something is gone there is another reconcile")
 	for n := 2; n < len(looks); n++ {
 		require.Greater(t, looks[n].Sub(looks[n-1]), looks[n-1].Sub(looks[n-2]), "each time later than the time before")
 	}
-	require.Equal(t, readiness.ReasonResourcesMissing, told[0].Observed.Reason)
-	require.Equal(t, shared.StateProcessing, told[0].Observed.State)
-	require.False(t, told[0].Settled)
-	require.Equal(t, shared.StateReady, told[6].Observed.State)
+	require.Equal(t, readiness.ReasonResourcesMissing, reported[0].Observed.Reason)
+	require.Equal(t, shared.StateProcessing, reported[0].Observed.State)
+	require.False(t, reported[0].Settled)
+	require.Equal(t, shared.StateReady, reported[6].Observed.State)
 }
 
 func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
@@ -172,7 +172,7 @@ func TestWhatCannotSucceedIsReportedAndSettles(t *testing.T) {
 	require.Equal(t, "InvalidManifest", last.Observed.Reason)
 }
 
-func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndTriedAgainSeldom(t *testing.T) {
+func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	began := env.Now()
@@ -196,7 +196,7 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndTriedAgainSeldom(t *testing
 	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
 	require.Equal(t, "LayerNotFound", first.Observed.Reason)
 	require.False(t, first.Settled)
-	require.GreaterOrEqual(t, again, maxBackoff)
+	require.GreaterOrEqual(t, again, 15*time.Minute)
 }
 
 func TestATransientFailureIsReportedAndTriedAgain(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAnInstallationWithFailedObjectsIsRepeated(t *testing.T) {
 	require.Equal(t, []string{"apply", "write Error", "apply", "wait", "write Ready"}, w.calls)
 }
 
-func TestAnInstallationThatTakesManyLooksIsNotSlowedDown(t *testing.T) {
+func TestAnInstallationThatTakesManyReconcilesIsNotSlowedDown(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	began := env.Now()
@@ -247,7 +247,7 @@ func TestAnInstallationThatTakesManyLooksIsNotSlowedDown(t *testing.T) {
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 11, w.counts["apply"])
-	require.Less(t, took, 10*2*minBackoff)
+	require.Less(t, took, 100*time.Second)
 }
 
 func TestAManifestIsRemovedStepByStep(t *testing.T) {
@@ -404,5 +404,5 @@ func TestAFollowedModuleSurvivesContinueAsNew(t *testing.T) {
 	env = environment(t, second)
 	env.ExecuteWorkflow(ManifestWorkflow, next)
 	require.NoError(t, env.GetWorkflowError())
-	require.Equal(t, []string{"wait", "write Ready"}, second.calls, "the next run goes on where the first stopped")
+	require.Equal(t, []string{"wait", "write Ready"}, second.calls, "the next run continues where the first stopped")
 }

@@ -18,13 +18,13 @@ const (
 	// heartbeatTimeout is how long a writing activity may be silent; it stops itself as soon as it could
 	// not heartbeat for that long.
 	heartbeatTimeout = 20 * time.Second
-	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never holds a slot for long.
+	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never occupies a slot for long.
 	waitAttemptTimeout = 10 * time.Second
-	// waitDeadline is when a wait ends without news; it is then begun anew.
+	// waitDeadline is when a wait ends without news; it is then started again.
 	waitDeadline = time.Hour
 )
 
-// retryShortly retries what is transient a few times within a minute or so; afterwards the workflow has the word.
+// retryShortly retries transient faults a few times within a minute or so; then the workflow decides.
 func retryShortly() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval:    time.Second,
@@ -35,8 +35,8 @@ func retryShortly() *temporal.RetryPolicy {
 }
 
 // writing are the options of an activity that changes something: cancelled only together with a wait for
-// its end, so that no zombie writes while the next step is on its way. Time in the queue does not count: a step that
-// waits for its turn behind others has not failed, and trying it again would only lengthen the queue.
+// its end, so that it does not still write when the next step starts. Time in the queue does not count: a step that waits
+// for its turn behind others has not failed, and retrying it would only lengthen the queue.
 func writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           queue,
@@ -49,7 +49,7 @@ func writing(ctx workflow.Context, queue, summary string) workflow.Context {
 }
 
 // waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
-// their own, so that waiting holds no slot and writes no history.
+// their own, so that waiting occupies no slot and writes no history.
 func waiting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              kick.RemoteQueue,
@@ -89,3 +89,6 @@ func deadlinePassed(err error) bool {
 	}
 	return fault.FromTemporal(err).Kind == fault.Pending
 }
+
+// maxSummary is well below the 400 bytes that a server takes for the summary of a timer.
+const maxSummary = 120

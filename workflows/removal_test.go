@@ -13,10 +13,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
 // pushing makes reports that write a remote copy end as push says, at a moment of the deletion.
-func (h *heldWorld) pushing(push func(at time.Duration) error) {
+func (h *blockedWorld) pushing(push func(at time.Duration) error) {
 	h.report = func(_ int, in status.ReportInput) (status.ReportResult, error) {
 		h.reports = append(h.reports, in)
 		res, err := reported(shared.StateDeleting)
@@ -28,15 +29,15 @@ func (h *heldWorld) pushing(push func(at time.Duration) error) {
 	}
 }
 
-func (h *heldWorld) endsAt(at time.Duration) {
+func (h *blockedWorld) endsAt(at time.Duration) {
 	h.env.RegisterDelayedCallback(func() {
-		h.held = false
+		h.blocked = false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest is gone", Urgent: true})
 	}, at)
 }
 
-func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachLook(t *testing.T) {
-	h := newHeldWorld(t)
+func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.pushing(func(at time.Duration) error {
 		if at < 2*time.Hour {
 			return fault.New(fault.Unreachable, clusters.ReasonUnreachableNetwork, "connection refused")
@@ -50,8 +51,8 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachLook(t *testing.T) {
 			require.Equal(t, clusters.ReasonUnreachableNetwork, in.Faults[fault.PartSync].Reason)
 			looks[in.Push]++
 		}
-		require.Equal(t, 1, looks[false], "only in the look that found it dead it is not asked twice")
-		require.Less(t, h.counts["delete"], 25, "the looks become fewer")
+		require.Equal(t, 1, looks[false], "only in the reconcile that found it dead it is not asked twice")
+		require.Less(t, h.counts["delete"], 25, "the reconciles become fewer")
 	}, 2*time.Hour)
 	h.env.RegisterDelayedCallback(func() {
 		last := h.reports[len(h.reports)-1]
@@ -64,7 +65,7 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachLook(t *testing.T) {
 }
 
 func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	failures := 0
 	h.pushing(func(time.Duration) error {
 		failures++
@@ -85,17 +86,17 @@ func TestOnePushThatFailsSilencesNoLaterOne(t *testing.T) {
 }
 
 func TestTheFirstReportOfADeletionSaysNothingOfWhatTheKymaAskedFor(t *testing.T) {
-	h := newHeldWorld(t)
-	carry := &KymaCarry{Looked: true, Deleting: true, ResolveFault: fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "no such module"}}
-	carry.Pending = Pending{Count: 1, Urgent: true}
-	h.held = false
+	h := newBlockedWorld(t)
+	carry := &KymaCarry{Reconciled: true, Deleting: true, ResolveFault: fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "no such module"}}
+	carry.Pending = mailbox.Pending{Count: 1, Urgent: true}
+	h.blocked = false
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef, Carry: carry})
 	require.NoError(t, h.env.GetWorkflowError())
 	require.True(t, h.reports[0].Faults[fault.PartResolve].IsZero())
 }
 
 // restored makes the Kyma, from a moment of its deletion on, one that was never deleted.
-func (h *heldWorld) restored(at time.Duration) {
+func (h *blockedWorld) restored(at time.Duration) {
 	quiet, leaving := quietWorld(), h.delete
 	h.env.RegisterDelayedCallback(func() { h.sync, h.report = quiet.sync, quiet.report }, at)
 	h.delete = func(n int) (resolve.DeleteResult, error) {
@@ -106,8 +107,8 @@ func (h *heldWorld) restored(at time.Duration) {
 	}
 }
 
-func TestAKymaThatWasRestoredDuringItsDeletionIsLookedAtAsALivingOne(t *testing.T) {
-	h := newHeldWorld(t)
+func TestAKymaThatWasRestoredDuringItsDeletionIsReconciledAsALivingOne(t *testing.T) {
+	h := newBlockedWorld(t)
 	h.restored(time.Hour)
 	answer := &updateAnswer{}
 	h.env.RegisterDelayedCallback(func() {
@@ -116,7 +117,7 @@ func TestAKymaThatWasRestoredDuringItsDeletionIsLookedAtAsALivingOne(t *testing.
 		require.Equal(t, "a change", viewOf(t, h.env).WaitingFor)
 	}, 3*time.Hour)
 	kickAt(h.env, 4*time.Hour, kick.Kick{Reason: "ModuleTemplate changed", Kind: "ModuleTemplate"})
-	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.counts["resolve"], "kicks are looks at a living Kyma") }, 5*time.Hour)
+	h.env.RegisterDelayedCallback(func() { require.Equal(t, 2, h.counts["resolve"], "kicks are checks of a living Kyma") }, 5*time.Hour)
 	h.env.RegisterDelayedCallback(func() { h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer) }, 30*time.Hour)
 	endKyma(h.env, h.world, 48*time.Hour)
 	h.env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
@@ -128,7 +129,7 @@ func TestAKymaThatWasRestoredDuringItsDeletionIsLookedAtAsALivingOne(t *testing.
 }
 
 func TestAPurgeThatFindsTheKymaRestoredIsRefusedAndForgotten(t *testing.T) {
-	h := newHeldWorld(t)
+	h := newBlockedWorld(t)
 	deletion := *h.world
 	h.restored(time.Hour)
 	answer := &updateAnswer{}

@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
 // rolloutKick is a change of the catalog whose turn comes at a moment.
@@ -23,12 +24,12 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 		kick  kick.Kick
 		looks int
 	}{
-		"not a Manifest's state":                         {aboutManifest, 1},
-		"not a Manifest that settled":                    {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
-		"not a sweep that finds the same change":         {rolloutKick(time.Time{}), 1},
-		"a change of the Kyma itself":                    {kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true}, 2},
-		"a change of its access, which nobody spreads":   {kick.Kick{Reason: "Secret changed", Kind: "Secret", Name: "s"}, 2},
-		"somebody who asks for a look, as by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
+		"not a Manifest's state":                              {aboutManifest, 1},
+		"not a Manifest that settled":                         {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
+		"not a sweep that finds the same change":              {rolloutKick(time.Time{}), 1},
+		"a change of the Kyma itself":                         {kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Urgent: true}, 2},
+		"a change of its access, which nobody spreads":        {kick.Kick{Reason: "Secret changed", Kind: "Secret", Name: "s"}, 2},
+		"somebody who asks for a reconcile, as by the update": {kick.Kick{Reason: "reconcile requested", Urgent: true}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := quietWorld()
@@ -41,7 +42,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 			kickAt(env, time.Minute, rolloutKick(start.Add(2*time.Hour)))
 			kickAt(env, 10*time.Minute, tc.kick)
 			env.RegisterDelayedCallback(func() {
-				require.Equal(t, tc.looks, w.counts["resolve"], "looks at the catalog before the turn has come")
+				require.Equal(t, tc.looks, w.counts["resolve"], "checks of the catalog before the turn has come")
 				if tc.kick.Kind == "Manifest" {
 					require.Equal(t, 2, w.counts["report"], "the Manifest's state is in the status at once")
 					require.Contains(t, viewOf(t, env).WaitingFor, "its turn at ")
@@ -122,12 +123,12 @@ func TestADelayThatAnEarlierReleaseCarriedIsKept(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	turn := env.Now().Add(2 * time.Hour)
-	var carried Pending
+	var carried mailbox.Pending
 	carried.Add(rolloutKick(turn))
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		m := newMailbox(ctx, carried, Pending{}, false)
-		require.Zero(t, m.pending.Count)
-		require.Equal(t, turn, m.later.NotBefore)
+		m := mailbox.New(ctx, carried, mailbox.Pending{}, false)
+		require.Zero(t, m.Pending.Count)
+		require.Equal(t, turn, m.Later.NotBefore)
 		return nil
 	}, workflow.RegisterOptions{Name: "mailbox"})
 	env.ExecuteWorkflow("mailbox")

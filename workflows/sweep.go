@@ -10,6 +10,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
 // SweepInput is the input of SweepWorkflow.
@@ -17,9 +18,9 @@ type SweepInput struct {
 	Shard int `json:"shard"`
 	// Shards is the number of shards when the sweep was started; zero is the 64 of earlier releases.
 	Shards int `json:"shards,omitempty"`
-	// Interval is the resync interval until the first walk tells the present one.
+	// Interval is the resync interval until the first walk returns the present one.
 	Interval time.Duration `json:"interval"`
-	// ProbeFrom is where the next walk begins among clusters marked unreachable, as the last walk told.
+	// ProbeFrom is where the next walk begins among clusters marked unreachable, as the last walk returned.
 	ProbeFrom uint64 `json:"probeFrom,omitempty"`
 	// NextWalk is when the next walk starts; zero means within one interval, by the shard's turn.
 	NextWalk time.Time `json:"nextWalk,omitzero"`
@@ -28,14 +29,14 @@ type SweepInput struct {
 // walksPerRun bounds the history of one run of a sweep.
 const walksPerRun = 50
 
-// formerShards is the number of shards of sweeps whose input does not tell it.
+// formerShards is the number of shards of sweeps whose input does not say it.
 const formerShards = 64
 
 // SweepWorkflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
-// walked again. It ends only where fewer shards are configured now, and its own is none of them any more.
+// repeated. It ends only where fewer shards are configured now and its own is no longer one of them.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
 	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
-	s := &sweepRun{in: in, logic: logic, mail: newMailbox(ctx, Pending{}, Pending{}, false), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
+	s := &sweepRun{in: in, logic: logic, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
 	return s.run(ctx)
 }
 
@@ -43,7 +44,7 @@ func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
 type sweepRun struct {
 	in    SweepInput
 	logic workflow.Version
-	mail  mailbox
+	mail  mailbox.Mailbox
 	build string
 	walks *sweep.Activities
 }
@@ -57,15 +58,15 @@ func (s *sweepRun) run(ctx workflow.Context) error {
 		if err := s.rest(ctx); err != nil {
 			return err
 		}
-		if kicked := s.mail.take(); kicked.Count > 0 {
-			// The next run, if there is to be one, must not wait for its turn.
+		if kicked := s.mail.Take(); kicked.Count > 0 {
+			// The next run, if any, must not wait for its turn.
 			s.in.NextWalk = workflow.Now(ctx)
 		}
-		if walked >= walksPerRun || s.mail.forced || s.build != workflow.GetInfo(ctx).GetCurrentBuildID() {
+		if walked >= walksPerRun || s.mail.Forced || s.build != workflow.GetInfo(ctx).GetCurrentBuildID() {
 			return workflow.NewContinueAsNewError(ctx, kick.SweepWorkflow, s.in)
 		}
-		abolished, err := s.walk(ctx)
-		if err != nil || abolished {
+		removed, err := s.walk(ctx)
+		if err != nil || removed {
 			return err
 		}
 	}
@@ -77,11 +78,11 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 	if wait <= 0 {
 		return nil
 	}
-	return awaitFor(ctx, s.logic, wait, "the next walk", s.mail.arrived)
+	return awaitFor(ctx, s.logic, wait, "the next walk", s.mail.Arrived)
 }
 
-// walk walks the shard once, and tells whether there is no such shard any more.
-func (s *sweepRun) walk(ctx workflow.Context) (abolished bool, err error) {
+// walk walks the shard once, and tells whether the shard no longer exists.
+func (s *sweepRun) walk(ctx workflow.Context) (removed bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
 	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{

@@ -108,14 +108,14 @@ func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
 	began := env.Now()
-	var told []time.Time
+	var reported []time.Time
 	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
-		told = append(told, in.RunStarted)
+		reported = append(reported, in.RunStarted)
 		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute}, nil
 	}, activity.RegisterOptions{Name: "WalkShard"})
 	env.ExecuteWorkflow(SweepWorkflow, shard32)
-	require.Len(t, told, walksPerRun)
-	for _, each := range told {
+	require.Len(t, reported, walksPerRun)
+	for _, each := range reported {
 		require.WithinDuration(t, began, each, time.Second)
 	}
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
-func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenALookTakesLong(t *testing.T) {
+func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenAReconcileTakesLong(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	answer := &updateAnswer{}
@@ -24,7 +25,7 @@ func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenALookTakesLong(t *testing.T
 		}
 		env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer)
 	}, time.Hour)
-	env.RegisterDelayedCallback(func() { require.Zero(t, answer.result, "the look goes on") }, time.Hour+29*time.Second)
+	env.RegisterDelayedCallback(func() { require.Zero(t, answer.result, "the reconcile continues") }, time.Hour+29*time.Second)
 	env.RegisterDelayedCallback(func() {
 		require.NoError(t, answer.err)
 		require.Equal(t, ReconcileResult{State: "Ready", Message: "Ready", Completed: false}, answer.result)
@@ -34,8 +35,8 @@ func TestTheReconcileUpdateAnswersWithWhatIsKnownWhenALookTakesLong(t *testing.T
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// Whoever asks wants to know how things are now, which a look that began before does not say.
-func TestTheReconcileUpdateIsNotAnsweredByALookThatBeganBefore(t *testing.T) {
+// Whoever asks wants to know how things are now, which a reconcile that began before does not say.
+func TestTheReconcileUpdateIsNotAnsweredByAReconcileThatBeganBefore(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
 	answer := &updateAnswer{}
@@ -63,8 +64,8 @@ func TestTheReconcileUpdateIsNotAnsweredByALookThatBeganBefore(t *testing.T) {
 func TestTheReconcileUpdateDoesNotWaitForThePace(t *testing.T) {
 	w := quietWorld()
 	env := environment(t, w)
-	carry := &KymaCarry{Looked: true}
-	carry.Pace = Pace{Wait: 30 * time.Second, Until: env.Now().Add(30 * time.Second)}
+	carry := &KymaCarry{Reconciled: true}
+	carry.Pace = pace.Pace{Wait: 30 * time.Second, Until: env.Now().Add(30 * time.Second)}
 	answer := &updateAnswer{}
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u1", answer) }, 5*time.Second)
 	env.RegisterDelayedCallback(func() { require.True(t, answer.result.Completed) }, 6*time.Second)
@@ -73,7 +74,7 @@ func TestTheReconcileUpdateDoesNotWaitForThePace(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 }
 
-// The caller tries again, and reaches the next run.
+// The caller attempts again, and reaches the next run.
 func TestARunThatIsAboutToEndRefusesUpdatesAsRetryable(t *testing.T) {
 	env := environment(t, quietWorld())
 	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
@@ -92,7 +93,7 @@ func TestARunThatIsAboutToEndRefusesUpdatesAsRetryable(t *testing.T) {
 	env.RegisterDelayedCallback(func() { env.UpdateWorkflow(kick.UpdateReconcile, "u2", late) }, 70*time.Second)
 	env.ExecuteWorkflow("about to end")
 	require.NoError(t, env.GetWorkflowError())
-	for name, answer := range map[string]*updateAnswer{"that waits for a look": waits, "that comes late": late} {
+	for name, answer := range map[string]*updateAnswer{"that waits for a reconcile": waits, "that comes late": late} {
 		var refused *temporal.ApplicationError
 		require.ErrorAs(t, answer.err, &refused, name)
 		require.Equal(t, "RunIsEnding", refused.Type(), name)

@@ -149,20 +149,20 @@ func (l life) bounded(t *testing.T) {
 	require.LessOrEqual(t, l.carried[len(l.carried)-1], l.carried[0]+100, "it grows")
 }
 
-// upgrades is a truth that changes each day, and what was seen of it.
+// upgrades is a state that changes each day, and what was seen of it.
 type upgrades struct {
 	released, seen int
 	missed         []string
 }
 
-// look is what a look at the truth does.
+// look is what a check the live objects does.
 func (u *upgrades) look() string {
 	u.seen = u.released
 	return fmt.Sprintf("1.%d.0", u.released)
 }
 
 // daily are the moments of a Kyma's year: each day a new version is released, whose turn comes an hour later, its module
-// is at work on it and becomes Ready, and the sweep finds something that the watchers have missed.
+// is being upgraded and becomes Ready, and the sweep finds something that the watchers have missed.
 func (u *upgrades) daily() []moment {
 	moments := []moment{kicked(0, kick.Kick{Reason: "Kyma changed", Kind: "Kyma", Name: kymaRef.Name, ResourceVersion: "1", Urgent: true})}
 	for d := range year {
@@ -200,7 +200,7 @@ func ended(w *world) moment {
 func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 	for name, is := range map[string]struct {
 		state shared.State
-		// result is added to what a look finds.
+		// result is added to what a reconcile finds.
 		result func(now time.Time, res *resolve.Result)
 	}{
 		"each of them becomes Ready":     {state: shared.StateReady},
@@ -228,7 +228,7 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 			}
 			l := live(t, w, kick.KymaWorkflow, KymaInput{Ref: kymaRef}, append(u.daily(), ended(w)))
 			l.bounded(t)
-			require.Empty(t, u.missed, "upgrades that no look has seen by noon")
+			require.Empty(t, u.missed, "upgrades that no reconcile has seen by noon")
 			require.Greater(t, l.runs, 5)
 			require.Less(t, l.runs, 50, "it continues as new more often than it has to")
 		})
@@ -285,7 +285,7 @@ func TestAYearOfDailyUpgradesIsARunOfAManifestEach(t *testing.T) {
 	require.Empty(t, l.carried)
 }
 
-// One that never becomes Ready is followed all year: each hour the wait for it begins anew.
+// One that never becomes Ready is followed all year: each hour the wait for it starts again.
 func TestAYearOfUpgradesThatNeverBecomeReadyKeepsTheHistoryOfAManifestShort(t *testing.T) {
 	u := &upgrades{}
 	w := manifestWorld(u)

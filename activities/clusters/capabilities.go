@@ -63,7 +63,7 @@ func (c *Cluster) Version(ctx context.Context) (*version.Info, error) {
 }
 
 // APIVersions returns what the cluster serves in the two forms that charts ask for, "group/version" and
-// "group/version/Kind", sorted, at most 10 minutes old. Group versions whose API server does not answer are left out, and
+// "group/version/Kind", sorted, at most 10 minutes old. Group versions whose API server does not answer are omitted, and
 // named as silent, sorted too; then the answer is read anew each time. The caller must not change the results.
 func (c *Cluster) APIVersions(ctx context.Context) (served, silent []string, err error) {
 	k := &c.capabilities

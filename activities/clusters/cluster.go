@@ -20,7 +20,7 @@ import (
 )
 
 // Cluster is access to one cluster. All its clients share one connection pool, one rate limiter and one
-// REST mapper. It stays usable after it was let go of for want of use; only its idle connections are closed. But
+// REST mapper. It stays usable after it was released because nobody used it; only its idle connections are closed. But
 // when its access Secret changed, every request fails with ErrAccessChanged, also those under way.
 type Cluster struct {
 	// Name is for messages: "control plane", or namespace and name of the Kyma.
@@ -48,9 +48,9 @@ type Cluster struct {
 	uid atomic.Pointer[types.UID]
 	// account is whom the cluster takes us for, once it was asked; see Account.
 	account atomic.Pointer[Account]
-	// spoiled is set when the cluster no longer accepts the credentials: the registry then makes a new one.
-	spoiled *atomic.Bool
-	idle    func()
+	// invalidated is set when the cluster no longer accepts the credentials: the registry then makes a new one.
+	invalidated *atomic.Bool
+	idle        func()
 	// lease is nil for the control plane.
 	lease *lease
 }
@@ -85,13 +85,13 @@ func newControlPlane(config *rest.Config, scheme *runtime.Scheme, clock func() t
 
 // assemble makes all clients of a cluster over one HTTP client. It makes no request.
 func assemble(name string, config *rest.Config, httpClient *http.Client, scheme *runtime.Scheme, clock func() time.Time,
-	spoiled *atomic.Bool, idle func(),
+	invalidated *atomic.Bool, idle func(),
 ) (*Cluster, error) {
 	if config.RateLimiter == nil && config.QPS > 0 {
 		// Otherwise every client would have a limiter of its own, and the limit would not be the cluster's.
 		config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(config.QPS, config.Burst)
 	}
-	c := &Cluster{Name: name, Config: config, HTTP: httpClient, spoiled: spoiled, idle: idle}
+	c := &Cluster{Name: name, Config: config, HTTP: httpClient, invalidated: invalidated, idle: idle}
 	c.capabilities.clock = clock
 	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -115,14 +115,14 @@ func assemble(name string, config *rest.Config, httpClient *http.Client, scheme 
 // IsControlPlane tells whether this is the control plane's own cluster, reached as such.
 func (c *Cluster) IsControlPlane() bool { return c.Name == controlPlaneName }
 
-// supersede ends the access: another took its place.
-func (c *Cluster) supersede() {
+// replace ends the access: another took its place.
+func (c *Cluster) replace() {
 	if c.lease != nil {
 		c.lease.end(ErrAccessChanged)
 	}
 }
 
-// closeIdle closes connections that nobody uses at the moment.
+// closeIdle closes connections that nobody uses now.
 func (c *Cluster) closeIdle() {
 	if c.idle != nil {
 		c.idle()

@@ -21,7 +21,7 @@ import (
 const (
 	// ReasonAccessSecretNotFound: a complete reading found no access Secret (kind Unreachable).
 	ReasonAccessSecretNotFound = "AccessSecretNotFound"
-	// ReasonAccessSecretAmbiguous: more than one access Secret claims the Kyma (kind Rejected).
+	// ReasonAccessSecretAmbiguous: more than one access Secret is for the Kyma (kind Rejected).
 	ReasonAccessSecretAmbiguous = "AccessSecretAmbiguous"
 	// ReasonKubeconfigRejected: the kubeconfig cannot be used, or asks for what is not allowed (kind Rejected).
 	ReasonKubeconfigRejected = "KubeconfigRejected"
@@ -32,7 +32,7 @@ const (
 	ReasonUnreachableTLS          = "UnreachableTLS"
 	ReasonUnreachableUnauthorized = "UnreachableUnauthorized"
 	ReasonUnreachableForbidden    = "UnreachableForbidden"
-	// ReasonUnreachableServerFailed: the API server answers, but with errors of its own, for longer than the tries
+	// ReasonUnreachableServerFailed: the API server answers, but with errors of its own, for longer than the attempts
 	// of one activity.
 	ReasonUnreachableServerFailed = "UnreachableServerFailed"
 
@@ -66,7 +66,7 @@ const maxRetryAfter = time.Minute
 // conversion webhook that failed. What is known already, a cancellation, and what the caller must understand himself
 // (not found, no match, invalid) is returned unchanged.
 //
-// A 403 may also be the answer to one object (quota, admission): who applies objects looks at it before.
+// A 403 may also be the answer to one object (quota, admission): who applies objects checks it before.
 func Classify(err error) error {
 	var known *fault.Error
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) {

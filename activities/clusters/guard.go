@@ -22,9 +22,9 @@ type guard struct {
 	// turns holds one entry for each request under way.
 	turns chan struct{}
 	// lease ends, with ErrAccessChanged, when other access took the place of this one.
-	lease   context.Context
-	spoiled *atomic.Bool
-	masks   masks
+	lease       context.Context
+	invalidated *atomic.Bool
+	masks       masks
 	// within is for how long a request may take, by the size of what it sends.
 	within func(size int64) time.Duration
 }
@@ -67,7 +67,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	res.Body = &guardedBody{
-		ReadCloser: &cappedBody{body: res.Body, left: g.limit},
+		ReadCloser: &cappedBody{body: res.Body, remaining: g.limit},
 		end:        func(err error) error { return g.end(ctx, err) }, done: done,
 	}
 	g.masks.apply(res)
@@ -96,9 +96,9 @@ func (g *guard) send(req *http.Request) (*http.Response, error) {
 	var verify *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &verify):
-		g.spoiled.Store(true)
+		g.invalidated.Store(true)
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
-		g.spoiled.Store(true)
+		g.invalidated.Store(true)
 	}
 	if err == nil {
 		shortenRetryAfter(res.Header)

@@ -30,7 +30,7 @@ func (c *Cluster) Identify(ctx context.Context) (types.UID, error) {
 	return uid, nil
 }
 
-// UID says which cluster this is, as it was last told. The cluster is asked only where it never was with this access,
+// UID says which cluster this is, as it said last. The cluster is asked only where it never was with this access,
 // so that all steps with one access share one request.
 func (c *Cluster) UID(ctx context.Context) (types.UID, error) {
 	if known := c.uid.Load(); known != nil {

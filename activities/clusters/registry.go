@@ -150,7 +150,7 @@ func (r *Registry) Evict(namespace, kymaName, resourceVersion string) {
 		r.changed.Add(key, seen)
 	}
 	if e, ok := r.cache.Peek(key); ok && (seen == 0 || e.read < seen) {
-		e.cluster.supersede()
+		e.cluster.replace()
 		r.cache.Remove(key)
 	}
 }
@@ -268,7 +268,7 @@ func (r *Registry) cached(key types.NamespacedName, secret *corev1.Secret, read 
 
 // serves tells whether an entry is what somebody is to work with who has read this Secret.
 func (e *entry) serves(secret *corev1.Secret, read revision) bool {
-	if e.cluster.spoiled.Load() {
+	if e.cluster.invalidated.Load() {
 		return false
 	}
 	return e.secretUID == secret.UID && e.secretVersion == secret.ResourceVersion || e.read > read
@@ -288,7 +288,7 @@ func (r *Registry) keep(key types.NamespacedName, secret *corev1.Secret, read re
 			return e.cluster, nil
 		}
 		if e.secretUID != secret.UID || e.secretVersion != secret.ResourceVersion {
-			e.cluster.supersede()
+			e.cluster.replace()
 		}
 	}
 	// Remove first: adding over an entry would not call the eviction.
@@ -325,7 +325,7 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	if err != nil {
 		return nil, rejected("its certificates cannot be used")
 	}
-	spoiled := &atomic.Bool{}
+	invalidated := &atomic.Bool{}
 	var next http.RoundTripper = base
 	if r.options.WrapTransport != nil {
 		next = r.options.WrapTransport(name, next)
@@ -333,14 +333,14 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	lease := newLease()
 	next = &guard{
 		next: next, limit: limits.MaxResponseBytes, turns: make(chan struct{}, limits.Concurrency), lease: lease.ctx,
-		spoiled: spoiled, masks: masksOf(config), within: limits.Within,
+		invalidated: invalidated, masks: masksOf(config), within: limits.Within,
 	}
 	authenticated, err := rest.HTTPWrappersForConfig(config, next)
 	if err != nil {
 		return nil, rejected("its credentials cannot be used")
 	}
 	httpClient := &http.Client{Transport: authenticated, CheckRedirect: refuseRedirects}
-	cluster, err := assemble(name, config, httpClient, r.options.Scheme, r.options.Clock, spoiled, base.CloseIdleConnections)
+	cluster, err := assemble(name, config, httpClient, r.options.Scheme, r.options.Clock, invalidated, base.CloseIdleConnections)
 	if err != nil {
 		return nil, err
 	}

@@ -52,21 +52,21 @@ func newTransport(config *rest.Config, limits Limits) (*http.Transport, error) {
 
 // cappedBody fails with ErrResponseTooLarge instead of returning more than the cap.
 type cappedBody struct {
-	body io.ReadCloser
-	left int64
+	body      io.ReadCloser
+	remaining int64
 }
 
 func (b *cappedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
+	if b.remaining < 0 {
 		return 0, ErrResponseTooLarge
 	}
-	// One byte more than is left tells a body that ends at the cap from one that goes on.
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
+	// One byte more than remains distinguishes a body that ends at the cap from a longer one.
+	if int64(len(p)) > b.remaining+1 {
+		p = p[:b.remaining+1]
 	}
 	n, err := b.body.Read(p)
-	b.left -= int64(n)
-	if b.left < 0 {
+	b.remaining -= int64(n)
+	if b.remaining < 0 {
 		return n - 1, ErrResponseTooLarge
 	}
 	return n, err

@@ -172,7 +172,7 @@ func TestAnAnswerThatEndsForItWasGivenUpIsNotTakenForTheWhole(t *testing.T) {
 				defer giveUp()
 				g := &guard{
 					next:  ending(func() { test.happens(giveUp, replace) }),
-					limit: 1, turns: make(chan struct{}, 1), lease: lease, spoiled: new(atomic.Bool),
+					limit: 1, turns: make(chan struct{}, 1), lease: lease, invalidated: new(atomic.Bool),
 					within: func(int64) time.Duration { return time.Hour },
 				}
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster", http.NoBody)

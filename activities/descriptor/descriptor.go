@@ -126,7 +126,7 @@ func decode(raw []byte) (decoded *compdesc.ComponentDescriptor, schema schema, e
 	return decoded, document.schema, nil
 }
 
-// identified checks what the library leaves open in one of the schemas.
+// identified checks what the library does not check in one of the schemas.
 func identified(decoded *compdesc.ComponentDescriptor, schema schema) field.ErrorList {
 	var problems field.ErrorList
 	for name, value := range map[string]string{

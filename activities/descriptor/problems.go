@@ -19,7 +19,7 @@ import (
 var ErrInvalid = errors.New("invalid component descriptor")
 
 const (
-	// maxProblems is how many problems are told at once: a status and a terminal are no place for hundreds.
+	// maxProblems is how many problems are reported at once: a status and a terminal are no place for hundreds.
 	maxProblems = 10
 	// maxQuoted is how much of a value is repeated in a message.
 	maxQuoted = 80
@@ -91,7 +91,7 @@ func (d document) explain(refused error) error {
 }
 
 // problemsOf translates violations of the JSON schema. That one of several forms does not fit (in this schema: a
-// list, or null) is only told where nothing more exact is known.
+// list, or null) is only reported where nothing more exact is known.
 func problemsOf(violations []gojsonschema.ResultError) field.ErrorList {
 	const noneFits = "number_one_of"
 	exact := slices.DeleteFunc(slices.Clone(violations), func(v gojsonschema.ResultError) bool { return v.Type() == noneFits })
@@ -136,8 +136,8 @@ func pathOf(at *gojsonschema.JsonContext) *field.Path {
 	return path
 }
 
-// orderly sorts problems, for the library finds them in any order and a message that changes on each look is
-// written on each look, and keeps the first of each place.
+// orderly sorts problems, for the library finds them in any order and a message that changes on each reconcile is
+// written on each reconcile, and keeps the first of each place.
 func orderly(problems field.ErrorList) field.ErrorList {
 	slices.SortStableFunc(problems, func(a, b *field.Error) int {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Error(), b.Error()))

@@ -3,7 +3,7 @@
 //
 // The kinds follow docs/design/workflows-and-signals.md#faults: what is transient is retried by the activity; what cannot
 // succeed without a change is reported and waits for the change; a cluster that cannot be reached is
-// left alone after some minutes.
+// not retried after some minutes.
 package fault
 
 import (
@@ -42,13 +42,13 @@ type Error struct {
 	Hint string
 	// Cause may be nil. It is not carried into workflow histories.
 	Cause error
-	// RetryAfter is when a Pending or Transient error should be looked at again; 0 leaves it to the policy.
+	// RetryAfter is when a Pending or Transient error should be retried; 0 means by the policy.
 	RetryAfter time.Duration
-	// Lasting, where set, is what a Transient error is when it is still there after all tries of an activity: an
+	// Lasting, where set, is what a Transient error is when it persists after all attempts of an activity: an
 	// API server that fails once is busy, one that fails for a minute cannot be reached. Only its kind and reason
 	// are used.
 	Lasting Fault
-	// Seldom is true for a Transient error that only people can mend, but not at an input of ours: an activity does
+	// Seldom is true for a Transient error that only people can correct, but not at an input of ours: an activity does
 	// not try again, and a workflow does at its slowest pace.
 	Seldom bool
 }
@@ -123,7 +123,7 @@ func toTemporal(err error, atOnce bool) error {
 		return err
 	}
 	f := Of(err)
-	// The workflow hears of it when the activity's own tries are over.
+	// The workflow gets it when the activity's own attempts are over.
 	options := temporal.ApplicationErrorOptions{Details: []any{OfLasting(err)}}
 	var known *Error
 	if errors.As(err, &known) {

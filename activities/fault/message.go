@@ -15,7 +15,7 @@ const MaxMessage = 1 << 10
 func Message(text string) string { return Shorten(text, MaxMessage) }
 
 // Shorten makes one line of valid UTF-8 with at most limit bytes of a text, without characters that cannot be seen or
-// change how others look; "…" stands for what is left out at the end. A text that is all that already stays as it is.
+// change how others are shown; "…" stands for what is omitted at the end. A text that is all that already stays as it is.
 func Shorten(text string, limit int) string {
 	const more = "…"
 	// Lines and characters that are none may make it shorter, but nobody reads megabytes to find that out.

@@ -1,7 +1,7 @@
 // Package fleet knows from informers which Manifests, access Secrets and Kymas there are, and how old that knowledge is.
 //
-// Nothing is listed at the API server for the sake of one Kyma or Manifest: it answers such a LIST by looking at every
-// object of the kind, so each piece of work would cost more the larger the fleet is. Informers tell which names there
+// Nothing is listed at the API server for the sake of one Kyma or Manifest: it answers such a LIST by reading every
+// object of the kind, so each piece of work would cost more the larger the fleet is. Informers know which names there
 // are; what is acted on is read by name. What a Kyma has is also on record in its status, by name, from before it is made.
 // Where something may only be done when nothing else exists, both must say so, each name must be gone by a live read, and
 // the informer must be as new as the last change that is known of.
@@ -28,7 +28,7 @@ const ReasonBehind = "InformerBehind"
 const (
 	// patience is how long an informer that is behind is waited for. It is usually so by milliseconds.
 	patience = 2 * time.Second
-	// pause is the pause between two looks at it.
+	// pause is the pause between two reads of it.
 	pause = 5 * time.Millisecond
 )
 

@@ -25,7 +25,7 @@ const (
 	IndexBucket = "lifecycle-manager.bucket"
 )
 
-// Register makes the indexes by which a Fleet looks things up. It must be called before the cache is started.
+// Register makes the indexes that a Fleet reads. It must be called before the cache is started.
 func Register(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, index := range []struct {
 		object client.Object

@@ -43,7 +43,7 @@ func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
 }
 
 // Manifests returns the Manifests of a Kyma at least as new as seen, the newest resource version of a Manifest that is
-// known of. They may lack what informers leave out (Strip), and the informer's word on one that changed since may be old:
+// known of. They may lack what informers omit (Strip), and the informer's word on one that changed since may be old:
 // read what you act on by name. Where the informer is behind, all are read live.
 func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
 	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
@@ -119,7 +119,7 @@ func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta
 	return m, nil
 }
 
-// OfKyma returns the Manifests that a Kyma owns, at least as new as seen. They may lack what informers leave out.
+// OfKyma returns the Manifests that a Kyma owns, at least as new as seen. They may lack what informers omit.
 func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen string) ([]v1beta2.Manifest, error) {
 	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
 		return nil, behind("Manifests", seen)
@@ -133,14 +133,14 @@ func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen string) ([]v1bet
 }
 
 // Sharing returns the Manifests with this value of the label shared-module, in all namespaces, at least as new as seen. They
-// may lack what informers leave out.
+// may lack what informers omit.
 func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Manifest, error) {
 	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
 		return nil, behind("Manifests", seen)
 	}
 	var list v1beta2.ManifestList
 	if err := f.known.List(ctx, &list, f.by(IndexSharedModule, module, desired.LabelSharedModule, module)); err != nil {
-		return nil, fmt.Errorf("look up the Manifests of a shared module: %w", err)
+		return nil, fmt.Errorf("find the Manifests of a shared module: %w", err)
 	}
 	return list.Items, nil
 }
@@ -167,7 +167,7 @@ func (f *Fleet) knownManifests(ctx context.Context, kyma *v1beta2.Kyma) ([]v1bet
 	for _, selected := range selections {
 		var list v1beta2.ManifestList
 		if err := f.known.List(ctx, &list, client.InNamespace(kyma.Namespace), selected); err != nil {
-			return nil, fmt.Errorf("look up the Manifests of Kyma %s: %w", keyOf(kyma), err)
+			return nil, fmt.Errorf("find the Manifests of Kyma %s: %w", keyOf(kyma), err)
 		}
 		for i := range list.Items {
 			if m := &list.Items[i]; !found[m.Name] {
@@ -179,7 +179,7 @@ func (f *Fleet) knownManifests(ctx context.Context, kyma *v1beta2.Kyma) ([]v1bet
 	return all, nil
 }
 
-// read reads Manifests live by name. Those that are not there are left out.
+// read reads Manifests live by name. Those that do not exist are omitted.
 func (f *Fleet) read(ctx context.Context, namespace string, names []string) ([]v1beta2.Manifest, error) {
 	all := make([]*v1beta2.Manifest, len(names))
 	group, ctx := errgroup.WithContext(ctx)

@@ -39,7 +39,7 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindSecret + "List"))
 	err := f.known.List(ctx, list, client.InNamespace(namespace), f.by(IndexKymaName, kymaName, shared.LabelKymaName, kymaName), client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return nil, fmt.Errorf("look up the access Secrets of Kyma %s in namespace %s: %w", kymaName, namespace, err)
+		return nil, fmt.Errorf("find the access Secrets of Kyma %s in namespace %s: %w", kymaName, namespace, err)
 	}
 	versions := make([]desired.SecretVersion, 0, len(list.Items))
 	for i := range list.Items {
@@ -50,7 +50,7 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 	return versions, nil
 }
 
-// AwaitSecrets waits until the informer of access Secrets knows of what kicks told of. Its error is Transient.
+// AwaitSecrets waits until the informer of access Secrets knows of what kicks named. Its error is Transient.
 func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
 	if newest := Newest(seen, kindSecret); !f.Await(ctx, SecretMetadata(), newest) {
 		return behind("access Secrets", newest)
@@ -59,11 +59,11 @@ func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
 }
 
 // AccessSecrets are the Secrets of the first of these namespaces that has any for Kymas of this name. Where none has,
-// they are looked for a moment longer: nobody looks again by itself at a Kyma that has none, and the informer may not
+// they are searched for a little longer: nobody reconciles a Kyma again by itself that has none, and the informer may not
 // have heard yet of one that was made right before the Kyma.
 func (f *Fleet) AccessSecrets(ctx context.Context, namespaces []string, kymaName string) ([]desired.SecretVersion, error) {
 	var found []desired.SecretVersion
-	look := func(ctx context.Context) (bool, error) {
+	has := func(ctx context.Context) (bool, error) {
 		for _, namespace := range namespaces {
 			var err error
 			if found, err = f.Secrets(ctx, namespace, kymaName); err != nil || len(found) > 0 {
@@ -72,7 +72,7 @@ func (f *Fleet) AccessSecrets(ctx context.Context, namespaces []string, kymaName
 		}
 		return f.IsLive(), nil
 	}
-	err := wait.PollUntilContextTimeout(ctx, absence/10, absence, true, look)
+	err := wait.PollUntilContextTimeout(ctx, absence/10, absence, true, has)
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		err = nil
 	}
@@ -103,7 +103,7 @@ func (f *Fleet) KymasNamed(ctx context.Context, kyma client.ObjectKey) ([]client
 	case wait.Interrupted(err) && ctx.Err() == nil:
 		return nil, fault.New(fault.Transient, ReasonBehind, "the informer of Kymas does not know of Kyma %s yet", kyma)
 	case err != nil:
-		return nil, fmt.Errorf("look up the Kymas named %s: %w", kyma.Name, err)
+		return nil, fmt.Errorf("find the Kymas named %s: %w", kyma.Name, err)
 	}
 	found := make([]client.Object, 0, len(list.Items))
 	for i := range list.Items {

@@ -45,7 +45,7 @@ func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return []v1beta2.InventoryEntry{{ID: string(packed)}}
 }
 
-// mark is the first byte of what is left of an inventory. No inventory id has it.
+// mark is the first byte of what remains of an inventory. No inventory id has it.
 const mark = 0
 
 func isStripped(inventory []v1beta2.InventoryEntry) bool {

@@ -26,7 +26,7 @@ const defaultTimeout = 30 * time.Second
 // (docs/design/workflows-and-signals.md#activities-that-write:
 // no zombie writes late). stop waits for the background work to end; call it before returning.
 //
-// Outside of an activity, in a local one, whose end its worker sees to, and where somebody heartbeats for it already, it
+// Outside of an activity, in a local one, whose end its worker ensures, and where somebody heartbeats for it already, it
 // only derives a context.
 func Every(ctx context.Context, interval time.Duration) (context.Context, func()) {
 	beats := ctx.Value(beating{}) != nil
@@ -45,8 +45,8 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 		return temporalClient.RecordActivityHeartbeat(ctx, info.TaskToken)
 	}
 	// The SDK reports a cancellation only when it learned of it itself, from a heartbeat of its own.
-	tell := func() { activity.RecordHeartbeat(ctx) }
-	p := pulse{interval: interval, timeout: timeout, beat: beat, cancel: cancel, ended: tell}
+	record := func() { activity.RecordHeartbeat(ctx) }
+	p := keepAlive{interval: interval, timeout: timeout, beat: beat, cancel: cancel, ended: record}
 
 	done := make(chan struct{})
 	var background sync.WaitGroup
@@ -64,8 +64,8 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 // beating marks the context of an activity for which somebody heartbeats.
 type beating struct{}
 
-// pulse is one activity's background heartbeat.
-type pulse struct {
+// keepAlive is one activity's background heartbeat.
+type keepAlive struct {
 	interval, timeout time.Duration
 	beat              func(context.Context) error
 	cancel            context.CancelCauseFunc
@@ -73,7 +73,7 @@ type pulse struct {
 	ended func()
 }
 
-func (p pulse) run(ctx context.Context, done <-chan struct{}) {
+func (p keepAlive) run(ctx context.Context, done <-chan struct{}) {
 	ticker := time.NewTicker(p.interval)
 	defer ticker.Stop()
 	// The deadline fires by itself, also while a heartbeat hangs.

@@ -27,7 +27,7 @@ func pulsing(t *testing.T, beat func(context.Context) error) (ctx context.Contex
 	ctx, cancel := context.WithCancelCause(context.Background())
 	told = new(bool)
 	done := make(chan struct{})
-	p := pulse{interval: time.Second, timeout: 10 * time.Second, beat: beat, cancel: cancel, ended: func() { *told = true }}
+	p := keepAlive{interval: time.Second, timeout: 10 * time.Second, beat: beat, cancel: cancel, ended: func() { *told = true }}
 	go p.run(ctx, done)
 	t.Cleanup(func() { close(done) })
 	return ctx, told

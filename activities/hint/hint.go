@@ -16,5 +16,5 @@ func Or(particular, reason string) string {
 	return For(reason)
 }
 
-// OtherFinalizers is what can be done where somebody else's finalizers hold a resource that we are to remove.
+// OtherFinalizers is what can be done where somebody else's finalizers block a resource that we are to remove.
 const OtherFinalizers = "whoever set these finalizers must take them off"

@@ -6,18 +6,18 @@ import "time"
 const (
 	// Signal says that something changed. Its argument is a Kick.
 	Signal = "kick"
-	// SignalContinueAsNew is for operators: the run continues as new at the next moment it is idle.
+	// SignalContinueAsNew is for operators: the run continues as new the next time that it is idle.
 	SignalContinueAsNew = "force-continue-as-new"
 	// SignalPurge tells a Manifest's workflow to force what an orderly removal could not remove. Its argument is a
-	// Kick. It is as little a fact as any kick: whoever receives it reads first whether the Manifest's Kyma goes.
+	// Kick. Like every kick it is no fact: its receiver reads first whether the Manifest's Kyma is being deleted.
 	SignalPurge = "purge"
 )
 
 // Update names.
 const (
-	// UpdateReconcile asks for one completed look and answers with the state reached.
+	// UpdateReconcile asks for one completed reconcile and answers with the state reached.
 	UpdateReconcile = "reconcile"
-	// UpdatePurge purges a Kyma under deletion before its grace period is over, and answers after one look with
+	// UpdatePurge purges a Kyma under deletion before its grace period is over, and answers after one check with
 	// the state reached.
 	UpdatePurge = "purge"
 )
@@ -25,7 +25,8 @@ const (
 // QueryStatus is the name of the query that says what a workflow is doing.
 const QueryStatus = "status"
 
-// Kick says that something changed, never what it changed to: whoever receives it reads the truth.
+// Kick is the signal that notifies a workflow that something changed, never what it changed to: its receiver reads the live
+// objects.
 type Kick struct {
 	// Reason is for people, e.g. "Kyma changed".
 	Reason string `json:"reason"`
@@ -41,9 +42,9 @@ type Kick struct {
 	Deleting bool `json:"deleting,omitempty"`
 	// Gone says that the object was removed.
 	Gone bool `json:"gone,omitempty"`
-	// Whole asks for a look at everything, also where it is a Manifest that changed.
+	// Whole asks for a whole reconcile, also where it is a Manifest that changed.
 	Whole bool `json:"whole,omitempty"`
-	// NotBefore delays the look that this kick causes, to spread a roll-out over the fleet.
+	// NotBefore delays the reconcile that this kick causes, to spread a roll-out over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// Found are the search attributes that a workflow has which this kick starts. They are no part of the signal.
 	Found Attributes `json:"-"`

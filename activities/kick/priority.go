@@ -22,7 +22,7 @@ type Tenants func(ctx context.Context, kyma types.NamespacedName) string
 
 // inQueue is the place in Temporal's queues of a workflow that is started for a kick. Between the tenants, the server
 // serves what has the same priority in turn. A Kyma's workflow outlives many kicks, so that it has no priority:
-// looks that nobody waits for have a queue of their own.
+// reconciles that nobody waits for have a queue of their own.
 func inQueue(workflow, signal, tenant string, k Kick) temporal.Priority {
 	p := temporal.Priority{FairnessKey: fairnessKey(tenant)}
 	if workflow != KymaWorkflow && signal != SignalPurge && !k.Urgent && !k.Deleting {

@@ -1,4 +1,4 @@
-// Package kick holds what watchers, workflows and activities agree on in order to wake each other:
+// Package kick is what watchers, workflows and activities agree on in order to wake each other:
 // the identity of an entity, the ids of its workflow, the signals, and the sender.
 //
 // It is the lowest package that knows of Temporal, so that an activity that has written a status can
@@ -37,7 +37,6 @@ func (r Ref) String() string { return r.Namespace + "/" + r.Name }
 const (
 	KymaWorkflow     = "KymaWorkflow"
 	ManifestWorkflow = "ManifestWorkflow"
-	WatcherWorkflow  = "WatcherWorkflow"
 	SweepWorkflow    = "SweepWorkflow"
 )
 
@@ -46,9 +45,6 @@ func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
 
 // ManifestWorkflowID is the id of the workflow of one Manifest.
 func ManifestWorkflowID(r Ref) string { return entityID("manifest", r) }
-
-// WatcherWorkflowID is the id of the workflow of one Watcher.
-func WatcherWorkflowID(r Ref) string { return entityID("watcher", r) }
 
 // SweepWorkflowID is the id of the workflow that walks one shard of the fleet.
 func SweepWorkflowID(shard int) string { return fmt.Sprintf("sweep/%02d", shard) }

@@ -40,13 +40,13 @@ func (s *Sender) Manifest(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, Signal, ref, k)
 }
 
-// Purge tells the workflow of a Manifest to force what is left of its module, and starts it where none is open.
+// Purge tells the workflow of a Manifest to force what remains of its module, and starts it where none is open.
 func (s *Sender) Purge(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, SignalPurge, ref, k)
 }
 
 // OpenKyma wakes the workflow of a Kyma if one is open. That none is open counts as delivered: whoever
-// starts the next one makes it look at the truth first.
+// starts the next one makes it reconcile first.
 func (s *Sender) OpenKyma(ctx context.Context, ref Ref, k Kick) error {
 	return s.SignalOpen(ctx, KymaWorkflowID(ref), k)
 }

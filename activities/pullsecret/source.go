@@ -118,7 +118,7 @@ func (s *Source) versionOf(secret metav1.Object) desired.SecretVersion {
 	}
 }
 
-// Digest tells Secrets of different type or data apart. It is for comparing in memory and must not be stored where
+// Digest distinguishes Secrets of different type or data. It is for comparing in memory and must not be stored where
 // those can read it who may not read the Secret.
 func Digest(secret *corev1.Secret) string {
 	encoded, err := json.Marshal([]any{secret.Type, secret.Data})

@@ -18,36 +18,36 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// lookAt compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
-// Errors concern this Kyma alone: they are logged, and the next pass looks again. Kyma and Manifests are those that the
-// cache holds, and nobody may change them.
-func (w *walk) lookAt(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
+// check compares one Kyma and its Manifests with what their workflows last saw, and kicks what differs.
+// Errors concern this Kyma alone: they are logged, and the next pass checks again. Kyma and Manifests are those that the
+// cache has, and nobody may change them.
+func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadline time.Duration) {
 	reachable := !kyma.IsMarkedUnreachable()
-	lookCtx, cancel := context.WithTimeout(ctx, deadline)
+	checkCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
-	manifests, err := w.manifestsOf(lookCtx, kyma)
+	manifests, err := w.manifestsOf(checkCtx, kyma)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return
 	}
 	if len(manifests) == 0 && kymas.Released(kyma) {
-		return // others' finalizers hold it
+		return // it waits for others' finalizers
 	}
-	found := w.compareControlPlane(lookCtx, kyma, manifests, open)
-	remote := w.compareRemote(lookCtx, kyma, reachable, found.rollout != "")
+	found := w.compareControlPlane(checkCtx, kyma, manifests, open)
+	remote := w.compareRemote(checkCtx, kyma, reachable, found.rollout != "")
 	w.kickFor(ctx, kyma, found, remote)
 	var quiet []*v1beta2.Manifest
 	for i := range manifests {
 		if waitsForItsKyma(kyma, &manifests[i]) {
 			continue
 		}
-		if w.lookAtManifest(lookCtx, &manifests[i], open, remote) {
+		if w.checkManifest(checkCtx, &manifests[i], open, remote) {
 			quiet = append(quiet, &manifests[i])
 		}
 	}
 	if remote.answers {
-		w.compareModules(lookCtx, quiet)
+		w.compareModules(checkCtx, quiet)
 	}
 }
 
@@ -63,9 +63,9 @@ func waitsForItsKyma(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
 	return m.IsSkipReconciliation() && !m.DeletionTimestamp.IsZero() && kyma.DeletionTimestamp.IsZero()
 }
 
-// finding is why a Kyma needs a look, by what the control plane knows.
+// finding is why a Kyma needs a reconcile, by what the control plane knows.
 type finding struct {
-	// reason is empty if it needs no whole look.
+	// reason is empty if it needs no whole reconcile.
 	reason string
 	// rollout is the digest of inputs that differ only in what many Kymas share: then the leader brings it to the Kyma when it
 	// is its turn.
@@ -105,7 +105,7 @@ func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, stale *v1b
 	}
 }
 
-// compareControlPlane says why the Kyma needs a look, by what the control plane knows.
+// compareControlPlane says why the Kyma needs a reconcile, by what the control plane knows.
 func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) finding {
 	if !w.isOpen(ctx, open, kick.KymaWorkflowID(kick.RefOf(kyma))) {
 		return finding{reason: "the Kyma has no open workflow"}
@@ -114,7 +114,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 		if kyma.Status.State != shared.StateDeleting {
 			return finding{reason: "nothing was done about the Kyma's deletion"}
 		}
-		return finding{} // its workflow looks again by itself
+		return finding{} // its workflow reconciles again by itself
 	}
 	if leftAlone(kyma) {
 		return finding{}
@@ -141,11 +141,11 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 }
 
 // mayBeMended tells whether what is in the catalog now may end the removal of a module that nobody lists any more, and
-// the Kyma was not told of it yet: it is no input of the Kyma's, so that no status says whether a look has seen it.
+// the Kyma does not know of it yet: it is no input of the Kyma's, so that no status says whether a reconcile has seen it.
 func (w *walk) mayBeMended(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
 	digest, err := w.options.Inputs.Delisted(ctx, kyma, manifests)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot look up modules under removal", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		activity.GetLogger(ctx).Warn("sweep: cannot read modules under removal", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return false
 	}
 	if digest == "" {
@@ -195,7 +195,7 @@ func isSettled(m *v1beta2.Manifest) bool {
 
 // remoteView is what a pass sees of a Kyma's cluster.
 type remoteView struct {
-	// reason says why the Kyma needs a look; "" if it needs none.
+	// reason says why the Kyma needs a reconcile; "" if it needs none.
 	reason string
 	// answers is true when the cluster answers, or there is none but the control plane.
 	answers bool
@@ -203,19 +203,19 @@ type remoteView struct {
 	back bool
 }
 
-// compareRemote looks at the Kyma's cluster. Of one under deletion it only sees whether it answers, and gives no reason
-// but that it does again: what a removal finds there is its own to report, and it looks again by itself.
+// compareRemote checks the Kyma's cluster. Of one under deletion it only sees whether it answers, and gives no reason
+// but that it does again: what a removal finds there is its own to report, and it reconciles again by itself.
 func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable, awaited bool) remoteView {
 	if kyma.Status.Remote == nil {
 		return remoteView{answers: true}
 	}
 	if reachable {
-		w.comebacks.forget(kyma.UID)
+		w.reconnects.forget(kyma.UID)
 	}
 	changed, why, err := w.options.Remote.Probe(ctx, kyma, awaited)
 	switch {
-	case err == nil && !reachable && !w.comebacks.due(kyma.UID, "", w.options.Now(), w.options.Interval):
-		return remoteView{} // the look that followed its last answer found otherwise
+	case err == nil && !reachable && !w.reconnects.due(kyma.UID, "", w.options.Now(), w.options.Interval):
+		return remoteView{} // the reconcile that followed its last answer found otherwise
 	case err == nil && !reachable:
 		return remoteView{reason: "the remote cluster can be reached again", answers: true, back: true}
 	case err == nil && changed && kyma.DeletionTimestamp.IsZero():
@@ -231,15 +231,15 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable,
 // unreachable is why a Kyma is kicked whose cluster does not answer.
 const unreachable = "the remote cluster cannot be reached"
 
-// lookAtManifest kicks a Manifest that is not settled and has no workflow, or whose inputs changed unnoticed. It
+// checkManifest kicks a Manifest that is not settled and has no workflow, or whose inputs changed unnoticed. It
 // tells whether there is nothing to do but to see how the module is. A module whose inputs were refused stays as
 // it is until they change, and one whose cluster does not answer until it does.
-func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Open, remote remoteView) (quiet bool) {
+func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, open Open, remote remoteView) (quiet bool) {
 	id, settled := kick.ManifestWorkflowID(kick.RefOf(m)), isSettled(m)
 	_, isOpen := open[id]
 	switch {
 	case manifests.IsRefused(m) && !m.DeletionTimestamp.IsZero():
-		// It is looked at again when somebody changes it.
+		// It is checked again when somebody changes it.
 		return false
 	case !desired.InControlPlane(m) && !remote.answers:
 		return false
@@ -248,7 +248,7 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 	case !settled && remote.back:
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
 	case !settled && manifests.OnlyWaitedFor(m):
-		// Its workflow waits for it to become ready, and looks at nothing else. Whatever has changed within an
+		// Its workflow waits for it to become ready, and checks nothing else. Whatever has changed within an
 		// interval may still be worked on.
 		return w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval
 	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
@@ -258,7 +258,7 @@ func (w *walk) lookAtManifest(ctx context.Context, m *v1beta2.Manifest, open Ope
 }
 
 // isOpen tells whether a workflow is open. The list is from before the walk, so that a workflow that has begun since is
-// not in it; of what is missing there, the server is asked. Should it not answer, the kick costs a look too many.
+// not in it; of what is missing there, the server is asked. Should it not answer, the kick costs one reconcile too many.
 func (w *walk) isOpen(ctx context.Context, open Open, id string) bool {
 	if _, listed := open[id]; listed {
 		return true
@@ -267,7 +267,7 @@ func (w *walk) isOpen(ctx context.Context, open Open, id string) bool {
 	return err == nil && is
 }
 
-// compareModules kicks Manifests whose modules are no longer as they were left: in another state, or with objects that
+// compareModules kicks Manifests whose modules are no longer as they were applied: in another state, or with objects that
 // somebody changed. What cannot be read now is read in the next pass.
 func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	if len(quiet) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Inputs computes from the caches what a look depends on: the digest that it records in a Kyma's status, and that of
+// Inputs computes from the caches what a reconcile depends on: the digest that it records in a Kyma's status, and that of
 // what in the catalog could end the removal of modules which nobody lists any more, empty where there are none.
 type Inputs interface {
 	Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error)
@@ -53,7 +53,7 @@ type Open map[string]time.Time
 
 // Options are what the walk needs.
 type Options struct {
-	// Interval is the resync interval: every Kyma is looked at once per interval.
+	// Interval is the resync interval: every Kyma is checked once per interval.
 	Interval time.Duration
 	// Shards is the number of shards that the fleet is split into (flag sweep-shards); DefaultShards.
 	Shards int
@@ -81,10 +81,10 @@ type Options struct {
 // Activities are the activities of this package.
 type Activities struct {
 	options Options
-	// comebacks are of Kymas whose clusters were marked unreachable although they answered the sweep's probe, removals of
+	// reconnects are of Kymas whose clusters were marked unreachable although they answered the sweep's probe, removals of
 	// those that wait for a newer version of a module to end its removal.
-	comebacks, removals reminders
-	rollouts            rollouts
+	reconnects, removals reminders
+	rollouts             rollouts
 }
 
 // New returns the activities.

@@ -14,11 +14,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// orphanAge is how old an open workflow must be before its resource is looked for: a younger one may be
+// orphanAge is how old an open workflow must be before its resource is searched for: a younger one may be
 // ahead of what visibility and caches show.
 const orphanAge = 10 * time.Minute
 
-// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live look decides. Only
+// kickOrphans wakes workflows of this shard whose resource no longer exists; their own live read decides. Only
 // what the cache does not know is read from the API server.
 func (w *walk) kickOrphans(ctx context.Context, open Open) {
 	for id, started := range open {

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// reminders remembers of which Kymas something was told that their look may not have mended: they are kicked at once,
+// reminders remembers for which Kymas a kick may not have helped: they are kicked at once,
 // and again only after longer and longer waits while it stays the same. A cluster that lets us read but not write would
-// else cost a look, with its history, in every pass for months. A worker that is new to a Kyma begins anew, which costs
+// else cost a reconcile, with its history, in every pass for months. A worker that is new to a Kyma starts again, which costs
 // one kick too many.
 type reminders struct {
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func (r *reminders) due(uid types.UID, about string, now time.Time, interval tim
 	return true
 }
 
-// forget is told of a Kyma that needs no kick any more.
+// forget removes a Kyma that needs no kick any more.
 func (r *reminders) forget(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,9 +18,9 @@ func waitsForTurn(why string) bool {
 	return why == "" || why == syncing.CatalogDiffers || why == syncing.PullSecretDiffers
 }
 
-// rollouts remembers since when Kymas have not taken in a change that concerns many. The leader brings it to one after
+// rollouts remembers since when Kymas have not applied a change that concerns many. The leader brings it to one after
 // the other; a sweep that kicked all that wait would bring it to them at once. A worker that is new to a Kyma
-// begins anew.
+// starts again.
 type rollouts struct {
 	mu    sync.Mutex
 	waits map[types.UID]rollout
@@ -34,7 +34,7 @@ type rollout struct {
 // maxRollouts bounds what is remembered.
 const maxRollouts = 100_000
 
-// overdue tells whether a Kyma has waited for longer than the patience, which then begins anew.
+// overdue tells whether a Kyma has waited for longer than the patience, which then starts again.
 func (r *rollouts) overdue(uid types.UID, digest string, now time.Time, patience time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package sweep walks the fleet at an even pace and kicks what differs from what its workflows last saw.
-// It is what finds the changes that no event told of.
+// It is what finds the changes of which no event came.
 package sweep
 
 import "time"
@@ -31,7 +31,7 @@ type WalkResult struct {
 	// ProbeFrom is the place in hash order with which the next walk is to begin among clusters marked unreachable: there
 	// may be more of them than fit into an interval.
 	ProbeFrom uint64 `json:"probeFrom,omitempty"`
-	// Kymas is the number of Kymas looked at, Kicked the number of workflows that were kicked.
+	// Kymas is the number of Kymas checked, Kicked the number of workflows that were kicked.
 	Kymas  int `json:"kymas"`
 	Kicked int `json:"kicked"`
 }

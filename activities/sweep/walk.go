@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// kymasAtOnce is how many Kymas of one shard each lane looks at at once.
+	// kymasAtOnce is how many Kymas of one shard each queue checks at once.
 	kymasAtOnce = 8
-	// kymaDeadline bounds the look at one Kyma, probeDeadline that at one marked unreachable.
+	// kymaDeadline bounds the check of one Kyma, probeDeadline that of one marked unreachable.
 	kymaDeadline  = 20 * time.Second
 	probeDeadline = 3 * time.Second
 	// heartbeatEvery keeps the heartbeat time-out of 30 s from passing.
 	heartbeatEvery = 5 * time.Second
 )
 
-// WalkShard looks at every Kyma of a shard once, spread evenly over the shard's share of the interval. It
-// hands over at once when its worker stops, and goes on where an earlier attempt was interrupted.
+// WalkShard checks every Kyma of a shard once, spread evenly over the shard's share of the interval. It
+// hands over at once when its worker stops, and continues where an earlier attempt was interrupted.
 func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, error) {
 	at := cursor{Started: a.options.Now(), Shards: a.options.Shards, ProbeFrom: in.ProbeFrom}
 	if in.Shard >= a.options.Shards {
@@ -65,11 +65,11 @@ type walk struct {
 	kicked     atomic.Int64
 
 	mu sync.Mutex
-	// answering and unreachable are the lanes; nil until it is known where they lead.
-	answering, unreachable *lane
+	// answering and unreachable are the queues; nil until it is known where they lead.
+	answering, unreachable *queue
 }
 
-// errHandedOver ends an attempt whose worker stops; another worker goes on at the cursor.
+// errHandedOver ends an attempt whose worker stops; another worker continues at the cursor.
 var errHandedOver = errors.New("the worker stops: handed over")
 
 func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cursor)) error {
@@ -95,7 +95,7 @@ func (w *walk) run(ctx context.Context, stop <-chan struct{}, heartbeat func(cur
 	if err != nil {
 		return fmt.Errorf("list open workflows: %w", err)
 	}
-	if err := w.lookAtAll(ctx, places, open); err != nil {
+	if err := w.checkAll(ctx, places, open); err != nil {
 		return err
 	}
 	w.kickOrphans(ctx, open)
@@ -109,7 +109,7 @@ func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {
 		heartbeat(w.cursor())
 		select {
 		case <-ctx.Done():
-			// Whoever goes on must know where this attempt ended.
+			// Whoever continues must know where this attempt ended.
 			heartbeat(w.cursor())
 			return
 		case <-ticker.C:
@@ -117,7 +117,7 @@ func (w *walk) beat(ctx context.Context, heartbeat func(cursor)) {
 	}
 }
 
-// cursor is where the walk stands, with what this attempt and those before it have done.
+// cursor is how far the walk is, with what this attempt and those before it have done.
 func (w *walk) cursor() cursor {
 	w.mu.Lock()
 	answering, unreachable := w.answering, w.unreachable
@@ -127,27 +127,27 @@ func (w *walk) cursor() cursor {
 	if answering == nil {
 		return at
 	}
-	if upTo, kymas, begun := answering.stands(); begun {
+	if upTo, kymas, begun := answering.position(); begun {
 		at.Last = upTo
 		at.Kymas += kymas
 	}
-	if upTo, kymas, begun := unreachable.stands(); begun {
+	if upTo, kymas, begun := unreachable.position(); begun {
 		at.Probed = at.alongRing(upTo) + 1
 		at.Kymas += kymas
 	}
 	return at
 }
 
-// lookAtAll looks at what is ahead, in two lanes that know nothing of each other: however many clusters are marked
-// unreachable, they never hold up the others. Where those cannot all be probed within the shard's share of the interval,
+// checkAll checks what is ahead, in two queues that know nothing of each other: however many clusters are marked
+// unreachable, they never delay the others. Where those cannot all be probed within the shard's share of the interval,
 // the walk ends without the rest, with which the next one begins.
-func (w *walk) lookAtAll(ctx context.Context, places []place, open Open) error {
+func (w *walk) checkAll(ctx context.Context, places []place, open Open) error {
 	began, answered := w.options.Now(), make(chan struct{})
 	until := latest(w.at.Started.Add(w.share()), began.Add(probeDeadline))
 	w.mu.Lock()
-	w.answering = w.newLane(kymaDeadline, false, slices.DeleteFunc(slices.Clone(places), func(p place) bool { return !w.at.isAhead(p.position) }))
+	w.answering = w.newQueue(kymaDeadline, false, slices.DeleteFunc(slices.Clone(places), func(p place) bool { return !w.at.isAhead(p.position) }))
 	w.answering.more = func() bool { return true }
-	w.unreachable = w.newLane(probeDeadline, true, slices.DeleteFunc(places, func(p place) bool { return !w.at.isUnprobed(p.position) }))
+	w.unreachable = w.newQueue(probeDeadline, true, slices.DeleteFunc(places, func(p place) bool { return !w.at.isUnprobed(p.position) }))
 	w.unreachable.more = func() bool {
 		select {
 		case <-answered:
@@ -161,17 +161,17 @@ func (w *walk) lookAtAll(ctx context.Context, places []place, open Open) error {
 		return cmp.Compare(w.at.alongRing(a.position), w.at.alongRing(b.position))
 	})
 
-	var lanes errgroup.Group
-	lanes.Go(func() error {
+	var queues errgroup.Group
+	queues.Go(func() error {
 		defer close(answered)
 		return w.answering.run(ctx, open)
 	})
-	lanes.Go(func() error { return w.unreachable.run(ctx, open) })
-	return lanes.Wait()
+	queues.Go(func() error { return w.unreachable.run(ctx, open) })
+	return queues.Wait()
 }
 
-func (w *walk) newLane(deadline time.Duration, unreachable bool, places []place) *lane {
-	return &lane{walk: w, deadline: deadline, unreachable: unreachable, places: places, steps: make([]step, len(places))}
+func (w *walk) newQueue(deadline time.Duration, unreachable bool, places []place) *queue {
+	return &queue{walk: w, deadline: deadline, unreachable: unreachable, places: places, steps: make([]step, len(places))}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -186,12 +186,12 @@ func (w *walk) share() time.Duration {
 	return w.options.Interval * time.Duration(w.options.ShardsAtOnce) / time.Duration(w.options.Shards)
 }
 
-// turn is when the i-th of the n Kymas of an attempt that began then is looked at, so that a tenth of the shard's share of
-// the interval is left to spare. An attempt that goes on where another one ended spreads what is left over what is left
+// turn is when the i-th of the n Kymas of an attempt that began then is checked, so that a tenth of the shard's share of
+// the interval is spare. An attempt that continues where another one ended spreads what remains over what remains
 // of the share.
 func (w *walk) turn(began time.Time, i, n int) time.Time {
-	left := max(w.at.Started.Add(w.share()*9/10).Sub(began), 0)
-	return began.Add(left * time.Duration(i) / time.Duration(n))
+	remaining := max(w.at.Started.Add(w.share()*9/10).Sub(began), 0)
+	return began.Add(remaining * time.Duration(i) / time.Duration(n))
 }
 
 func (w *walk) sleepUntil(ctx context.Context, at time.Time) error {

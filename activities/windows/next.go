@@ -6,14 +6,14 @@ import (
 )
 
 // startSlack is the time that is given to begin with an upgrade: a window that is only just as long as the
-// minimum counts as ongoing for this long, although less than the minimum is left then. Otherwise it could
-// never be used: nobody looks at the very instant in which it begins, and a fleet's looks are spread a little.
+// minimum counts as ongoing for this long, although less than the minimum remains then. Otherwise it could
+// never be used: nobody checks at the very instant in which it begins, and the reconciles of a fleet are spread a little.
 const startSlack = 2 * time.Minute
 
 // Next returns the window that is ongoing at an instant, with begin <= now < end, or else the next one to
-// begin, with now < begin; false when none is left. The results are in UTC.
+// begin, with now < begin; false when none remains. The results are in UTC.
 //
-// An ongoing window counts while at least minSize of it is left (docs/contract.md#maintenance-policy); of several the one
+// An ongoing window counts while at least minSize of it remains (docs/contract.md#maintenance-policy); of several the one
 // that ends last is returned. Windows shorter than minSize are passed over: they would never be long enough
 // once begun. Each window is judged by itself, also where another one adjoins.
 func Next(windows []Window, now time.Time, minSize time.Duration) (begin, end time.Time, found bool) {

@@ -59,19 +59,19 @@ func (p Problem) String() string {
 // InvalidError says what is wrong with a policy file.
 type InvalidError struct{ Problems []Problem }
 
-// shownProblems is how many problems are told at once.
+// shownProblems is how many problems are reported at once.
 const shownProblems = 5
 
 // Error names the first few problems.
 func (e *InvalidError) Error() string {
-	var told []string
+	var reported []string
 	for _, p := range e.Problems[:min(len(e.Problems), shownProblems)] {
-		told = append(told, p.String())
+		reported = append(reported, p.String())
 	}
 	if more := len(e.Problems) - shownProblems; more > 0 {
-		told = append(told, fmt.Sprintf("and %d more", more))
+		reported = append(reported, fmt.Sprintf("and %d more", more))
 	}
-	return "invalid maintenance policy: " + strings.Join(told, "; ")
+	return "invalid maintenance policy: " + strings.Join(reported, "; ")
 }
 
 // Parse reads a maintenance policy file (docs/contract.md#maintenance-policy). It is strict: what it does not know or

@@ -51,7 +51,7 @@ func (p *Policy) For(labels map[string]string) (windows []Window, matched bool) 
 }
 
 // Next returns the window of a Kyma with these labels that is ongoing at an instant, or the next one, like
-// the function Next. Where the rule that matches has no window left, which happens when all of its windows
+// the function Next. Where the rule that matches has no window any more, which happens when all of its windows
 // have dates, the default window takes over, so that nothing waits for a day in the past. False means that
 // no window will come until the policy is changed.
 func (p *Policy) Next(labels map[string]string, now time.Time, minSize time.Duration) (begin, end time.Time, found bool) {

@@ -13,11 +13,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
 const (
-	// lookEvery is how often the file is looked at, at most.
-	lookEvery = time.Second
+	// checkEvery is how often the file is checked, at most.
+	checkEvery = time.Second
 	// settled is the age from which a file's time of change is trusted to move with the next change: clocks of
 	// file systems are coarse.
 	settled = 2 * time.Second
@@ -38,7 +40,7 @@ type Options struct {
 	MinSize time.Duration
 	// Metrics is where the gauge lifecycle_mgr_maintenance_window_config_read_success is registered; may be nil.
 	Metrics prometheus.Registerer
-	// Log is told when the policy changes or cannot be read; the zero value is silent.
+	// Log is written when the policy changes or cannot be read; the zero value is silent.
 	Log logr.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -50,8 +52,8 @@ type Source struct {
 	Options
 
 	mu      sync.Mutex
-	looked  time.Time   // when the file was looked at last; zero before the first look
-	seen    fs.FileInfo // the file that was read last; nil where the next look has to read
+	checked time.Time   // when the file was checked last; zero before the first check
+	seen    fs.FileInfo // the file that was read last; nil where the next check has to read
 	current reading
 }
 
@@ -72,17 +74,8 @@ func New(o Options) (*Source, error) {
 	}
 	s := &Source{Options: o}
 	if o.Metrics != nil {
-		gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "lifecycle_mgr_maintenance_window_config_read_success",
-			Help: "1 where the maintenance policy is understood, or none is configured; 0 where upgrades with a downtime wait because it is not.",
-		}, func() float64 {
-			if _, err := s.Policy(); err != nil {
-				return 0
-			}
-			return 1
-		})
-		if err := o.Metrics.Register(gauge); err != nil {
-			return nil, fmt.Errorf("register the metrics of the maintenance policy: %w", err)
+		if err := metrics.RegisterPolicyRead(o.Metrics, func() bool { _, err := s.Policy(); return err == nil }); err != nil {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -100,7 +93,7 @@ func (s *Source) Policy() (*Policy, error) {
 // empty where there is no policy.
 func (s *Source) Digest() string { return s.read().digest }
 
-// read returns what the file says, and looks at it when the last look was a while ago.
+// read returns what the file says, and checks it when the last check was a while ago.
 func (s *Source) read() reading {
 	if s.Path == "" {
 		return reading{}
@@ -108,21 +101,21 @@ func (s *Source) read() reading {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.Now()
-	if since := now.Sub(s.looked); !s.looked.IsZero() && since >= 0 && since < lookEvery {
+	if since := now.Sub(s.checked); !s.checked.IsZero() && since >= 0 && since < checkEvery {
 		return s.current
 	}
-	first := s.looked.IsZero()
-	s.looked = now
+	first := s.checked.IsZero()
+	s.checked = now
 	before := s.current
-	s.look(now)
+	s.check(now)
 	if first || before.digest != s.current.digest || text(before.err) != text(s.current.err) {
-		s.tell()
+		s.log()
 	}
 	return s.current
 }
 
-// look reads the file unless it is the one that was read last.
-func (s *Source) look(now time.Time) {
+// check reads the file unless it is the one that was read last.
+func (s *Source) check(now time.Time) {
 	content, info, err := readUnless(s.Path, s.seen)
 	if errors.Is(err, fs.ErrNotExist) && exists(s.Path) {
 		// The link is there and its target was not: the folder behind a mounted ConfigMap was being exchanged.
@@ -194,8 +187,8 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// tell logs what the policy is now.
-func (s *Source) tell() {
+// log logs what the policy is now.
+func (s *Source) log() {
 	log := s.Log.WithValues("path", s.Path)
 	switch r := s.current; {
 	case r.err != nil:

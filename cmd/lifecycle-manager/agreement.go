@@ -20,13 +20,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 const (
 	// agreeEvery is how often a process compares its settings with the instance's.
 	agreeEvery = 5 * time.Second
-	// policyReachesAll is how long the maintenance policy of a process at work may differ: each node renews its mounted
+	// policyReachesAll is how long the maintenance policy of an active process may differ: each node renews its mounted
 	// file in its own time.
 	policyReachesAll = 2 * time.Minute
 )
@@ -62,25 +63,22 @@ var (
 )
 
 func newAgreement(c client.Client, key types.NamespacedName, own func() map[string]string, elected <-chan struct{}, registry prometheus.Registerer, log logr.Logger) (*agreement, error) {
-	a := &agreement{
+	agrees, err := metrics.NewSettingsAgree(registry)
+	if err != nil {
+		return nil, err
+	}
+	return &agreement{
 		client: c, key: key, own: own, elected: elected, log: log, now: time.Now, reached: make(chan struct{}), problem: errNotCompared,
-		agrees: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "lifecycle_mgr_settings_agree",
-			Help: "1 while the settings of this process are those of the instance; otherwise it does no work.",
-		}),
-	}
-	if err := registry.Register(a.agrees); err != nil {
-		return nil, fmt.Errorf("register lifecycle_mgr_settings_agree: %w", err)
-	}
-	return a, nil
+		agrees: agrees,
+	}, nil
 }
 
-// Start compares until ctx is done. It ends with an error when the settings of a process at work are no longer the
+// Start compares until ctx is done. It ends with an error when the settings of an active process are no longer the
 // instance's. It implements manager.Runnable.
 func (a *agreement) Start(ctx context.Context) error {
 	elected := a.elected
 	for {
-		if err := a.look(ctx); err != nil {
+		if err := a.check(ctx); err != nil {
 			return err
 		}
 		select {
@@ -116,8 +114,8 @@ func (a *agreement) leads() bool {
 	}
 }
 
-// look compares once. An error means that this process must end.
-func (a *agreement) look(ctx context.Context) error {
+// check compares once. An error means that this process must end.
+func (a *agreement) check(ctx context.Context) error {
 	own := a.own()
 	record := &corev1.ConfigMap{}
 	err := a.client.Get(ctx, a.key, record)

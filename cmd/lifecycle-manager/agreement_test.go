@@ -42,9 +42,9 @@ func newParty(t *testing.T, c client.Client, mayLead bool, settings map[string]s
 	return p
 }
 
-func (p *party) looks(t *testing.T) {
+func (p *party) checks(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.look(t.Context()))
+	require.NoError(t, p.check(t.Context()))
 }
 
 func settingsWith(name, value string) map[string]string {
@@ -58,23 +58,23 @@ func controlPlane() client.Client { return fake.NewClientBuilder().Build() }
 func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
 	c := controlPlane()
 	like, unlike := newParty(t, c, false, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith(settingPolicy, ""))
-	like.looks(t)
+	like.checks(t)
 	require.False(t, like.atWork())
 	require.EqualError(t, like.Check(nil), "nobody has led this instance yet: its settings are not recorded")
 
 	leader := newParty(t, c, true, settingsWith("mode", "control-plane"))
-	leader.looks(t)
+	leader.checks(t)
 	require.False(t, leader.atWork(), "it does not lead yet")
 	close(leader.lead)
-	leader.looks(t)
+	leader.checks(t)
 	require.True(t, leader.atWork())
 
-	like.looks(t)
+	like.checks(t)
 	require.True(t, like.atWork())
 	require.NoError(t, like.Check(nil))
 	require.InDelta(t, 1, testutil.ToFloat64(like.agrees), 0)
-	unlike.looks(t)
-	unlike.looks(t)
+	unlike.checks(t)
+	unlike.checks(t)
 	require.False(t, unlike.atWork())
 	says := `this process has other settings than its instance, and does no work: maintenance-policy is "" here and "digest" there`
 	require.EqualError(t, unlike.Check(nil), says)
@@ -83,7 +83,7 @@ func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
 	require.Contains(t, unlike.lines[0], "maintenance-policy")
 
 	unlike.settings = settingsWith("mode", "control-plane")
-	unlike.looks(t)
+	unlike.checks(t)
 	require.True(t, unlike.atWork(), "its file has come")
 }
 
@@ -91,26 +91,26 @@ func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
 	c := controlPlane()
 	old, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
 	close(old.lead)
-	old.looks(t)
-	worker.looks(t)
+	old.checks(t)
+	worker.checks(t)
 
 	next := newParty(t, c, true, settingsWith("mode", "single-cluster"))
-	next.looks(t)
+	next.checks(t)
 	require.False(t, next.atWork(), "the old leader leads")
 	require.NoError(t, next.Check(nil), "else the roll-out that is to replace the old leader would wait for it")
 	require.Contains(t, next.lines[0], `mode is \"single-cluster\" here`)
 
 	close(next.lead)
-	next.looks(t)
+	next.checks(t)
 	require.True(t, next.atWork())
-	require.ErrorContains(t, worker.look(t.Context()), "mode")
-	require.ErrorContains(t, old.look(t.Context()), "another process has taken over this instance")
+	require.ErrorContains(t, worker.check(t.Context()), "mode")
+	require.ErrorContains(t, old.check(t.Context()), "another process has taken over this instance")
 
 	again := newParty(t, c, false, settingsWith("mode", "control-plane"))
-	again.looks(t)
+	again.checks(t)
 	require.False(t, again.atWork())
 	replaced := newParty(t, c, false, settingsWith("mode", "single-cluster"))
-	replaced.looks(t)
+	replaced.checks(t)
 	require.True(t, replaced.atWork())
 }
 
@@ -119,22 +119,22 @@ func TestAPolicyThatReachesTheProcessesOneAfterTheOtherEndsNone(t *testing.T) {
 	c := controlPlane()
 	leader, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
 	close(leader.lead)
-	leader.looks(t)
-	worker.looks(t)
+	leader.checks(t)
+	worker.checks(t)
 
 	leader.settings = settingsWith(settingPolicy, "new")
-	leader.looks(t)
-	worker.looks(t)
+	leader.checks(t)
+	worker.checks(t)
 	worker.clock = worker.clock.Add(time.Minute)
-	worker.looks(t)
+	worker.checks(t)
 	worker.settings = settingsWith(settingPolicy, "new")
-	worker.looks(t)
+	worker.checks(t)
 	require.NoError(t, worker.Check(nil))
 
 	worker.settings = settingsWith(settingPolicy, "another")
-	worker.looks(t)
+	worker.checks(t)
 	worker.clock = worker.clock.Add(policyReachesAll)
-	require.ErrorContains(t, worker.look(t.Context()), "maintenance-policy")
+	require.ErrorContains(t, worker.check(t.Context()), "maintenance-policy")
 }
 
 func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
@@ -150,14 +150,14 @@ func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
 	}).Build()
 	leader, worker := newParty(t, c, true, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith("mode", "control-plane"))
 	close(leader.lead)
-	leader.looks(t)
-	worker.looks(t)
+	leader.checks(t)
+	worker.checks(t)
 	reads = down
-	leader.looks(t)
-	worker.looks(t)
+	leader.checks(t)
+	worker.checks(t)
 	require.True(t, worker.atWork())
 	late := newParty(t, c, false, settingsWith("mode", "control-plane"))
-	late.looks(t)
+	late.checks(t)
 	require.False(t, late.atWork())
 	require.ErrorContains(t, late.Check(nil), "the API server is down")
 }
@@ -166,11 +166,11 @@ func TestADeletedRecordIsWrittenAgain(t *testing.T) {
 	c := controlPlane()
 	leader := newParty(t, c, true, settingsWith("mode", "control-plane"))
 	close(leader.lead)
-	leader.looks(t)
+	leader.checks(t)
 	record := &corev1.ConfigMap{}
 	require.NoError(t, c.Get(t.Context(), recordKey, record))
 	require.NoError(t, c.Delete(t.Context(), record))
-	leader.looks(t)
+	leader.checks(t)
 	require.NoError(t, c.Get(t.Context(), recordKey, record))
 	require.Equal(t, leader.settings, record.Data)
 }

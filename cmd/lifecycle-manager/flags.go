@@ -43,7 +43,7 @@ type flags struct {
 
 	settings       desired.Settings
 	resyncInterval time.Duration
-	// missingAPITimeout and stuckWorkloadTimeout are for how long a module is at work and not in Error.
+	// missingAPITimeout and stuckWorkloadTimeout are for how long a module is being worked on and not in Error.
 	missingAPITimeout, stuckWorkloadTimeout time.Duration
 
 	sweepShards, sweepConcurrency int
@@ -110,7 +110,7 @@ func (f *flags) groups() flagGroups {
 	set = groups.add("Instance and remote clusters")
 	set.StringVar(&f.settings.SyncNamespace, "sync-namespace", "kyma-system", "remote namespace of Kymas that do not set spec.sync")
 	set.StringVar(&f.settings.RemoteKymaName, "remote-kyma-name", "default", "name of the remote Kyma where spec.sync is unset")
-	set.StringVar(&f.settings.AccessSecretNamespace, "access-secret-namespace", "", "where access Secrets are looked for when the Kyma's namespace has none")
+	set.StringVar(&f.settings.AccessSecretNamespace, "access-secret-namespace", "", "where access Secrets are searched for when the Kyma's namespace has none")
 	set.StringVar(&f.settings.ManagedBy, "managed-by", "lifecycle-manager", "value of the label managed-by on what this instance works on")
 	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
 	set.StringVar(&f.settings.ImagePullSecret, "skr-image-pull-secret", "", "name of a Secret in the namespace kcp-system that every remote cluster gets, to pull images with")

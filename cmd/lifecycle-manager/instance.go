@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// settingPolicy is the setting that tells the content of the maintenance policy.
+// settingPolicy is the setting that identifies the content of the maintenance policy.
 const settingPolicy = "maintenance-policy"
 
 // purposeInstance is the value of the label purpose on the record of an instance.
@@ -62,7 +62,7 @@ func recordOf(f *flags) types.NamespacedName {
 	}
 }
 
-// instanceSuffix tells the instances apart that share a control plane; the default instance has none. What managed-by
+// instanceSuffix distinguishes the instances that share a control plane; the default instance has none. What managed-by
 // says may be no name of an object, so it is hashed.
 func instanceSuffix(settings desired.Settings) string {
 	managedBy := settings.WithDefaults().ManagedBy

@@ -14,7 +14,7 @@ import (
 const (
 	policyPathFlag = "maintenance-policy-path"
 	policyPathEnv  = "MAINTENANCE_POLICY_PATH"
-	// defaultPolicyPath is looked at also where nobody configured a policy; a file need not be there.
+	// defaultPolicyPath is read also where nobody configured a policy; a file need not be there.
 	defaultPolicyPath = "/etc/maintenance-policy/policy.json"
 )
 

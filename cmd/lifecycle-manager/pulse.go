@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// pulseEvery is how often the leader writes its pulse where nothing changes, and pulseLooks how often it looks
+	// pulseEvery is how often the leader writes its pulse where nothing changes, and pulseChecks how often it checks
 	// whether something has.
-	pulseEvery = 10 * time.Second
-	pulseLooks = time.Second
+	pulseEvery  = 10 * time.Second
+	pulseChecks = time.Second
 	// pulseMissed is the age from which on a pulse shows that nobody leads any more.
 	pulseMissed = 25 * time.Second
 )
@@ -54,10 +54,10 @@ type pulseWriter struct {
 
 // Start writes until ctx is done. It implements manager.Runnable.
 func (p *pulseWriter) Start(ctx context.Context) error {
-	ticker := time.NewTicker(pulseLooks)
+	ticker := time.NewTicker(pulseChecks)
 	defer ticker.Stop()
 	for {
-		p.look(ctx)
+		p.check(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -69,8 +69,8 @@ func (p *pulseWriter) Start(ctx context.Context) error {
 // NeedLeaderElection is true: the leader speaks for its instance.
 func (p *pulseWriter) NeedLeaderElection() bool { return true }
 
-// look writes the pulse at once where work cannot be done any more, or again, and else where it is old.
-func (p *pulseWriter) look(ctx context.Context) {
+// check writes the pulse at once where work cannot be done any more, or again, and else where it is old.
+func (p *pulseWriter) check(ctx context.Context) {
 	since, problem := p.problem()
 	if since.IsZero() {
 		return

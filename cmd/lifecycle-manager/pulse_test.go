@@ -70,8 +70,8 @@ func record() *corev1.ConfigMap { return recordIn(recordKey.Namespace, recordKey
 // after lets the leader live on.
 func (b *pulseBench) after(t *testing.T, d time.Duration) {
 	t.Helper()
-	for end := b.clock.Add(d); b.clock.Before(end); b.clock = b.clock.Add(pulseLooks) {
-		b.look(t.Context())
+	for end := b.clock.Add(d); b.clock.Before(end); b.clock = b.clock.Add(pulseChecks) {
+		b.check(t.Context())
 	}
 }
 
@@ -90,14 +90,14 @@ func TestTheStatusSaysWhatIsWrongWithLifecycleManagerItself(t *testing.T) {
 	require.Empty(t, b.shown(t))
 
 	b.wrong, b.since = errors.New("no worker polls the task queue lifecycle-manager-remote for activity tasks"), b.clock
-	b.after(t, 2*pulseLooks)
+	b.after(t, 2*pulseChecks)
 	want := tree.Problem{Instance: "lifecycle-manager", Since: b.since, Message: b.wrong.Error()}
 	require.Equal(t, []tree.Problem{want}, b.shown(t), "at once")
 	b.after(t, time.Hour)
 	require.Equal(t, []tree.Problem{want}, b.shown(t))
 
 	b.wrong, b.since = nil, b.clock
-	b.after(t, 2*pulseLooks)
+	b.after(t, 2*pulseChecks)
 	require.Empty(t, b.shown(t))
 }
 
@@ -157,9 +157,9 @@ func TestAPulseLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
 
 	leader := newParty(t, b.WithWatch, true, record().Data)
 	close(leader.lead)
-	leader.looks(t)
+	leader.checks(t)
 	b.after(t, time.Minute)
-	leader.looks(t)
+	leader.checks(t)
 	require.True(t, leader.atWork())
 }
 
@@ -247,7 +247,7 @@ func TestAProblemIsShownBeforeAllElse(t *testing.T) {
 	fleet.Kymas = nil
 	require.Equal(t, line+"no Kyma found\n", shown(outputTree, fleet))
 	require.NotContains(t, shown(outputJSON, tree.Fleet{}), "problems")
-	require.Contains(t, reasonsOf(fleet), "Temporal cannot be used", "whoever waits in vain is told")
+	require.Contains(t, reasonsOf(fleet), "Temporal cannot be used", "who waits in vain is informed")
 }
 
 func TestTheTimeOfTheStatusIsTheAPIServers(t *testing.T) {

@@ -43,7 +43,7 @@ func newPurgeCommand() *cobra.Command {
 		Long: `Force the deletion of a Kyma before its grace period is over.
 
 The Kyma must be under deletion. Finalizers of its modules' custom resources and resources are taken off, what is in
-its cluster is deleted, and what cannot be reached is let go. The connection to Temporal comes from the environment,
+its cluster is deleted, and what cannot be reached is abandoned. The connection to Temporal comes from the environment,
 as for lifecycle-manager run.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +108,7 @@ func purgePlan(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) string {
 	if remote := kyma.Status.Remote; remote != nil {
 		fmt.Fprintf(&b, "cluster %s, remote Kyma %s/%s", cmp.Or(remote.Cluster, "unknown"), remote.Namespace, remote.Name)
 		if remote.Reachable != nil && !*remote.Reachable {
-			fmt.Fprintf(&b, " (cannot be reached: %s; what is there is left there)", remote.Reason)
+			fmt.Fprintf(&b, " (cannot be reached: %s; what is there remains there)", remote.Reason)
 		}
 		b.WriteString("\n")
 	}

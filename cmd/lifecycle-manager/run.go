@@ -28,6 +28,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/watchers"
+	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
+	"github.com/kyma-project/lifecycle-manager/watchers/controllers"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -144,14 +146,17 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 		if err != nil {
 			return err
 		}
+		if err := controllers.Add(mgr, f.settings); err != nil {
+			return err
+		}
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
 			return err
 		}
-		if err := metrics.Registry.Register(watchers.NewCatalogMetrics(mgr.GetCache(), mgr.Elected(), f.settings)); err != nil {
+		if err := metrics.Registry.Register(collectors.NewCatalog(mgr.GetCache(), mgr.Elected(), f.settings)); err != nil {
 			return fmt.Errorf("register the catalog's metrics: %w", err)
 		}
 		if f.perClusterMetrics {
-			states, err := watchers.NewStateMetrics(ctx, mgr.GetCache(), mgr.Elected(), f.settings)
+			states, err := collectors.NewStates(ctx, mgr.GetCache(), mgr.Elected(), f.settings)
 			if err != nil {
 				return err
 			}
@@ -194,7 +199,7 @@ func addAgreement(mgr manager.Manager, f *flags, log logr.Logger, own func() map
 	return a, mgr.AddReadyzCheck("settings", a.Check)
 }
 
-// addPulse lets whoever leads say beside the settings of the instance whether it works.
+// addPulse makes the leader say beside the settings of the instance whether it works.
 func addPulse(mgr manager.Manager, f *flags, settings *agreement, link *worker.Link, log logr.Logger) error {
 	if f.role == roleWorkers {
 		return nil

@@ -17,7 +17,7 @@ import (
 type screen struct {
 	out    io.Writer
 	output string
-	look   tree.Look
+	style  tree.Style
 	// size is the size of the terminal, as of now; nil where there is none.
 	size func() (width, height int)
 	// width, lines are of what was drawn last.
@@ -27,7 +27,7 @@ type screen struct {
 
 // newScreen finds out what it writes to, and what the environment says about colours (https://no-color.org).
 func newScreen(out io.Writer, output string, getenv func(string) string) *screen {
-	s := &screen{out: out, output: output, look: tree.Look{Wide: output == outputWide}}
+	s := &screen{out: out, output: output, style: tree.Style{Wide: output == outputWide}}
 	file, isFile := out.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return s
@@ -39,7 +39,7 @@ func newScreen(out io.Writer, output string, getenv func(string) string) *screen
 		}
 		return width, height
 	}
-	s.look.Color = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
+	s.style.Color = getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	return s
 }
 
@@ -49,9 +49,9 @@ func (s *screen) once(fleet tree.Fleet) error {
 		return tree.WriteJSON(s.out, fleet, "  ")
 	}
 	if s.size != nil {
-		s.look.Width, _ = s.size()
+		s.style.Width, _ = s.size()
 	}
-	if err := tree.Render(s.out, fleet, s.look); err != nil || len(fleet.Kymas) > 0 {
+	if err := tree.Render(s.out, fleet, s.style); err != nil || len(fleet.Kymas) > 0 {
 		return err
 	}
 	_, err := fmt.Fprintln(s.out, "no Kyma found")
@@ -64,7 +64,7 @@ func (s *screen) show(fleet tree.Fleet) error {
 		return s.append(fleet)
 	}
 	width, height := s.size()
-	s.look.Width = width
+	s.style.Width = width
 	lines := s.fitting(fleet, height)
 	drawn := strings.Join(lines, "")
 	if drawn == s.last && width == s.width {
@@ -86,7 +86,7 @@ func (s *screen) show(fleet tree.Fleet) error {
 
 // fitting are the lines of the trees as far as the screen has room, what is not Ready first where it has not.
 func (s *screen) fitting(fleet tree.Fleet, height int) []string {
-	lines := tree.Lines(fleet, s.look)
+	lines := tree.Lines(fleet, s.style)
 	// The cursor is on the line below the last.
 	if height == 0 || len(lines) < height {
 		return lines
@@ -101,7 +101,7 @@ func (s *screen) fitting(fleet tree.Fleet, height int) []string {
 		}
 		return 1
 	})
-	lines = tree.Lines(fleet, s.look)
+	lines = tree.Lines(fleet, s.style)
 	room := max(height-2, 1)
 	return append(lines[:room:room], fmt.Sprintf("… and %d more lines than fit: name a Kyma, or a namespace with -n\n", len(lines)-room))
 }
@@ -121,10 +121,10 @@ func (s *screen) append(fleet tree.Fleet) error {
 		for i := range ageless.Kymas {
 			ageless.Kymas[i].Age = 0
 		}
-		if err := tree.Render(&compared, ageless, s.look); err != nil {
+		if err := tree.Render(&compared, ageless, s.style); err != nil {
 			return err
 		}
-		if err := tree.Render(&text, fleet, s.look); err != nil {
+		if err := tree.Render(&text, fleet, s.style); err != nil {
 			return err
 		}
 		text.WriteString("\n")

@@ -42,7 +42,7 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show Kymas and their modules as a tree",
 		Long: `Show Kymas and their modules as a tree.
 
-Messages are whole: what does not fit on a line of the terminal goes on below. Colours are for terminals only, and
+Messages are whole: what does not fit on a line of the terminal continues below. Colours are for terminals only, and
 NO_COLOR in the environment switches them off.
 
 Where Lifecycle Manager itself does no work (Temporal cannot be used, nobody polls a task queue, no process leads), the
@@ -124,11 +124,11 @@ func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string)
 	return w.run(ctx)
 }
 
-// noChangeFor is for how long nothing but a change can have been of help before whoever waits is told so. Lifecycle
+// noChangeFor is for how long only a change can have helped before the waiting user is told so. Lifecycle
 // Manager needs a moment to see what was changed just now.
 const noChangeFor = 10 * time.Second
 
-// watch shows trees until it is told to end.
+// watch shows trees until it is stopped.
 type watch struct {
 	read          func(context.Context) (tree.Fleet, error)
 	show          func(tree.Fleet) error

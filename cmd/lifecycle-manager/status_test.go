@@ -125,7 +125,7 @@ func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
-	require.False(t, newScreen(file, outputTree, func(string) string { return "" }).look.Color, "a file is no terminal")
+	require.False(t, newScreen(file, outputTree, func(string) string { return "" }).style.Color, "a file is no terminal")
 
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -134,12 +134,12 @@ func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
 	defer func() { _ = terminal.Close() }()
 	env := map[string]string{"TERM": "xterm"}
 	getenv := func(name string) string { return env[name] }
-	require.True(t, newScreen(terminal, outputTree, getenv).look.Color)
+	require.True(t, newScreen(terminal, outputTree, getenv).style.Color)
 	env["NO_COLOR"] = "1"
-	require.False(t, newScreen(terminal, outputTree, getenv).look.Color)
+	require.False(t, newScreen(terminal, outputTree, getenv).style.Color)
 	delete(env, "NO_COLOR")
 	env["TERM"] = "dumb"
-	require.False(t, newScreen(terminal, outputTree, getenv).look.Color)
+	require.False(t, newScreen(terminal, outputTree, getenv).style.Color)
 }
 
 const twoContexts = `apiVersion: v1

@@ -90,7 +90,7 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	refused := func(err error) {
 		t.Helper()
 		require.Error(t, err)
-		f := fault.FromTemporal(err)
+		f := fault.Of(err)
 		require.Equal(t, fault.Rejected, f.Kind)
 		require.Equal(t, "ClusterChanged", f.Reason)
 		require.Contains(t, f.Message, string(home))
@@ -139,7 +139,7 @@ func TestARemovalNeverTakesAnotherClusterForOneThatIsCleanAlready(t *testing.T) 
 	changed := func(err error) {
 		t.Helper()
 		require.Error(t, err)
-		require.Equal(t, "ClusterChanged", fault.FromTemporal(err).Reason)
+		require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
 		require.Empty(t, writes(s.requests.take()))
 		require.Equal(t, inventory, s.read().Status.Inventory)
 		require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
@@ -172,7 +172,7 @@ func TestAManifestWithoutAnInventoryWaitsForItsOwnCluster(t *testing.T) {
 	s.holdKyma()
 	s.leave()
 	_, err := s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: s.ref()})
-	require.Equal(t, "ClusterChanged", fault.FromTemporal(err).Reason)
+	require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
 	require.False(t, s.manifestIsGone())
 }
 
@@ -197,7 +197,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneInstallsNothingThere(t *testing
 	s.repoint()
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: s.ref()})
 	require.Error(t, err)
-	f := fault.FromTemporal(err)
+	f := fault.Of(err)
 	require.Equal(t, fault.Rejected, f.Kind)
 	require.Equal(t, "ControlPlaneAccess", f.Reason)
 	require.Contains(t, f.Message, "leads to the control plane itself")

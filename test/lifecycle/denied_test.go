@@ -122,7 +122,7 @@ func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
 			require.Eventually(t, func() bool { return !admitted() }, 2*time.Minute, 200*time.Millisecond, "a policy takes a moment to work")
 
 			_, err := s.activities.Install.EnsureDefaultCR(ctx, install.WaitInput{Ref: s.ref(), Reported: seen})
-			f := fault.FromTemporal(err)
+			f := fault.Of(err)
 			require.Equal(t, fault.Transient, f.Kind, f.Message)
 			require.Equal(t, readiness.ReasonDefaultCRInvalid, f.Reason)
 			require.Contains(t, f.Message, "the cluster refuses Sample "+s.id+"-remote/default: ")
@@ -149,7 +149,7 @@ func TestADefaultCRThatDoesNotFitItsKindIsRefusedForGood(t *testing.T) {
 		seen = s.wait(seen)
 	}
 	_, err := s.activities.Install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: s.ref(), Reported: seen})
-	f := fault.FromTemporal(err)
+	f := fault.Of(err)
 	require.Equal(t, fault.Rejected, f.Kind, f.Message)
 	require.Equal(t, readiness.ReasonDefaultCRInvalid, f.Reason)
 	require.Contains(t, f.Message, "spec.needed is required")

@@ -147,7 +147,7 @@ func TestInstallMakesAModuleReadyAndSaysSo(t *testing.T) {
 	s.requests.take()
 	again, err := s.activities.Install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: seen})
 	if err != nil {
-		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
+		require.Equal(t, fault.Pending, fault.Of(err).Kind)
 	}
 	require.NotEqual(t, shared.StateReady, again.State, "nothing is Ready by default")
 	const kindsWithHealth = 2
@@ -259,7 +259,7 @@ func TestAFailedRenderingChangesNothing(t *testing.T) {
 	before := s.read()
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer("<html>") })
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
-	f := fault.FromTemporal(err)
+	f := fault.Of(err)
 	require.Equal(t, fault.Rejected, f.Kind)
 	require.Equal(t, "InvalidManifest", f.Reason)
 	require.Empty(t, writes(s.requests.take()))
@@ -273,7 +273,7 @@ func TestALayerThatTheRegistryDoesNotHaveYetIsAskedForSeldom(t *testing.T) {
 	there := s.read().Spec.Install.Source
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = "sha256:" + strings.Repeat("0", 64) })
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: s.ref()})
-	f := fault.FromTemporal(err)
+	f := fault.Of(err)
 	require.Equal(t, fault.Transient, f.Kind)
 	require.Equal(t, "LayerNotFound", f.Reason)
 	require.True(t, f.Seldom)
@@ -404,7 +404,7 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 	s.report(result.Observed, false)
 	require.Equal(t, shared.StateDeleting, s.read().Status.State)
 	_, err := s.activities.Uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: kick.RefOf(s.manifest), Reported: result.Observed})
-	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
+	require.Equal(t, fault.Pending, fault.Of(err).Kind)
 
 	require.NoError(t, s.remote.Delete(ctx, s.sample("mine")))
 	waited, err := s.activities.Uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: kick.RefOf(s.manifest), Reported: result.Observed})
@@ -515,14 +515,14 @@ func TestAnUnreachableClusterIsSaidToBeAndNothingIsLost(t *testing.T) {
 	s.installReady()
 	s.requests.cut(func(*http.Request) error { return errors.New("cut") })
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
-	require.Equal(t, fault.Unreachable, fault.FromTemporal(err).Kind)
+	require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
 	before := s.read()
 	require.True(t, s.report(readiness.Observed{State: shared.StateReady, Reason: "UnreachableNetwork", Message: "cut"}, false).Changed)
 	require.Equal(t, metav1.ConditionTrue, s.condition(shared.ConditionInstallation), "nobody looked, so what was seen last stands")
 	require.Equal(t, before.Status.Inventory, s.read().Status.Inventory)
 	s.delete()
 	_, err = s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(s.manifest)})
-	require.Equal(t, fault.Unreachable, fault.FromTemporal(err).Kind)
+	require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
 	require.NotEmpty(t, s.read().Finalizers)
 }
 

@@ -396,7 +396,7 @@ func (s *stand) wait(reported readiness.Observed) readiness.Observed {
 		var err error
 		seen, err = s.activities.Install.WaitManifest(context.Background(), install.WaitInput{Ref: kick.RefOf(s.manifest), Reported: reported})
 		if err != nil {
-			require.Equal(s, fault.Pending, fault.FromTemporal(err).Kind, err.Error())
+			require.Equal(s, fault.Pending, fault.Of(err).Kind, err.Error())
 		}
 		return err == nil
 	}, 2*time.Minute, 100*time.Millisecond, "still %s: %s", reported.Reason, reported.Message)

@@ -239,23 +239,23 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	_, removal := env.ExecuteActivity(a.Uninstall.WaitRemoval, uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	var other *temporal.ApplicationError
 	require.ErrorAs(t, removal, &other)
-	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")
+	require.Equal(t, fault.Of(app).Kind, fault.Of(other).Kind, "a removal is waited for in the same way")
 	return app, left.Reads
 }
 
 func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {
 	for before := range 4 {
 		app, remembered := waitAfter(t, before, errNoAnswer)
-		require.Equal(t, fault.Pending, fault.FromTemporal(app).Kind, "after %d", before)
+		require.Equal(t, fault.Pending, fault.Of(app).Kind, "after %d", before)
 		require.Equal(t, temporal.ApplicationErrorCategoryBenign, app.Category(), "no error metrics, no warnings")
 		require.GreaterOrEqual(t, app.NextRetryDelay(), 2*time.Second)
 		require.Equal(t, before+1, remembered, "for the next attempt, in the server and not in the history")
 	}
 	app, _ := waitAfter(t, 4, errNoAnswer)
-	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.FromTemporal(app))
+	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.Of(app))
 
 	app, _ = waitAfter(t, 0, fault.New(fault.Rejected, "Forbidden", "no"))
-	require.Equal(t, fault.Rejected, fault.FromTemporal(app).Kind, "what cannot succeed without a change is told at once")
+	require.Equal(t, fault.Rejected, fault.Of(app).Kind, "what cannot succeed without a change is told at once")
 }
 
 func TestTheLooksOfAWaitBecomeFewer(t *testing.T) {

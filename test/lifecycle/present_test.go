@@ -30,7 +30,7 @@ func TestAWaitThatLastsTellsTheKymaOnce(t *testing.T) {
 		}
 		s.kicks.take()
 		_, err := env.ExecuteActivity(s.activities.Install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen})
-		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
+		require.Equal(t, fault.Pending, fault.Of(err).Kind)
 		return s.kicks.take()
 	}
 	require.Empty(t, waiting(0, nil), "it may be over in a moment")

@@ -191,7 +191,7 @@ func TestAPurgeOfALostClusterLetsGoOnlyWhenToldToAndSaysWhatIsLeft(t *testing.T)
 			lose(s)
 			s.leave()
 			_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
-			require.Equal(t, fault.Unreachable, fault.FromTemporal(err).Kind)
+			require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
 			require.False(t, s.manifestIsGone())
 
 			result := s.purge(true)

@@ -86,7 +86,7 @@ func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
 	}
 	require.Contains(t, said, "Other "+s.id+"-remote/mine")
 	_, err := s.activities.Uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: s.ref(), Reported: result.Observed})
-	require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
+	require.Equal(t, fault.Pending, fault.Of(err).Kind)
 
 	require.NoError(t, s.remote.Delete(ctx, mine))
 	s.removedSoon()
@@ -285,7 +285,7 @@ func TestARemovalReadsWhatIsStoredInAnOldVersionAndSaysThatTheConversionWebhookI
 		m.Annotations = map[string]string{"operator.kyma-project.io/delete-user-data": "true"}
 	})
 	_, err := s.activities.Uninstall.RemoveManifest(ctx, uninstall.RemoveInput{Ref: s.ref()})
-	require.Equal(t, clusters.ReasonConversionFailed, fault.FromTemporal(err).Reason)
+	require.Equal(t, clusters.ReasonConversionFailed, fault.Of(err).Reason)
 
 	require.NoError(t, s.switchConversionOff())
 	s.removedSoon()

@@ -16,9 +16,9 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -87,9 +87,9 @@ func quiet(st *state) map[string]any {
 		"ResolveKyma": func(context.Context, resolve.Input) (resolve.Result, error) {
 			return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, nil
 		},
-		"LookInBackground": func(_ context.Context, in look.Input) (look.Result, error) {
+		"LookInBackground": func(_ context.Context, in background.Input) (background.Result, error) {
 			st.reconcile(in.Ref.UID)
-			return look.Result{
+			return background.Result{
 				Sync:     syncing.Result{Outcome: syncing.OutcomeOff},
 				Resolved: &resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"},
 			}, nil

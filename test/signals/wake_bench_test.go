@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/look"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/test/harness/temporaltest"
@@ -41,7 +41,7 @@ type sleeping struct {
 
 func (s *sleeping) activities() map[string]any {
 	all := quiet(newState())
-	all["SyncRemote"], all["ResolveKyma"], all["LookInBackground"] = s.SyncRemote, s.ResolveKyma, look.New(s, s).LookInBackground
+	all["SyncRemote"], all["ResolveKyma"], all["LookInBackground"] = s.SyncRemote, s.ResolveKyma, background.New(s, s).LookInBackground
 	return all
 }
 

@@ -1,5 +1,5 @@
 // Package admission refuses resources that could not be used, when they are applied rather than when they are
-// looked at.
+// reconciled.
 //
 //	template.go       what is wrong with a ModuleTemplate
 //	kyma.go           a warning where an edit of a Kyma has no effect
@@ -99,7 +99,7 @@ func (o Options) listen() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Add lets the manager serve the webhook in every process, and keep its configuration and its certificate in the
+// Add makes the manager serve the webhook in every process, and keep its configuration and its certificate in the
 // one that leads. It creates the certificate's Secret where it is missing, so it talks to the API server.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.Check(); err != nil {

@@ -86,7 +86,7 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 			if test.refused == "" {
 				require.NoError(t, err)
 			} else {
-				require.True(t, apierrors.IsInvalid(err), "it looks like an answer of the API server itself")
+				require.True(t, apierrors.IsInvalid(err), "it is formed like an answer of the API server itself")
 				require.ErrorContains(t, err, test.refused)
 			}
 			require.Empty(t, warned)
@@ -146,7 +146,7 @@ func TestModuleTemplatesAtUpdate(t *testing.T) {
 			change: func(m *v1beta2.ModuleTemplate) { m.Labels["a"] = "b" },
 		},
 		{
-			name: "what goes away is let go", before: byVersion(),
+			name: "what goes away is released", before: byVersion(),
 			change: func(m *v1beta2.ModuleTemplate) {
 				m.Spec.Descriptor, m.DeletionTimestamp = broken(t), &metav1.Time{Time: time.Unix(1, 0)}
 			},

@@ -25,11 +25,11 @@ import (
 // rotatorOwner is the field owner of the CA in the configuration.
 const rotatorOwner = fieldOwner + "-certificate"
 
-// errNoCertificate ends handshakes before the certificate was made; the API server then goes on without us.
+// errNoCertificate ends handshakes before the certificate was made; the API server then continues without us.
 var errNoCertificate = errors.New("the webhook's certificate is not there yet")
 
 // certificate is the webhook's: the library makes it, keeps it in a Secret and renews it, in the process that
-// leads; every process serves with what the Secret holds.
+// leads; every process serves with what the Secret contains.
 type certificate struct {
 	options Options
 	serving atomic.Pointer[tls.Certificate]
@@ -50,14 +50,14 @@ func (c *certificate) tlsOptions() []func(*tls.Config) {
 	}}
 }
 
-// add lets the manager rotate and watch the certificate.
+// add makes the manager rotate and watch the certificate.
 func (c *certificate) add(mgr manager.Manager) error {
 	host, err := c.options.host()
 	if err != nil {
 		return err
 	}
 	// Said now, for the library ends the process when nothing arrives in the folder.
-	if err := os.MkdirAll(c.options.CertDir, 0o755); err != nil { //nolint:gosec // it holds what is public
+	if err := os.MkdirAll(c.options.CertDir, 0o755); err != nil { //nolint:gosec // it has only what is public
 		return fmt.Errorf("make the webhook's certificate folder: %w", err)
 	}
 	secret := types.NamespacedName{Namespace: c.options.Service.Namespace, Name: c.options.Secret}
@@ -91,7 +91,7 @@ func (c *certificate) add(mgr manager.Manager) error {
 	}))
 }
 
-// follow takes over what the Secret holds, until the context ends.
+// follow uses what the Secret contains, until the context ends.
 func (c *certificate) follow(ctx context.Context, watched cache.Cache, mgr manager.Manager) error {
 	informer, err := watched.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	servicePort = 443
 	// answerWithin is how long the API server waits, in seconds. A check takes milliseconds.
 	answerWithin = 5
-	// keepEvery is how often configuration and Secret are looked at, for somebody may have deleted them.
+	// keepEvery is how often configuration and Secret are checked, for somebody may have deleted them.
 	keepEvery = 10 * time.Minute
 	// retryAfter is how soon it is tried again after a failure.
 	retryAfter = 10 * time.Second
@@ -54,7 +54,7 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 			ClientConfig: o.clientConfig(path),
 			Rules:        rules,
 			// Ignore, not Fail: what is not refused here is refused at resolution by the same function and shown in
-			// the status, so nothing wrong gets installed. With Fail, nobody could mend the catalog while we are
+			// the status, so nothing wrong gets installed. With Fail, nobody could correct the catalog while we are
 			// down, and our own finalizers could not be taken off.
 			FailurePolicy:           ptr.To(admissionv1.Ignore),
 			MatchPolicy:             ptr.To(admissionv1.Equivalent),
@@ -82,7 +82,7 @@ func (o Options) clientConfig(path string) admissionv1.WebhookClientConfig {
 	}}
 }
 
-// keeper sees to it that the ValidatingWebhookConfiguration and the certificate's Secret are there.
+// keeper makes sure that the ValidatingWebhookConfiguration and the certificate's Secret exist.
 type keeper struct {
 	client  client.Client
 	options Options
@@ -90,7 +90,7 @@ type keeper struct {
 }
 
 func newKeeper(mgr manager.Manager, options Options) (*keeper, error) {
-	// Uncached: these are a handful of requests an hour, and a cache would hold every Secret there is.
+	// Uncached: these are a handful of requests an hour, and a cache would contain every Secret.
 	uncached, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the webhook's configuration: %w", err)

@@ -191,7 +191,7 @@ func (s *stand) untilRefusing() {
 // serving is the serial of the key pair that the webhook shows.
 func (s *stand) serving() string {
 	s.Helper()
-	connection, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only looks
+	connection, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", s.port), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only reads the certificate
 	require.NoError(s, err)
 	defer func() { require.NoError(s, connection.Close()) }()
 	return string(connection.ConnectionState().PeerCertificates[0].RawSubjectPublicKeyInfo)

@@ -34,7 +34,7 @@ func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTem
 }
 
 // ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What does not touch the
-// spec passes, so that a template that was stored before can still be labelled and let go.
+// spec passes, so that a template that was stored before can still be labelled and released.
 func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleTemplate) (admission.Warnings, error) {
 	if v.passes(after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil

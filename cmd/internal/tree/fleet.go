@@ -29,9 +29,9 @@ func (p Problem) String() string {
 }
 
 // lines are a problem's, all in red.
-func (p Problem) lines(look Look) []string {
-	lines := look.wrapped("", plain(p.String()))
-	if look.Color {
+func (p Problem) lines(style Style) []string {
+	lines := style.wrapped("", plain(p.String()))
+	if style.Color {
 		for i, line := range lines {
 			lines[i] = "\x1b[31m" + line[:len(line)-1] + "\x1b[0m\n"
 		}

@@ -15,37 +15,37 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Look says how trees are drawn.
-type Look struct {
+// Style says how trees are drawn.
+type Style struct {
 	// Width is how many columns there are; messages are wrapped to them. 0 wraps nothing.
 	Width int
 	// Color marks states by colours.
 	Color bool
-	// Wide shows also what is seldom asked for: channels, installed versions, Manifests, conditions, clusters.
+	// Wide shows also what is rarely asked for: channels, installed versions, Manifests, conditions, clusters.
 	Wide bool
 }
 
 // Render draws the trees. A message is always there as a whole: on the row of its module where it fits, else below it.
-func Render(out io.Writer, fleet Fleet, look Look) error {
-	_, err := io.WriteString(out, strings.Join(Lines(fleet, look), ""))
+func Render(out io.Writer, fleet Fleet, style Style) error {
+	_, err := io.WriteString(out, strings.Join(Lines(fleet, style), ""))
 	return err
 }
 
 // Lines are the lines of the trees, each with its end.
-func Lines(fleet Fleet, look Look) []string {
+func Lines(fleet Fleet, style Style) []string {
 	var lines []string
 	for _, problem := range fleet.Problems {
-		lines = append(lines, problem.lines(look)...)
+		lines = append(lines, problem.lines(style)...)
 	}
 	for _, k := range fleet.Kymas {
-		lines = append(lines, kymaLines(k, look)...)
+		lines = append(lines, kymaLines(k, style)...)
 	}
 	return lines
 }
 
-func kymaLines(k Kyma, look Look) []string {
+func kymaLines(k Kyma, style Style) []string {
 	k = printable(k)
-	head := k.Namespace + "/" + k.Name + "  " + look.state(k.State) + "  channel " + k.Channel
+	head := k.Namespace + "/" + k.Name + "  " + style.state(k.State) + "  channel " + k.Channel
 	if k.ModulesReady != "" {
 		head += "  modules " + k.ModulesReady
 	}
@@ -55,18 +55,18 @@ func kymaLines(k Kyma, look Look) []string {
 		stem = "   "
 	}
 	if k.Message != "" && k.State != shared.StateReady {
-		lines = append(lines, look.wrapped(stem, k.Message)...)
+		lines = append(lines, style.wrapped(stem, k.Message)...)
 	}
 	if k.Hint != "" && !slices.ContainsFunc(k.Modules, func(m Module) bool { return m.Hint == k.Hint }) {
-		lines = append(lines, look.wrapped(stem, "hint: "+k.Hint)...)
+		lines = append(lines, style.wrapped(stem, "hint: "+k.Hint)...)
 	}
 	if k.WaitsForChange {
-		lines = append(lines, look.wrapped(stem, "waits for a change: it is not tried again before something is changed")...)
+		lines = append(lines, style.wrapped(stem, "waits for a change: it is not tried again before something is changed")...)
 	}
-	if look.Wide {
-		lines = append(lines, look.details(stem, k)...)
+	if style.Wide {
+		lines = append(lines, style.details(stem, k)...)
 	}
-	return append(lines, look.modules(k.Modules)...)
+	return append(lines, style.modules(k.Modules)...)
 }
 
 // printable takes what would steer a terminal out of the messages: some of them are from remote clusters.
@@ -92,7 +92,7 @@ func plain(text string) string {
 }
 
 // details are what only a wide tree has of a Kyma.
-func (l Look) details(stem string, k Kyma) []string {
+func (l Style) details(stem string, k Kyma) []string {
 	var lines []string
 	if r := k.Remote; r != nil {
 		text := fmt.Sprintf("remote Kyma %s/%s in cluster %s", r.Namespace, r.Name, cmp.Or(r.Cluster, "(not known yet)"))
@@ -108,7 +108,7 @@ func (l Look) details(stem string, k Kyma) []string {
 }
 
 // modules are the rows of a Kyma's modules, in columns of equal width, with messages beside or below them.
-func (l Look) modules(modules []Module) []string {
+func (l Style) modules(modules []Module) []string {
 	rows := make([][]string, 0, len(modules))
 	for i, m := range modules {
 		branch := "├─ "
@@ -143,7 +143,7 @@ func (l Look) modules(modules []Module) []string {
 const stateCell = 2
 
 // cells are a module's columns after its name.
-func (l Look) cells(m Module) []string {
+func (l Style) cells(m Module) []string {
 	after, objects := "", ""
 	if m.ReadyAfter > 0 {
 		after = "after " + duration.HumanDuration(m.ReadyAfter)
@@ -195,7 +195,7 @@ func fullWidth(widths []int) int {
 	return full
 }
 
-func (l Look) aligned(cells []string, widths []int, state shared.State) string {
+func (l Style) aligned(cells []string, widths []int, state shared.State) string {
 	var row strings.Builder
 	for i, cell := range cells {
 		if widths[i] == 0 {
@@ -218,7 +218,7 @@ func stateOf(s shared.State) string {
 }
 
 // state is the word for a state, in its colour.
-func (l Look) state(s shared.State) string {
+func (l Style) state(s shared.State) string {
 	const red, green, yellow, blue = 31, 32, 33, 34
 	color := 0
 	switch s {
@@ -246,7 +246,7 @@ func took(readyAfter, age time.Duration) string {
 }
 
 // wrapped are the lines of a text, each behind the stem, broken between words where there are not enough columns.
-func (l Look) wrapped(stem, text string) []string {
+func (l Style) wrapped(stem, text string) []string {
 	if text == "" {
 		return nil
 	}

@@ -50,13 +50,13 @@ func module(name, state, manifest string) v1beta2.ModuleStatus {
 
 func render(t *testing.T, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) string {
 	t.Helper()
-	return drawn(t, Look{}, kyma, manifests...)
+	return drawn(t, Style{}, kyma, manifests...)
 }
 
-func drawn(t *testing.T, look Look, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) string {
+func drawn(t *testing.T, style Style, kyma *v1beta2.Kyma, manifests ...v1beta2.Manifest) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, Render(&out, Fleet{Kymas: []Kyma{Of(kyma, manifests, created.Add(20*time.Second))}}, look))
+	require.NoError(t, Render(&out, Fleet{Kymas: []Kyma{Of(kyma, manifests, created.Add(20*time.Second))}}, style))
 	return out.String()
 }
 
@@ -112,13 +112,13 @@ func TestAMessageIsNeverCutBeforeItsCause(t *testing.T) {
 │    webhook "policy.example.com" denied the request: image
 │    registry.example.com/a/b/c:1.0.0 is not signed
 └─ b  1.0.0  Processing  short
-`, drawn(t, Look{Width: 62}, kyma))
+`, drawn(t, Style{Width: 62}, kyma))
 }
 
 func TestNoLineIsWiderThanTheScreen(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	kyma.Status.Modules[0].Message = strings.Repeat("模块", 60) + " " + strings.Repeat("x", 200) + "\nand more"
-	lines := Lines(Fleet{Kymas: []Kyma{Of(kyma, nil, created)}}, Look{Width: 70})
+	lines := Lines(Fleet{Kymas: []Kyma{Of(kyma, nil, created)}}, Style{Width: 70})
 	joined := ""
 	for _, line := range lines {
 		require.LessOrEqual(t, runewidth.StringWidth(strings.TrimSuffix(line, "\n")), 70, line)
@@ -132,19 +132,19 @@ func TestNothingOfAMessageSteersTheTerminal(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	kyma.Status.LastOperation.Operation = "a\x1b[2Jb"
 	kyma.Status.Modules[0].Message = "c\x1b]0;title\x07d\re"
-	require.NotContains(t, strings.ReplaceAll(drawn(t, Look{}, kyma), "\n", ""), "\x1b")
-	require.NotContains(t, drawn(t, Look{}, kyma), "\r")
+	require.NotContains(t, strings.ReplaceAll(drawn(t, Style{}, kyma), "\n", ""), "\x1b")
+	require.NotContains(t, drawn(t, Style{}, kyma), "\r")
 }
 
 func TestStatesHaveColoursWhereTheyAreAskedFor(t *testing.T) {
 	kyma := kymaWith("Ready", "1/2", module("a", "Ready", "m-1"), module("b", "Processing", "m-2"))
-	require.NotContains(t, drawn(t, Look{}, kyma), "\x1b")
+	require.NotContains(t, drawn(t, Style{}, kyma), "\x1b")
 	require.Equal(t, "kcp-system/demo  \x1b[32mReady\x1b[0m  channel regular  modules 1/2  age 20s\n"+
 		"├─ a  1.0.0  \x1b[32mReady\x1b[0m\n"+
-		"└─ b  1.0.0  \x1b[34mProcessing\x1b[0m\n", drawn(t, Look{Color: true}, kyma))
+		"└─ b  1.0.0  \x1b[34mProcessing\x1b[0m\n", drawn(t, Style{Color: true}, kyma))
 }
 
-func TestAWideTreeHasWhatIsSeldomAskedFor(t *testing.T) {
+func TestAWideTreeHasWhatIsRarelyAskedFor(t *testing.T) {
 	kyma := kymaWith("Processing", "0/1", module("sample", "Processing", "m-1"))
 	kyma.Status.Modules[0].Channel = "fast"
 	kyma.Status.Conditions = []metav1.Condition{{Type: "Modules", Status: "False", Message: "not all modules are in ready state"}}
@@ -159,7 +159,7 @@ func TestAWideTreeHasWhatIsSeldomAskedFor(t *testing.T) {
 │  remote Kyma kyma-system/default in cluster uid-1, which cannot be reached: UnreachableTLS
 │  condition Modules: not all modules are in ready state
 └─ sample  1.0.0  Processing  8/9 objects (1 failed)  channel fast  installed 0.9.0  m-1  waiting for Deployment x/y
-`, drawn(t, Look{Wide: true}, kyma, installing))
+`, drawn(t, Style{Wide: true}, kyma, installing))
 }
 
 func TestMachinesGetJSON(t *testing.T) {
@@ -180,10 +180,10 @@ func TestMachinesGetJSON(t *testing.T) {
 func TestATreeShowsWhatCanBeDoneBelowTheMessage(t *testing.T) {
 	refused := v1beta2.ModuleStatus{Name: "kead", State: "Error", Message: "no ModuleReleaseMeta found", Hint: "did you mean keda?"}
 	kyma := kymaWith("Processing", "0/1", refused)
-	kyma.Status.LastOperation = kyma.Status.LastOperation.WithHint("see to the modules")
+	kyma.Status.LastOperation = kyma.Status.LastOperation.WithHint("check the modules")
 	require.Equal(t, `kcp-system/demo  Processing  channel regular  modules 0/1  age 20s
 │  waiting for all modules to become ready
-│  hint: see to the modules
+│  hint: check the modules
 └─ kead  Error  no ModuleReleaseMeta found
      hint: did you mean keda?
 `, render(t, kyma))

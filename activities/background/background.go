@@ -1,0 +1,73 @@
+// Package background joins the steps of a reconcile of a Kyma that nobody waits for, such as one after a change of the
+// catalog that concerns the whole fleet. One activity of a queue can be overtaken, where steps within a workflow task
+// cannot. LookInBackground is the one activity; its name is in histories.
+package background
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+)
+
+// Synchronizer is the step in a Kyma's remote cluster; *sync.Activities is one.
+type Synchronizer interface {
+	SyncRemote(ctx context.Context, in syncing.Input) (syncing.Result, error)
+}
+
+// Resolver is the step in the control plane; *resolve.Activities is one.
+type Resolver interface {
+	ResolveKyma(ctx context.Context, in resolve.Input) (resolve.Result, error)
+}
+
+// Activities are the joined steps.
+type Activities struct {
+	synchronizer Synchronizer
+	resolver     Resolver
+}
+
+// New joins two steps.
+func New(synchronizer Synchronizer, resolver Resolver) *Activities {
+	return &Activities{synchronizer: synchronizer, resolver: resolver}
+}
+
+// Input names the Kyma to reconcile.
+type Input struct {
+	Ref kick.Ref `json:"ref"`
+	// Seen are the newest versions that kicks named.
+	Seen []desired.Seen `json:"seen,omitempty"`
+}
+
+// Result is what the steps found and did.
+type Result struct {
+	// Began is when the server gave the activity to a worker: what came in before is answered by it.
+	Began time.Time      `json:"began,omitzero"`
+	Sync  syncing.Result `json:"sync"`
+	// Resolved is nil where that step was not taken or failed: it is then to be taken by itself.
+	Resolved *resolve.Result `json:"resolved,omitempty"`
+}
+
+// LookInBackground synchronizes the remote cluster of a Kyma, and then writes the Manifests that the Kyma asks for.
+// Its error is that of the synchronization.
+func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, error) {
+	result := Result{Began: activity.GetInfo(ctx).StartedTime}
+	synced, err := a.synchronizer.SyncRemote(ctx, syncing.Input{Ref: in.Ref, Seen: in.Seen, Background: true})
+	result.Sync = synced
+	if err != nil || synced.Outcome == syncing.OutcomeGone || synced.Outcome == syncing.OutcomeDeleting {
+		return result, err
+	}
+	seen := append(slices.Clone(in.Seen), synced.TakenIn...)
+	resolved, err := a.resolver.ResolveKyma(ctx, resolve.Input{Ref: in.Ref, Seen: seen, Background: true})
+	if err != nil {
+		activity.GetLogger(ctx).Debug("modules could not be resolved, the step is taken by itself", "error", err)
+		return result, nil
+	}
+	result.Resolved = &resolved
+	return result, nil
+}

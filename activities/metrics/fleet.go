@@ -1,0 +1,53 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Labels of the state metrics.
+const (
+	labelInstance = "instance_id"
+	labelKyma     = "kyma_name"
+	labelModule   = "module_name"
+	labelShoot    = "shoot"
+	labelState    = "state"
+)
+
+// MaxStateLabels is the greatest number of labels of a Family.
+const MaxStateLabels = 5
+
+// Family is a metric of which each series has the value 1.
+type Family struct {
+	*prometheus.GaugeVec
+	// Labels is how many labels it has.
+	Labels int
+}
+
+func newFamily(name, help string, labels ...string) *Family {
+	return &Family{GaugeVec: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels), Labels: len(labels)}
+}
+
+// KymaStates have a series per Kyma; labels: instance, Kyma, shoot, state.
+func KymaStates() *Family {
+	return newFamily("lifecycle_mgr_kyma_state", "The state of a Kyma.", labelInstance, labelKyma, labelShoot, labelState)
+}
+
+// ModuleStates have a series per module of a Kyma; labels: instance, Kyma, module, shoot, state.
+func ModuleStates() *Family {
+	return newFamily("lifecycle_mgr_module_state", "The state of a module of a Kyma.", labelInstance, labelKyma, labelModule, labelShoot, labelState)
+}
+
+// MandatoryModuleStates have a series per mandatory module of a Kyma; labels: Kyma, module, state.
+func MandatoryModuleStates() *Family {
+	return newFamily("lifecycle_mgr_mandatory_module_state", "The state of a mandatory module of a Kyma.", labelKyma, labelModule, labelState)
+}
+
+// MandatoryModules is the number of mandatory modules.
+func MandatoryModules() *prometheus.Desc {
+	return prometheus.NewDesc("lifecycle_mgr_mandatory_modules", "The number of mandatory modules.", nil, nil)
+}
+
+// RemovalsHeld has a series per object whose change waits for an approval; labels: kind, namespace, name.
+func RemovalsHeld() *prometheus.Desc {
+	return prometheus.NewDesc("lifecycle_mgr_removals_held",
+		"1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas.",
+		[]string{"kind", "namespace", "name"}, nil)
+}

@@ -1,0 +1,49 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Link says whether work can be done.
+type Link struct {
+	// Up is 1 while the link to Temporal works.
+	Up prometheus.Gauge
+	// Pollers are the workers that poll a task queue, by task_queue and kind.
+	Pollers *prometheus.GaugeVec
+}
+
+// NewLink registers lifecycle_mgr_temporal_up and lifecycle_mgr_task_queue_pollers.
+func NewLink(registry prometheus.Registerer) (*Link, error) {
+	l := &Link{
+		Up: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "lifecycle_mgr_temporal_up",
+			Help: "1 while Temporal answers, knows our search attributes, and somebody polls every task queue.",
+		}),
+		Pollers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifecycle_mgr_task_queue_pollers",
+			Help: "Workers of all processes that poll a task queue, by kind of task.",
+		}, []string{"task_queue", "kind"}),
+	}
+	return l, register(registry, "the link to Temporal", l.Up, l.Pollers)
+}
+
+// NewSettingsAgree registers lifecycle_mgr_settings_agree.
+func NewSettingsAgree(registry prometheus.Registerer) (prometheus.Gauge, error) {
+	agrees := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "lifecycle_mgr_settings_agree",
+		Help: "1 while the settings of this process are those of the instance; otherwise it does no work.",
+	})
+	return agrees, register(registry, "the settings", agrees)
+}
+
+// RegisterPolicyRead registers lifecycle_mgr_maintenance_window_config_read_success, which asks understood at each scrape.
+func RegisterPolicyRead(registry prometheus.Registerer, understood func() bool) error {
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "lifecycle_mgr_maintenance_window_config_read_success",
+		Help: "1 where the maintenance policy is understood, or none is configured; 0 where upgrades with a downtime wait because it is not.",
+	}, func() float64 {
+		if understood() {
+			return 1
+		}
+		return 0
+	})
+	return register(registry, "the maintenance policy", gauge)
+}

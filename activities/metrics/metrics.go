@@ -1,0 +1,28 @@
+// Package metrics defines every Prometheus metric of Lifecycle Manager: names, help texts and labels are here and nowhere
+// else. It imports nothing of ours.
+//
+//	counters.go  what activities count: kicks, drift corrections, purged objects, failed workflow tasks
+//	work.go      what workers measure: steps, installations, requests to remote clusters
+//	gauges.go    whether a process can work: its link to Temporal, its settings, its maintenance policy
+//	fleet.go     what the leader exports about the fleet: states of Kymas and modules, the catalog
+//
+// A constructor registers what it returns, except for those in fleet.go: their users are collectors, which are
+// registered as a whole. Names, labels and their values are a contract (docs/contract.md#metrics): they never change. No label
+// of a metric names a cluster, except where the constructor says so.
+package metrics
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// register registers the metrics of one subject.
+func register(registry prometheus.Registerer, subject string, collectors ...prometheus.Collector) error {
+	for _, collector := range collectors {
+		if err := registry.Register(collector); err != nil {
+			return fmt.Errorf("register the metrics of %s: %w", subject, err)
+		}
+	}
+	return nil
+}

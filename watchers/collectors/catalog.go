@@ -1,0 +1,96 @@
+package collectors
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Catalog exports from the cache, in the leader, how many mandatory modules there are (docs/contract.md#metrics)
+// and which changes of the catalog wait for an approval because they would remove too much.
+type Catalog struct {
+	reader    client.Reader
+	leads     <-chan struct{}
+	settings  desired.Settings
+	mandatory *prometheus.Desc
+	held      *prometheus.Desc
+}
+
+// NewCatalog returns a collector that reads templates and release metas from a cache. It exports nothing
+// before leads is closed.
+func NewCatalog(reader client.Reader, leads <-chan struct{}, settings desired.Settings) *Catalog {
+	return &Catalog{
+		reader: reader, leads: leads, settings: settings.WithDefaults(),
+		mandatory: metrics.MandatoryModules(), held: metrics.RemovalsHeld(),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *Catalog) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- c.mandatory
+	descriptions <- c.held
+}
+
+// collectTimeout bounds a scrape; the cache answers at once.
+const collectTimeout = 5 * time.Second
+
+// Collect implements prometheus.Collector.
+func (c *Catalog) Collect(out chan<- prometheus.Metric) {
+	select {
+	case <-c.leads:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	var metas v1beta2.ModuleReleaseMetaList
+	var templates v1beta2.ModuleTemplateList
+	for _, list := range []client.ObjectList{&metas, &templates} {
+		if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			out <- prometheus.NewInvalidMetric(c.mandatory, err)
+			return
+		}
+	}
+	mandatory, byMeta := sets.New[string](), sets.New[string]()
+	for i := range metas.Items {
+		meta := &metas.Items[i]
+		if !c.counts(meta) {
+			continue
+		}
+		byMeta.Insert(desired.ReleaseMetaModule(meta))
+		if meta.Spec.Mandatory != nil {
+			mandatory.Insert(desired.ReleaseMetaModule(meta))
+		}
+		c.collectHeld(out, shared.KindModuleReleaseMeta, meta)
+	}
+	for i := range templates.Items {
+		template := &templates.Items[i]
+		if !c.counts(template) {
+			continue
+		}
+		if module := desired.MandatoryModuleOf(template); desired.MakesMandatory(template) && !byMeta.Has(module) {
+			mandatory.Insert(module)
+		}
+		c.collectHeld(out, shared.KindModuleTemplate, template)
+	}
+	out <- prometheus.MustNewConstMetric(c.mandatory, prometheus.GaugeValue, float64(mandatory.Len()))
+}
+
+func (c *Catalog) counts(object client.Object) bool {
+	return c.settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object)
+}
+
+func (c *Catalog) collectHeld(out chan<- prometheus.Metric, kind string, object client.Object) {
+	if resolve.IsHeld(object, c.settings) {
+		out <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, 1, kind, object.GetNamespace(), object.GetName())
+	}
+}

@@ -1,0 +1,61 @@
+package collectors
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+)
+
+// series is one time series: the metric and the values of its labels.
+type series struct {
+	of     *metrics.Family
+	values [metrics.MaxStateLabels]string
+}
+
+// seriesOf is the series of a metric with these values of the labels.
+func seriesOf(f *metrics.Family, values ...string) series {
+	made := series{of: f}
+	copy(made.values[:], values)
+	return made
+}
+
+func (s *series) labels() []string { return s.values[:s.of.Labels] }
+
+// seriesByObject keeps the series of many objects, each of which has none once it is deleted. It may be shared.
+type seriesByObject struct {
+	mu sync.Mutex
+	of map[string][]series
+	// uses are how many objects say the same: Kymas of equal name in two namespaces.
+	uses map[series]int
+}
+
+func newSeriesByObject() *seriesByObject {
+	return &seriesByObject{of: map[string][]series{}, uses: map[series]int{}}
+}
+
+// set says which series an object has now; none where it is gone.
+func (s *seriesByObject) set(object string, now ...series) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.of[object]
+	if slices.Equal(before, now) {
+		return
+	}
+	for _, each := range now {
+		s.uses[each]++
+		each.of.WithLabelValues(each.labels()...).Set(1)
+	}
+	for _, each := range before {
+		s.uses[each]--
+		if s.uses[each] == 0 {
+			delete(s.uses, each)
+			each.of.DeleteLabelValues(each.labels()...)
+		}
+	}
+	if len(now) == 0 {
+		delete(s.of, object)
+		return
+	}
+	s.of[object] = now
+}

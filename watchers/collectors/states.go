@@ -1,0 +1,134 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// States exports the states of Kymas, their modules and the mandatory ones (docs/contract.md#metrics). Each Kyma and each
+// module has one series, that of its present state, with the value 1. They follow the events of the informers, so that a
+// scrape reads no object. Every process with watchers follows them, and only the leader exports them: nothing is counted
+// twice, and a new leader knows them all.
+type States struct {
+	leads <-chan struct{}
+	ours  func(labels map[string]string) bool
+
+	kymas, modules, mandatory *metrics.Family
+	objects                   *seriesByObject
+	following                 []toolscache.ResourceEventHandlerRegistration
+}
+
+// NewStates returns a collector that follows the informers of Kymas and Manifests. It exports nothing before leads is
+// closed.
+func NewStates(ctx context.Context, informers cache.Informers, leads <-chan struct{}, settings desired.Settings) (*States, error) {
+	s := &States{
+		leads: leads, ours: settings.WithDefaults().Ours, objects: newSeriesByObject(),
+		kymas:     metrics.KymaStates(),
+		modules:   metrics.ModuleStates(),
+		mandatory: metrics.MandatoryModuleStates(),
+	}
+	for kind, of := range map[client.Object]func(client.Object) []series{&v1beta2.Kyma{}: s.ofKyma, &v1beta2.Manifest{}: s.ofManifest} {
+		if err := s.follow(ctx, informers, kind, of); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// follow keeps the series of the objects of a kind.
+func (s *States) follow(ctx context.Context, informers cache.Informers, kind client.Object, of func(client.Object) []series) error {
+	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("follow the states of %T: %w", kind, err)
+	}
+	name := func(key string) string { return fmt.Sprintf("%T/%s", kind, key) }
+	set := func(changed any) {
+		if object, ok := changed.(client.Object); ok {
+			s.objects.set(name(client.ObjectKeyFromObject(object).String()), of(object)...)
+		}
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, now any) { set(now) },
+		DeleteFunc: func(last any) {
+			// Of an object that was deleted while nobody watched, only the key is sure to be known.
+			if key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(last); err == nil {
+				s.objects.set(name(key))
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("follow the states of %T: %w", kind, err)
+	}
+	s.following = append(s.following, registration)
+	return nil
+}
+
+// ofKyma are the series of a Kyma and its modules.
+func (s *States) ofKyma(object client.Object) []series {
+	kyma, ok := object.(*v1beta2.Kyma)
+	if !ok || !s.ours(kyma.Labels) || desired.IsSyncedCopy(kyma) {
+		return nil
+	}
+	shoot, instance := shootOf(kyma), kyma.InstanceID()
+	found := make([]series, 0, 1+len(kyma.Status.Modules))
+	found = append(found, seriesOf(s.kymas, instance, kyma.Name, shoot, string(kyma.Status.State)))
+	for _, module := range kyma.Status.Modules {
+		found = append(found, seriesOf(s.modules, instance, kyma.Name, module.Name, shoot, string(module.State)))
+	}
+	return found
+}
+
+// ofManifest is the series of a mandatory module, which no Kyma's status shows.
+func (s *States) ofManifest(object client.Object) []series {
+	m, ok := object.(*v1beta2.Manifest)
+	if !ok || m.Labels[shared.LabelMandatoryModule] != shared.ValueTrue || !s.ours(m.Labels) {
+		return nil
+	}
+	return []series{seriesOf(s.mandatory, m.KymaName(), m.ModuleName(), string(m.Status.State))}
+}
+
+func (s *States) families() []*metrics.Family {
+	return []*metrics.Family{s.kymas, s.modules, s.mandatory}
+}
+
+// Describe implements prometheus.Collector.
+func (s *States) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, each := range s.families() {
+		each.Describe(descriptions)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (s *States) Collect(out chan<- prometheus.Metric) {
+	select {
+	case <-s.leads:
+	default:
+		return
+	}
+	for _, each := range s.following {
+		if !each.HasSynced() {
+			return // a part of the fleet would be taken for the whole
+		}
+	}
+	for _, each := range s.families() {
+		each.Collect(out)
+	}
+}
+
+// shootOf is the name of the remote cluster: the first part of its domain.
+func shootOf(kyma *v1beta2.Kyma) string {
+	name, _, _ := strings.Cut(kyma.Annotations[shared.AnnotationSKRDomain], ".")
+	return name
+}

@@ -1,0 +1,204 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// mandatoryRequest names a mandatory module.
+type mandatoryRequest struct{ Module string }
+
+type mandatoryQueue = workqueue.TypedRateLimitingInterface[mandatoryRequest]
+
+// mandatoryCheck is how often it is checked whether a module that is being removed is gone, should an event be missed.
+const mandatoryCheck = 30 * time.Second
+
+// mandatoryPage is how many Manifests are listed by one request.
+const mandatoryPage = 500
+
+// addMandatory keeps what makes a module mandatory, a release meta or else a template, until the module is removed
+// everywhere: from it one can tell that the module is to be removed (docs/contract.md#finalizers, finalizers).
+func (c *controllers) addMandatory(mgr manager.Manager) error {
+	manifests := handler.TypedFuncs[*v1beta2.Manifest, mandatoryRequest]{
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q mandatoryQueue) {
+			if e.Object.IsMandatory() {
+				q.Add(mandatoryRequest{Module: e.Object.ModuleName()})
+			}
+		},
+	}
+	return builder.TypedControllerManagedBy[mandatoryRequest](mgr).Named("mandatory-module").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, mandatoryHandler(func(meta *v1beta2.ModuleReleaseMeta) (string, bool) {
+			return desired.ReleaseMetaModule(meta), meta.Spec.Mandatory != nil
+		}))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{}, mandatoryHandler(func(template *v1beta2.ModuleTemplate) (string, bool) {
+			return desired.MandatoryModuleOf(template), desired.IsMandatory(template)
+		}))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, manifests)).
+		Complete(reconcile.TypedFunc[mandatoryRequest](c.reconcileMandatory))
+}
+
+func mandatoryHandler[T client.Object](about func(T) (module string, mandatory bool)) handler.TypedFuncs[T, mandatoryRequest] {
+	add := func(object T, q mandatoryQueue) {
+		if module, mandatory := about(object); mandatory || controllerutil.ContainsFinalizer(object, shared.FinalizerMandatoryModule) {
+			q.Add(mandatoryRequest{Module: module})
+		}
+	}
+	return handler.TypedFuncs[T, mandatoryRequest]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q mandatoryQueue) { add(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q mandatoryQueue) {
+			add(e.ObjectOld, q)
+			add(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], q mandatoryQueue) { add(e.Object, q) },
+	}
+}
+
+// decider is a release meta or template that decides, or decided, that a module is mandatory.
+type decider struct {
+	client.Object
+	mandatory bool
+}
+
+// reconcileMandatory adds the finalizer to what makes a module mandatory, and removes it again when something else
+// makes it so, or when no cluster has the module any more.
+func (c *controllers) reconcileMandatory(ctx context.Context, req mandatoryRequest) (reconcile.Result, error) {
+	deciders, err := c.deciders(ctx, req.Module)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	// Before a release meta gets the finalizer, and so before it can be deleted, the templates know of it.
+	if again, err := c.subordinate(ctx, deciders); again || err != nil {
+		return reconcile.Result{RequeueAfter: time.Second}, err
+	}
+	remains := map[types.UID]bool{}
+	for _, d := range deciders {
+		if d.mandatory && d.GetDeletionTimestamp().IsZero() {
+			remains[d.GetUID()] = true
+			if again, err := c.finalizer(ctx, d.Object, controllerutil.AddFinalizer); again || err != nil {
+				return reconcile.Result{RequeueAfter: time.Second}, err
+			}
+		}
+	}
+	again := reconcile.Result{}
+	for _, d := range deciders {
+		if remains[d.GetUID()] || !controllerutil.ContainsFinalizer(d.Object, shared.FinalizerMandatoryModule) {
+			continue
+		}
+		if len(remains) == 0 {
+			installed, err := c.isInstalled(ctx, req.Module)
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			if installed {
+				again.RequeueAfter = mandatoryCheck
+				continue
+			}
+		}
+		if again, err := c.finalizer(ctx, d.Object, controllerutil.RemoveFinalizer); again || err != nil {
+			return reconcile.Result{RequeueAfter: time.Second}, err
+		}
+	}
+	return again, nil
+}
+
+// deciders are the release metas of a module, or its templates where it has none, and whatever of both has our
+// finalizer.
+func (c *controllers) deciders(ctx context.Context, module string) ([]decider, error) {
+	index := desired.NewCached(c.reader)
+	metas, err := index.ReleaseMetas(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	var all []decider
+	byMeta := false
+	for _, meta := range metas {
+		if c.settings.Ours(meta.Labels) {
+			all = append(all, decider{meta.DeepCopy(), meta.Spec.Mandatory != nil})
+			byMeta = byMeta || meta.DeletionTimestamp.IsZero()
+		}
+	}
+	templates, err := index.Templates(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	for _, template := range templates {
+		if c.settings.Ours(template.Labels) && desired.MandatoryModuleOf(template) == module {
+			all = append(all, decider{template.DeepCopy(), desired.MakesMandatory(template) && !byMeta})
+		}
+	}
+	return all, nil
+}
+
+// isInstalled tells, by a live read, whether there is still a Manifest of a mandatory module of this instance.
+func (c *controllers) isInstalled(ctx context.Context, module string) (bool, error) {
+	selected := client.MatchingLabels{shared.LabelMandatoryModule: shared.ValueTrue, shared.LabelManagedBy: c.settings.ManagedBy}
+	named := len(validation.IsValidLabelValue(module)) == 0
+	page := client.Limit(mandatoryPage)
+	if named {
+		selected[shared.LabelModuleName], page = module, client.Limit(1)
+	}
+	for next := ""; ; {
+		manifests := &metav1.PartialObjectMetadataList{}
+		manifests.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest + "List"))
+		if err := c.live.List(ctx, manifests, page, client.Continue(next), selected); err != nil {
+			return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
+		}
+		// A name that is no valid label value cannot be selected by; it is in an annotation.
+		if slices.ContainsFunc(manifests.Items, func(m metav1.PartialObjectMetadata) bool {
+			return named || m.Annotations[desired.AnnotationModuleEntry] == module
+		}) {
+			return true, nil
+		}
+		if next = manifests.Continue; next == "" || named {
+			return false, nil
+		}
+	}
+}
+
+// subordinate notes on the templates of a module that a release meta decides about it.
+func (c *controllers) subordinate(ctx context.Context, deciders []decider) (again bool, err error) {
+	by := ""
+	for _, d := range deciders {
+		if meta, ok := d.Object.(*v1beta2.ModuleReleaseMeta); ok && d.mandatory && meta.DeletionTimestamp.IsZero() {
+			by = meta.Name
+		}
+	}
+	for _, d := range deciders {
+		template, ok := d.Object.(*v1beta2.ModuleTemplate)
+		if !ok || by == "" || !desired.MakesMandatory(template) {
+			continue
+		}
+		again, err = c.patch(ctx, template, func() bool {
+			metav1.SetMetaDataAnnotation(&template.ObjectMeta, desired.AnnotationMandatoryBy, by)
+			return true
+		})
+		if again || err != nil {
+			return again, err
+		}
+	}
+	return false, nil
+}
+
+// finalizer adds or removes the finalizer.
+func (c *controllers) finalizer(ctx context.Context, object client.Object, change func(client.Object, string) bool) (again bool, err error) {
+	return c.patch(ctx, object, func() bool { return change(object, shared.FinalizerMandatoryModule) })
+}

@@ -1,0 +1,139 @@
+package removal
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func TestWhatARemovalDoesNext(t *testing.T) {
+	for name, tc := range map[string]struct {
+		s    Situation
+		want Step
+	}{
+		"Manifests that could not be deleted are waited for":                   {Situation{Failed: true}, Wait},
+		"a Kyma that is gone ends it":                                          {Situation{Gone: true}, End},
+		"a Kyma that is not being deleted is resumed":                          {Situation{Alive: true}, Resume},
+		"a restored Kyma is never purged":                                      {Situation{Alive: true, PurgeDue: true}, Resume},
+		"Manifests that remain are waited for":                                 {Situation{Remaining: 2, Purgeable: 2}, Wait},
+		"without Manifests the remote cluster is cleaned up":                   {Situation{}, CleanUp},
+		"a purge forces the Manifests first":                                   {Situation{Remaining: 1, Purgeable: 1, PurgeDue: true}, PurgeModules},
+		"a purge without Manifests forces the remote cluster":                  {Situation{PurgeDue: true}, PurgeCluster},
+		"a purge comes before the release of those without access":             {Situation{Remaining: 2, Purgeable: 2, WithoutAccess: 1, SecretGone: true, PurgeDue: true}, PurgeModules},
+		"Manifests whose access Secret is gone are released":                   {Situation{Remaining: 2, Purgeable: 2, WithoutAccess: 1, SecretGone: true}, Release},
+		"a Secret that is missing for a short time releases none":              {Situation{Remaining: 2, Purgeable: 2, WithoutAccess: 1}, Wait},
+		"Manifests that need no Secret are waited for also where it is gone":   {Situation{Remaining: 2, SecretGone: true}, Wait},
+		"nothing is purged when it is not known which Manifests there are":     {Situation{Failed: true, PurgeDue: true}, Wait},
+		"nothing is released when it is not known which Manifests there are":   {Situation{Failed: true, SecretGone: true, WithoutAccess: 1}, Wait},
+		"a cluster whose Secret is gone is cleaned up like any other at first": {Situation{SecretGone: true}, CleanUp},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Next(tc.s)) })
+	}
+}
+
+func TestASecretIsGoneWhenTwoReadsFarApartFindNone(t *testing.T) {
+	since, gone := SecretGone(time.Time{}, noon, true)
+	require.Equal(t, noon, since)
+	require.False(t, gone)
+	since, gone = SecretGone(since, noon.Add(119*time.Second), true)
+	require.Equal(t, noon, since)
+	require.False(t, gone)
+	_, gone = SecretGone(since, noon.Add(2*time.Minute), true)
+	require.True(t, gone)
+	since, gone = SecretGone(since, noon.Add(3*time.Minute), false)
+	require.Zero(t, since, "one that is found again begins anew")
+	require.False(t, gone)
+}
+
+func TestWhenAPurgeIsDue(t *testing.T) {
+	for name, tc := range map[string]struct {
+		p         Purge
+		graceOver bool
+		want      bool
+	}{
+		"not within the grace period":                                   {p: Purge{OrderlySince: noon.Add(-time.Hour)}},
+		"after it, once an orderly removal was tried for long enough":   {p: Purge{OrderlySince: noon.Add(-time.Hour), OrderlyFor: time.Hour}, graceOver: true, want: true},
+		"after it, but not before that":                                 {p: Purge{OrderlySince: noon.Add(-time.Hour), OrderlyFor: 2 * time.Hour}, graceOver: true},
+		"at once where somebody asked for it":                           {p: Purge{Requested: true}, want: true},
+		"one that has begun goes on":                                    {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, SentAt: noon}, graceOver: true, want: true},
+		"one that has begun to force the remote cluster goes on":        {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, Cleanups: 1}, graceOver: true, want: true},
+		"that Manifests without access are forced is not its beginning": {p: Purge{OrderlySince: noon, OrderlyFor: time.Hour, SentAt: noon, Lost: true}, graceOver: true},
+		"one whose grace period was prolonged stops":                    {p: Purge{SentAt: noon}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, tc.p.Due(noon, tc.graceOver)) })
+	}
+}
+
+func TestAnOrderlyRemovalCountsFromTheLastTimeThatSomethingWasDown(t *testing.T) {
+	p := Purge{}
+	p.Checked(noon, noon, time.Hour)
+	require.Equal(t, noon, p.OrderlySince)
+	p.Next = noon.Add(10 * time.Minute)
+	p.Checked(noon.Add(12*time.Minute), noon, time.Hour)
+	require.Equal(t, noon, p.OrderlySince, "a little late")
+	p.Checked(noon.Add(13*time.Minute), noon, time.Hour)
+	require.Equal(t, noon.Add(13*time.Minute), p.OrderlySince, "nobody was there for the planned check")
+	p.Interrupted()
+	p.Checked(noon.Add(14*time.Minute), noon, time.Hour)
+	require.Equal(t, noon.Add(14*time.Minute), p.OrderlySince, "the control plane did not answer")
+}
+
+func TestAPurgeOfAnotherKindAsksTheWorkflowsAnew(t *testing.T) {
+	p := Purge{SentAt: noon}
+	p.SetLost(false)
+	require.Equal(t, noon, p.SentAt)
+	p.SetLost(true)
+	require.Zero(t, p.SentAt)
+}
+
+func TestWhatIsDoneAboutTheManifestsOfAPurge(t *testing.T) {
+	p := Purge{}
+	require.Equal(t, Ask, p.Modules(noon))
+	p.SentAt = noon
+	require.Equal(t, Await, p.Modules(noon.Add(59*time.Second)))
+	require.Equal(t, Force, p.Modules(noon.Add(time.Minute)))
+}
+
+func TestWhenARemovalIsCheckedWithoutAKick(t *testing.T) {
+	const id = "kyma/demo"
+	after := func(p Purge, checks int, missing time.Time) time.Duration {
+		return NextCheck(noon, checks, id, p, missing).Sub(noon)
+	}
+	within := func(want, is time.Duration) {
+		t.Helper()
+		require.GreaterOrEqual(t, is, want)
+		require.LessOrEqual(t, is, want+want/4)
+	}
+	within(time.Minute, after(Purge{}, 0, time.Time{}))
+	within(4*time.Minute, after(Purge{}, 2, time.Time{}))
+	within(15*time.Minute, after(Purge{}, 1000, time.Time{}))
+
+	for name, tc := range map[string]struct {
+		p       Purge
+		missing time.Time
+		want    time.Duration
+	}{
+		"when the grace period ends":                         {p: Purge{At: noon.Add(3 * time.Minute), OrderlySince: noon}, want: 3 * time.Minute},
+		"when an orderly removal was tried long enough":      {p: Purge{At: noon, OrderlySince: noon, OrderlyFor: 4 * time.Minute}, want: 4 * time.Minute},
+		"soon where the worker's clock is behind":            {p: Purge{At: noon.Add(-time.Minute), OrderlySince: noon.Add(-time.Hour)}, want: 5 * time.Second},
+		"when the workflows have had their minute":           {p: Purge{SentAt: noon.Add(-20 * time.Second)}, want: 40 * time.Second},
+		"between attempts to clean up by force":              {p: Purge{SentAt: noon.Add(-time.Hour), Cleanups: 1}, want: 10 * time.Second},
+		"when a missing access Secret is read again":         {missing: noon.Add(-time.Minute), want: time.Minute},
+		"when the first of several reasons says so":          {p: Purge{At: noon.Add(3 * time.Minute), OrderlySince: noon}, missing: noon, want: 2 * time.Minute},
+		"not for a missing Secret that was read again since": {p: Purge{At: noon.Add(3 * time.Minute), OrderlySince: noon}, missing: noon.Add(-time.Hour), want: 3 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, after(tc.p, 8, tc.missing)) })
+	}
+	within(15*time.Minute, after(Purge{At: noon.Add(time.Minute)}, 8, time.Time{})) // no orderly removal is under way
+	within(15*time.Minute, after(Purge{SentAt: noon.Add(-time.Hour)}, 8, time.Time{}))
+}
+
+func TestWhatARemovalIsSaidToWaitFor(t *testing.T) {
+	require.Equal(t, "the modules to be removed", (&Purge{}).WaitsFor())
+	require.Equal(t, "the modules to be removed; purge at 2026-01-01T12:00:00Z", (&Purge{At: noon}).WaitsFor())
+	require.Equal(t, "the modules to be purged", (&Purge{At: noon, SentAt: noon}).WaitsFor())
+	require.Equal(t, "the modules to be purged", (&Purge{Requested: true}).WaitsFor())
+}

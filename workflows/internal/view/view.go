@@ -1,0 +1,79 @@
+// Package view is what a workflow shows of itself: View answers the status query and becomes, by Markdown, the current
+// details in Temporal's web interface; Forced is the part of it that is about a purge. JSON keys are read by users of the
+// query and are carried from run to run: they never change.
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// View is what the workflow is doing, since when, and what it waits for.
+type View struct {
+	// Of is whose workflow it is, as namespace/name. The summary that a workflow is started with ends with its first
+	// run, so the current details begin with it.
+	Of         string      `json:"of,omitempty"`
+	Doing      string      `json:"doing"`
+	Since      time.Time   `json:"since"`
+	WaitingFor string      `json:"waitingFor,omitempty"`
+	LastFault  fault.Fault `json:"lastFault,omitzero"`
+	State      string      `json:"state,omitempty"`
+	Message    string      `json:"message,omitempty"`
+	Modules    []Row       `json:"modules,omitempty"`
+	// Forced is what a purge forced in the name of this workflow.
+	Forced Forced `json:"forced,omitzero"`
+}
+
+// Row is one module in the view of a Kyma.
+type Row struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
+// Do says what the run does from now on.
+func (v *View) Do(what string, now time.Time) {
+	if v.Doing != what {
+		v.Doing, v.Since = what, now
+	}
+	v.WaitingFor = ""
+}
+
+// Markdown is the view as a short Markdown text: the state, what is being waited for, a table of modules.
+func (v View) Markdown() string {
+	var b strings.Builder
+	if v.Of != "" {
+		fmt.Fprintf(&b, "%s\n\n", v.Of)
+	}
+	if v.State != "" {
+		fmt.Fprintf(&b, "**%s**", v.State)
+		if v.Message != "" {
+			fmt.Fprintf(&b, " - %s", oneLine(v.Message))
+		}
+		b.WriteString("\n\n")
+	}
+	if !v.LastFault.IsZero() {
+		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
+	}
+	if len(v.Modules) > 0 {
+		b.WriteString("| module | version | state | message |\n|---|---|---|---|\n")
+		for _, m := range v.Modules {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", m.Name, m.Version, m.State, oneLine(m.Message))
+		}
+	}
+	if v.Forced.Count > 0 {
+		fmt.Fprintf(&b, "\n%s\n", v.Forced)
+	}
+	return b.String()
+}
+
+// maxLine keeps the details short: the status has the whole text.
+const maxLine = 200
+
+func oneLine(s string) string {
+	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
+}

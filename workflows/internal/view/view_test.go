@@ -1,0 +1,29 @@
+package view
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatIsForcedIsCarriedInABoundedList(t *testing.T) {
+	var forced Forced
+	for range 3 {
+		forced.Add(11, []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"})
+	}
+	require.Equal(t, 33, forced.Count)
+	require.Len(t, forced.Names, maxForcedNames)
+	require.Contains(t, forced.String(), " and 13 more")
+}
+
+func TestTheDetailsAreAShortTable(t *testing.T) {
+	view := View{State: "Processing", Modules: []Row{
+		{Name: "a", Version: "1.0.0", State: "Ready"},
+		{Name: "b", State: "Error", Message: "one | two\n" + strings.Repeat("long ", 100)},
+	}}
+	text := view.Markdown()
+	require.Contains(t, text, "| a | 1.0.0 | Ready |  |\n")
+	require.Contains(t, text, "one / two long")
+	require.Less(t, len(text), 2*maxLine)
+}

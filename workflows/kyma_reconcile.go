@@ -1,0 +1,184 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
+)
+
+// reconcile is one whole reconcile of the Kyma: the modules that its remote owner asks for, the Manifests that follow, the
+// status. One that could not read the remote Kyma changes no Manifest.
+func (r *kymaRun) reconcile(ctx workflow.Context) error {
+	pending, started := r.begin(ctx)
+	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
+		r.background = r.logic >= logicBackground // such as at the beginning of a maintenance window, which concerns many
+	}
+	r.note(pending.Seen)
+	r.doing(ctx, "reconciling: "+orElse(pending.Reason, "started"))
+	if owed := r.state.OwedDigest; owed != "" {
+		if r.state.OwedDigest = ""; r.background { // its turn may be far off
+			if err := r.aggregate(ctx, owed, pending.Gone); err != nil {
+				return err
+			}
+		}
+	}
+
+	var resolved *resolve.Result
+	var stop bool
+	var err error
+	if r.background {
+		stop, resolved, err = r.reconcileInBackground(ctx, &pending)
+	} else {
+		stop, err = r.synchronize(ctx)
+	}
+	if err != nil || stop {
+		return r.endReconcile(ctx, started, err)
+	}
+	res := resolve.Result{}
+	if r.state.SyncFault.IsZero() {
+		if res, stop, err = r.resolveModules(ctx, resolved); err != nil || stop {
+			return r.endReconcile(ctx, started, err)
+		}
+	}
+	if !pending.Gone && r.mayReportLater(res) {
+		return r.reportLater(ctx, started, res)
+	}
+	return r.endReconcile(ctx, started, r.aggregate(ctx, res.InputsDigest, pending.Gone))
+}
+
+// synchronize runs the sync with the remote cluster. It returns true when the reconcile ends here, because
+// the Kyma is gone or being deleted.
+func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
+	var res syncing.Result
+	const summary = "synchronize the remote cluster"
+	in := syncing.Input{Ref: r.ref, Seen: r.versions()}
+	var err error
+	if r.state.Sync.Outcome == "" {
+		// The first brings definitions, for which an API server takes a few seconds.
+		err = workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, summary), r.sync.SyncRemote, in).Get(ctx, &res)
+	} else {
+		err = r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
+	}
+	return r.synchronized(res, err)
+}
+
+// synchronized notes the outcome of a synchronization.
+func (r *kymaRun) synchronized(res syncing.Result, err error) (bool, error) {
+	if temporal.IsCanceledError(err) {
+		return true, err
+	}
+	if r.state.SyncFault = fault.FromTemporal(err); !r.state.SyncFault.IsZero() {
+		return false, nil
+	}
+	r.state.Sync = res
+	return r.ends(res.Outcome == syncing.OutcomeGone, res.Outcome == syncing.OutcomeDeleting), nil
+}
+
+// resolveModules writes the Manifests that the Kyma asks for, unless that was done in the background. What it returns is
+// empty where that failed.
+func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result) (resolve.Result, bool, error) {
+	var res resolve.Result
+	var err error
+	if resolved != nil {
+		res = *resolved
+	} else {
+		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
+			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...), Background: r.background})
+	}
+	if temporal.IsCanceledError(err) {
+		return resolve.Result{}, true, err
+	}
+	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
+		return resolve.Result{}, false, nil
+	}
+	r.state.ResolveFault = res.Fault
+	r.noteWritten(res)
+	r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
+	if soon := workflow.Now(ctx).Add(minNextReconcile); !res.NextReconcile.IsZero() && res.NextReconcile.Before(soon) {
+		// The clock of the worker that answered is behind.
+		r.state.NextReconcile = soon
+	}
+	gone := res.Outcome == resolve.OutcomeGone || res.Outcome == resolve.OutcomeNotOurs
+	return res, r.ends(gone, res.Outcome == resolve.OutcomeDeleting), nil
+}
+
+// ends notes that the Kyma is gone or being deleted, and tells whether either is so.
+func (r *kymaRun) ends(gone, deleting bool) bool {
+	if gone {
+		r.state.Last = status.ReportResult{Outcome: status.OutcomeGone}
+	}
+	if deleting && !r.state.Deleting {
+		r.state.Deleting = true
+		r.mail.Put(kick.Kick{Reason: "Kyma is being deleted", Urgent: true, Deleting: true})
+	}
+	return gone || deleting
+}
+
+// endReconcile ends the reconcile, whatever its outcome.
+func (r *kymaRun) endReconcile(ctx workflow.Context, started time.Time, err error) error {
+	if err != nil {
+		return err
+	}
+	r.state.Reconciled = true
+	r.forgetVersions()
+	r.end(ctx, started, r.worst())
+	r.waitForNextReconcile(ctx)
+	r.reconcileAgainIfNeeded()
+	r.viewReport()
+	return nil
+}
+
+// minNextReconcile is how soon a reconcile that asks for another gets it.
+const minNextReconcile = 5 * time.Second
+
+// nextReconcileSpread is the span over which the fleet is reconciled when a window begins for all of it.
+const nextReconcileSpread = 30 * time.Second
+
+// waitForNextReconcile sets the durable timer that the last reconcile asked for, unless a failed one is retried before.
+func (r *kymaRun) waitForNextReconcile(ctx workflow.Context) {
+	if !r.state.NextReconcile.After(workflow.Now(ctx)) {
+		// Its time came, and the reconcile failed before it could ask for another: it is retried as every other.
+		r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = time.Time{}, "", false
+	}
+	if r.state.NextReconcile.IsZero() || r.state.Deleting {
+		return
+	}
+	at := r.state.NextReconcile.Add(pace.Spread(r.id, nextReconcileSpread))
+	if r.retryAt.IsZero() || at.Before(r.retryAt) {
+		r.retryAt = at
+	}
+}
+
+// reconcileAgainIfNeeded makes one more reconcile pending where the report saw that the inputs changed. A reconcile that
+// failed is repeated by its retry or by a change, never by this. A change of what many Kymas share waits for the
+// Kyma's turn.
+func (r *kymaRun) reconcileAgainIfNeeded() {
+	last := r.state.Last
+	if !last.NeedsReconcile || !r.fault.IsZero() || r.state.Paced || r.state.Deleting || r.gone() {
+		return
+	}
+	k := kick.Kick{Reason: "inputs changed since the last reconcile"}
+	if !last.ReconcileAt.IsZero() {
+		k.NotBefore = &last.ReconcileAt
+	}
+	r.mail.Put(k)
+}
+
+// worst is the fault that decides when the reconcile is repeated: one that can be retried before one that
+// waits for a change.
+func (r *kymaRun) worst() fault.Fault {
+	var faults fault.Parts
+	if !r.state.Deleting {
+		faults = r.state.Sync.Faults
+	}
+	return faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault).
+		With(fault.PartReport, r.state.ReportFault).ToRetry()
+}

@@ -1,0 +1,119 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/status"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+)
+
+// report aggregates the status alone: what changed is the state of a Manifest.
+func (r *kymaRun) report(ctx workflow.Context) error {
+	pending, started := r.beginPart(ctx)
+	r.note(pending.Seen)
+	r.doing(ctx, "aggregating the status: "+pending.Reason)
+	if err := r.aggregate(ctx, r.state.OwedDigest, pending.Gone); err != nil {
+		return err
+	}
+	if r.state.ReportFault.IsZero() {
+		r.state.OwedDigest = ""
+		r.endPart(ctx, started)
+	} else {
+		r.end(ctx, started, r.worst())
+		r.waitForNextReconcile(ctx)
+	}
+	r.forgetVersions()
+	r.reconcileAgainIfNeeded()
+	r.viewReport()
+	return nil
+}
+
+// aggregate reads the Manifests' states and writes the one status of the Kyma. Gone is true when a Manifest was removed.
+func (r *kymaRun) aggregate(ctx workflow.Context, digest string, gone bool) error {
+	r.state.ReportFault = fault.Fault{}
+	return r.reportKyma(ctx, status.ReportInput{
+		Ref: r.ref, Seen: r.versions(), Deleted: r.deleted, InputsDigest: digest, Parked: digest == "" && waitsForInput(r.worst()), ManifestGone: gone,
+		Faults:     r.state.Sync.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault),
+		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
+		CatalogOff: r.state.Sync.CatalogOff,
+		Refused:    r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
+	})
+}
+
+// waitsForInput tells whether only a change of the inputs can help against a fault; the access Secret is one of them.
+func waitsForInput(f fault.Fault) bool {
+	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
+}
+
+// reportKyma writes the status, together with its remote copy where the remote cluster was last reached.
+func (r *kymaRun) reportKyma(ctx workflow.Context, in status.ReportInput) error {
+	in.Push = r.hasRemote() && r.state.SyncFault.IsZero()
+	return r.writeReport(ctx, in)
+}
+
+// reportRemoval writes the status of a Kyma under deletion. With again its remote copy is written also where the
+// cluster was not reached last time: nothing else asks it while modules remain. A transient fault of then is not reported
+// now.
+func (r *kymaRun) reportRemoval(ctx workflow.Context, in status.ReportInput, again bool) error {
+	if again && r.state.SyncFault.Kind == fault.Transient {
+		r.state.SyncFault = fault.Fault{}
+	}
+	in.Ref = r.ref
+	in.Faults = fault.Parts{}.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault)
+	in.Push = r.hasRemote() && (again || r.state.SyncFault.IsZero())
+	return r.writeReport(ctx, in)
+}
+
+func (r *kymaRun) writeReport(ctx workflow.Context, in status.ReportInput) error {
+	queue, summary := kick.ControlPlaneQueue, "aggregate the status"
+	if in.Push {
+		queue, summary = kick.RemoteQueue, "aggregate the status, also in the remote cluster"
+	}
+	var res status.ReportResult
+	err := r.do(ctx, queue, summary, &res, r.status.ReportKyma, in)
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	if r.state.ReportFault = fault.FromTemporal(err); !r.state.ReportFault.IsZero() {
+		return nil
+	}
+	r.state.Last = res
+	r.ends(res.Outcome == status.OutcomeGone, res.Deleting)
+	if r.gone() {
+		return nil
+	}
+	if res.Pushed || in.Push && !res.Push.IsZero() {
+		r.state.SyncFault = res.Push
+	}
+	return r.publishReport(ctx)
+}
+
+// hasRemote tells whether there may be a remote cluster.
+func (r *kymaRun) hasRemote() bool {
+	return r.state.Sync.Outcome == syncing.OutcomeSynced || r.state.Sync.Outcome == syncing.OutcomeDeleting
+}
+
+// publishReport upserts what the last report says for searches.
+func (r *kymaRun) publishReport(ctx workflow.Context) error {
+	return r.publish(ctx, map[string]string{
+		kick.AttributeKymaName:      r.ref.Name,
+		kick.AttributeKymaState:     string(r.state.Last.State),
+		kick.AttributeKymaChannel:   r.state.Last.Channel,
+		kick.AttributeRemoteCluster: r.state.Sync.Cluster,
+	})
+}
+
+// viewReport copies the last report into what the query and the current details show.
+func (r *kymaRun) viewReport() {
+	last := r.state.Last
+	r.view.Forced = r.state.Purge.Forced
+	r.view.State, r.view.Message, r.view.Modules = string(last.State), last.Message, nil
+	for _, m := range last.Modules {
+		r.view.Modules = append(r.view.Modules, view.Row{Name: m.Name, Version: m.Version, State: string(m.State), Message: m.Message})
+	}
+}

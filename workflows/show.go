@@ -1,0 +1,65 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// doing says in the view what the run does now.
+func (e *entity) doing(ctx workflow.Context, what string) { e.view.Do(what, workflow.Now(ctx)) }
+
+// waitingFor says in the view what the run waits for.
+func (e *entity) waitingFor(ctx workflow.Context, what string) {
+	e.doing(ctx, "waiting")
+	e.view.WaitingFor = what
+}
+
+// show sets the current details, a short Markdown text for the UI.
+func (e *entity) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, e.view.Markdown())
+}
+
+// SearchAttributes lists the names of all search attributes, each of type Keyword.
+func SearchAttributes() []string {
+	return []string{
+		kick.AttributeKymaName, kick.AttributeKymaState, kick.AttributeKymaChannel,
+		kick.AttributeModuleName, kick.AttributeModuleVersion, kick.AttributeModuleState, kick.AttributeRemoteCluster,
+	}
+}
+
+// startedWith are the search attributes that a workflow was started with. A server that did not know them yet started it
+// without.
+func startedWith(ctx workflow.Context) map[string]string {
+	started := map[string]string{}
+	attributes := workflow.GetTypedSearchAttributes(ctx)
+	for _, name := range SearchAttributes() {
+		if value, is := attributes.GetKeyword(temporal.NewSearchAttributeKeyKeyword(name)); is {
+			started[name] = value
+		}
+	}
+	return started
+}
+
+// publish upserts the search attributes that changed since they were last upserted.
+func (e *entity) publish(ctx workflow.Context, attributes map[string]string) error {
+	var updates []temporal.SearchAttributeUpdate
+	for _, name := range SearchAttributes() {
+		if value := attributes[name]; value != "" && e.published[name] != value {
+			updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
+			e.published[name] = value
+		}
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

@@ -11,7 +11,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
@@ -182,7 +181,7 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 
 // Ready counts those of the applied objects that are ready, where not all could be applied: nobody waits for them then.
 func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
-	look := readiness.Observer{Cluster: job.Cluster, Mapper: job.Mapper, Owner: job.Owner, Seen: map[string]*unstructured.Unstructured{}}
+	look := readiness.NewObserver(job.Target)
 	if err := look.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {
 		return 0, err
 	}

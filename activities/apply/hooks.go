@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -149,10 +150,8 @@ func failedText(failed bool, reason, message string) string {
 // DeleteDone deletes the hooks that are to go once they are done, after it was recorded that they ran.
 func DeleteDone(ctx context.Context, job *Installation, done []bundle.Placed) error {
 	for _, p := range done {
-		background := metav1.DeletePropagationBackground
-		options := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: metav1.NewUIDPreconditions(p.Entry.UID)}
-		err := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Delete(ctx, p.Name.Name, options)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && objects.EndsPass(ctx, err) {
+		_, err := objects.Delete(ctx, job.Cluster, p.Resource.GroupVersionResource, p.Name, types.UID(p.Entry.UID))
+		if err != nil && objects.EndsPass(ctx, err) {
 			return fmt.Errorf("delete hook %s: %w", p, err)
 		}
 	}

@@ -13,8 +13,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -31,12 +29,9 @@ func (a *Applier) adaptationOf(m *v1beta2.Manifest) bundle.Adaptation {
 
 // Installation is one look's work on one Manifest.
 type Installation struct {
-	Manifest *v1beta2.Manifest
-	Cluster  *clusters.Cluster
-	bundle   *bundle.Bundle
-	Plan     bundle.Plan
-	Mapper   kinds.Mapper
-	Owner    inventory.Owner
+	objects.Target
+	bundle *bundle.Bundle
+	Plan   bundle.Plan
 	// RemoteNamespace is where namespaced objects go that name no namespace, and makeRemoteNamespace makes it,
 	// once in a look: objects that are applied side by side find it missing at the same time.
 	RemoteNamespace     string
@@ -78,9 +73,8 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 		return nil, err
 	}
 	job := &Installation{
-		Manifest: m, Cluster: cluster, bundle: b, Owner: inventory.OwnerOf(m), RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
-		Mapper: kinds.Mapper{Own: b.Definitions, Cluster: cluster.Mapper},
-		First:  len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: recipe.Silent,
+		Target: objects.NewTarget(m, cluster, b.Definitions), bundle: b, RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
+		First: len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: recipe.Silent,
 	}
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)

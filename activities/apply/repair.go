@@ -3,7 +3,6 @@ package apply
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
@@ -33,7 +32,7 @@ func (a *Applier) Survey(ctx context.Context, job *Installation) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	look := objects.Surveyor{Cluster: job.Cluster, Mapper: job.Mapper, Selector: job.Owner.Selector(), InFull: objects.NothingInFull}
+	look := objects.Surveyor{Target: job.Target, Selector: job.Owner.Selector(), InFull: objects.NothingInFull}
 	if job.Repair.Only {
 		look.InFull = objects.ReadInFull
 	}
@@ -52,7 +51,7 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 	if !r.Only || !r.Surveyed || r.Unsettled || len(r.Before.Failed) > 0 || !m.Status.Settled {
 		return readiness.Observed{}, false, nil
 	}
-	o := readiness.Observer{Cluster: job.Cluster, Mapper: job.Mapper, Owner: job.Owner, Seen: map[string]*unstructured.Unstructured{}}
+	o := readiness.NewObserver(job.Target)
 	o.Total = inventory.Count(m.Status.Inventory)
 	for _, e := range m.Status.Inventory {
 		gvk, _, err := e.Object()

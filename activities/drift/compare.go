@@ -29,7 +29,7 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, found *difference
 			wanted[gvk.GroupKind()] = gvk
 		}
 	}
-	look := objects.Surveyor{Cluster: at.cluster, Mapper: kinds.Mapper{Cluster: at.cluster.Mapper}, Selector: selectorFor(at), InFull: objects.ReadInFull}
+	look := objects.Surveyor{Target: objects.Target{Cluster: at.cluster, Mapper: kinds.Mapper{Cluster: at.cluster.Mapper}}, Selector: selectorFor(at), InFull: objects.ReadInFull}
 	saw, err := look.Read(ctx, wanted)
 	if err != nil {
 		return err

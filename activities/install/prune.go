@@ -14,19 +14,19 @@ import (
 // stay in the inventory and are tried again at the next look.
 func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[string]bool, error) {
 	old := inventory.Obsolete(job.Manifest.Status.Inventory, job.Plan.Entries)
-	gone := map[string]bool{}
 	if len(old) == 0 {
-		return gone, nil
+		return map[string]bool{}, nil
 	}
 	if len(job.Silent) > 0 {
 		// What is no longer rendered may only be missing because of that. It is looked at again at the next look.
 		a.steps.Recorder.NotPruned(job.Manifest, len(old), job.Silent)
-		return gone, nil
+		return map[string]bool{}, nil
 	}
 	if err := a.steps.Unchanged(ctx, job.Manifest); err != nil {
 		return nil, err
 	}
-	r := &removal.Remover{Cluster: job.Cluster, Mapper: kinds.Mapper{Cluster: job.Cluster.Mapper}, Owner: job.Owner, Gone: gone, KeepUserData: true}
+	r := removal.NewRemover(job.Manifest, job.Cluster)
+	r.KeepUserData = true
 	old, err := r.WithoutSkipped(ctx, old, &job.Plan)
 	if err != nil {
 		return nil, err
@@ -41,5 +41,5 @@ func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[st
 			return nil, err
 		}
 	}
-	return gone, nil
+	return r.Gone, nil
 }

@@ -20,35 +20,48 @@ func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schem
 
 // MetadataOf shows the metadata of all objects of a kind that a selector selects, with one request per page.
 func MetadataOf(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, selector string, show func(*metav1.PartialObjectMetadata)) error {
-	options := metav1.ListOptions{LabelSelector: selector, Limit: PageSize}
-	for {
+	err := Pages(metav1.ListOptions{LabelSelector: selector}, func(options metav1.ListOptions) (string, error) {
 		page, err := c.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
 		if err != nil {
-			if err = IgnoreUnserved(err); err != nil {
-				return fmt.Errorf("list %s: %w", resource.Resource, err)
-			}
-			return nil
+			return "", err
 		}
 		for i := range page.Items {
 			show(&page.Items[i])
 		}
-		if page.Continue == "" {
-			return nil
+		return page.Continue, nil
+	})
+	if err = IgnoreUnserved(err); err != nil {
+		return fmt.Errorf("list %s: %w", resource.Resource, err)
+	}
+	return nil
+}
+
+// Pages reads a LIST page by page. What reads one returns the token of the next page, or none to end; a page that is too
+// large to be read (clusters.ErrResponseTooLarge) is asked for again with half as many objects.
+func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
+	for options.Limit = pageSize; ; {
+		next, err := read(options)
+		if smaller, again := smallerPage(options.Limit, err); again {
+			options.Limit = smaller
+			continue
 		}
-		options.Continue = page.Continue
+		if err != nil || next == "" {
+			return err
+		}
+		options.Continue = next
 	}
 }
 
 const (
 	// ParallelLists is how many kinds are listed at once in one cluster.
 	ParallelLists = 4
-	// PageSize of lists.
-	PageSize = 500
+	// pageSize of lists.
+	pageSize = 500
 )
 
-// SmallerPage is the limit to ask with once more for a page that was too large to be read; a page of one object is not
+// smallerPage is the limit to ask with once more for a page that was too large to be read; a page of one object is not
 // asked for again.
-func SmallerPage(limit int64, err error) (int64, bool) {
+func smallerPage(limit int64, err error) (int64, bool) {
 	return limit / 2, limit > 1 && errors.Is(err, clusters.ErrResponseTooLarge)
 }
 

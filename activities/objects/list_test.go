@@ -10,11 +10,11 @@ import (
 
 func TestAPageOfOneObjectIsNotAskedForAgain(t *testing.T) {
 	t.Parallel()
-	smaller, again := SmallerPage(3, clusters.ErrResponseTooLarge)
+	smaller, again := smallerPage(3, clusters.ErrResponseTooLarge)
 	require.True(t, again)
 	require.EqualValues(t, 1, smaller)
-	_, again = SmallerPage(smaller, clusters.ErrResponseTooLarge)
+	_, again = smallerPage(smaller, clusters.ErrResponseTooLarge)
 	require.False(t, again)
-	_, again = SmallerPage(500, nil)
+	_, again = smallerPage(500, nil)
 	require.False(t, again)
 }

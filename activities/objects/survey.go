@@ -36,8 +36,7 @@ func (s Sighting) String() string {
 
 // Surveyor reads which objects of a cluster carry certain labels, with one paged LIST per kind.
 type Surveyor struct {
-	Cluster  *clusters.Cluster
-	Mapper   kinds.Mapper
+	Target
 	Selector string
 	// InFull tells of which kinds more than the metadata is read.
 	InFull func(schema.GroupKind) bool
@@ -90,39 +89,36 @@ func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 		page = s.fullPage
 	}
 	found := map[string]Sighting{}
-	limit := int64(PageSize)
-	for next := ""; ; {
-		objects, more, err := page(ctx, resource.GroupVersionResource, limit, next)
-		if smaller, again := SmallerPage(limit, err); again {
-			limit = smaller
-			continue
-		}
+	err = Pages(metav1.ListOptions{LabelSelector: s.Selector}, func(options metav1.ListOptions) (string, error) {
+		all, next, err := page(ctx, resource.GroupVersionResource, options)
 		if err != nil {
-			if IgnoreUnserved(err) == nil {
-				s.Cluster.Mapper.Forget(gvk)
-				return found, nil
-			}
-			return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
+			return "", err
 		}
-		for _, o := range objects {
+		for _, o := range all {
 			o.GVK = gvk
 			if o.Full != nil {
 				o.Full.SetGroupVersionKind(gvk)
 			}
 			if o.ID, err = v1beta2.InventoryID(gvk.GroupKind(), types.NamespacedName{Namespace: o.Meta.Namespace, Name: o.Meta.Name}); err != nil {
-				return nil, err
+				return "", err
 			}
 			found[o.ID] = o
 		}
-		if next = more; next == "" {
-			return found, nil
-		}
+		return next, nil
+	})
+	if err != nil && IgnoreUnserved(err) == nil {
+		s.Cluster.Mapper.Forget(gvk)
+		return found, nil
 	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource.Resource, err)
+	}
+	return found, nil
 }
 
 // page reads the metadata of one page of objects, in the protobuf encoding.
-func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResource, limit int64, next string) ([]Sighting, string, error) {
-	page, err := s.Cluster.Metadata.Resource(resource).List(ctx, metav1.ListOptions{LabelSelector: s.Selector, Limit: limit, Continue: next})
+func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]Sighting, string, error) {
+	page, err := s.Cluster.Metadata.Resource(resource).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}
@@ -135,13 +131,13 @@ func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResourc
 
 // fullPage reads one page of objects in full. Each is decoded twice: into maps for those who judge its health, and
 // into its metadata, in which the managed fields keep the very bytes that their hash is taken of.
-func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, limit int64, next string) ([]Sighting, string, error) {
+func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]Sighting, string, error) {
 	path := "/apis/" + resource.Group
 	if resource.Group == "" {
 		path = "/api"
 	}
 	raw, err := s.Cluster.Discovery.RESTClient().Get().AbsPath(path, resource.Version, resource.Resource).
-		Param("labelSelector", s.Selector).Param("limit", strconv.FormatInt(limit, 10)).Param("continue", next).
+		Param("labelSelector", options.LabelSelector).Param("limit", strconv.FormatInt(options.Limit, 10)).Param("continue", options.Continue).
 		SetHeader("Accept", "application/json").Do(ctx).Raw()
 	if err != nil {
 		return nil, "", err

@@ -93,7 +93,7 @@ func (p *purger) cluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &removal.Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m), Gone: map[string]bool{}}
+	r := removal.NewRemover(m, cluster)
 	p.remover = r
 	entries, stay, err := a.removals.HandOverToOthers(ctx, r, m, m.Status.Inventory)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -113,19 +113,17 @@ func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.G
 			return err
 		}
 	}
-	background := metav1.DeletePropagationBackground
-	err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(cr.Namespace).Delete(ctx, cr.Name, metav1.DeleteOptions{
-		PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &cr.UID},
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	name := types.NamespacedName{Namespace: cr.Namespace, Name: cr.Name}
+	accepted, err := objects.Delete(ctx, r.Cluster, resource.GroupVersionResource, name, cr.UID)
+	if err != nil {
 		return fmt.Errorf("delete %s: %w", object, err)
 	}
-	if err == nil {
+	if accepted {
 		p.mu.Lock()
 		p.deleted++
 		p.mu.Unlock()
 	}
-	if users && err == nil {
+	if users && accepted {
 		p.forced(object)
 	}
 	return nil
@@ -137,24 +135,21 @@ func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.Group
 ) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(p.activities.applier.Options.Parallel)
-	options := metav1.ListOptions{Limit: objects.PageSize}
-	for {
+	err := objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		page, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).List(inner, options)
 		if err != nil {
-			failed := group.Wait()
-			if failed == nil && !notServed(err) {
-				failed = fmt.Errorf("list %s: %w", kind, err)
-			}
-			return failed
+			return "", err
 		}
 		for i := range page.Items {
 			if cr := &page.Items[i]; meant(cr) {
 				group.Go(func() error { return do(inner, cr) })
 			}
 		}
-		if page.Continue == "" {
-			return group.Wait()
-		}
-		options.Continue = page.Continue
+		return page.Continue, nil
+	})
+	failed := group.Wait()
+	if failed == nil && err != nil && !notServed(err) {
+		failed = fmt.Errorf("list %s: %w", kind, err)
 	}
+	return failed
 }

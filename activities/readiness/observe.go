@@ -26,7 +26,7 @@ import (
 // It costs one request per kind whose health matters, one for the module's custom resource, and one for a
 // manager that is none of the module's resources. A workload that is not ready for longer than patience is asked why.
 func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, now time.Time, patience time.Duration) (Observed, error) {
-	o := Observer{Cluster: c, Mapper: kinds.Mapper{Cluster: c.Mapper}, Owner: inventory.OwnerOf(m), Seen: map[string]*unstructured.Unstructured{}}
+	o := NewObserver(objects.NewTarget(m, c, nil))
 	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
@@ -46,9 +46,7 @@ func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remo
 
 // Observer reads one module in one cluster.
 type Observer struct {
-	Cluster *clusters.Cluster
-	Mapper  kinds.Mapper
-	Owner   inventory.Owner
+	objects.Target
 
 	mu sync.Mutex
 	// seen are the objects that were read in full, by inventory id.
@@ -56,6 +54,11 @@ type Observer struct {
 	// held are the workloads that are not ready.
 	held []heldWorkload
 	Health
+}
+
+// NewObserver returns an observer that has read nothing yet.
+func NewObserver(target objects.Target) *Observer {
+	return &Observer{Target: target, Seen: map[string]*unstructured.Unstructured{}}
 }
 
 // Resources reads the health of all objects of the inventory for which it matters.
@@ -119,17 +122,11 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 // they were applied: of them only the metadata is read.
 func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource) (map[types.NamespacedName]*unstructured.Unstructured, error) {
 	found := map[types.NamespacedName]*unstructured.Unstructured{}
-	options := metav1.ListOptions{LabelSelector: o.Owner.Selector(), Limit: objects.PageSize}
-	for {
-		var next string
+	err := objects.Pages(metav1.ListOptions{LabelSelector: o.Owner.Selector()}, func(options metav1.ListOptions) (string, error) {
 		if kinds.ExistenceOnly(gvk) {
 			page, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
-			if smaller, again := objects.SmallerPage(options.Limit, err); again {
-				options.Limit = smaller
-				continue
-			}
 			if err != nil {
-				return found, objects.IgnoreUnserved(err)
+				return "", err
 			}
 			for i := range page.Items {
 				u := &unstructured.Unstructured{}
@@ -138,27 +135,19 @@ func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 				u.SetDeletionTimestamp(page.Items[i].DeletionTimestamp)
 				found[types.NamespacedName{Name: u.GetName()}] = u
 			}
-			next = page.Continue
-		} else {
-			page, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).List(ctx, options)
-			if smaller, again := objects.SmallerPage(options.Limit, err); again {
-				options.Limit = smaller
-				continue
-			}
-			if err != nil {
-				return found, objects.IgnoreUnserved(err)
-			}
-			for i := range page.Items {
-				u := &page.Items[i]
-				found[types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}] = u
-			}
-			next = page.GetContinue()
+			return page.Continue, nil
 		}
-		if next == "" {
-			return found, nil
+		page, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).List(ctx, options)
+		if err != nil {
+			return "", err
 		}
-		options.Continue = next
-	}
+		for i := range page.Items {
+			u := &page.Items[i]
+			found[types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}] = u
+		}
+		return page.GetContinue(), nil
+	})
+	return found, objects.IgnoreUnserved(err)
 }
 
 // get reads one object; nil when it is not there.

@@ -227,22 +227,17 @@ func (o moduleObjects) have(cr *metav1.PartialObjectMetadata) bool {
 
 // eachCR shows, in all namespaces, the objects of a kind, until it has shown all or enough says so.
 func (r *Remover) eachCR(ctx context.Context, resource schema.GroupVersionResource, show func(*metav1.PartialObjectMetadata), enough func() bool) error {
-	options := metav1.ListOptions{Limit: objects.PageSize}
-	for {
+	return objects.IgnoreUnserved(objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		page, err := r.Cluster.Metadata.Resource(resource).List(ctx, options)
-		if smaller, again := objects.SmallerPage(options.Limit, err); again {
-			options.Limit = smaller
-			continue
-		}
 		if err != nil {
-			return objects.IgnoreUnserved(err)
+			return "", err
 		}
 		for i := range page.Items {
 			show(&page.Items[i])
 		}
-		if page.Continue == "" || enough() {
-			return nil
+		if enough() {
+			return "", nil
 		}
-		options.Continue = page.Continue
-	}
+		return page.Continue, nil
+	}))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -69,12 +70,9 @@ func (a *Removals) deleteCRs(ctx context.Context, r *Remover, m *v1beta2.Manifes
 	if seen.allowed {
 		recordDataDeleted(a.steps.Recorder, m, seen)
 	}
-	background := metav1.DeletePropagationBackground
 	for _, cr := range crs {
-		err := r.Cluster.Metadata.Resource(cr.resource).Namespace(cr.meta.Namespace).Delete(ctx, cr.meta.Name, metav1.DeleteOptions{
-			PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &cr.meta.UID},
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		name := types.NamespacedName{Namespace: cr.meta.Namespace, Name: cr.meta.Name}
+		if _, err := objects.Delete(ctx, r.Cluster, cr.resource, name, cr.meta.UID); err != nil {
 			return clusters.Classify(fmt.Errorf("delete %s: %w", cr, err))
 		}
 	}

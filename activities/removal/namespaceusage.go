@@ -145,15 +145,17 @@ type namespaceUsage struct {
 // find says which object of a kind somebody else has in the namespace, or why that cannot be told.
 func (o *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, error) {
 	gk := kind.groupKind()
-	options := metav1.ListOptions{Limit: objects.PageSize}
+	options := metav1.ListOptions{}
 	if gk == (schema.GroupKind{Kind: "Secret"}) {
 		// Tokens go with their accounts, which are counted themselves.
 		options.FieldSelector = "type!=kubernetes.io/service-account-token"
 	}
-	for {
+	found := ""
+	err := objects.Pages(options, func(options metav1.ListOptions) (string, error) {
 		page, why, err := o.list(ctx, kind, options)
 		if err != nil || why != "" {
-			return why, err
+			found = why
+			return "", err
 		}
 		for i := range page.Items {
 			item := &page.Items[i]
@@ -165,14 +167,13 @@ func (o *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 				return "", err
 			}
 			if !goes {
-				return "in use by " + objects.Describe(kind.kind, types.NamespacedName{Namespace: item.Namespace, Name: item.Name}), nil
+				found = "in use by " + objects.Describe(kind.kind, types.NamespacedName{Namespace: item.Namespace, Name: item.Name})
+				return "", nil
 			}
 		}
-		if page.Continue == "" {
-			return "", nil
-		}
-		options.Continue = page.Continue
-	}
+		return page.Continue, nil
+	})
+	return found, err
 }
 
 // list reads one page. Where a kind cannot be listed, it says so; what may succeed at the next try is an error.

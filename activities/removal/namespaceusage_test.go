@@ -21,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -120,7 +121,7 @@ func ownedBy(apiVersion, kind, name string) metav1.OwnerReference {
 
 func TestWhatKeepsANamespace(t *testing.T) {
 	t.Parallel()
-	type objects = map[string][]metav1.PartialObjectMetadata
+	type byPlural = map[string][]metav1.PartialObjectMetadata
 	going := ownedObject("going")
 	going.DeletionTimestamp = &metav1.Time{Time: time.Now()}
 	marked := ownedObject("marked")
@@ -135,34 +136,34 @@ func TestWhatKeepsANamespace(t *testing.T) {
 		fails   bool
 	}{
 		"nothing": {},
-		"what the module has, what is going, and what each namespace has": {cluster: inhabited{objects: objects{
+		"what the module has, what is going, and what each namespace has": {cluster: inhabited{objects: byPlural{
 			"secrets": {marked, going}, "configmaps": {ownedObject("kube-root-ca.crt")}, "events": {ownedObject("event")},
 			"measures": {ownedObject("cannot be deleted")},
 		}}},
-		"a user's Secret":                {cluster: inhabited{objects: objects{"secrets": {ownedObject("mine")}}}, why: "in use by Secret ns/mine"},
-		"another module's object":        {cluster: inhabited{objects: objects{"secrets": {foreign}}}, why: "in use by Secret ns/foreign"},
-		"a custom resource":              {cluster: inhabited{objects: objects{"widgets": {ownedObject("mine")}}}, why: "in use by Widget ns/mine"},
-		"a ConfigMap of a user's making": {cluster: inhabited{objects: objects{"configmaps": {ownedObject("mine")}}}, why: "in use by ConfigMap ns/mine"},
-		"what a user's object owns": {cluster: inhabited{objects: objects{
+		"a user's Secret":                {cluster: inhabited{objects: byPlural{"secrets": {ownedObject("mine")}}}, why: "in use by Secret ns/mine"},
+		"another module's object":        {cluster: inhabited{objects: byPlural{"secrets": {foreign}}}, why: "in use by Secret ns/foreign"},
+		"a custom resource":              {cluster: inhabited{objects: byPlural{"widgets": {ownedObject("mine")}}}, why: "in use by Widget ns/mine"},
+		"a ConfigMap of a user's making": {cluster: inhabited{objects: byPlural{"configmaps": {ownedObject("mine")}}}, why: "in use by ConfigMap ns/mine"},
+		"what a user's object owns": {cluster: inhabited{objects: byPlural{
 			"persistentvolumeclaims": {ownedObject("data", ownedBy("example.com/v1", "Widget", "widget"))}, "widgets": {ownedObject("widget")},
 		}}, why: "in use by PersistentVolumeClaim ns/data"},
-		"what a workload that is gone left": {cluster: inhabited{objects: objects{
+		"what a workload that is gone left": {cluster: inhabited{objects: byPlural{
 			"replicasets": {ownedObject("set", ownedBy("apps/v1", "Deployment", "gone"))},
 			"pods":        {ownedObject("pod", ownedBy("apps/v1", "ReplicaSet", "set")), ownedObject("pod-2", ownedBy("apps/v1", "ReplicaSet", "gone too"))},
 		}}},
-		"a pod of a workload of others": {cluster: inhabited{objects: objects{
+		"a pod of a workload of others": {cluster: inhabited{objects: byPlural{
 			"deployments": {ownedObject("theirs")},
 			"replicasets": {ownedObject("set", ownedBy("apps/v1", "Deployment", "theirs"))},
 			"pods":        {ownedObject("pod", ownedBy("apps/v1", "ReplicaSet", "set"))},
 		}}, why: "in use by Pod ns/pod"},
-		"one of whose two owners is there": {cluster: inhabited{objects: objects{
+		"one of whose two owners is there": {cluster: inhabited{objects: byPlural{
 			"secrets": {ownedObject("s", ownedBy("example.com/v1", "Widget", "gone"), ownedBy("example.com/v1", "Widget", "widget"))},
 			"widgets": {ownedObject("widget")},
 		}}, why: "in use by Secret ns/s"},
-		"whose owner was made anew": {cluster: inhabited{objects: objects{"secrets": {ownedObject("s", another)}, "widgets": {
+		"whose owner was made anew": {cluster: inhabited{objects: byPlural{"secrets": {ownedObject("s", another)}, "widgets": {
 			func() metav1.PartialObjectMetadata { w := marked; w.Name = "widget"; return w }(),
 		}}}},
-		"whose owner's kind is gone":          {cluster: inhabited{objects: objects{"secrets": {ownedObject("s", ownedBy("gone.example.org/v1", "Widget", "w"))}}}},
+		"whose owner's kind is gone":          {cluster: inhabited{objects: byPlural{"secrets": {ownedObject("s", ownedBy("gone.example.org/v1", "Widget", "w"))}}}},
 		"a kind that cannot be listed":        {cluster: inhabited{refused: map[string]int{"widgets": 503}}, why: "its widgets.example.com cannot be listed"},
 		"a kind that nobody answers for":      {cluster: inhabited{refused: map[string]int{"widgets": 0}}, why: "nobody answers which widgets.example.com are in it"},
 		"a kind that must not be listed":      {cluster: inhabited{refused: map[string]int{"secrets": 403}}, why: "its secrets cannot be listed"},
@@ -181,8 +182,11 @@ func TestWhatKeepsANamespace(t *testing.T) {
 			asks, err := discovery.NewDiscoveryClientForConfig(config)
 			require.NoError(t, err)
 			r := &Remover{
-				Cluster: &clusters.Cluster{Metadata: client, Discovery: asks}, Mapper: kinds.Mapper{Cluster: pluralsMapper{}},
-				Owner: inventory.Owner{Name: "m", Mark: "ns/m"}, Gone: map[string]bool{},
+				Target: objects.Target{
+					Cluster: &clusters.Cluster{Metadata: client, Discovery: asks}, Mapper: kinds.Mapper{Cluster: pluralsMapper{}},
+					Owner: inventory.Owner{Name: "m", Mark: "ns/m"},
+				},
+				Gone: map[string]bool{},
 			}
 			why, err := r.usedByOthers(t.Context(), "ns")
 			require.Equal(t, c.fails, err != nil, "%v", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -52,7 +53,11 @@ func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMeta
 	served, err := discovery.NewDiscoveryClientForConfig(config)
 	require.NoError(t, err)
 	return &Remover{
-		Cluster: &clusters.Cluster{Metadata: client, Mapper: clusters.NewMapper(served.RESTClient())}, Mapper: kinds.Mapper{Cluster: samplesMapper{}}, Owner: inventory.Owner{Name: "m", Mark: "ns/m"}, Gone: map[string]bool{},
+		Target: objects.Target{
+			Cluster: &clusters.Cluster{Metadata: client, Mapper: clusters.NewMapper(served.RESTClient())},
+			Mapper:  kinds.Mapper{Cluster: samplesMapper{}}, Owner: inventory.Owner{Name: "m", Mark: "ns/m"},
+		},
+		Gone: map[string]bool{},
 	}
 }
 

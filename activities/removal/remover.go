@@ -15,7 +15,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -24,9 +23,7 @@ import (
 // Remover removes objects of the inventory from a cluster, each only when it carries our mark, and with its
 // uid as a precondition.
 type Remover struct {
-	Cluster *clusters.Cluster
-	Mapper  kinds.Mapper
-	Owner   inventory.Owner
+	objects.Target
 	// KeepUserData keeps definitions that have objects, and namespaces: they go only with the module.
 	KeepUserData bool
 	// siblings are the other modules in the same cluster: a namespace that one of them uses stays.
@@ -50,6 +47,11 @@ type Remover struct {
 	Kept []string
 	// deleted counts the objects whose deletion was accepted.
 	Deleted int
+}
+
+// NewRemover returns a remover that has read nothing yet.
+func NewRemover(m *v1beta2.Manifest, c *clusters.Cluster) *Remover {
+	return &Remover{Target: objects.NewTarget(m, c, nil), Gone: map[string]bool{}}
 }
 
 // WithoutSkipped are the entries without those whose kind was not known when optional objects of it were skipped, and
@@ -130,16 +132,11 @@ func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 	if keep {
 		return r.KeepUserData, nil
 	}
-	background := metav1.DeletePropagationBackground
-	client := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace)
-	err = client.Delete(ctx, name.Name, metav1.DeleteOptions{
-		PropagationPolicy: &background,
-		Preconditions:     &metav1.Preconditions{UID: &live.UID},
-	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	accepted, err := objects.Delete(ctx, r.Cluster, resource.GroupVersionResource, name, live.UID)
+	if err != nil {
 		return false, fmt.Errorf("delete %s: %w", described, err)
 	}
-	if err == nil {
+	if accepted {
 		r.mu.Lock()
 		r.Deleted++
 		r.mu.Unlock()

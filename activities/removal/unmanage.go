@@ -61,7 +61,7 @@ func (a *Removals) Unmark(ctx context.Context, m *v1beta2.Manifest) error {
 	if err != nil {
 		return err
 	}
-	r := &Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m)}
+	r := NewRemover(m, cluster)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.applier.Options.Parallel)
 	for _, e := range m.Status.Inventory {

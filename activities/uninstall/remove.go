@@ -108,7 +108,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readi
 	if err != nil {
 		return nil, err
 	}
-	r := &removal.Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m), Gone: map[string]bool{}}
+	r := removal.NewRemover(m, cluster)
 	waiting, err := a.removals.RemoveModuleCRs(ctx, r, m)
 	if err == nil && waiting != nil && waiting.Reason == readiness.ReasonWaitingForModuleCR {
 		err = a.upgradeWhileDeleting(ctx, m, *waiting)

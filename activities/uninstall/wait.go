@@ -44,7 +44,7 @@ func (a *Activities) CheckRemoval(ctx context.Context, ref kick.Ref) (RemoveResu
 	if err != nil {
 		return RemoveResult{}, err
 	}
-	r := &removal.Remover{Cluster: cluster, Mapper: kinds.Mapper{Cluster: cluster.Mapper}, Owner: inventory.OwnerOf(m), Gone: map[string]bool{}}
+	r := removal.NewRemover(m, cluster)
 	seen, err := a.removals.BlockingCRs(ctx, r, m)
 	if err != nil {
 		return RemoveResult{}, err

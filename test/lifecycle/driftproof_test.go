@@ -111,7 +111,7 @@ func (p *proof) subject(content string) *subject {
 	plan, err := bundle.PlanOf(context.Background(), &v1beta2.Manifest{}, b, k, p.id)
 	require.NoError(p, err)
 	require.Len(p, plan.Entries, 1)
-	s := &subject{proof: p, job: &apply.Installation{Cluster: p.cluster, Owner: inventory.Owner{Name: p.id, Mark: p.id + "/" + p.id}, Mapper: k}}
+	s := &subject{proof: p, job: &apply.Installation{Target: objects.Target{Cluster: p.cluster, Owner: inventory.Owner{Name: p.id, Mark: p.id + "/" + p.id}, Mapper: k}}}
 	for _, stage := range plan.Stages {
 		if len(stage) > 0 {
 			s.at = stage[0]
@@ -143,7 +143,7 @@ func (s *subject) seen() string {
 func (s *subject) listed(inFull bool) string {
 	s.Helper()
 	look := objects.Surveyor{
-		Cluster: s.cluster, Mapper: s.job.Mapper, Selector: "proof!=none", InFull: func(schema.GroupKind) bool { return inFull },
+		Target: s.job.Target, Selector: "proof!=none", InFull: func(schema.GroupKind) bool { return inFull },
 	}
 	saw, err := look.Read(context.Background(), map[schema.GroupKind]schema.GroupVersionKind{s.at.Object.GVK.GroupKind(): s.at.Object.GVK})
 	require.NoError(s, err)

@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	sdkinterceptor "go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	sdkworker "go.temporal.io/sdk/worker"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -215,6 +217,14 @@ func TestAStatusIsWrittenAtTheVersionThatWasRead(t *testing.T) {
 	require.Equal(t, "theirs", now.Status.InstalledVersion)
 }
 
+// activityEnvironment runs activities as workers do.
+func activityEnvironment() *testsuite.TestActivityEnvironment {
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(sdkworker.Options{Interceptors: []sdkinterceptor.WorkerInterceptor{worker.Heartbeats()}})
+	return env
+}
+
 // waitAfter runs one attempt of a wait that cannot read, after so many that could not, and returns what it says.
 func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.ApplicationError, remembered int) {
 	t.Helper()
@@ -223,8 +233,7 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	unanswered(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return failure
 	}})
-	suite := testsuite.WorkflowTestSuite{}
-	env := suite.NewTestActivityEnvironment()
+	env := activityEnvironment()
 	env.RegisterActivity(a.Install.WaitManifest)
 	env.RegisterActivity(a.Uninstall.WaitRemoval)
 	left := manifests.WaitDetails{Reads: failedBefore}
@@ -239,23 +248,23 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	_, removal := env.ExecuteActivity(a.Uninstall.WaitRemoval, uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	var other *temporal.ApplicationError
 	require.ErrorAs(t, removal, &other)
-	require.Equal(t, fault.Of(app).Kind, fault.Of(other).Kind, "a removal is waited for in the same way")
+	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")
 	return app, left.Reads
 }
 
 func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {
 	for before := range 4 {
 		app, remembered := waitAfter(t, before, errNoAnswer)
-		require.Equal(t, fault.Pending, fault.Of(app).Kind, "after %d", before)
+		require.Equal(t, fault.Pending, fault.FromTemporal(app).Kind, "after %d", before)
 		require.Equal(t, temporal.ApplicationErrorCategoryBenign, app.Category(), "no error metrics, no warnings")
 		require.GreaterOrEqual(t, app.NextRetryDelay(), 2*time.Second)
 		require.Equal(t, before+1, remembered, "for the next attempt, in the server and not in the history")
 	}
 	app, _ := waitAfter(t, 4, errNoAnswer)
-	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.Of(app))
+	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.FromTemporal(app))
 
 	app, _ = waitAfter(t, 0, fault.New(fault.Rejected, "Forbidden", "no"))
-	require.Equal(t, fault.Rejected, fault.Of(app).Kind, "what cannot succeed without a change is told at once")
+	require.Equal(t, fault.Rejected, fault.FromTemporal(app).Kind, "what cannot succeed without a change is told at once")
 }
 
 func TestTheLooksOfAWaitBecomeFewer(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
@@ -22,15 +21,14 @@ func TestAWaitThatLastsTellsTheKymaOnce(t *testing.T) {
 	waiting := func(elapsed time.Duration, before *manifests.WaitDetails) []string {
 		t.Helper()
 		s.activities.Steps.Options.Clock = func() time.Time { return time.Now().Add(elapsed) }
-		suite := testsuite.WorkflowTestSuite{}
-		env := suite.NewTestActivityEnvironment()
+		env := activityEnvironment()
 		env.RegisterActivity(s.activities.Install.WaitManifest)
 		if before != nil {
 			env.SetHeartbeatDetails(*before)
 		}
 		s.kicks.take()
 		_, err := env.ExecuteActivity(s.activities.Install.WaitManifest, install.WaitInput{Ref: s.ref(), Reported: seen})
-		require.Equal(t, fault.Pending, fault.Of(err).Kind)
+		require.Equal(t, fault.Pending, fault.FromTemporal(err).Kind)
 		return s.kicks.take()
 	}
 	require.Empty(t, waiting(0, nil), "it may be over in a moment")

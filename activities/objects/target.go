@@ -1,0 +1,23 @@
+package objects
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Target is a Manifest in its cluster: how the kinds of its objects are addressed there, and which objects are its own.
+type Target struct {
+	Manifest *v1beta2.Manifest
+	Cluster  *clusters.Cluster
+	Mapper   kinds.Mapper
+	Owner    inventory.Owner
+}
+
+// NewTarget returns a target. The module's own definitions may be nil: then the cluster is asked for their kinds.
+func NewTarget(m *v1beta2.Manifest, c *clusters.Cluster, own map[schema.GroupKind]kinds.Definition) Target {
+	return Target{Manifest: m, Cluster: c, Mapper: kinds.Mapper{Own: own, Cluster: c.Mapper}, Owner: inventory.OwnerOf(m)}
+}

@@ -42,28 +42,28 @@ func newPolicyWatch(t *testing.T, objects ...client.Object) (*policyWatch, *poli
 
 func TestAPolicyChangeWakesThoseThatWait(t *testing.T) {
 	watch, source, kicks, clock := newPolicyWatch(t, named("waits", nil))
-	looks := func(after time.Duration, want int, why string) {
+	wakes := func(after time.Duration, want int, why string) {
 		t.Helper()
 		*clock, kicks.sent = clock.Add(after), nil
 		require.NoError(t, watch.check(t.Context()))
 		require.Len(t, kicks.sent, want, why)
 	}
-	looks(0, 1, "at start, as the policy may have changed while nobody watched")
+	wakes(0, 1, "at start, as the policy may have changed while nobody watched")
 	require.Equal(t, "kyma/kcp-system/waits/waits", kicks.sent[0].to)
 	require.Equal(t, "maintenance policy changed", kicks.sent[0].kick.Reason)
 	require.False(t, kicks.sent[0].kick.Urgent, "it concerns many: an edit comes first")
 	require.Nil(t, kicks.sent[0].kick.NotBefore)
 
-	looks(5*time.Second, 0, "unchanged")
-	looks(2*time.Minute, 1, "once more, when the policy has reached all workers")
-	looks(time.Hour, 0, "unchanged")
+	wakes(5*time.Second, 0, "unchanged")
+	wakes(2*time.Minute, 1, "once more, when the policy has reached all workers")
+	wakes(time.Hour, 0, "unchanged")
 	source.digest = "second"
-	looks(5*time.Second, 1, "changed")
+	wakes(5*time.Second, 1, "changed")
 	source.digest = ""
-	looks(5*time.Second, 1, "taken away")
-	looks(115*time.Second, 0, "not all workers have it")
-	looks(5*time.Second, 1, "once more")
-	looks(time.Hour, 0, "unchanged")
+	wakes(5*time.Second, 1, "taken away")
+	wakes(115*time.Second, 0, "not all workers have it")
+	wakes(5*time.Second, 1, "once more")
+	wakes(time.Hour, 0, "unchanged")
 }
 
 // A report that is made after the policy changed, and before the watch sees it, says by the new one that nothing waits.

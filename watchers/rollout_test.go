@@ -18,7 +18,7 @@ import (
 
 var templateChanged = cause{Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7"}
 
-// behindBy is a fleet of Kymas that have not taken in a change of the catalog.
+// behindBy is a fleet of Kymas that have not applied a change of the catalog.
 func behindBy(count int, change func(*v1beta2.Kyma)) []client.Object {
 	var kymas []client.Object
 	for i := range count {
@@ -64,8 +64,8 @@ func TestWhomARolloutKicks(t *testing.T) {
 		urgent bool
 		waits  bool
 	}{
-		"one that has to take in a template": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), reason: "ModuleTemplate changed", waits: true},
-		"not one that has":                   {kyma: kymaWith(nil)},
+		"one that has to import a template": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest = "before" }), reason: "ModuleTemplate changed", waits: true},
+		"not one that has":                  {kyma: kymaWith(nil)},
 		"not one that is to be left unchanged": {kyma: kymaWith(func(k *v1beta2.Kyma) {
 			k.Status.InputsDigest, k.Labels = "before", map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 		})},
@@ -196,7 +196,7 @@ func TestUnreachableClustersDelayNoRollout(t *testing.T) {
 	before, after := tookIn(healthy)
 	after.Status.InputsDigest, after.Status.Remote = before.Status.InputsDigest, &v1beta2.RemoteStatus{Reachable: new(false)}
 	w.rollout.progressed(before, after)
-	require.NoError(t, w.rollout.enter(t.Context(), "another"), "one that is found unreachable lets go of its place")
+	require.NoError(t, w.rollout.enter(t.Context(), "another"), "one that is found unreachable releases its place")
 }
 
 // A release is a template and a release meta: two causes, and one reconcile.
@@ -217,7 +217,7 @@ func TestAKymaUnderWayIsKickedOnceForTheSameInputs(t *testing.T) {
 	require.Len(t, kicks.sent, 2, "what came after that reconcile began needs another")
 }
 
-// A leader that dies leaves nothing behind: the next finds by their digests who has not taken in a change, among the
+// A leader that dies leaves nothing behind: the next finds by their digests who has not applied a change, among the
 // Kymas that it lists.
 func TestTheNextLeaderContinuesWithARollout(t *testing.T) {
 	kyma := behindBy(1, nil)[0]

@@ -61,19 +61,19 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	server := &forgetful{}
 	w.Sweeps = server
 	watch := sweepWatch{watcher: w}
-	look := func() error { at = at.Add(checkForLossEvery); return watch.check(t.Context()) }
+	check := func() error { at = at.Add(checkForLossEvery); return watch.check(t.Context()) }
 
-	require.NoError(t, look())
-	require.NoError(t, look())
+	require.NoError(t, check())
+	require.NoError(t, check())
 	require.Equal(t, 1, server.starts, "all sweeps are known")
 	require.Empty(t, kicks.sent)
 
 	server.down = true
-	require.Error(t, look())
+	require.Error(t, check())
 	require.Empty(t, kicks.sent, "a server that does not answer has lost nothing")
 
 	server.down, server.lost = false, true
-	require.NoError(t, look())
+	require.NoError(t, check())
 	require.Equal(t, 2, server.starts, "at once, and not after minutes")
 	var to []string
 	for _, each := range kicks.sent {
@@ -85,7 +85,7 @@ func TestWhatWasUnderWayIsBegunAgainWhenTemporalLostItsDatabase(t *testing.T) {
 	require.Len(t, w.rollout.passed, 1)
 	require.Equal(t, "changed", (<-w.rollout.passed).Object.Name)
 
-	require.NoError(t, look())
+	require.NoError(t, check())
 	require.Len(t, kicks.sent, 2, "once")
 	require.Empty(t, w.rollout.passed)
 }

@@ -166,7 +166,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	return a, nil
 }
 
-func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store, signatures *signature.Verifier, purges *purge.Teller) error {
+func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *artifacts.Store, signatures *signature.Verifier, purges *purge.Recorder) error {
 	var err error
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known,
@@ -203,17 +203,17 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 }
 
 // assemblePurges makes what records which objects are forced.
-func assemblePurges(p Parts, controlPlane client.Client) (*purge.Teller, error) {
+func assemblePurges(p Parts, controlPlane client.Client) (*purge.Recorder, error) {
 	counter, err := metrics.NewPurges(p.Registry)
 	if err != nil {
 		return nil, err
 	}
-	teller := purge.NewTeller(controlPlane)
-	teller.Counter, teller.Log = counter, p.Log.WithName("purge")
-	return teller, nil
+	recorder := purge.NewRecorder(controlPlane)
+	recorder.Counter, recorder.Log = counter, p.Log.WithName("purge")
+	return recorder, nil
 }
 
-func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store, purges *purge.Teller) error {
+func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, store *artifacts.Store, purges *purge.Recorder) error {
 	drift, err := metrics.NewDrift(p.Registry)
 	if err != nil {
 		return err

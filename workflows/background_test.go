@@ -87,7 +87,7 @@ func TestAModulesStateIsShownWhileItsKymaWaitsForItsTurn(t *testing.T) {
 func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 	for name, c := range map[string]struct {
 		began  time.Duration
-		looks  int
+		passes int
 		latest string
 	}{
 		"which begins later":          {2 * clockMargin, 1, "8"},
@@ -116,7 +116,7 @@ func TestAReconcileAnswersWhatCameWhileItWaitedForItsTurn(t *testing.T) {
 			endKyma(env, w, 2*time.Hour)
 			env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 			require.NoError(t, env.GetWorkflowError())
-			require.Equal(t, c.looks, w.counts["turn"])
+			require.Equal(t, c.passes, w.counts["turn"])
 			seen := reports[1].Seen
 			require.Equal(t, c.latest, seen[len(seen)-1].ResourceVersion, "the report goes by what the kicks named")
 		})

@@ -183,9 +183,9 @@ func everyStep(t *testing.T, late bool) []*commands {
 	// One that is forced, though its Manifest's workflow does not help.
 	deleted := newBlockedWorld(t)
 	ran(recorded(deleted.env))
-	deleted.purge = func(int, purge.PurgeInput) (purge.PurgeResult, error) {
+	deleted.purge = func(int, purge.Input) (purge.Result, error) {
 		deleted.blocked = false
-		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1}, nil
+		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1}, nil
 	}
 	deleted.send = func(int, purge.SendInput) error { return nil }
 	deleted.run(t)
@@ -428,7 +428,7 @@ func TestAReconcileIsToldOfTheVersionsThatItsKicksNamed(t *testing.T) {
 	w := quietWorld()
 	w.sync = func(int) (syncing.Result, error) {
 		res, err := synced()
-		res.TakenIn = []desired.Seen{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
+		res.Imported = []desired.Seen{{Kind: "ModuleTemplate", Namespace: "ns", Name: "by-hand", ResourceVersion: "3"}}
 		return res, err
 	}
 	env := environment(t, w)

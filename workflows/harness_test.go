@@ -29,7 +29,7 @@ import (
 var kymaRef = kick.Ref{Namespace: "kcp-system", Name: "demo", UID: "kyma-uid"}
 var manifestRef = kick.Ref{Namespace: "kcp-system", Name: "demo-sample-1", UID: "manifest-uid"}
 
-// world is a scripted truth behind fake activities: what the steps of a workflow find when they look.
+// world is the scripted cluster state behind fake activities: what the steps of a workflow read.
 type world struct {
 	calls []string
 
@@ -52,7 +52,7 @@ type world struct {
 	// removing, where set, is asked with the activity's context instead of remove.
 	removing func(ctx context.Context, n int) (uninstall.RemoveResult, error)
 	send     func(n int, in purge.SendInput) error
-	purge    func(n int, in purge.PurgeInput) (purge.PurgeResult, error)
+	purge    func(n int, in purge.Input) (purge.Result, error)
 	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
 	counts map[string]int
@@ -114,8 +114,8 @@ func quietWorld() *world {
 			return uninstall.RemoveResult{Outcome: manifests.OutcomeWaiting}, nil
 		},
 		send: func(int, purge.SendInput) error { return nil },
-		purge: func(int, purge.PurgeInput) (purge.PurgeResult, error) {
-			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
+		purge: func(int, purge.Input) (purge.Result, error) {
+			return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample default"}}, nil
 		},
 		force: func(int, syncing.CleanupInput) (syncing.Result, error) {
 			return syncing.Result{Outcome: syncing.OutcomeClean}, nil
@@ -123,13 +123,13 @@ func quietWorld() *world {
 	}
 }
 
-// SyncRemote implements look.Synchronizer.
+// SyncRemote implements background.Synchronizer.
 func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, error) {
 	res, err := w.sync(w.called("sync"))
 	return res, fault.ToTemporal(err)
 }
 
-// ResolveKyma implements look.Resolver.
+// ResolveKyma implements background.Resolver.
 func (w *world) ResolveKyma(context.Context, resolve.Input) (resolve.Result, error) {
 	res, err := w.resolve(w.called("resolve"))
 	return res, fault.ToTemporal(err)
@@ -173,7 +173,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 	register("SendPurge", func(_ context.Context, in purge.SendInput) error {
 		return fault.ToTemporal(w.send(w.called("send purge"), in))
 	})
-	register("PurgeManifest", func(_ context.Context, in purge.PurgeInput) (purge.PurgeResult, error) {
+	register("PurgeManifest", func(_ context.Context, in purge.Input) (purge.Result, error) {
 		res, err := w.purge(w.called("purge"), in)
 		return res, fault.ToTemporal(err)
 	})
@@ -186,7 +186,7 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		return res, fault.ToTemporal(err)
 	})
 	register("ReleaseKyma", func(_ context.Context, in status.ReleaseInput) (status.ReportResult, error) {
-		w.abandoned = in.LetGo
+		w.abandoned = in.Abandoned
 		res, err := w.release(w.called("release"))
 		return res, fault.ToTemporal(err)
 	})
@@ -231,9 +231,9 @@ func viewOf(t *testing.T, env *testsuite.TestWorkflowEnvironment) view.View {
 	t.Helper()
 	value, err := env.QueryWorkflow(kick.QueryStatus)
 	require.NoError(t, err)
-	var view view.View
-	require.NoError(t, value.Get(&view))
-	return view
+	var shown view.View
+	require.NoError(t, value.Get(&shown))
+	return shown
 }
 
 // endKyma makes the Kyma disappear from a moment on, so that the workflow ends and the test can check it.

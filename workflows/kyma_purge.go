@@ -44,7 +44,7 @@ func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again
 // purgeManifests forces Manifests whose own workflows did not complete.
 func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) error {
 	type purging struct {
-		res purge.PurgeResult
+		res purge.Result
 		err error
 	}
 	results := make([]purging, len(manifests))

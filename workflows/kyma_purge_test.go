@@ -40,7 +40,7 @@ func newBlockedWorld(t *testing.T) *blockedWorld {
 		at := h.deleted.Add(h.grace)
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting, PurgeAt: at, PurgeDue: !h.env.Now().Before(at), OrderlyFor: h.orderly}
 		if h.blocked {
-			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+			res.Remaining, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
 		}
 		return res, nil
 	}
@@ -151,7 +151,7 @@ func (h *blockedWorld) refusing(until func() bool) {
 	h.delete = func(n int) (resolve.DeleteResult, error) {
 		res, err := answer(n)
 		if !until() {
-			res.Left = append(res.Left, "demo-refused")
+			res.Remaining = append(res.Remaining, "demo-refused")
 			res.Manifests = append(res.Manifests, kick.Ref{Namespace: "kcp-system", Name: "demo-refused", UID: "refused-uid"})
 			res.Fault = fault.Fault{Kind: fault.Transient, Reason: resolve.ReasonManifestsNotDeleted, Message: "delete Manifest demo-refused: denied by a policy"}
 		}
@@ -168,9 +168,9 @@ func TestADeletionThatIsRefusedForOneManifestIsSaidAndKeepsNoPurgeFromTheOthers(
 		require.Len(t, in.Manifests, 2)
 		return nil
 	}
-	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
+	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
 		require.Equal(t, "demo-refused", in.Ref.Name)
-		return purge.PurgeResult{Outcome: manifests.OutcomeApplied}, nil
+		return purge.Result{Outcome: manifests.OutcomeApplied}, nil
 	}
 	h.env.RegisterDelayedCallback(func() {
 		require.Equal(t, "delete Manifest demo-refused: denied by a policy", h.reports[len(h.reports)-1].Faults[fault.PartResolve].Message)
@@ -228,11 +228,11 @@ func TestTheDeadlineHoldsOverContinueAsNew(t *testing.T) {
 func TestAManifestThatItsWorkflowDoesNotEndWithinAMinuteIsForcedByTheKymas(t *testing.T) {
 	h := newBlockedWorld(t)
 	forcedAt := time.Duration(0)
-	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		require.Equal(t, purge.PurgeInput{Ref: manifestRef, LetGo: true}, in)
+	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
+		require.Equal(t, purge.Input{Ref: manifestRef, Abandon: true}, in)
 		forcedAt, h.blocked = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
-		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 3, Names: []string{"Sample a/one", "ConfigMap a/two"}}, nil
+		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 3, Names: []string{"Sample a/one", "ConfigMap a/two"}}, nil
 	}
 	h.force = func(int, syncing.CleanupInput) (syncing.Result, error) {
 		return syncing.Result{Outcome: syncing.OutcomeClean, Forced: []string{"Kyma kyma-system/default"}}, nil
@@ -285,7 +285,7 @@ func TestWithoutAPurgeTimeNothingIsEverForced(t *testing.T) {
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
 		if h.blocked {
-			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+			res.Remaining, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
 		}
 		return res, nil
 	}
@@ -301,16 +301,16 @@ func TestThePurgeUpdateSkipsTheGraceAndNotTheCheck(t *testing.T) {
 	h := newBlockedWorld(t)
 	h.served(time.Second)
 	answer := &updateAnswer{}
-	looks := 0
+	attempts := 0
 	h.env.RegisterDelayedCallback(func() {
-		looks = h.counts["delete"]
+		attempts = h.counts["delete"]
 		h.env.UpdateWorkflow(kick.UpdatePurge, "u1", answer)
 	}, time.Minute)
 	h.run(t)
 	require.NoError(t, answer.err)
 	require.True(t, answer.result.Completed)
 	require.Less(t, h.sentAt, time.Minute+2*time.Second)
-	require.Greater(t, h.counts["delete"], looks)
+	require.Greater(t, h.counts["delete"], attempts)
 }
 
 func TestThePurgeUpdateIsRefusedWhereTheKymaIsNotBeingDeleted(t *testing.T) {

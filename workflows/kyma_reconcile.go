@@ -91,7 +91,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 		res = *resolved
 	} else {
 		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
-			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.TakenIn...), Background: r.background})
+			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background})
 	}
 	if temporal.IsCanceledError(err) {
 		return resolve.Result{}, true, err

@@ -56,7 +56,7 @@ func (r *kymaRun) removalSituation(ctx workflow.Context, remaining resolve.Delet
 	}
 	s := removal.Situation{
 		Gone: remaining.Outcome == resolve.OutcomeGone, Alive: remaining.Alive,
-		Remaining: len(remaining.Left), Purgeable: len(remaining.Manifests), WithoutAccess: len(remaining.WithoutAccess),
+		Remaining: len(remaining.Remaining), Purgeable: len(remaining.Manifests), WithoutAccess: len(remaining.WithoutAccess),
 	}
 	if s.Gone || s.Alive {
 		return s
@@ -77,7 +77,7 @@ func (r *kymaRun) removalSituation(ctx workflow.Context, remaining resolve.Delet
 
 // takeRemovalStep takes a step; again is as for reportRemoval.
 func (r *kymaRun) takeRemovalStep(ctx workflow.Context, started time.Time, step removal.Step, remaining resolve.DeleteResult, again bool) error {
-	names := strings.Join(remaining.Left, ", ")
+	names := strings.Join(remaining.Remaining, ", ")
 	switch step {
 	case removal.End:
 		r.ends(true, false)
@@ -128,7 +128,7 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 func (r *kymaRun) release(ctx workflow.Context, summary, abandoned string) error {
 	var released status.ReportResult
 	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary),
-		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), LetGo: abandoned}).Get(ctx, &released)
+		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), Abandoned: abandoned}).Get(ctx, &released)
 	if temporal.IsCanceledError(err) {
 		return err
 	}

@@ -41,7 +41,7 @@ func (r *kymaRun) aggregate(ctx workflow.Context, digest string, gone bool) erro
 		Faults:     r.state.Sync.Faults.With(fault.PartSync, r.state.SyncFault).With(fault.PartResolve, r.state.ResolveFault),
 		Synced:     r.state.Sync.Outcome == syncing.OutcomeSynced,
 		CatalogOff: r.state.Sync.CatalogOff,
-		Refused:    r.state.Sync.Refused, TakenIn: r.state.Sync.TakenIn,
+		Refused:    r.state.Sync.Refused, Imported: r.state.Sync.Imported,
 	})
 }
 

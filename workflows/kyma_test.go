@@ -193,13 +193,13 @@ func TestARolloutWaitsForItsTurnAndAnEditOvertakesIt(t *testing.T) {
 }
 
 // deletingWorld is a Kyma under deletion with that many reconciles until its Manifests are gone.
-func deletingWorld(looks int) *world {
+func deletingWorld(attempts int) *world {
 	w := quietWorld()
 	w.sync = func(int) (syncing.Result, error) { return syncing.Result{Outcome: syncing.OutcomeDeleting}, nil }
 	w.report = func(int, status.ReportInput) (status.ReportResult, error) { return reported(shared.StateDeleting) }
 	w.delete = func(n int) (resolve.DeleteResult, error) {
-		if n < looks {
-			return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting, Left: []string{"demo-sample-1"}}, nil
+		if n < attempts {
+			return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting, Remaining: []string{"demo-sample-1"}}, nil
 		}
 		return resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}, nil
 	}

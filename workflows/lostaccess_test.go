@@ -24,7 +24,7 @@ func lostWorld(t *testing.T, missing func(at time.Duration) bool) *blockedWorld 
 	h.delete = func(int) (resolve.DeleteResult, error) {
 		res := resolve.DeleteResult{Outcome: resolve.OutcomeDeleting}
 		if h.blocked {
-			res.Left, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
+			res.Remaining, res.Manifests = []string{manifestRef.Name}, []kick.Ref{manifestRef}
 			if missing(h.since()) {
 				res.Access, res.WithoutAccess = fault.Of(noSecret), res.Manifests
 			}
@@ -59,11 +59,11 @@ func TestAModuleThatItsWorkflowDoesNotReleaseWithinAMinuteIsReleasedByTheKymas(t
 	h := lostWorld(t, always)
 	h.send = func(int, purge.SendInput) error { h.sentAt = h.since(); return nil }
 	forcedAt := time.Duration(0)
-	h.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		require.Equal(t, purge.PurgeInput{Ref: manifestRef, LetGo: true}, in)
+	h.purge = func(_ int, in purge.Input) (purge.Result, error) {
+		require.Equal(t, purge.Input{Ref: manifestRef, Abandon: true}, in)
 		forcedAt, h.blocked = h.since(), false
 		h.env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Manifest was purged", Kind: "Manifest", Urgent: true})
-		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved}, nil
+		return purge.Result{Outcome: manifests.OutcomeRemoved}, nil
 	}
 	h.run(t)
 	require.GreaterOrEqual(t, forcedAt-h.sentAt, time.Minute)
@@ -92,7 +92,7 @@ func TestModulesThatNeedNoAccessAreRemovedInOrderThoughItIsGone(t *testing.T) {
 	h.delete = func(n int) (resolve.DeleteResult, error) {
 		res, err := answer(n)
 		if left {
-			res.Left, res.Manifests = append(res.Left, here.Name), append(res.Manifests[:len(res.Manifests):len(res.Manifests)], here)
+			res.Remaining, res.Manifests = append(res.Remaining, here.Name), append(res.Manifests[:len(res.Manifests):len(res.Manifests)], here)
 		}
 		return res, err
 	}

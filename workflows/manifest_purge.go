@@ -69,19 +69,19 @@ func (r *manifestRun) purge(ctx workflow.Context) error {
 }
 
 // executePurge runs the one activity that forces what remains of a module.
-func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.Ref, release bool) (purge.PurgeResult, error) {
+func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.Ref, release bool) (purge.Result, error) {
 	summary := "force what remains of " + ref.Name
 	if release {
 		summary += ", or release it"
 	}
-	var res purge.PurgeResult
+	var res purge.Result
 	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, fault.Shorten(summary, maxSummary)),
-		activities.PurgeManifest, purge.PurgeInput{Ref: ref, LetGo: release}).Get(ctx, &res)
+		activities.PurgeManifest, purge.Input{Ref: ref, Abandon: release}).Get(ctx, &res)
 	return res, err
 }
 
 // purgeStopped notes a purge that did something and could not continue. One that made progress has not failed.
-func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.PurgeResult) {
+func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res purge.Result) {
 	r.state.Forced.Add(res.Forced, res.Names)
 	r.view.Forced = r.state.Forced
 	r.state.PurgeRounds++
@@ -98,7 +98,7 @@ func (r *manifestRun) purgeStopped(ctx workflow.Context, started time.Time, res 
 }
 
 // purgeSummary says what a purge forced, for people.
-func purgeSummary(forced view.Forced, res purge.PurgeResult) string {
+func purgeSummary(forced view.Forced, res purge.Result) string {
 	text := "purged: " + forced.String()
 	if len(res.Stays) > 0 {
 		text += "; remaining: " + strings.Join(res.Stays, ", ")

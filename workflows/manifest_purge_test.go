@@ -77,7 +77,7 @@ func TestAPurgeThatStartsTheWorkflowInstallsNothing(t *testing.T) {
 	require.Equal(t, []string{"purge"}, w.calls)
 }
 
-func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) {
+func TestAPurgeAbandonsAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) {
 	w := waitingRemoval()
 	w.remove = func(int) (uninstall.RemoveResult, error) {
 		return uninstall.RemoveResult{}, fault.New(fault.Transient, "X", "fails")
@@ -85,14 +85,14 @@ func TestAPurgeLetsGoAfterTwoFailuresHoweverOftenOtherStepsFailed(t *testing.T) 
 	var abandoned []bool
 	var first time.Time
 	env := environment(t, w)
-	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		if abandoned = append(abandoned, in.LetGo); first.IsZero() {
+	w.purge = func(_ int, in purge.Input) (purge.Result, error) {
+		if abandoned = append(abandoned, in.Abandon); first.IsZero() {
 			first = env.Now()
 		}
-		if in.LetGo {
-			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
+		if in.Abandon {
+			return purge.Result{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
 		}
-		return purge.PurgeResult{}, fault.New(fault.Rejected, "KubeconfigRejected", "refused")
+		return purge.Result{}, fault.New(fault.Rejected, "KubeconfigRejected", "refused")
 	}
 	purgeAt(env, 5*time.Hour)
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
@@ -117,8 +117,8 @@ func TestAPurgeSignalInTheCompletingTaskIsNotLost(t *testing.T) {
 
 func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 	w := quietWorld()
-	w.purge = func(int, purge.PurgeInput) (purge.PurgeResult, error) {
-		return purge.PurgeResult{Outcome: manifests.OutcomeApplied}, nil
+	w.purge = func(int, purge.Input) (purge.Result, error) {
+		return purge.Result{Outcome: manifests.OutcomeApplied}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)
@@ -130,15 +130,15 @@ func TestAPurgeOfAManifestThatStaysIsForgotten(t *testing.T) {
 
 func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 	w := quietWorld()
-	w.purge = func(n int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		require.False(t, in.LetGo, "nothing failed")
+	w.purge = func(n int, in purge.Input) (purge.Result, error) {
+		require.False(t, in.Abandon, "nothing failed")
 		if n < 6 {
-			return purge.PurgeResult{
+			return purge.Result{
 				Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample " + string(rune('a'+n))}, Progress: true,
 				Fault: fault.Fault{Kind: fault.Transient, Reason: purge.ReasonPurgeGoesOn, Message: "more"},
 			}, nil
 		}
-		return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil
+		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)
@@ -152,11 +152,11 @@ func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 
 func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing.T) {
 	w := quietWorld()
-	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		if in.LetGo {
-			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
+	w.purge = func(_ int, in purge.Input) (purge.Result, error) {
+		if in.Abandon {
+			return purge.Result{Outcome: manifests.OutcomeRemoved, Unreached: "left there"}, nil
 		}
-		return purge.PurgeResult{Outcome: manifests.OutcomeWaiting, Forced: 1, Progress: true, Fault: fault.Fault{Kind: fault.Transient, Reason: "X", Message: "more"}}, nil
+		return purge.Result{Outcome: manifests.OutcomeWaiting, Forced: 1, Progress: true, Fault: fault.Fault{Kind: fault.Transient, Reason: "X", Message: "more"}}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)
@@ -168,12 +168,12 @@ func TestAPurgeEndsThoughSomebodyMakesNewObjectsAsFastAsTheyArePurged(t *testing
 func TestAPurgeThatForcedSomethingAndCameToAStopHasFailed(t *testing.T) {
 	w := quietWorld()
 	var abandoned []bool
-	w.purge = func(_ int, in purge.PurgeInput) (purge.PurgeResult, error) {
-		abandoned = append(abandoned, in.LetGo)
-		if in.LetGo {
-			return purge.PurgeResult{Outcome: manifests.OutcomeRemoved}, nil
+	w.purge = func(_ int, in purge.Input) (purge.Result, error) {
+		abandoned = append(abandoned, in.Abandon)
+		if in.Abandon {
+			return purge.Result{Outcome: manifests.OutcomeRemoved}, nil
 		}
-		return purge.PurgeResult{Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample a"}, Fault: fault.Fault{Kind: fault.Unreachable, Reason: "X", Message: "cut"}}, nil
+		return purge.Result{Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample a"}, Fault: fault.Fault{Kind: fault.Unreachable, Reason: "X", Message: "cut"}}, nil
 	}
 	env := environment(t, w)
 	purgeAt(env, 0)

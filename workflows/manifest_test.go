@@ -125,10 +125,10 @@ func TestAKickDuringTheLastStepMeansOneMoreReconcile(t *testing.T) {
 
 func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testing.T) {
 	w := quietWorld()
-	var looks []time.Time
+	var reconciles []time.Time
 	env := environment(t, w)
 	w.apply = func(context.Context, int) (install.ApplyResult, error) {
-		looks = append(looks, env.Now())
+		reconciles = append(reconciles, env.Now())
 		return quietWorld().apply(context.Background(), 1)
 	}
 	w.wait = func(n int, _ install.WaitInput) (readiness.Observed, error) {
@@ -144,9 +144,9 @@ func TestWhatIsDeletedWhileTheModuleIsFollowedIsMadeAgainAtAGrowingPace(t *testi
 	}
 	env.ExecuteWorkflow(ManifestWorkflow, ManifestInput{Ref: manifestRef})
 	require.NoError(t, env.GetWorkflowError())
-	require.Len(t, looks, 7, "each time that something is gone there is another reconcile")
-	for n := 2; n < len(looks); n++ {
-		require.Greater(t, looks[n].Sub(looks[n-1]), looks[n-1].Sub(looks[n-2]), "each time later than the time before")
+	require.Len(t, reconciles, 7, "each time that something is gone there is another reconcile")
+	for n := 2; n < len(reconciles); n++ {
+		require.Greater(t, reconciles[n].Sub(reconciles[n-1]), reconciles[n-1].Sub(reconciles[n-2]), "each time later than the time before")
 	}
 	require.Equal(t, readiness.ReasonResourcesMissing, reported[0].Observed.Reason)
 	require.Equal(t, shared.StateProcessing, reported[0].Observed.State)
@@ -179,7 +179,7 @@ func TestWhatTheRegistryDoesNotHaveIsAnErrorAtOnceAndRetriedSlowly(t *testing.T)
 	var again time.Duration
 	w.apply = func(_ context.Context, n int) (install.ApplyResult, error) {
 		if n == 1 {
-			return install.ApplyResult{}, fault.ToTemporal(&fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", Message: "the registry does not have it", Seldom: true})
+			return install.ApplyResult{}, fault.ToTemporal(&fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", Message: "the registry does not have it", SlowRetry: true})
 		}
 		again = env.Now().Sub(began)
 		return quietWorld().apply(context.Background(), n)

@@ -46,12 +46,12 @@ func TestARemovalKnowsThatTheClusterIsDeadAndAsksItInEachCheck(t *testing.T) {
 	})
 	h.env.RegisterDelayedCallback(func() {
 		require.Greater(t, len(h.reports), 5)
-		looks := map[bool]int{}
+		reads := map[bool]int{}
 		for _, in := range h.reports[1:] {
 			require.Equal(t, clusters.ReasonUnreachableNetwork, in.Faults[fault.PartSync].Reason)
-			looks[in.Push]++
+			reads[in.Push]++
 		}
-		require.Equal(t, 1, looks[false], "only in the reconcile that found it dead it is not asked twice")
+		require.Equal(t, 1, reads[false], "only in the reconcile that found it dead it is not asked twice")
 		require.Less(t, h.counts["delete"], 25, "the reconciles become fewer")
 	}, 2*time.Hour)
 	h.env.RegisterDelayedCallback(func() {

@@ -21,8 +21,8 @@ func rolloutKick(at time.Time) kick.Kick {
 func TestWhatEndsTheWaitForARollout(t *testing.T) {
 	aboutManifest := kick.Kick{Reason: "state changed", Kind: "Manifest", Name: "m"}
 	for name, tc := range map[string]struct {
-		kick  kick.Kick
-		looks int
+		kick       kick.Kick
+		reconciles int
 	}{
 		"not a Manifest's state":                              {aboutManifest, 1},
 		"not a Manifest that settled":                         {kick.Kick{Reason: "settled", Kind: "Manifest", Name: "m", Urgent: true}, 1},
@@ -42,7 +42,7 @@ func TestWhatEndsTheWaitForARollout(t *testing.T) {
 			kickAt(env, time.Minute, rolloutKick(start.Add(2*time.Hour)))
 			kickAt(env, 10*time.Minute, tc.kick)
 			env.RegisterDelayedCallback(func() {
-				require.Equal(t, tc.looks, w.counts["resolve"], "checks of the catalog before the turn has come")
+				require.Equal(t, tc.reconciles, w.counts["resolve"], "checks of the catalog before the turn has come")
 				if tc.kick.Kind == "Manifest" {
 					require.Equal(t, 2, w.counts["report"], "the Manifest's state is in the status at once")
 					require.Contains(t, viewOf(t, env).WaitingFor, "its turn at ")

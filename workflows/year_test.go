@@ -155,8 +155,8 @@ type upgrades struct {
 	missed         []string
 }
 
-// look is what a check the live objects does.
-func (u *upgrades) look() string {
+// check reads the live objects like a check of the workflow.
+func (u *upgrades) check() string {
 	u.seen = u.released
 	return fmt.Sprintf("1.%d.0", u.released)
 }
@@ -212,7 +212,7 @@ func TestAYearOfDailyUpgradesKeepsTheHistoryOfAKymaShort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, u := quietWorld(), &upgrades{}
 			w.resolve = func(int) (resolve.Result, error) {
-				version := u.look()
+				version := u.check()
 				res, err := resolved()
 				res.InputsDigest, res.Updated = "inputs-"+version, []string{"module"}
 				res.Wrote = []desired.Seen{{Kind: "Manifest", Namespace: "kcp-system", Name: "module", ResourceVersion: fmt.Sprint(100 + 10*u.released + 5)}}
@@ -265,7 +265,7 @@ func manifestWorld(u *upgrades) *world {
 	w := quietWorld()
 	apply := w.apply
 	w.apply = func(ctx context.Context, n int) (install.ApplyResult, error) {
-		version := u.look()
+		version := u.check()
 		res, err := apply(ctx, n)
 		res.Version, res.InputsDigest = version, "m-"+version
 		return res, err

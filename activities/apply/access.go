@@ -20,14 +20,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ofAccess says why no module may bring what gives Lifecycle Manager access to the cluster: applied over what is
-// there, or removed with the module, it would lock us out.
-const ofAccess = "it is part of Lifecycle Manager's access to this cluster"
+// partOfAccess says why no module may bring what gives Lifecycle Manager access to the cluster: applied over the
+// existing object, or removed with the module, it would lock us out.
+const partOfAccess = "it is part of Lifecycle Manager's access to this cluster"
 
-// ExcludeAccess takes out of the plan what gives us access: our own ServiceAccount, its tokens, what binds rights to the
-// account, and the roles that are bound to it. The cluster says which one it is; where it does not, nothing is known of
-// that. What the module has already stays as it is. Where bindings or roles are new, those of their namespace are
-// listed, once; a new Secret that may be a token of the account costs a request.
+// ExcludeAccess removes from the plan what gives us access: our own ServiceAccount, its tokens, the bindings that name
+// the account, and the roles that are bound to it. The cluster says which account that is; where it does not, nothing
+// is removed. What the module has already applied is unchanged. Where bindings or roles are new, those of their
+// namespace are listed, once; a new Secret that may be a token of the account costs one request.
 func (job *Installation) ExcludeAccess(ctx context.Context) error {
 	has := map[string]bool{}
 	for _, e := range job.Manifest.Status.Inventory {
@@ -40,20 +40,20 @@ func (job *Installation) ExcludeAccess(ctx context.Context) error {
 	}
 	for _, objects := range planned {
 		for _, p := range *objects {
-			if has[p.Entry.ID] || refused[p.Entry.ID] || !mayBeOfAccess(p.Object.GVK.GroupKind()) {
+			if has[p.Entry.ID] || refused[p.Entry.ID] || !mayBePartOfAccess(p.Object.GVK.GroupKind()) {
 				continue
 			}
 			account, err := job.Cluster.Account(ctx)
 			if err != nil {
 				return clusters.Classify(err)
 			}
-			of, err := isOfAccess(ctx, job, p, account, bindings)
+			isPart, err := isPartOfAccess(ctx, job, p, account, bindings)
 			if err != nil {
 				return err
 			}
-			if of {
+			if isPart {
 				refused[p.Entry.ID] = true
-				job.Refused = append(job.Refused, bundle.Failure{Object: p.String(), Message: ofAccess})
+				job.Refused = append(job.Refused, bundle.Failure{Object: p.String(), Message: partOfAccess})
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func (job *Installation) ExcludeAccess(ctx context.Context) error {
 	return nil
 }
 
-func mayBeOfAccess(kind schema.GroupKind) bool {
+func mayBePartOfAccess(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "ServiceAccount"}, schema.GroupKind{Kind: "Secret"}:
 		return true
@@ -83,7 +83,7 @@ func isRole(kind schema.GroupKind) bool {
 	return kind.Group == rbacv1.GroupName && (kind.Kind == "ClusterRole" || kind.Kind == "Role")
 }
 
-// rights is what is read of a binding or a Secret, whether a module brings it or it is there.
+// rights is what is read of a binding or a Secret, whether a module brings it or it exists already.
 type rights struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Type              corev1.SecretType `json:"type"`
@@ -97,7 +97,7 @@ func (r *rights) isTokenOf(account clusters.Account, namespace string) bool {
 	return of != "" && account.Is(types.NamespacedName{Namespace: namespace, Name: of})
 }
 
-func isOfAccess(ctx context.Context, job *Installation, p bundle.Placed, account clusters.Account, known bindings) (bool, error) {
+func isPartOfAccess(ctx context.Context, job *Installation, p bundle.Placed, account clusters.Account, known bindings) (bool, error) {
 	kind, namespace := p.Object.GVK.GroupKind(), p.Name.Namespace
 	switch {
 	case account.User == "":
@@ -111,7 +111,7 @@ func isOfAccess(ctx context.Context, job *Installation, p bundle.Placed, account
 	}
 	var brought rights
 	if err := json.Unmarshal(p.Object.Body.Fill(job.Owner), &brought); err != nil {
-		return false, nil //nolint:nilerr // the API server says what is wrong with it
+		return false, nil //nolint:nilerr // the API server reports what is wrong with it
 	}
 	if isBinding(kind) {
 		if account.IsAmong(brought.Subjects, namespace) {
@@ -126,28 +126,28 @@ func isOfAccess(ctx context.Context, job *Installation, p bundle.Placed, account
 	if !account.IsIn(namespace) || brought.Type != "" && brought.Type != corev1.SecretTypeServiceAccountToken {
 		return false, nil
 	}
-	return isTokenThere(ctx, job.Cluster, p, account)
+	return isExistingToken(ctx, job.Cluster, p, account)
 }
 
-// isTokenThere tells whether the Secret that is there under the name of a module's is a token of the account. Where it
-// may not be read, it is taken for none.
-func isTokenThere(ctx context.Context, c *clusters.Cluster, p bundle.Placed, account clusters.Account) (bool, error) {
-	there, err := c.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
+// isExistingToken tells whether an existing Secret with the name of a module's Secret is a token of the account. One
+// that may not be read counts as none.
+func isExistingToken(ctx context.Context, c *clusters.Cluster, p bundle.Placed, account clusters.Account) (bool, error) {
+	existing, err := c.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, clusters.Classify(fmt.Errorf("read %s: %w", p, err))
 	}
-	return (&rights{ObjectMeta: there.ObjectMeta}).isTokenOf(account, p.Name.Namespace), nil
+	return (&rights{ObjectMeta: existing.ObjectMeta}).isTokenOf(account, p.Name.Namespace), nil
 }
 
-// bindings are those that are there, by namespace; the ClusterRoleBindings under none.
+// bindings are the existing ones, by namespace; the ClusterRoleBindings have the empty namespace.
 type bindings map[string][]rights
 
-// bind tells whether one of the bindings in a namespace that are meant names the account. Where they may not be listed,
-// none does.
-func (known bindings) bind(ctx context.Context, c *clusters.Cluster, account clusters.Account, namespace string, meant func(*rights) bool) (bool, error) {
+// bind tells whether one of the selected bindings in a namespace names the account. Where they may not be listed, none
+// does.
+func (known bindings) bind(ctx context.Context, c *clusters.Cluster, account clusters.Account, namespace string, selected func(*rights) bool) (bool, error) {
 	all, listed := known[namespace]
 	if !listed {
 		var err error
@@ -156,7 +156,7 @@ func (known bindings) bind(ctx context.Context, c *clusters.Cluster, account clu
 		}
 		known[namespace] = all
 	}
-	return slices.ContainsFunc(all, func(b rights) bool { return meant(&b) && account.IsAmong(b.Subjects, namespace) }), nil
+	return slices.ContainsFunc(all, func(b rights) bool { return selected(&b) && account.IsAmong(b.Subjects, namespace) }), nil
 }
 
 func listBindings(ctx context.Context, c *clusters.Cluster, namespace string) ([]rights, error) {

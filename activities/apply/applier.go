@@ -1,8 +1,8 @@
-// Package apply applies a rendered module to a cluster: what it has is prepared without a write, and then applied in
-// stages with server-side apply, hooks before and after, each object on its own, so that one that fails keeps no other
-// from being applied. What was applied before and is as it was is left alone.
+// Package apply applies a rendered module to a cluster: its objects are prepared without a write, and then applied in
+// stages with server-side apply, with hooks before and after. Each object is applied on its own, so that one that fails
+// keeps no other from being applied. What was applied before and has not changed is not applied again.
 //
-// Applier.Prepare and Applier.ApplyStages are the entry points. Nothing here writes what a Manifest says of its state.
+// Applier.Prepare and Applier.ApplyStages are the entry points. Nothing here writes the state of a Manifest.
 package apply
 
 import (
@@ -21,11 +21,11 @@ type Options struct {
 	Parallel int
 	// BundleBytes bounds the encoded modules that are kept in memory; 128 MiB.
 	BundleBytes int64
-	// MissingAPITimeout is how long a kind that the cluster does not know is waited for before that is an
-	// error of the module, and so is whatever else of its objects should be applied by then; 10 min.
+	// MissingAPITimeout is how long we wait for a kind that the cluster does not know before that is an error of the
+	// module, and so is any other object that should be applied by then; 10 min.
 	MissingAPITimeout time.Duration
-	// HookPatience is how long one pass waits for the hooks of a chart; one that takes longer is found by the
-	// next pass; 20 s.
+	// HookPatience is how long one reconcile waits for the hooks of a chart; the next reconcile finds one that takes
+	// longer; 20 s.
 	HookPatience time.Duration
 }
 

@@ -23,31 +23,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// older is how long before a pass an object must have been made to have been there already, whatever the
-// clocks of two clusters say.
+// older is how long before a reconcile an object must have been created to count as one that existed before, whatever
+// the clocks of the two clusters say.
 const older = 10 * time.Minute
 
 const (
-	// secondTry is when what failed in passing within a stage is tried once more: roles that a binding
-	// refers to, a webhook that just starts.
+	// secondTry is the pause before retryable failures within a stage are tried once more: a role that a binding refers
+	// to, a webhook that just starts.
 	secondTry = 500 * time.Millisecond
 	// establishing bounds the wait for the module's definitions.
 	establishing = 20 * time.Second
-	// establishPause is the pause between two looks at them, at first: five looks are enough for some seconds.
+	// establishPause is the first pause between two checks of them: five checks are enough for some seconds.
 	establishPause = 400 * time.Millisecond
 )
 
-// Outcomes collects what came of applying objects.
+// Outcomes collects the results of applying objects.
 type Outcomes struct {
 	mu sync.Mutex
-	// entries are the inventory entries of what was applied, by id.
+	// Entries are the inventory entries of what was applied, by id.
 	Entries  map[string]v1beta2.InventoryEntry
 	Failures []bundle.Failure
-	// skipped are optional objects whose kind the cluster turned out not to serve any more.
+	// Skipped are optional objects whose kind the cluster no longer serves.
 	Skipped []bundle.Placed
 	// postponed is true when there was no time to apply all.
 	postponed bool
-	// done are hooks that are to be deleted once it was recorded that they ran.
+	// Done are hooks that are deleted once it is recorded that they ran.
 	Done []bundle.Placed
 }
 
@@ -75,23 +75,24 @@ func (o *Outcomes) postpone() {
 	o.postponed = true
 }
 
+// Complete tells whether all objects were applied.
 func (o *Outcomes) Complete() bool { return len(o.Failures) == 0 && !o.postponed }
 
-// ApplyStages applies the plan, stage by stage and in parallel within a stage. What single objects fail with
-// is collected; what ends the whole pass (no access, a changed Manifest, our own end) is the error.
+// ApplyStages applies the plan, stage by stage and in parallel within a stage. Failures of single objects are
+// collected; what ends the whole reconcile (no access, a changed Manifest, our own end) is the error.
 func (a *Applier) ApplyStages(ctx context.Context, job *Installation) (*Outcomes, error) {
 	all := &Outcomes{Entries: map[string]v1beta2.InventoryEntry{}, Failures: job.Refused}
 	job.Plan.Version, job.Plan.Ref = job.Manifest.Spec.Version, inventory.LayersRef(job.Manifest)
 	for _, unknown := range job.Plan.Unknown {
 		all.failed(bundle.Failure{Object: unknown.String(), Missing: unknown.Object.GVK.String()})
 	}
-	for number, names := range job.Plan.Stages {
+	for number, placed := range job.Plan.Stages {
 		if kinds.Stage(number) == kinds.StageConfiguration && len(job.Plan.Before) > 0 && !all.postponed {
 			if done, err := a.runFirst(ctx, job, all); err != nil || !done {
 				return all, err
 			}
 		}
-		if len(names) == 0 {
+		if len(placed) == 0 {
 			continue
 		}
 		if all.postponed {
@@ -100,7 +101,7 @@ func (a *Applier) ApplyStages(ctx context.Context, job *Installation) (*Outcomes
 		if err := a.steps.MayBeginStage(ctx, job.Manifest, &job.AsOf); err != nil {
 			return nil, err
 		}
-		again, err := a.applyAll(ctx, job, names, all, true)
+		again, err := a.applyAll(ctx, job, placed, all, true)
 		if err != nil {
 			return nil, err
 		}
@@ -136,13 +137,13 @@ func (a *Applier) runFirst(ctx context.Context, job *Installation, all *Outcomes
 	})
 }
 
-// applyAll applies objects in parallel. With retry, those that failed in passing are returned and not noted.
-func (a *Applier) applyAll(ctx context.Context, job *Installation, names []bundle.Placed, all *Outcomes, retry bool) ([]bundle.Placed, error) {
+// applyAll applies objects in parallel. With retry, those with a retryable failure are returned and not recorded.
+func (a *Applier) applyAll(ctx context.Context, job *Installation, placed []bundle.Placed, all *Outcomes, retry bool) ([]bundle.Placed, error) {
 	var mu sync.Mutex
 	var again []bundle.Placed
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.Options.Parallel)
-	for _, p := range names {
+	for _, p := range placed {
 		group.Go(func() error {
 			if entry, ok := job.Repair.IsCurrent(p, job.Manifest.Status.Corrections, a.steps.Now()); ok {
 				all.applied(entry)
@@ -152,7 +153,7 @@ func (a *Applier) applyAll(ctx context.Context, job *Installation, names []bundl
 				all.postpone()
 				return nil
 			}
-			entry, err := ApplyOne(ctx, job, p)
+			entry, err := One(ctx, job, p)
 			if err == nil {
 				all.applied(entry)
 				return nil
@@ -182,13 +183,14 @@ func (a *Applier) applyAll(ctx context.Context, job *Installation, names []bundl
 	return again, err
 }
 
-// late tells whether it is too late to begin another object. The first is always begun, so that each look comes on.
+// late tells whether it is too late to begin another object. The first is always begun, so that each reconcile makes
+// progress.
 func (job *Installation) late() bool {
 	return job.begun.Swap(true) && time.Now().After(job.Until)
 }
 
-// ApplyOne applies one object and returns its inventory entry with uid and hash.
-func ApplyOne(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, error) {
+// One applies one object and returns its inventory entry with uid and hash.
+func One(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, error) {
 	if done, ok := ranAlready(job, p); ok {
 		return done, nil
 	}
@@ -208,8 +210,8 @@ func ApplyOne(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.
 	}
 	entry.UID = string(applied.UID)
 	if owned {
-		// A namespace that was there before us may be every module's, and each puts its own labels on it: what
-		// others do to it is no drift.
+		// A namespace that existed before us may be shared by all modules, and each sets its own labels on it: what others do
+		// to it is no drift.
 		entry.Hash = inventory.ObjectHash(applied)
 		if applied.CreationTimestamp.Add(older).Before(job.began) {
 			job.Met.Store(true)
@@ -221,8 +223,8 @@ func ApplyOne(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.
 	return entry, nil
 }
 
-// applyMarked applies one object with our mark. A namespace that we did not make gets no mark, under a field
-// manager of this module's own: whoever marked it, or has it as well, keeps what is theirs.
+// applyMarked applies one object with our mark. A namespace that we did not create gets no mark, and is applied with a
+// field manager of this module's own: whoever marked it, or has it as well, keeps their fields.
 func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (applied *metav1.PartialObjectMetadata, owned bool, err error) {
 	if p.Object.Stage == kinds.StageNamespaces {
 		if owned, err = createdByUs(ctx, job, p); err != nil {
@@ -239,16 +241,16 @@ func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (appli
 	}
 	applied, err = applyInto(ctx, job, p, body)
 	if apierrors.IsInvalid(err) && !kinds.IsJob(p.Object.GVK.GroupKind()) {
-		fit, why := fitted(ctx, job, p, body)
-		if why != nil || fit == nil {
+		adapted, why := adaptToLive(ctx, job, p, body)
+		if why != nil || adapted == nil {
 			return nil, true, errors.Join(err, why)
 		}
-		applied, err = applyInto(ctx, job, p, fit)
+		applied, err = applyInto(ctx, job, p, adapted)
 	}
 	return applied, true, err
 }
 
-// applyInto applies one object, and makes the remote namespace where that is missing.
+// applyInto applies one object, and creates the remote namespace where that is missing.
 func applyInto(ctx context.Context, job *Installation, p bundle.Placed, body []byte) (*metav1.PartialObjectMetadata, error) {
 	applied, err := Patch(ctx, job, p, body)
 	if NamespaceMissing(err) && p.Name.Namespace == job.RemoteNamespace {
@@ -259,6 +261,7 @@ func applyInto(ctx context.Context, job *Installation, p bundle.Placed, body []b
 	return applied, err
 }
 
+// Patch applies the body of one object, as the field manager of all modules' objects.
 func Patch(ctx context.Context, job *Installation, p bundle.Placed, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return patchAs(ctx, job, p, body, shared.FieldManagerModuleResources)
 }
@@ -269,15 +272,15 @@ func patchAs(ctx context.Context, job *Installation, p bundle.Placed, body []byt
 		Patch(ctx, p.Name.Name, ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
 }
 
-// ranAlready tells whether the object is a Job that was run for these very layers: it runs once, and that it
-// was cleaned up since is no reason to run it again.
+// ranAlready tells whether the object is a Job that ran for these very layers: it runs once, even if it was cleaned up
+// since.
 func ranAlready(job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, bool) {
 	if !kinds.IsJob(p.Object.GVK.GroupKind()) {
 		return v1beta2.InventoryEntry{}, false
 	}
 	ref := inventory.LayersRef(job.Manifest)
 	for _, e := range job.Manifest.Status.Inventory {
-		// Before Jobs were recorded by their layers, it was known only of those that were installed completely.
+		// Before Jobs were recorded with their layers, this was known only of completely installed layers.
 		ran := e.Ran == ref || e.Ran == "" && job.Manifest.Status.InstalledRef == ref
 		if e.ID == p.Entry.ID && e.UID != "" && ran {
 			return e, true
@@ -297,7 +300,7 @@ func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 		return err
 	}
 	if !job.Owner.Owns(live) {
-		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job of this name is there that is not this module's")
+		return fault.New(fault.Rejected, readiness.ReasonApplyFailed, "a Job of this name exists that is not this module's")
 	}
 	err = client.Delete(ctx, p.Name.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
 	if apierrors.IsNotFound(err) {
@@ -306,8 +309,8 @@ func replaceJob(ctx context.Context, job *Installation, p bundle.Placed) error {
 	return err
 }
 
-// createdByUs tells whether a namespace of the module is not there yet, or is there and carries our mark:
-// one that was there before us is not ours to remove. Those where Lifecycle Manager works are no module's.
+// createdByUs tells whether a namespace of the module does not exist yet, or exists and carries our mark: one that
+// existed before us is not ours to remove. Those where Lifecycle Manager works belong to no module.
 func createdByUs(ctx context.Context, job *Installation, p bundle.Placed) (bool, error) {
 	if kinds.IsProtected(p.Object.GVK, p.Name) {
 		return false, nil
@@ -322,8 +325,8 @@ func createdByUs(ctx context.Context, job *Installation, p bundle.Placed) (bool,
 	return job.Owner.Owns(live), nil
 }
 
-// establish waits until the cluster serves the kinds that the module defines, so that their objects can be
-// applied. It looks at what is served and not at the definitions, which are large.
+// establish waits until the cluster serves the kinds that the module defines, so that their objects can be applied. It
+// reads what is served and not the definitions, which are large.
 func establish(ctx context.Context, job *Installation, all *Outcomes) error {
 	deadline := time.Now().Add(establishing)
 	wait := establishPause
@@ -350,8 +353,8 @@ func establish(ctx context.Context, job *Installation, all *Outcomes) error {
 	}
 }
 
-func served(ctx context.Context, c *clusters.Cluster, gv schema.GroupVersion, kinds []string) bool {
-	for _, kind := range kinds {
+func served(ctx context.Context, c *clusters.Cluster, gv schema.GroupVersion, wanted []string) bool {
+	for _, kind := range wanted {
 		// The mapper asks once per group version, and again only for what it did not find.
 		if _, err := c.Mapper.Resource(ctx, gv.WithKind(kind)); err != nil {
 			return false

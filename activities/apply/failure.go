@@ -23,11 +23,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// ApplyPatch is server-side apply. JSON is YAML, so the encoded bodies fit.
+// ApplyPatch is server-side apply. JSON is YAML, so the encoded bodies are valid.
 const ApplyPatch = types.ApplyPatchType
 
-// failureOf understands why one object could not be applied.
-// A kind that the module itself defines is one that is not served yet, and what converts it may not be up yet.
+// failureOf classifies why one object could not be applied. A kind that the module itself defines may not be served
+// yet, and its conversion webhook may not be up yet.
 func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 	f := bundle.Failure{Object: p.String(), Message: Refusal(err)}
 	d, own := k.Own[p.Object.GVK.GroupKind()]
@@ -43,14 +43,14 @@ func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 		f.Retryable = true
 	default:
 		kind := fault.Of(clusters.Classify(err))
-		// A role that a binding refers to may come in this very stage; the API server then says not found.
+		// A role that a binding refers to may come in this very stage; the API server then answers not found.
 		f.Retryable = kind.Kind == fault.Transient && kind.Reason != "Error" || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, "NamespaceTerminating")
 	}
 	return f
 }
 
-// Refusal is what the API server says, without the object that it may quote: the values of fields can be
-// secret, their paths are not.
+// Refusal is the message of the API server, without the object that it may quote: the values of fields can be secret,
+// their paths are not.
 func Refusal(err error) string {
 	if isMismatch(err) {
 		return objects.Shorten(describeMismatch(err))
@@ -66,7 +66,7 @@ func Refusal(err error) string {
 	var fields []string
 	for _, cause := range details.Causes {
 		if cause.Field == "" {
-			// An admission policy says why in its author's words, and names no field.
+			// An admission policy gives its reason as free text, and names no field.
 			fields = append(fields, cause.Message)
 			continue
 		}
@@ -76,8 +76,8 @@ func Refusal(err error) string {
 	return objects.Shorten("invalid: " + strings.Join(slices.Compact(fields), ", "))
 }
 
-// ByAdmission tells whether an object is invalid because something says so that was asked to admit it. The schema of
-// a kind says so field by field.
+// ByAdmission tells whether an object was found invalid by admission control. The schema of a kind names the fields
+// instead.
 func ByAdmission(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -104,12 +104,12 @@ func causeText(cause metav1.CauseType) string {
 	}
 }
 
-// unserved tells whether the server does not know the kind at all, from an object that is not there.
+// unserved distinguishes a kind that the server does not know from an object that does not exist.
 func unserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// NamespaceMissing tells whether an object could not be made because its namespace does not exist.
+// NamespaceMissing tells whether an object could not be created because its namespace does not exist.
 func NamespaceMissing(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -118,8 +118,8 @@ func NamespaceMissing(err error) bool {
 	return status.Status().Details.Kind == "namespaces"
 }
 
-// worst is what the failures come to. A kind that was waited for long enough is an error, and so is what should
-// have passed by then; both are tried again all the same.
+// worst is the state that follows from all failures. A kind that is missing for too long is an error, and so is a
+// retryable failure that lasts as long; both are tried again nevertheless.
 func (o *Outcomes) worst(long bool) (shared.State, string) {
 	missing := false
 	for _, f := range o.Failures {
@@ -143,8 +143,8 @@ func (o *Outcomes) worst(long bool) (shared.State, string) {
 	return state, readiness.ReasonMissingAPI
 }
 
-// ofHook is what is said of a module whose hook failed, or is not done yet.
-func ofHook(f bundle.Failure, observed readiness.Observed) readiness.Observed {
+// observedHook is the state of a module whose hook failed, or is not done yet.
+func observedHook(f bundle.Failure, observed readiness.Observed) readiness.Observed {
 	if f.Retryable {
 		observed.State, observed.Reason, observed.Message = shared.StateProcessing, readiness.ReasonHookPending, "waiting for "+f.Object
 		return observed
@@ -153,8 +153,8 @@ func ofHook(f bundle.Failure, observed readiness.Observed) readiness.Observed {
 	return observed
 }
 
-// Judge says what came of the pass. What the cluster refused is an error of the module; what may work the
-// next time, and a kind that may still appear, keep it at work.
+// Judge returns the result of the reconcile. What the cluster refused is an error of the module; what may work the next
+// time, and a kind that may still appear, keep it in processing.
 func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duration) (manifests.Outcome, readiness.Observed) {
 	observed := job.Begins
 	observed.Total = int32(job.Plan.Objects()) //nolint:gosec // bounded by the inventory
@@ -163,7 +163,7 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 	}
 	if o.postponed && len(o.Failures) == 0 {
 		observed.State, observed.Reason = shared.StateProcessing, readiness.ReasonApplyGoesOn
-		observed.Message = fmt.Sprintf("%d of %d objects are applied, the next look goes on", len(o.Entries), job.Plan.Objects())
+		observed.Message = fmt.Sprintf("%d of %d objects are applied, the next reconcile continues", len(o.Entries), job.Plan.Objects())
 		return manifests.OutcomeIncomplete, observed
 	}
 	all := make([]string, 0, len(o.Failures))
@@ -172,18 +172,18 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 	}
 	observed.State, observed.Reason = o.worst(now.Sub(readiness.PendingSince(job.Manifest)) >= patience)
 	if last := o.Failures[len(o.Failures)-1]; last.Hook && len(all) == 1 {
-		// The chart's objects are not what there is something wrong with.
-		return manifests.OutcomeIncomplete, ofHook(last, observed)
+		// The failure is not one of the chart's objects.
+		return manifests.OutcomeIncomplete, observedHook(last, observed)
 	}
 	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.Failures), job.Plan.Objects(), objects.FirstOf(all))
 	return manifests.OutcomeIncomplete, observed
 }
 
-// Ready counts those of the applied objects that are ready, where not all could be applied: nobody waits for them then.
+// Ready counts the applied objects that are ready, where not all could be applied: no wait does it then.
 func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
-	look := readiness.NewObserver(job.Target)
-	if err := look.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {
+	observer := readiness.NewObserver(job.Target)
+	if err := observer.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {
 		return 0, err
 	}
-	return look.Ready(), nil
+	return observer.Ready(), nil
 }

@@ -23,8 +23,8 @@ import (
 // hookPause is the pause between two reads of a hook.
 const hookPause = 500 * time.Millisecond
 
-// RunHooks runs hooks one after the other, each when the one before is done, as Helm does. The first that
-// fails, or takes longer than a pass waits, is noted; then false is returned.
+// RunHooks runs hooks one after the other, each when the one before is done, as Helm does. The first that fails, or
+// takes longer than a reconcile waits, is recorded; then false is returned.
 func (a *Applier) RunHooks(ctx context.Context, job *Installation, hooks []bundle.Placed, all *Outcomes) (bool, error) {
 	deadline := time.Now().Add(a.Options.HookPatience)
 	for _, p := range hooks {
@@ -49,7 +49,7 @@ func (a *Applier) RunHooks(ctx context.Context, job *Installation, hooks []bundl
 	return true, nil
 }
 
-// runHook makes the hook's object, unless an earlier pass did, and waits until it is done.
+// runHook creates the hook's object, unless an earlier reconcile did, and waits until it is done.
 func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline time.Time) (v1beta2.InventoryEntry, *bundle.Failure, error) {
 	client := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
 	runs := kinds.RunsToCompletion(p.Object.GVK.GroupKind())
@@ -65,7 +65,7 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 		ours := live != nil && job.Owner.Owns(live) && live.GetAnnotations()[shared.AnnotationHookRun] == job.Owner.Run+"-"+p.Hook.Phase
 		switch {
 		case live != nil && !job.Owner.Owns(live):
-			return p.Entry, &bundle.Failure{Object: p.String(), Message: "an object of this name is there that is not this module's"}, nil
+			return p.Entry, &bundle.Failure{Object: p.String(), Message: "an object of this name exists that is not this module's"}, nil
 		case ours && runs:
 			done, failed := ended(live)
 			if failed != "" {
@@ -77,14 +77,14 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 				return entry, nil, nil
 			}
 		case live != nil && runs:
-			// What an earlier version left: what ran cannot be run again, it is replaced.
+			// It is of an earlier version: what ran cannot run again, it is replaced.
 			if live.GetDeletionTimestamp().IsZero() {
 				if err := replaceJob(ctx, job, p); err != nil {
 					return p.Entry, nil, err
 				}
 			}
 		case live == nil && begun:
-			return p.Entry, &bundle.Failure{Object: p.String(), Message: "it was gone before it was seen to be done", Retryable: true}, nil
+			return p.Entry, &bundle.Failure{Object: p.String(), Message: "it was deleted before it was done", Retryable: true}, nil
 		default:
 			applied, err := applyInto(ctx, job, p, p.Object.Body.Fill(job.Owner))
 			if err != nil {
@@ -107,7 +107,7 @@ func runHook(ctx context.Context, job *Installation, p bundle.Placed, deadline t
 	}
 }
 
-// ended tells whether a Job or Pod is done, or why it failed, in its own words.
+// ended tells whether a Job or Pod is done, or why it failed, as its status says.
 func ended(u *unstructured.Unstructured) (done bool, failed string) {
 	if u.GetKind() == kinds.Pod {
 		phase, _, _ := unstructured.NestedString(u.Object, kinds.PathStatus, "phase")
@@ -147,7 +147,7 @@ func failedText(failed bool, reason, message string) string {
 	}
 }
 
-// DeleteDone deletes the hooks that are to go once they are done, after it was recorded that they ran.
+// DeleteDone deletes the hooks that are to be deleted once they are done, after it was recorded that they ran.
 func DeleteDone(ctx context.Context, job *Installation, done []bundle.Placed) error {
 	for _, p := range done {
 		_, err := objects.Delete(ctx, job.Cluster, p.Resource.GroupVersionResource, p.Name, types.UID(p.Entry.UID))

@@ -14,37 +14,37 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 )
 
-// unreasoned is how the API server answers with an error that has no status of its own.
+// unreasoned is the answer of the API server for an error that has no status of its own.
 func unreasoned(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }
 
-func TestAnObjectThatDoesNotFitIsToldWithoutItsValues(t *testing.T) {
+func TestASchemaMismatchIsReportedWithoutValues(t *testing.T) {
 	t.Parallel()
 	const object = "failed to create typed patch object (a/b; v1, Kind=Secret): "
-	cases := map[string]struct{ said, want string }{
+	cases := map[string]struct{ message, want string }{
 		"one field":                     {object + ".stringData.password: expected string, got &value.valueUnstructured{Value:48151623}", "invalid: stringData.password: expected string"},
 		"more than one field":           {object + "errors:\n  .data.a: expected string, got 48151623\n  .data.b: expected string, got 48151623", "invalid: data.a: expected string"},
 		"a number":                      {object + ".spec.replicas: expected numeric (int or float), got string", "invalid: spec.replicas: expected numeric (int or float)"},
 		"an element with a name":        {object + `.spec.env[name="A"].value: expected string, got 48151623`, `invalid: spec.env[name="A"].value: expected string`},
 		"an element with another key":   {object + `.spec.all[key="48151623"].value: expected string, got 1`, "invalid: spec.all[…].value: expected string"},
-		"an element of a set":           {object + `.spec.all[="48151623]: a"]: expected string, got 1`, "invalid: spec.all[…] does not fit its kind"},
-		"a field that is not declared":  {object + ".spec.foo: field not declared in schema", "invalid: spec.foo does not fit its kind"},
+		"an element of a set":           {object + `.spec.all[="48151623]: a"]: expected string, got 1`, "invalid: spec.all[…] does not match the schema of its kind"},
+		"a field that is not declared":  {object + ".spec.foo: field not declared in schema", "invalid: spec.foo does not match the schema of its kind"},
 		"two elements with one name":    {object + `.spec.containers[name="a"].env: duplicate entries for key [name="A"]`, `invalid: spec.containers[name="a"].env: duplicate entries for key [name="A"]`},
 		"two elements with another key": {object + "errors:\n  .spec.ports: duplicate entries for key [containerPort=48151623,protocol=\"TCP\"]\n  .a: expected string, got 1", "invalid: spec.ports: duplicate entries for key […]"},
-		"no field":                      {object + "expected map, got 48151623): .a: expected string, got 1", "the API server cannot make sense of it: a field may be of a wrong type"},
-		"other words":                   {"unable to convert 48151623: it is odd", "the API server cannot make sense of it: a field may be of a wrong type"},
+		"no field":                      {object + "expected map, got 48151623): .a: expected string, got 1", "it does not match the schema of its kind: a field may be of a wrong type"},
+		"another message":               {"unable to convert 48151623: it is odd", "it does not match the schema of its kind: a field may be of a wrong type"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tc.want, Refusal(unreasoned(tc.said)))
-			require.NotContains(t, Refusal(unreasoned(tc.said)), "48151623")
+			require.Equal(t, tc.want, Refusal(unreasoned(tc.message)))
+			require.NotContains(t, Refusal(unreasoned(tc.message)), "48151623")
 		})
 	}
 }
 
-func TestWhatTheAPIServerCannotMakeSenseOfDoesNotPass(t *testing.T) {
+func TestASchemaMismatchIsNotRetryable(t *testing.T) {
 	t.Parallel()
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Sample"}
 	p := bundle.Placed{Object: &bundle.Object{GVK: kind}}
@@ -52,22 +52,22 @@ func TestWhatTheAPIServerCannotMakeSenseOfDoesNotPass(t *testing.T) {
 		return kinds.Mapper{Own: map[schema.GroupKind]kinds.Definition{kind.GroupKind(): d}}
 	}
 	cases := map[string]struct {
-		err     error
-		kinds   kinds.Mapper
-		passing bool
+		err       error
+		kinds     kinds.Mapper
+		retryable bool
 	}{
-		"a field of a wrong type":                    {unreasoned("x"), kinds.Mapper{}, false},
-		"the same of a kind of the module":           {unreasoned("x"), of(kinds.Definition{}), false},
-		"what converts the module's kind may start":  {unreasoned("x"), of(kinds.Definition{Converted: true}), true},
-		"an admission webhook does not answer":       {apierrors.NewInternalError(errors.New("x")), kinds.Mapper{}, true},
-		"the API server takes too long":              {apierrors.NewTimeoutError("x", 1), kinds.Mapper{}, true},
-		"the API server is not available":            {apierrors.NewServiceUnavailable("x"), kinds.Mapper{}, true},
-		"a proxy before the API server answered 502": {apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", schema.GroupResource{}, "x", "", 0, true), kinds.Mapper{}, true},
+		"a field of a wrong type":                               {unreasoned("x"), kinds.Mapper{}, false},
+		"the same with a kind of the module":                    {unreasoned("x"), of(kinds.Definition{}), false},
+		"the conversion webhook of the module's kind may start": {unreasoned("x"), of(kinds.Definition{Converted: true}), true},
+		"an admission webhook does not answer":                  {apierrors.NewInternalError(errors.New("x")), kinds.Mapper{}, true},
+		"the API server takes too long":                         {apierrors.NewTimeoutError("x", 1), kinds.Mapper{}, true},
+		"the API server is not available":                       {apierrors.NewServiceUnavailable("x"), kinds.Mapper{}, true},
+		"a proxy before the API server answered 502":            {apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", schema.GroupResource{}, "x", "", 0, true), kinds.Mapper{}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tc.passing, failureOf(p, tc.kinds, tc.err).Retryable)
+			require.Equal(t, tc.retryable, failureOf(p, tc.kinds, tc.err).Retryable)
 		})
 	}
 }

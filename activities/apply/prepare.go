@@ -27,34 +27,34 @@ func (a *Applier) adaptationOf(m *v1beta2.Manifest) bundle.Adaptation {
 	return by
 }
 
-// Installation is one look's work on one Manifest.
+// Installation is the work of one reconcile of one Manifest.
 type Installation struct {
 	objects.Target
 	bundle *bundle.Bundle
 	Plan   bundle.Plan
-	// RemoteNamespace is where namespaced objects go that name no namespace, and makeRemoteNamespace makes it,
-	// once in a look: objects that are applied side by side find it missing at the same time.
+	// RemoteNamespace is the namespace of objects that name none, and makeRemoteNamespace creates it, once in a reconcile:
+	// objects that are applied in parallel find it missing at the same time.
 	RemoteNamespace     string
 	makeRemoteNamespace func() error
-	// repair is what is known of the objects from before.
+	// Repair is what is known of the objects from before.
 	Repair drift.Repair
-	// begins is what is said of the module from the moment that something is applied.
+	// Begins is the state of the module from the moment that something is applied.
 	Begins readiness.Observed
-	// refused are objects of the plan that belong to other modules, yielded those of them that need no more
-	// care of ours.
+	// Refused are objects of the plan that belong to other modules, Yielded those of them that leave our inventory.
 	Refused []bundle.Failure
 	Yielded map[string]bool
-	// first is true when nothing is known to have been applied before, and began is when this look did.
+	// First is true when nothing is known to have been applied before; began is when this reconcile began.
 	First bool
 	began time.Time
-	// silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what stands on them.
+	// Silent are APIs of which the cluster did not say whether it serves them: the rendering may lack what depends on
+	// them.
 	Silent []string
 	// AsOf is when the Manifest was last read live, or written as it had been read.
 	AsOf time.Time
-	// until is when no further object is begun, but for the first.
+	// Until is when no further object is begun, except for the first.
 	Until time.Time
 	begun atomic.Bool
-	// met is true when something was there long before it was applied.
+	// Met is true when an object existed long before it was applied.
 	Met atomic.Bool
 }
 
@@ -64,17 +64,17 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := a.Options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
+	request, err := a.Options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
 	if err != nil {
 		return nil, clusters.Classify(err)
 	}
-	b, err := a.bundleOf(ctx, recipe, a.adaptationOf(m))
+	b, err := a.bundleOf(ctx, request, a.adaptationOf(m))
 	if err != nil {
 		return nil, err
 	}
 	job := &Installation{
 		Target: objects.NewTarget(m, cluster, b.Definitions), bundle: b, RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
-		First: len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: recipe.Silent,
+		First: len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: request.Silent,
 	}
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
@@ -99,7 +99,7 @@ func (a *Applier) sourceOf(m *v1beta2.Manifest) artifacts.Source {
 	case v1beta2.ImageSourceOCIDir:
 		source.Form = artifacts.FormDirectory
 	case v1beta2.ImageSourceOCIRef:
-		// A chart as Manifests of the older generation have it is told by its media type.
+		// A chart as Manifests of the older generation have it is recognized by its media type.
 		if source.Form = artifacts.FormAny; m.Spec.Install.Source.MediaType == artifacts.ChartMediaType {
 			source.Form = artifacts.FormChart
 		}
@@ -117,7 +117,7 @@ func layerOf(image v1beta2.ImageSpec) artifacts.Layer {
 	}
 }
 
-// installing says what begins, and which of a chart's hooks and tests are never run.
+// installing is the state of a module that is being installed, with the chart's hooks and tests that are never run.
 func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 	verb := "installing"
 	if m.Status.InstalledVersion != "" && m.Status.InstalledVersion != m.Spec.Version {
@@ -130,10 +130,10 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 	return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonInstalling, Message: message}
 }
 
-// bundleOf returns the bundle of a recipe, made once and kept.
-func (a *Applier) bundleOf(ctx context.Context, recipe *artifacts.RenderRequest, by bundle.Adaptation) (*bundle.Bundle, error) {
-	return a.bundles.Get(ctx, recipe.Key+by.Key(), func(ctx context.Context) (*bundle.Bundle, int64, error) {
-		rendered, err := recipe.Render(ctx)
+// bundleOf returns the bundle of a render request, built once and cached.
+func (a *Applier) bundleOf(ctx context.Context, request *artifacts.RenderRequest, by bundle.Adaptation) (*bundle.Bundle, error) {
+	return a.bundles.Get(ctx, request.Key+by.Key(), func(ctx context.Context) (*bundle.Bundle, int64, error) {
+		rendered, err := request.Render(ctx)
 		if err != nil {
 			return nil, 0, err
 		}

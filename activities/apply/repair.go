@@ -14,29 +14,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Survey looks at the objects that were applied before, so that only those are applied that are not as they
-// should be. A first installation has none, and costs no request.
+// Survey reads the objects that were applied before, so that only those are applied that have changed. A first
+// installation has none, and costs no request.
 func (a *Applier) Survey(ctx context.Context, job *Installation) error {
 	wanted := map[string]bool{}
 	for _, e := range job.Plan.Entries {
 		wanted[e.ID] = true
 	}
-	kinds := map[schema.GroupKind]schema.GroupVersionKind{}
+	applied := map[schema.GroupKind]schema.GroupVersionKind{}
 	job.Repair.Recorded = map[string]v1beta2.InventoryEntry{}
 	for _, e := range job.Manifest.Status.Inventory {
 		job.Repair.Recorded[e.ID] = e
 		if gvk, _, err := e.Object(); err == nil && e.UID != "" && wanted[e.ID] && !inventory.RunsOnce(e) {
-			kinds[gvk.GroupKind()] = gvk
+			applied[gvk.GroupKind()] = gvk
 		}
 	}
-	if len(kinds) == 0 {
+	if len(applied) == 0 {
 		return nil
 	}
-	look := objects.Surveyor{Target: job.Target, Selector: job.Owner.Selector(), InFull: objects.NothingInFull}
+	surveyor := objects.Surveyor{Target: job.Target, Selector: job.Owner.Selector(), InFull: objects.NothingInFull}
 	if job.Repair.Only {
-		look.InFull = objects.ReadInFull
+		surveyor.InFull = objects.ReadInFull
 	}
-	before, err := look.Read(ctx, kinds)
+	before, err := surveyor.Read(ctx, applied)
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (a *Applier) Survey(ctx context.Context, job *Installation) error {
 	return nil
 }
 
-// JudgeRepaired says how a settled module is after a look that only put right, by what was seen in that very look.
-// It cannot say so when something was applied whose health matters, or when something could not be read.
+// JudgeRepaired returns the state of a settled module after a reconcile that only corrected drift, from what that very
+// reconcile has read. It cannot when something was applied whose health matters, or when something could not be read.
 func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readiness.Observed, bool, error) {
 	m, r := job.Manifest, &job.Repair
 	if !r.Only || !r.Surveyed || r.Unsettled || len(r.Before.Failed) > 0 || !m.Status.Settled {

@@ -22,16 +22,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Server-side apply puts our fields beside those of others. Of two things that people change in an object, what comes out
-// is refused as invalid, however often it is applied (seen on a real API server):
+// Server-side apply puts our fields beside those of others. For two kinds of changes that people make, the result is
+// refused as invalid, however often it is applied (observed on a real API server):
 //
-//   - The items of a list of ports are told apart by number and protocol, not by name. A port that was given another
+//   - The items of a list of ports are identified by number and protocol, not by name. A port that was given another
 //     number is another item, which is theirs; ours beside it has the same name, or the same port of the host.
-//   - A claim of a volume grows and never shrinks.
+//   - A PersistentVolumeClaim grows and never shrinks.
 
-// fitted makes an object that is applied fit the one that is there, after the API server refused what came out of both.
-// It returns what is to be applied instead, or nil where that is nothing else.
-func fitted(ctx context.Context, job *Installation, p bundle.Placed, body []byte) ([]byte, error) {
+// adaptToLive adapts an object that is applied to the live one, after the API server refused the merge of both. It
+// returns what is to be applied instead, or nil where there is no such body.
+func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body []byte) ([]byte, error) {
 	live, err := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", p, err)
@@ -61,7 +61,7 @@ func fitted(ctx context.Context, job *Installation, p bundle.Placed, body []byte
 	return body, nil
 }
 
-// leaveLarger takes the size out of a claim where the one that is there is larger. It tells whether it did.
+// leaveLarger removes the size from a PersistentVolumeClaim where the live one is larger. It tells whether it did.
 func leaveLarger(wanted, live map[string]any) bool {
 	path := []string{kinds.PathSpec, "resources", "requests", "storage"}
 	size := func(claim map[string]any) (resource.Quantity, bool) {
@@ -81,9 +81,9 @@ func leaveLarger(wanted, live map[string]any) bool {
 	return true
 }
 
-// takeClashing is the patch that makes ours, in the managed fields, what others have of ports that clash with those that
-// we are about to apply. What was ours and is not applied goes, in one step with what is applied: so no moment has
-// neither of the two. It is nil where nothing clashes.
+// takeClashing is the patch of the managed fields that gives us the fields of others in ports that clash with those
+// that we are about to apply. Fields that we own and do not apply are removed, in one step with what is applied: so
+// there is always one of the two. It is nil where nothing clashes.
 func takeClashing(live *unstructured.Unstructured, wanted map[string]any) ([]byte, error) {
 	managed := live.GetManagedFields()
 	own := inventory.OwnEntry(managed)
@@ -141,7 +141,7 @@ func setFields(e *metav1.ManagedFieldsEntry, fields *fieldpath.Set) error {
 	return nil
 }
 
-// clashes tells whether a field is one of a port that is not among those that are wanted, and cannot be beside them.
+// clashes tells whether a field belongs to a port that is not among the wanted ones, and cannot exist beside them.
 func clashes(path fieldpath.Path, live, wanted map[string]any) bool {
 	for i := 1; i < len(path); i++ {
 		if path[i].Key == nil || path[i-1].FieldName == nil || *path[i-1].FieldName != "ports" {
@@ -166,7 +166,7 @@ func clashes(path fieldpath.Path, live, wanted map[string]any) bool {
 	return false
 }
 
-// fieldAt is what is there in an object by a path; nil where there is nothing.
+// fieldAt is the value at a path in an object; nil where there is none.
 func fieldAt(object any, path fieldpath.Path) any {
 	for _, element := range path {
 		switch {

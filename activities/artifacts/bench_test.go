@@ -63,11 +63,11 @@ func BenchmarkRender(b *testing.B) {
 
 func renderAll(b *testing.B, s *Store, source Source) {
 	b.Helper()
-	recipe, err := s.Prepare(context.Background(), source, &fakeCluster{version: "v1.36.1"})
+	request, err := s.Prepare(context.Background(), source, &fakeCluster{version: "v1.36.1"})
 	if err != nil {
 		b.Fatal(err)
 	}
-	rendered, err := recipe.Render(context.Background())
+	rendered, err := request.Render(context.Background())
 	if err != nil {
 		b.Fatal(err)
 	}

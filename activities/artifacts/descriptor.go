@@ -47,7 +47,7 @@ func (s *Store) FetchDescriptor(ctx context.Context, repository, component, vers
 	if err == nil {
 		return fresh.content, nil
 	}
-	if f := fault.Of(err); f.Kind != fault.Transient || f.Seldom {
+	if f := fault.Of(err); f.Kind != fault.Transient || f.SlowRetry {
 		return nil, err
 	}
 	if isKnown {

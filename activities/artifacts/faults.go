@@ -39,7 +39,7 @@ const (
 // only now and then.
 func slowRetry(reason, format string, args ...any) error {
 	f := fault.New(fault.Transient, reason, format, args...)
-	f.Seldom = true
+	f.SlowRetry = true
 	return f
 }
 

@@ -164,7 +164,7 @@ func TestFetchSaysWhatIsWrong(t *testing.T) {
 			require.Error(t, err)
 			require.Equal(t, test.reason, fault.Of(err).Reason, err.Error())
 			require.Equal(t, test.kind, fault.Of(err).Kind)
-			require.Equal(t, test.reason == ReasonLayerNotFound || test.reason == ReasonDigestMismatch, fault.Of(err).Seldom)
+			require.Equal(t, test.reason == ReasonLayerNotFound || test.reason == ReasonDigestMismatch, fault.Of(err).SlowRetry)
 		})
 	}
 }
@@ -296,14 +296,14 @@ func TestADigestIsNoWayToALayerOfARepositoryThatOneMayNotRead(t *testing.T) {
 		return private.store(t, func(o *Options) { o.CacheDir, o.PlainHTTPHosts = folder, []string{private.host, foreign.host} })
 	}
 	s := again()
-	render := func(s *Store, l Layer) error {
-		recipe, err := s.Prepare(t.Context(), Source{Install: l}, &fakeCluster{})
+	renderOf := func(s *Store, l Layer) error {
+		request, err := s.Prepare(t.Context(), Source{Install: l}, &fakeCluster{})
 		if err == nil {
-			_, err = recipe.Render(t.Context())
+			_, err = request.Render(t.Context())
 		}
 		return err
 	}
-	require.NoError(t, render(s, l))
+	require.NoError(t, renderOf(s, l))
 	for name, elsewhere := range map[string]Layer{
 		"another registry":   {Repository: foreign.host + "/sub/component-descriptors", Name: l.Name, Digest: l.Digest},
 		"another repository": {Repository: private.host + "/other", Name: l.Name, Digest: l.Digest},
@@ -311,11 +311,11 @@ func TestADigestIsNoWayToALayerOfARepositoryThatOneMayNotRead(t *testing.T) {
 		for _, store := range []*Store{s, again()} {
 			_, err := store.Fetch(t.Context(), elsewhere)
 			require.Error(t, err, name)
-			require.Error(t, render(store, elsewhere), name)
+			require.Error(t, renderOf(store, elsewhere), name)
 		}
 	}
 	before := private.blobs.Load()
-	require.NoError(t, render(again(), l), "its own repository's is served from the folder")
+	require.NoError(t, renderOf(again(), l), "its own repository's is served from the folder")
 	require.Equal(t, before, private.blobs.Load())
 }
 
@@ -427,7 +427,7 @@ func TestFetchDescriptorSaysWhatIsWrong(t *testing.T) {
 		f := fault.Of(err)
 		require.Equal(t, reason, f.Reason)
 		missing := reason == ReasonDescriptorNotFound
-		require.Equal(t, missing, f.Seldom, "it may be pushed yet")
+		require.Equal(t, missing, f.SlowRetry, "it may be pushed yet")
 		require.Equal(t, !missing, f.Kind == fault.Rejected)
 	}
 }

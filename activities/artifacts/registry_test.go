@@ -59,7 +59,7 @@ func brokenWithin(w http.ResponseWriter) {
 	panic(http.ErrAbortHandler)
 }
 
-func TestWhatFailsInPassingIsTriedAgain(t *testing.T) {
+func TestARetryableFailureIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for name, answers := range map[string][]func(http.ResponseWriter){
 		"too many requests":                      {status(429), status(429)},
@@ -255,11 +255,11 @@ func TestWhatIsCachedIsInstalledWhileTheRegistryIsDownAlsoAfterARestart(t *testi
 		if _, err := s.FetchDescriptor(context.Background(), r.host+"/sub", component, "1.0.0"); err != nil {
 			return err
 		}
-		recipe, err := s.Prepare(context.Background(), Source{Install: chart}, &fakeCluster{})
+		request, err := s.Prepare(context.Background(), Source{Install: chart}, &fakeCluster{})
 		if err != nil {
 			return err
 		}
-		rendered, err := recipe.Render(context.Background())
+		rendered, err := request.Render(context.Background())
 		if err != nil {
 			return err
 		}
@@ -340,9 +340,9 @@ func TestAnArtifactIsItsOneLayerOrItsChart(t *testing.T) {
 		"the chart, with its provenance": artifact(layer(ChartMediaType, chart), layer("application/vnd.cncf.helm.chart.provenance.v1.prov", []byte("signed"))),
 		"the one layer":                  artifact(layer("application/x-yaml", []byte(configMapNamed("a")))),
 	} {
-		recipe, err := s.Prepare(context.Background(), Source{Install: l}, &fakeCluster{})
+		request, err := s.Prepare(context.Background(), Source{Install: l}, &fakeCluster{})
 		require.NoError(t, err, name)
-		rendered, err := recipe.Render(context.Background())
+		rendered, err := request.Render(context.Background())
 		require.NoError(t, err, name)
 		require.Equal(t, []string{"a"}, names(rendered), name)
 	}
@@ -364,12 +364,12 @@ func TestAThousandInstallationsOfAChartCauseOnePullAndOneRendering(t *testing.T)
 	var done atomic.Int64
 	for range 1000 {
 		all.Go(func() {
-			recipe, err := s.Prepare(context.Background(), Source{Install: install}, &fakeCluster{})
+			request, err := s.Prepare(context.Background(), Source{Install: install}, &fakeCluster{})
 			if err != nil {
 				return
 			}
-			got, err := rendered.Get(context.Background(), recipe.Key, func(ctx context.Context) (*render.Rendered, int64, error) {
-				made, err := recipe.Render(ctx)
+			got, err := rendered.Get(context.Background(), request.Key, func(ctx context.Context) (*render.Rendered, int64, error) {
+				made, err := request.Render(ctx)
 				return made, 1, err
 			})
 			if err == nil && len(got.Objects) == 1 {

@@ -93,11 +93,11 @@ func renderLayer(t *testing.T, layer []byte, form Form, change func(*Options)) (
 	t.Helper()
 	r := newTestRegistry(t)
 	s := r.store(t, change)
-	recipe, err := s.Prepare(context.Background(), Source{Install: r.push(t, layer), Form: form, Release: render.Release{Name: "sample", Namespace: "kyma-system"}}, &fakeCluster{version: "v1.36.1"})
+	request, err := s.Prepare(context.Background(), Source{Install: r.push(t, layer), Form: form, Release: render.Release{Name: "sample", Namespace: "kyma-system"}}, &fakeCluster{version: "v1.36.1"})
 	if err != nil {
 		return nil, err
 	}
-	return recipe.Render(context.Background())
+	return request.Render(context.Background())
 }
 
 func names(r *render.Rendered) []string {
@@ -124,7 +124,7 @@ func TestRawManifestsAreReadInEveryForm(t *testing.T) {
 		{"a list", []byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"), FormAny},
 		{"JSON", []byte(`{"apiVersion":"v1","kind":"ConfigMapList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}]}`), FormAny},
 		{"an archive of a folder", folder, FormDirectory},
-		{"an archive of a folder that nobody announced", folder, FormAny},
+		{"an archive of a folder that nobody declared", folder, FormAny},
 		{"a compressed archive", zipped(folder), FormDirectory},
 	}
 	for _, test := range tests {
@@ -275,9 +275,9 @@ func TestAChartTakesItsValuesFromTheConfigLayer(t *testing.T) {
 	install := r.push(t, chartOf(entry{name: "templates/a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Values.image.tag }}}\n"}))
 	prepare := func(values string) *RenderRequest {
 		config := r.push(t, []byte(values))
-		recipe, err := s.Prepare(context.Background(), Source{Install: install, Config: &config}, &fakeCluster{})
+		request, err := s.Prepare(context.Background(), Source{Install: install, Config: &config}, &fakeCluster{})
 		require.NoError(t, err)
-		return recipe
+		return request
 	}
 	one, two := prepare("image: {tag: one}"), prepare("image: {tag: two}")
 	require.NotEqual(t, one.Key, two.Key)
@@ -338,9 +338,9 @@ spec:
 		ask("other.example.com/v1") + configMapNamed("other") + "{{ end }}"
 	r := newTestRegistry(t)
 	layer := r.push(t, chartOf(entry{name: "crds/widget.yaml", content: definition}, entry{name: "templates/a.yaml", content: template}))
-	recipe, err := r.store(t, nil).Prepare(t.Context(), Source{Install: layer, Form: FormChart}, &fakeCluster{version: "v1.36.1"})
+	request, err := r.store(t, nil).Prepare(t.Context(), Source{Install: layer, Form: FormChart}, &fakeCluster{version: "v1.36.1"})
 	require.NoError(t, err)
-	rendered, err := recipe.Render(t.Context())
+	rendered, err := request.Render(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"widgets.own.example.com", "version", "kind"}, names(rendered))
 }
@@ -358,9 +358,9 @@ func TestARecipeSaysOfWhichAPIsTheClusterSaidNothing(t *testing.T) {
 		"a chart that asks for one":        {`{{ .Capabilities.APIVersions.Has "v1" }}`, nil},
 		"a chart that does not ask at all": {"plain", nil},
 	} {
-		recipe, err := s.Prepare(t.Context(), Source{Install: r.push(t, chartOf(entry{name: "templates/a.yaml", content: "# " + c.template + "\n" + configMapNamed("a")}))}, cluster)
+		request, err := s.Prepare(t.Context(), Source{Install: r.push(t, chartOf(entry{name: "templates/a.yaml", content: "# " + c.template + "\n" + configMapNamed("a")}))}, cluster)
 		require.NoError(t, err, name)
-		require.Equal(t, c.silent, recipe.Silent, name)
+		require.Equal(t, c.silent, request.Silent, name)
 	}
 }
 

@@ -62,7 +62,7 @@ func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, er
 	if err != nil || synced.Outcome == syncing.OutcomeGone || synced.Outcome == syncing.OutcomeDeleting {
 		return result, err
 	}
-	seen := append(slices.Clone(in.Seen), synced.TakenIn...)
+	seen := append(slices.Clone(in.Seen), synced.Imported...)
 	resolved, err := a.resolver.ResolveKyma(ctx, resolve.Input{Ref: in.Ref, Seen: seen, Background: true})
 	if err != nil {
 		activity.GetLogger(ctx).Debug("modules could not be resolved, the step is taken by itself", "error", err)

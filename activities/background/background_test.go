@@ -31,7 +31,7 @@ func (s *steps) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result
 	return resolve.Result{Outcome: resolve.OutcomeDone, InputsDigest: "d"}, s.resolErr
 }
 
-func look(t *testing.T, s *steps, in Input) (Result, error) {
+func run(t *testing.T, s *steps, in Input) (Result, error) {
 	t.Helper()
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
 	joined := New(s, s)
@@ -44,37 +44,37 @@ func look(t *testing.T, s *steps, in Input) (Result, error) {
 	return result, err
 }
 
-func TestWhatWasTakenInFromTheClusterIsResolvedToo(t *testing.T) {
+func TestWhatWasImportedFromTheClusterIsResolvedToo(t *testing.T) {
 	kicked := desired.Seen{Kind: "ModuleReleaseMeta", Namespace: "ns", Name: "m", ResourceVersion: "7"}
-	byHand := desired.Seen{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "8"}
+	imported := desired.Seen{Kind: "ModuleTemplate", Namespace: "ns", Name: "t", ResourceVersion: "8"}
 	ref := kick.Ref{Namespace: "ns", Name: "demo", UID: "u"}
-	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, TakenIn: []desired.Seen{byHand}}}
-	result, err := look(t, s, Input{Ref: ref, Seen: []desired.Seen{kicked}})
+	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, Imported: []desired.Seen{imported}}}
+	result, err := run(t, s, Input{Ref: ref, Seen: []desired.Seen{kicked}})
 	require.NoError(t, err)
 	require.Equal(t, s.synced, result.Sync)
 	require.False(t, result.Began.IsZero(), "by it the workflow knows which kicks it answers")
 	require.Equal(t, "d", result.Resolved.InputsDigest)
-	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []desired.Seen{kicked, byHand}, Background: true}}, s.resolved)
+	require.Equal(t, []resolve.Input{{Ref: ref, Seen: []desired.Seen{kicked, imported}, Background: true}}, s.resolved)
 }
 
 func TestNothingIsResolvedForAKymaThatGoesOrWhoseClusterWasNotRead(t *testing.T) {
 	for _, outcome := range []syncing.Outcome{syncing.OutcomeGone, syncing.OutcomeDeleting} {
 		s := &steps{synced: syncing.Result{Outcome: outcome}}
-		result, err := look(t, s, Input{})
+		result, err := run(t, s, Input{})
 		require.NoError(t, err)
 		require.Equal(t, outcome, result.Sync.Outcome)
 		require.Nil(t, result.Resolved)
 		require.Empty(t, s.resolved)
 	}
 	s := &steps{syncErr: errors.New("refused")}
-	_, err := look(t, s, Input{})
+	_, err := run(t, s, Input{})
 	require.ErrorContains(t, err, "refused")
 	require.Empty(t, s.resolved)
 }
 
 func TestAResolutionThatFailsLeavesWhatWasSynchronized(t *testing.T) {
 	s := &steps{synced: syncing.Result{Outcome: syncing.OutcomeSynced, Writes: 3}, resolErr: errors.New("conflict")}
-	result, err := look(t, s, Input{})
+	result, err := run(t, s, Input{})
 	require.NoError(t, err, "the error is that of the synchronization; the resolution is tried by itself")
 	require.Equal(t, 3, result.Sync.Writes)
 	require.Nil(t, result.Resolved)

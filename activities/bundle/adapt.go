@@ -13,21 +13,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// pullSecretVariable tells an operator the name of the image pull Secret, for the workloads that it makes itself.
+// pullSecretVariable gives an operator the name of the image pull Secret, for the workloads that it creates itself.
 const pullSecretVariable = "SKR_IMG_PULL_SECRET"
 
-// Adaptation is what a Manifest changes in what its layers render.
+// Adaptation is what a Manifest changes in the rendered objects of its layers.
 type Adaptation struct {
-	// images are where the images are to be had.
+	// Images are the references by which the images are available.
 	Images []string
 	// PullSecret is the name of the Secret to pull images with; empty means none.
 	PullSecret string
-	// manager is the workload that is told of it; nil means all. A namespace that nobody names is RemoteNamespace.
+	// Manager is the workload that gets its name; nil means all. Where no namespace is given, it is RemoteNamespace.
 	Manager         *v1beta2.Manager
 	RemoteNamespace string
 }
 
-// Key tells adaptations apart; it is empty where nothing is changed.
+// Key identifies an adaptation; it is empty where nothing is changed.
 func (a Adaptation) Key() string {
 	key := ""
 	if len(a.Images) > 0 {
@@ -50,7 +50,8 @@ func (a Adaptation) adapt(objects []*unstructured.Unstructured) error {
 	}
 	for _, u := range objects {
 		kind := u.GroupVersionKind().GroupKind()
-		if kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.Deployment}) && kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet}) {
+		if kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.Deployment}) &&
+			kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet}) {
 			continue
 		}
 		path, _ := kinds.PodSpecPath(kind)
@@ -59,13 +60,14 @@ func (a Adaptation) adapt(objects []*unstructured.Unstructured) error {
 		if !ok {
 			continue
 		}
-		pullWith(pod, a.PullSecret)
+		addPullSecret(pod, a.PullSecret)
 		if !a.manages(u) {
 			continue
 		}
-		if container, taken := tellContainers(pod, a.PullSecret); taken {
+		if container, taken := setVariable(pod, a.PullSecret); taken {
 			return fault.New(fault.Rejected, render.ReasonInvalidManifest,
-				"%s %s: container %s has an environment variable %s, which is for Lifecycle Manager to set", u.GetKind(), u.GetName(), container, pullSecretVariable)
+				"%s %s: container %s has an environment variable %s, which is for Lifecycle Manager to set",
+				u.GetKind(), u.GetName(), container, pullSecretVariable)
 		}
 	}
 	return nil
@@ -85,33 +87,33 @@ func (a Adaptation) manages(u *unstructured.Unstructured) bool {
 	return u.GroupVersionKind() == a.Manager.Schema() && u.GetName() == a.Manager.Name && in(u.GetNamespace()) == in(a.Manager.Namespace)
 }
 
-// pullWith adds the Secret to those that a pod's images are pulled with.
-func pullWith(pod map[string]any, secret string) {
+// addPullSecret adds the Secret to those that a pod's images are pulled with.
+func addPullSecret(pod map[string]any, secret string) {
 	secrets, _ := pod["imagePullSecrets"].([]any)
-	there := slices.ContainsFunc(secrets, func(content any) bool {
+	present := slices.ContainsFunc(secrets, func(content any) bool {
 		reference, _ := content.(map[string]any)
 		return reference["name"] == secret
 	})
-	if !there {
+	if !present {
 		pod["imagePullSecrets"] = append(slices.Clone(secrets), map[string]any{"name": secret})
 	}
 }
 
-// tellContainers gives every container the environment variable. It returns the first one that has it already.
-func tellContainers(pod map[string]any, secret string) (container string, taken bool) {
+// setVariable gives every container the environment variable. It returns the first container that has it already.
+func setVariable(pod map[string]any, secret string) (container string, taken bool) {
 	containers, _ := pod["containers"].([]any)
 	for _, content := range containers {
-		one, ok := content.(map[string]any)
+		entry, ok := content.(map[string]any)
 		if !ok {
 			continue
 		}
-		variables, _ := one["env"].([]any)
+		variables, _ := entry["env"].([]any)
 		for _, content := range variables {
 			if variable, _ := content.(map[string]any); variable["name"] == pullSecretVariable {
-				return fmt.Sprint(one["name"]), true
+				return fmt.Sprint(entry["name"]), true
 			}
 		}
-		one["env"] = append(slices.Clone(variables), map[string]any{"name": pullSecretVariable, "value": secret})
+		entry["env"] = append(slices.Clone(variables), map[string]any{"name": pullSecretVariable, "value": secret})
 	}
 	return "", false
 }

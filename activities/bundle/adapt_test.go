@@ -48,8 +48,8 @@ func pullSecrets(u *unstructured.Unstructured) any {
 	return at(u.Object, "spec", "template", "spec", "imagePullSecrets")
 }
 
-// toldOf are the names of the containers that are told of the Secret.
-func toldOf(t *testing.T, u *unstructured.Unstructured, list string) []any {
+// withVariable are the names of the containers that get the name of the Secret.
+func withVariable(t *testing.T, u *unstructured.Unstructured, list string) []any {
 	t.Helper()
 	var names []any
 	containers, _ := at(u.Object, "spec", "template", "spec", list).([]any)
@@ -73,21 +73,21 @@ func TestWorkloadsPullTheirImagesWithTheSecretOfTheInstance(t *testing.T) {
 	t.Parallel()
 	reference := func(name string) any { return map[string]any{"name": name} }
 	objects := adapted(t, Adaptation{PullSecret: "regcred"})
-	require.Equal(t, []any{reference("own"), reference("regcred")}, pullSecrets(objects["operator"]), "its own stay")
-	require.Equal(t, []any{reference("regcred")}, pullSecrets(objects["store"]), "one that it has is not there twice")
-	require.Nil(t, pullSecrets(objects["once"]), "what runs once would run again")
+	require.Equal(t, []any{reference("own"), reference("regcred")}, pullSecrets(objects["operator"]), "its own are kept")
+	require.Equal(t, []any{reference("regcred")}, pullSecrets(objects["store"]), "one that it has is not added again")
+	require.Nil(t, pullSecrets(objects["once"]), "a changed Job would run again")
 	require.Nil(t, pullSecrets(objects["without-pods"]))
-	require.Equal(t, []any{"a", "b"}, toldOf(t, objects["operator"], "containers"))
-	require.Empty(t, toldOf(t, objects["operator"], "initContainers"))
-	require.Equal(t, []any{"store"}, toldOf(t, objects["store"], "containers"))
+	require.Equal(t, []any{"a", "b"}, withVariable(t, objects["operator"], "containers"))
+	require.Empty(t, withVariable(t, objects["operator"], "initContainers"))
+	require.Equal(t, []any{"store"}, withVariable(t, objects["store"], "containers"))
 
 	for name, u := range adapted(t, Adaptation{RemoteNamespace: "kyma-system"}) {
-		require.Empty(t, toldOf(t, u, "containers"), name)
+		require.Empty(t, withVariable(t, u, "containers"), name)
 		require.Equal(t, map[string]any{"operator": []any{reference("own")}, "store": []any{reference("regcred")}}[name], pullSecrets(u), "no Secret: %s", name)
 	}
 }
 
-func TestOnlyTheModulesManagerIsToldOfTheImagePullSecret(t *testing.T) {
+func TestOnlyTheModulesManagerGetsTheNameOfTheImagePullSecret(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		kind, namespace string
@@ -102,9 +102,9 @@ func TestOnlyTheModulesManagerIsToldOfTheImagePullSecret(t *testing.T) {
 			GroupVersionKind: v1beta2.GroupVersionKind{Group: "apps", Version: "v1", Kind: test.kind}, Namespace: test.namespace, Name: "operator",
 		}
 		objects := adapted(t, Adaptation{PullSecret: "regcred", Manager: manager, RemoteNamespace: "kyma-system"})
-		require.Equal(t, test.want, toldOf(t, objects["operator"], "containers"), name)
-		require.Empty(t, toldOf(t, objects["store"], "containers"), name)
-		require.NotEmpty(t, pullSecrets(objects["store"]), "all pull with it: %s", name)
+		require.Equal(t, test.want, withVariable(t, objects["operator"], "containers"), name)
+		require.Empty(t, withVariable(t, objects["store"], "containers"), name)
+		require.NotEmpty(t, pullSecrets(objects["store"]), "all pull with the Secret: %s", name)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAModuleThatSetsTheVariableOfTheImagePullSecretItselfIsRefused(t *testin
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 	require.ErrorContains(t, err, "Deployment operator: container manager has an environment variable SKR_IMG_PULL_SECRET")
 	_, _, err = Build(&render.Rendered{Objects: parsed(t, taken)}, Adaptation{})
-	require.NoError(t, err, "without a Secret it is the module's own")
+	require.NoError(t, err, "without a Secret the variable is the module's own")
 }
 
 func TestBundlesOfDifferentAdaptationsAreKeptApart(t *testing.T) {

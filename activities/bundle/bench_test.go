@@ -11,8 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 )
 
-// BenchmarkEncode is what a layer of 200 rendered objects takes on its way to a cluster. cold: the bodies are encoded,
-// once for all clusters that install the layer. cached: they are there, and filled for one Manifest.
+// BenchmarkEncode measures how a layer of 200 rendered objects is encoded. cold: the bodies are encoded, once for all
+// clusters that install the layer. cached: they are cached, and filled for one Manifest.
 func BenchmarkEncode(b *testing.B) {
 	const objects = 200
 	rendered := make([]*unstructured.Unstructured, objects)
@@ -26,26 +26,26 @@ func BenchmarkEncode(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			// Encoding changes what it is given, so each time has copies of its own, which are not in the figures.
+			// Encoding changes the objects, so each run has copies of its own, which are not measured.
 			b.StopTimer()
 			copies := make([]*unstructured.Unstructured, objects)
 			for i, u := range rendered {
 				copies[i] = u.DeepCopy()
 			}
 			b.StartTimer()
-			if made, _, err := Build(&render.Rendered{Objects: copies}, Adaptation{}); err != nil || len(made.Objects) != objects {
+			if built, _, err := Build(&render.Rendered{Objects: copies}, Adaptation{}); err != nil || len(built.Objects) != objects {
 				b.Fatal("not all were encoded", err)
 			}
 		}
 	})
 	b.Run("cached", func(b *testing.B) {
-		made, _, err := Build(&render.Rendered{Objects: rendered}, Adaptation{})
+		built, _, err := Build(&render.Rendered{Objects: rendered}, Adaptation{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.ReportAllocs()
 		for b.Loop() {
-			for _, o := range made.Objects {
+			for _, o := range built.Objects {
 				if len(o.Body.Fill(inventory.Owner{Name: "kyma-bench", Mark: "kcp-system/kyma-bench"})) == 0 {
 					b.Fatal("nothing was encoded")
 				}

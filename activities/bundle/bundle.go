@@ -21,14 +21,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Bundle is what a module's layers come to, encoded once and shared by all clusters that install it. It is
-// never changed.
+// Bundle is the objects of a module's layers, encoded once and shared by all clusters that install it. It is never
+// changed.
 type Bundle struct {
-	// objects by stage, and within it in the order of the source.
+	// Objects by stage, and within it in the order of the source.
 	Objects []Object
-	// definitions are the kinds that the module itself defines.
+	// Definitions are the kinds that the module itself defines.
 	Definitions map[schema.GroupKind]kinds.Definition
-	// LeftOut are those hooks of a chart that are never run, and its tests.
+	// LeftOut are the tests of a chart, and its hooks that are never run.
 	LeftOut []string
 	// hooks of a chart, in the order in which they run.
 	hooks []hook
@@ -37,24 +37,25 @@ type Bundle struct {
 // Object is one object of a bundle.
 type Object struct {
 	GVK schema.GroupVersionKind
-	// namespace as the source gives it; empty where it gives none.
+	// namespace as in the source; empty where it names none.
 	namespace, name string
 	Stage           kinds.Stage
-	// optional objects are skipped where the cluster does not know their kind.
+	// Optional objects are skipped where the cluster does not know their kind.
 	Optional bool
-	// digest is that of the object as rendered, which it carries as an annotation.
+	// Digest is that of the object as rendered, which it carries as an annotation.
 	Digest string
-	// versions are those of a definition, whether served or not.
+	// Versions are those of a definition, whether served or not.
 	Versions []string
-	// body is the object as it is applied, without its namespace, which the address of a request says.
+	// Body is the object as it is applied, without its namespace, which is in the URL of the request.
 	Body template
-	// unowned is the body without what marks the object as this module's; only namespaces have it.
+	// Unowned is the body without what marks the object as this module's; only namespaces have it.
 	Unowned template
-	// refused says why no module may bring an object with these labels.
+	// refused says why no module may install an object with these labels.
 	refused string
 }
 
-// Build turns rendered objects into a bundle, adapted to what is the same for many Manifests. They are changed.
+// Build turns rendered objects into a bundle, with an adaptation that many Manifests share. It returns the size of the
+// bundle in bytes, too. The rendered objects are changed.
 func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 	b := &Bundle{Definitions: map[schema.GroupKind]kinds.Definition{}, LeftOut: rendered.LeftOut}
 	dropIgnored(rendered.Objects)
@@ -72,8 +73,9 @@ func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 		return nil, 0, err
 	}
 	for _, u := range rendered.Objects {
-		if u.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: kinds.GroupExtensions, Kind: kinds.CRD}) {
-			if kind, d, ok := kinds.ReadDefinition(u); ok && reserved.Object(kinds.DefinitionKind(), types.NamespacedName{Name: u.GetName()}) == "" {
+		if u.GroupVersionKind().GroupKind() == kinds.DefinitionKind() {
+			kind, d, ok := kinds.ReadDefinition(u)
+			if ok && reserved.Object(kinds.DefinitionKind(), types.NamespacedName{Name: u.GetName()}) == "" {
 				b.Definitions[kind] = d
 			}
 		}
@@ -88,8 +90,8 @@ func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 	return b, size, nil
 }
 
-// encode makes the body of an object: what is the server's to set is taken off, labels and annotations of
-// docs/contract.md#labels are put on.
+// encode encodes an object as it is applied: without the fields that only a server sets, with the labels and annotations
+// of docs/contract.md#labels.
 func encode(u *unstructured.Unstructured) (Object, error) {
 	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.Stage = kinds.StageOf(o.GVK.GroupKind())
@@ -123,7 +125,7 @@ func encode(u *unstructured.Unstructured) (Object, error) {
 	return o, nil
 }
 
-// Clean takes off what only a server may set, and what the address of the request says.
+// Clean removes what only a server may set, and the namespace, which is in the URL of the request.
 func Clean(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathStatus)
 	for _, field := range []string{
@@ -135,7 +137,7 @@ func Clean(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathAnnotations, "kubectl.kubernetes.io/last-applied-configuration")
 }
 
-// mark puts on the labels and annotations by which the object is known to be ours.
+// mark adds the labels and annotations by which the object is known to be ours.
 func mark(u *unstructured.Unstructured, digest string) {
 	labels := maps.Clone(u.GetLabels())
 	if labels == nil {
@@ -155,7 +157,7 @@ func mark(u *unstructured.Unstructured, digest string) {
 	u.SetAnnotations(annotations)
 }
 
-// unmark takes off what says that the object is this module's, and leaves that it is a module's.
+// unmark removes what says that the object belongs to this module, and keeps that it belongs to a module.
 func unmark(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, kinds.PathLabels, shared.LabelComponent)
 	for _, annotation := range []string{shared.AnnotationOwnedBy, shared.AnnotationDisclaimer, shared.AnnotationAppliedDigest} {
@@ -163,43 +165,44 @@ func unmark(u *unstructured.Unstructured) {
 	}
 }
 
-// template is an encoded object with places that differ per Manifest.
+// template is an encoded object with placeholders for what differs per Manifest.
 type template struct {
-	// pieces are joined by what fills the places between them.
-	pieces [][]byte
-	fills  []string
+	// pieces are the text between the placeholders.
+	pieces       [][]byte
+	placeholders []string
 }
 
 func newTemplate(encoded []byte) template {
 	var t template
 	for {
-		at, place := nextPlace(encoded)
-		if place == "" {
+		at, placeholder := nextPlaceholder(encoded)
+		if placeholder == "" {
 			t.pieces = append(t.pieces, encoded)
 			return t
 		}
 		t.pieces = append(t.pieces, encoded[:at])
-		t.fills = append(t.fills, place)
-		encoded = encoded[at+len(place):]
+		t.placeholders = append(t.placeholders, placeholder)
+		encoded = encoded[at+len(placeholder):]
 	}
 }
 
-func nextPlace(encoded []byte) (at int, place string) {
+// nextPlaceholder returns the first placeholder and its position; "" where there is none.
+func nextPlaceholder(encoded []byte) (at int, placeholder string) {
 	for _, candidate := range []string{inventory.ManifestNamePlace, inventory.OwnerPlace, inventory.RunPlace} {
-		if found := bytes.Index(encoded, []byte(candidate)); found >= 0 && (place == "" || found < at) {
-			at, place = found, candidate
+		if found := bytes.Index(encoded, []byte(candidate)); found >= 0 && (placeholder == "" || found < at) {
+			at, placeholder = found, candidate
 		}
 	}
-	return at, place
+	return at, placeholder
 }
 
 // Fill returns the object for one Manifest.
 func (t template) Fill(owner inventory.Owner) []byte {
-	filled := make([]byte, 0, t.size()+int64(len(t.fills)*len(owner.Mark)))
+	filled := make([]byte, 0, t.size()+int64(len(t.placeholders)*len(owner.Mark)))
 	for i, piece := range t.pieces {
 		filled = append(filled, piece...)
-		if i < len(t.fills) {
-			filled = append(filled, owner.At(t.fills[i])...)
+		if i < len(t.placeholders) {
+			filled = append(filled, owner.At(t.placeholders[i])...)
 		}
 	}
 	return filled

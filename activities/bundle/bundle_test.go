@@ -38,7 +38,7 @@ func bundled(t *testing.T, documents ...string) *Bundle {
 	return b
 }
 
-// at returns what is at a path; it is nil where there is nothing.
+// at returns the value at a path; nil where there is none.
 func at(content map[string]any, path ...string) any {
 	found, _, _ := unstructured.NestedFieldNoCopy(content, path...)
 	return found
@@ -51,7 +51,7 @@ func filled(t *testing.T, tpl template, name string) map[string]any {
 	return content
 }
 
-func TestABundleIsInOrderAndWithoutWhatIsTheServers(t *testing.T) {
+func TestABundleIsOrderedAndHasNoFieldsOfTheServer(t *testing.T) {
 	t.Parallel()
 	b := bundled(t,
 		"apiVersion: example.com/v1\nkind: Sample\nmetadata: {name: a}\n",
@@ -94,7 +94,7 @@ func TestTheAppliedDigestIsTheSameForAllManifestsAndChangesWithTheObject(t *test
 	require.NotEqual(t, digest(one, "x"), digest("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: c}\n", "x"))
 }
 
-func TestFieldsThatOthersOwnAreGivenUp(t *testing.T) {
+func TestFieldsThatOthersOwnAreIgnored(t *testing.T) {
 	t.Parallel()
 	objects := parsed(t,
 		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: scaled, namespace: a}\nspec: {replicas: 1}\n",
@@ -110,8 +110,8 @@ func TestFieldsThatOthersOwnAreGivenUp(t *testing.T) {
 		require.NoError(t, err)
 		return found
 	}
-	require.False(t, has(0, "spec", "replicas"), "an autoscaler of the module owns them")
-	require.True(t, has(1, "spec", "replicas"), "not those of a workload of this name elsewhere")
+	require.False(t, has(0, "spec", "replicas"), "an autoscaler of the module sets them")
+	require.True(t, has(1, "spec", "replicas"), "but not those of a workload of this name in another namespace")
 	require.Equal(t, []any{
 		map[string]any{"name": "a", "clientConfig": map[string]any{}},
 		map[string]any{"name": "b", "clientConfig": map[string]any{}},
@@ -145,7 +145,7 @@ func TestLocalizedImagesReplaceThoseOfTheSameNameAndTag(t *testing.T) {
 	require.Equal(t, map[string]any{"image": "operator:1.0.0"}, objects[2].Object["data"])
 }
 
-// noKinds knows built-in kinds only, as a cluster without definitions does.
+// noKinds maps built-in kinds only, as a cluster without definitions does.
 type noKinds struct{ asked []schema.GroupVersionKind }
 
 func (n *noKinds) Resource(_ context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
@@ -187,7 +187,7 @@ func TestThePlanPlacesObjects(t *testing.T) {
 	}, placed)
 	require.Len(t, p.Entries, 5)
 	require.Equal(t, "rbac.authorization.k8s.io_ClusterRole__a:b_c", p.Entries[3].ID)
-	require.Len(t, p.Unknown, 2, "the optional one is no matter")
+	require.Len(t, p.Unknown, 2, "the optional one is skipped")
 	require.Equal(t, 7, p.Objects())
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
+// DefaultCRLabels are the labels of a default custom resource that we create.
 func DefaultCRLabels() map[string]string {
 	return map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma, shared.LabelManagedBy: shared.ManagedByKyma}
 }

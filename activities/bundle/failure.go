@@ -2,17 +2,18 @@ package bundle
 
 // Failure is an object that could not be applied.
 type Failure struct {
-	// object is "Kind namespace/name".
+	// Object is "Kind namespace/name".
 	Object  string
 	Message string
-	// passing is true when it may work the next time.
+	// Retryable is true when the next attempt may succeed.
 	Retryable bool
-	// missing is the kind that the cluster does not know, if that is why.
+	// Missing is the kind that the cluster does not know, if that is the cause.
 	Missing string
-	// hook is true when it is about how a chart's hook runs, and not about applying something.
+	// Hook is true when a chart's hook failed while it ran, and not something that was applied.
 	Hook bool
 }
 
+// String is the failure as a message says it.
 func (f Failure) String() string {
 	if f.Missing != "" {
 		return f.Object + ": the cluster does not know " + f.Missing

@@ -22,7 +22,7 @@ const (
 // hook is a hook of a chart, encoded like the other objects (https://helm.sh/docs/topics/charts_hooks/).
 type hook struct {
 	Object
-	// moment is when it runs: before the chart's objects are applied, or after.
+	// Phase is when it runs: PhasePre or PhasePost.
 	Phase            string
 	install, upgrade bool
 	DeleteOnSuccess  bool
@@ -52,16 +52,18 @@ func encodeHooks(hooks []render.Hook) ([]hook, int64, error) {
 	return all, size, nil
 }
 
-// planHooks places the hooks. A hook that does not run this time is part of the plan only when it has run
-// before: then it stays until the module no longer has it.
-func (p *Plan) planHooks(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string, seen map[string]bool) error {
+// planHooks places the hooks. A hook that does not run this time is part of the plan only when it has run before: then
+// it is kept until the module no longer has it.
+func (p *Plan) planHooks(
+	ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string, seen map[string]bool,
+) error {
 	installs := m.Status.InstalledVersion == "" && m.Status.InstalledRef == ""
 	upgrades := !installs && (m.Status.InstalledRef != inventory.LayersRef(m) || m.Status.InstalledVersion != m.Spec.Version)
 	before := map[string]v1beta2.InventoryEntry{}
 	for _, e := range m.Status.Inventory {
 		before[e.ID] = e
 	}
-	mine := map[string]bool{}
+	planned := map[string]bool{}
 	for i := range b.hooks {
 		h := &b.hooks[i]
 		at, err := placeObject(ctx, &h.Object, k, remoteNamespace)
@@ -86,8 +88,8 @@ func (p *Plan) planHooks(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k 
 		case !runs && !ran:
 			continue
 		}
-		if !mine[at.Entry.ID] {
-			mine[at.Entry.ID] = true
+		if !planned[at.Entry.ID] {
+			planned[at.Entry.ID] = true
 			p.Entries = append(p.Entries, at.Entry)
 		}
 		if !runs || ranFor(known.Ran, m, h.Phase) {
@@ -102,8 +104,8 @@ func (p *Plan) planHooks(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k 
 	return nil
 }
 
-// ranFor tells whether a hook ran, by what its inventory entry says.
-func ranFor(ran string, m *v1beta2.Manifest, moment string) bool {
+// ranFor tells whether a hook ran for the layers of a Manifest, by its inventory entry.
+func ranFor(ran string, m *v1beta2.Manifest, phase string) bool {
 	ref := inventory.LayersRef(m)
-	return ran == inventory.HookRan(ref, moment) || ran == inventory.HookRan(ref, PhasePost)
+	return ran == inventory.HookRan(ref, phase) || ran == inventory.HookRan(ref, PhasePost)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 )
 
-// dropIgnored drops from our intent the fields that others own by design (docs/design/install-and-drift.md#ignored-fields): replicas of a
-// workload that an autoscaler of the module targets, CA bundles that are left for somebody to fill in, the rules
-// of a role that Kubernetes gathers from others, and what controllers write down about their own work, as it is
-// in what was exported from a cluster. What we do not apply, we neither fight about nor see as drift.
+// dropIgnored drops the fields that others own by design (docs/design/install-and-drift.md#ignored-fields): replicas of
+// a workload that an autoscaler of the module targets, CA bundles that somebody else fills in, the rules of an
+// aggregated role, and annotations that controllers write, which are in objects that were exported from a cluster. A
+// field that we do not apply causes neither a conflict nor drift.
 func dropIgnored(objects []*unstructured.Unstructured) {
 	scaled := scaledWorkloads(objects)
 	for _, u := range objects {
@@ -25,7 +25,7 @@ func dropIgnored(objects []*unstructured.Unstructured) {
 		dropControllersAnnotations(u)
 		switch gvk.GroupKind() {
 		case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
-			if _, gathered, _ := unstructured.NestedFieldNoCopy(u.Object, "aggregationRule"); gathered {
+			if _, aggregated, _ := unstructured.NestedFieldNoCopy(u.Object, "aggregationRule"); aggregated {
 				unstructured.RemoveNestedField(u.Object, "rules")
 			}
 		case schema.GroupKind{Group: kinds.GroupAdmission, Kind: "ValidatingWebhookConfiguration"},
@@ -37,7 +37,7 @@ func dropIgnored(objects []*unstructured.Unstructured) {
 					dropCABundle(u, w, kinds.PathClientConfig)
 				}
 			}
-		case schema.GroupKind{Group: kinds.GroupExtensions, Kind: kinds.CRD}:
+		case kinds.DefinitionKind():
 			dropCABundle(u, u.Object, kinds.PathSpec, kinds.PathConversion, kinds.PathWebhookClient, kinds.PathClientConfig)
 		case schema.GroupKind{Group: kinds.GroupAggregation, Kind: "APIService"}:
 			dropCABundle(u, u.Object, kinds.PathSpec)
@@ -61,10 +61,12 @@ func scaledWorkloads(objects []*unstructured.Unstructured) map[workload]bool {
 	return scaled
 }
 
-// dropCABundle drops a CA bundle that is empty, or that cert-manager is told to fill in, whatever it is for now.
+// dropCABundle drops a CA bundle that is empty, or that cert-manager fills in, whatever its value is.
 func dropCABundle(u *unstructured.Unstructured, content map[string]any, path ...string) {
-	for _, from := range []string{"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"} {
-		if u.GetAnnotations()[from] != "" {
+	for _, annotation := range []string{
+		"cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca",
+	} {
+		if u.GetAnnotations()[annotation] != "" {
 			unstructured.RemoveNestedField(content, append(path, kinds.PathCABundle)...)
 			return
 		}
@@ -80,7 +82,7 @@ func dropCABundle(u *unstructured.Unstructured, content map[string]any, path ...
 	}
 }
 
-// WithoutReplicas is the body of a workload without the number of its replicas, which somebody else sets.
+// WithoutReplicas returns the body of a workload without its number of replicas, which somebody else sets.
 func WithoutReplicas(body []byte) ([]byte, error) {
 	var content map[string]any
 	if err := json.Unmarshal(body, &content); err != nil {
@@ -90,8 +92,8 @@ func WithoutReplicas(body []byte) ([]byte, error) {
 	return json.Marshal(content)
 }
 
-// dropControllersAnnotations drops the annotations in which Kubernetes' own controllers keep what they need to know, and
-// which they write anew: kube-controller-manager (deployment, daemonset, volume binding, autoscaling, leader election).
+// dropControllersAnnotations drops the annotations in which the controllers of kube-controller-manager keep their state,
+// and which they write again: of Deployments, DaemonSets, volume binding, autoscaling, leader election.
 func dropControllersAnnotations(u *unstructured.Unstructured) {
 	for _, annotation := range []string{
 		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",

@@ -11,8 +11,8 @@ import (
 )
 
 // replaceImages replaces the images of rendered workloads by their localized copies: those of the same name (the last
-// segment of the path), tag and digest, wherever they come from. An environment variable that is such an image and
-// nothing else is replaced too: that is how operators are told what to run.
+// segment of the path), tag and digest, whatever their registry is. An environment variable whose value is such an image
+// is replaced too: operators get the images that they run in this way.
 func replaceImages(objects []*unstructured.Unstructured, localized []string) {
 	if len(localized) == 0 {
 		return
@@ -58,9 +58,10 @@ func localize(container map[string]any, replacement func(string) (string, bool))
 	for _, content := range variables {
 		variable, _ := content.(map[string]any)
 		value, _ := variable["value"].(string)
-		// Without registry and tag or digest, it could be any word.
+		// Without a registry and a tag or digest, the value could be any word.
 		parsed, err := name.ParseReference(value, name.StrictValidation)
-		if err != nil || strings.Contains(value, "://") || strings.ContainsAny(value, "= ") || !strings.HasPrefix(value, parsed.Context().RegistryStr()+"/") {
+		if err != nil || strings.Contains(value, "://") || strings.ContainsAny(value, "= ") ||
+			!strings.HasPrefix(value, parsed.Context().RegistryStr()+"/") {
 			continue
 		}
 		if local, ok := replacement(value); ok {
@@ -69,7 +70,7 @@ func localize(container map[string]any, replacement func(string) (string, bool))
 	}
 }
 
-// image is a reference to an image, taken apart. Tag and digest may be empty.
+// image is a parsed reference to an image. Tag and digest may be empty.
 type image struct{ reference, name, tag, digest string }
 
 func parseImage(reference string) image {
@@ -78,8 +79,8 @@ func parseImage(reference string) image {
 	return image{reference: reference, name: last, tag: tag, digest: digest}
 }
 
-// isCopiedTo tells whether the other is the same image. What both have must be equal, and a copy known by its tag only
-// is not one of an image known by its digest only: nothing says that they are the same.
+// isCopiedTo tells whether the other is the same image. What both have must be equal. A reference with a tag only and
+// one with a digest only are not the same image: nothing shows that they are.
 func (i image) isCopiedTo(other image) bool {
 	switch {
 	case i.name == "" || i.name != other.name:

@@ -14,7 +14,7 @@ func TestAnImageIsReplacedByItsOwnCopyOnly(t *testing.T) {
 	for _, test := range []struct{ name, image, localized, want string }{
 		{"another registry", "ghcr.io/org/operator:1.0.0", "local/x/operator:1.0.0", "local/x/operator:1.0.0"},
 		{"registries with ports", "ghcr.io:5000/org/operator:1.0.0", "local:443/operator:1.0.0", "local:443/operator:1.0.0"},
-		{"a port is no tag", "ghcr.io:5000/operator", "local:443/operator", "local:443/operator"},
+		{"a port is not a tag", "ghcr.io:5000/operator", "local:443/operator", "local:443/operator"},
 		{"another tag", "ghcr.io/operator:1.0.0", "local/operator:1.0.1", ""},
 		{"another name", "ghcr.io/operator:1.0.0", "local/my-operator:1.0.0", ""},
 		{"a tag, and the copy with its digest", "ghcr.io/operator:1.0.0", "local/operator:1.0.0" + one, "local/operator:1.0.0" + one},

@@ -21,17 +21,17 @@ import (
 // Plan is what is to be applied to one cluster for one Manifest.
 type Plan struct {
 	Stages [kinds.StageCount][]Placed
-	// entries are the inventory of all that is to be applied, without uids and hashes.
+	// Entries are the inventory of all that is to be applied, without uids and hashes.
 	Entries []v1beta2.InventoryEntry
-	// before and after are the hooks that are to run before and after the objects are applied.
+	// Before and After are the hooks that are to run before and after the objects are applied.
 	Before, After []Placed
-	// refused are objects that no module may bring.
+	// Refused are objects that no module may install.
 	Refused []Failure
-	// unknown are objects whose kind the cluster does not know, optional ones left out.
+	// Unknown are objects whose kind the cluster does not know, without optional ones.
 	Unknown []Placed
-	// skipped are the kinds of optional objects that the cluster does not know, as in status.kinds, sorted.
+	// Skipped are the kinds of optional objects that the cluster does not know, as in status.kinds, sorted.
 	Skipped []string
-	// version and ref are what is installed when all of the plan is applied.
+	// Version and Ref are what is installed once all of the plan is applied.
 	Version, Ref string
 }
 
@@ -41,20 +41,21 @@ type Placed struct {
 	Resource clusters.Resource
 	Name     types.NamespacedName
 	Entry    v1beta2.InventoryEntry
-	// hook is set where the object is a chart's hook.
+	// Hook is set where the object is a chart's hook.
 	Hook *hook
 }
 
-// With returns it with what became of it.
+// With returns the object with another inventory entry.
 func (p Placed) With(entry v1beta2.InventoryEntry) Placed {
 	p.Entry = entry
 	return p
 }
 
+// String names the object for messages.
 func (p Placed) String() string { return objects.Describe(p.Object.GVK.Kind, p.Name) }
 
-// PlanOf places the objects of a bundle: how each is addressed, and in which namespace. An object that names
-// a namespace although its kind has none loses it, as with kubectl.
+// PlanOf places the objects of a bundle: how each is addressed, and in which namespace. The namespace of a cluster-scoped
+// object is dropped, as kubectl does.
 func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string) (Plan, error) {
 	var p Plan
 	seen := map[string]bool{}
@@ -76,7 +77,8 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 			return Plan{}, err
 		}
 		if seen[at.Entry.ID] {
-			return Plan{}, fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s is there twice, once with and once without its namespace", at)
+			return Plan{}, fault.New(fault.Rejected, render.ReasonInvalidManifest,
+				"%s is there twice, once with and once without its namespace", at)
 		}
 		seen[at.Entry.ID] = true
 		p.Stages[o.Stage] = append(p.Stages[o.Stage], at)
@@ -86,7 +88,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 	return p, err
 }
 
-// refuses tells whether no module may bring an object, and notes why.
+// refuses tells whether no module may install an object, and records why.
 func (p *Plan) refuses(at Placed) bool {
 	why := at.Object.refused
 	if why == "" {
@@ -98,14 +100,14 @@ func (p *Plan) refuses(at Placed) bool {
 	return why != ""
 }
 
-// Skip notes a kind of which optional objects are left out.
+// Skip records a kind of which optional objects are skipped.
 func (p *Plan) Skip(gvk schema.GroupVersionKind) {
 	if at, known := slices.BinarySearch(p.Skipped, kinds.Text(gvk)); !known {
 		p.Skipped = slices.Insert(p.Skipped, at, kinds.Text(gvk))
 	}
 }
 
-// Skips tells whether optional objects of a kind are left out, in whatever version.
+// Skips tells whether optional objects of a kind are skipped, in any version.
 func (p *Plan) Skips(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(p.Skipped, func(text string) bool {
 		gvk, ok := kinds.Parse(text)
@@ -133,5 +135,5 @@ func placeObject(ctx context.Context, o *Object, k kinds.Mapper, remoteNamespace
 	return at, nil
 }
 
-// Objects is the number of objects that ought to be in the cluster.
+// Objects is the number of objects that should be in the cluster.
 func (p *Plan) Objects() int { return len(p.Entries) + len(p.Unknown) }

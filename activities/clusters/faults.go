@@ -104,7 +104,7 @@ func classifyStatus(err error) error {
 		return f
 	case code >= http.StatusInternalServerError, apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		f := fault.New(fault.Transient, ReasonServerFailed, "%w", err)
-		f.Lasting = fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed}
+		f.Persistent = fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed}
 		return f
 	}
 	return err
@@ -128,7 +128,7 @@ func otherAnswer(err error) error {
 	}
 	return &fault.Error{
 		Kind: fault.Transient, Reason: ReasonServerFailed, Message: "the cluster answers with something else than it is asked for", Cause: err,
-		Lasting: fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed},
+		Persistent: fault.Fault{Kind: fault.Unreachable, Reason: ReasonUnreachableServerFailed},
 	}
 }
 

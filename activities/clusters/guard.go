@@ -114,7 +114,7 @@ func (g *guard) because(err error) error {
 	return err
 }
 
-// end is what a body ended with. A request that is given up may end its body as if that was complete: the server hears
+// end is what a body ended with. A request that is aborted may end its body as if that was complete: the server hears
 // of the end before the connection is closed, and has time to finish an answer that it only began.
 func (g *guard) end(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {

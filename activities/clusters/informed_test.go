@@ -53,7 +53,7 @@ func TestAccessIsReadByTheNameThatTheInformerKnows(t *testing.T) {
 	again, err := registry.Reach(t.Context(), "kcp-system", "a")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	require.Equal(t, 1, cp.gets, "who only looks asks nothing where the informer knows of no other version")
+	require.Equal(t, 1, cp.gets, "a read asks nothing where the informer knows of no other version")
 	_, err = registry.ForKyma(t.Context(), "kcp-system", "a")
 	require.NoError(t, err)
 	require.Equal(t, 2, cp.gets, "who writes makes sure")

@@ -26,7 +26,7 @@ type Resource struct {
 
 // Mapper maps kinds to resources. Built-in kinds and our own cost no request, and are answered for also where a
 // cluster does not serve them (yet); for others the one group version that is asked for is discovered and kept, so
-// that an idle cluster holds next to nothing. What is not found in something kept is looked for once more in the
+// that an idle cluster holds next to nothing. What is not found in something kept is requested once more in the
 // cluster. It is safe for concurrent use.
 type Mapper struct {
 	client rest.Interface
@@ -73,7 +73,7 @@ func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Res
 	}
 	for _, version := range versions {
 		gv := schema.GroupVersion{Group: gvk.Group, Version: version}
-		info, found, err := m.lookUp(ctx, gv, gvk.Kind)
+		info, found, err := m.lookup(ctx, gv, gvk.Kind)
 		if err != nil {
 			return Resource{}, fmt.Errorf("discover %s: %w", gv, err)
 		}
@@ -159,7 +159,7 @@ func storedAs(gvk schema.GroupVersionKind) string {
 }
 
 // Forget forgets one kind, of which a request was answered as one that the cluster does not serve: its definition may
-// be gone. It is looked for in the cluster when it is asked for again.
+// be gone. It is requested from the cluster when it is needed again.
 func (m *Mapper) Forget(gvk schema.GroupVersionKind) {
 	gv := gvk.GroupVersion().String()
 	m.mu.Lock()
@@ -180,7 +180,7 @@ func (m *Mapper) Reset() {
 	m.known = map[string]map[string]kindInfo{}
 }
 
-func (m *Mapper) lookUp(ctx context.Context, gv schema.GroupVersion, kind string) (kindInfo, bool, error) {
+func (m *Mapper) lookup(ctx context.Context, gv schema.GroupVersion, kind string) (kindInfo, bool, error) {
 	m.mu.RLock()
 	info, found := m.known[gv.String()][kind]
 	m.mu.RUnlock()

@@ -47,7 +47,7 @@ type Limits struct {
 	DialTimeout    time.Duration
 	// MaxResponseBytes caps every response body; 32 MiB.
 	MaxResponseBytes int64
-	// MaxClusters is how many clients are cached; 12,000. IdleAfter is when an unused one is let go; 30 min.
+	// MaxClusters is how many clients are cached; 12,000. IdleAfter is when an unused one is evicted; 30 min.
 	MaxClusters int
 	IdleAfter   time.Duration
 }
@@ -101,7 +101,7 @@ const (
 )
 
 // Within is for how long a request may take that sends so much. An API server that is slow takes its time above all for
-// large definitions, which it decodes, checks and merges several times over. It is still given up in time for the
+// large definitions, which it decodes, checks and merges several times over. It is still aborted in time for the
 // activity that waits for it, which heartbeats meanwhile.
 func (l Limits) Within(size int64) time.Duration {
 	within := l.RequestTimeout

@@ -83,7 +83,7 @@ func New(o Options) (*Registry, error) {
 // ControlPlane is the cluster of Lifecycle Manager's own resources.
 func (r *Registry) ControlPlane() *Cluster { return r.controlPlane }
 
-// Reach is ForKyma for who only looks, or writes what may be written twice: where access is cached for the very Secret
+// Reach is ForKyma for who only reads, or writes what may be written twice: where access is cached for the very Secret
 // that the informer knows of, the control plane is asked nothing.
 func (r *Registry) Reach(ctx context.Context, namespace, kymaName string) (*Cluster, error) {
 	if r.options.Fleet.IsLive() {
@@ -138,7 +138,7 @@ func (r *Registry) ForKyma(ctx context.Context, namespace, kymaName string) (*Cl
 	return r.keep(key, secret, read, cluster)
 }
 
-// Evict lets go of what is cached for a Kyma's cluster, ends the requests that are under way with it, and closes its
+// Evict drops what is cached for a Kyma's cluster, ends the requests that are under way with it, and closes its
 // connections. Access that was read at the given resourceVersion of the change or later stays: it has seen it.
 // Without a version, any goes.
 func (r *Registry) Evict(namespace, kymaName, resourceVersion string) {

@@ -269,7 +269,7 @@ func TestAControlPlaneThatDoesNotAnswerIsNotAMissingSecret(t *testing.T) {
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 }
 
-func TestRegistryLetsGoOfWhatIsNotUsed(t *testing.T) {
+func TestRegistryEvictsWhatIsNotUsed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	registry, cp := newRegistry(t, func(o *Options) {
@@ -352,7 +352,7 @@ func TestMapperAsksTheClusterOnlyForWhatItCannotKnow(t *testing.T) {
 
 	_, err = cluster.Mapper.Resource(ctx, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Other"})
 	require.True(t, meta.IsNoMatchError(err))
-	require.EqualValues(t, 2, server.requests.Load(), "what is not found is looked for once more")
+	require.EqualValues(t, 2, server.requests.Load(), "what is not found is requested once more")
 
 	server.status.Store(http.StatusServiceUnavailable)
 	_, err = cluster.Mapper.Resource(ctx, schema.GroupVersionKind{Group: "other.com", Version: "v1", Kind: "Other"})

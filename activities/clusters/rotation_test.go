@@ -109,7 +109,7 @@ func TestALateReaderDoesNotBringTheOldAccessBack(t *testing.T) {
 	require.Same(t, fresh, late)
 }
 
-func TestAccessThatIsOnlyLetGoOfStaysUsable(t *testing.T) {
+func TestAccessThatIsOnlyReleasedStaysUsable(t *testing.T) {
 	t.Parallel()
 	registry, cp := newRegistry(t, func(o *Options) { o.Limits = Limits{MaxClusters: 1} })
 	server := newRemote(t)

@@ -133,7 +133,7 @@ func TestEachWayOfBeingUnreachableHasItsReason(t *testing.T) {
 			require.NoError(t, err)
 			err = listOnce(t.Context(), cluster)
 			require.Error(t, err)
-			f := fault.OfLasting(Classify(err))
+			f := fault.OfPersistent(Classify(err))
 			require.Equal(t, fault.Unreachable, f.Kind, err)
 			require.Equal(t, test.reason, f.Reason, err)
 			require.NotContains(t, f.Message, secretToken, "what a cluster sends back must not show our credentials")

@@ -165,7 +165,7 @@ func TestWhatIsWrongInADescriptorIsNamedWithItsPath(t *testing.T) {
 			again := err.Error()
 			for range 5 {
 				_, err = Parse(test.raw)
-				require.EqualError(t, err, again, "a message that changes is written at each look")
+				require.EqualError(t, err, again, "a message that changes is written at each reconcile")
 			}
 		})
 	}

@@ -81,8 +81,8 @@ func (s Settings) ModulesFor(kyma *v1beta2.Kyma, templates []v1beta2.ModuleTempl
 	for i := range templates {
 		template := &templates[i]
 		name := ModuleNameOf(template)
-		_, byHand := TakenFrom(template)
-		if name != "" && !spoken[name] && !byHand && s.Ours(template.Labels) && !IsSyncedCopy(template) && !IsMandatory(template) &&
+		_, imported := ImportedFrom(template)
+		if name != "" && !spoken[name] && !imported && s.Ours(template.Labels) && !IsSyncedCopy(template) && !IsMandatory(template) &&
 			s.Denied(kyma, template, nil) == "" {
 			names = append(names, name)
 		}

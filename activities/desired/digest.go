@@ -16,7 +16,7 @@ func DigestOf(values ...any) string {
 	for _, value := range values {
 		if err := encoder.Encode(value); err != nil {
 			// Not reachable with the types above; a digest that differs each time is the safe answer to
-			// a programming error, since it only causes looks.
+			// a programming error, since it only causes reconciles.
 			_, _ = fmt.Fprintf(hash, "%T %v %p", value, value, &value)
 		}
 	}

@@ -17,11 +17,11 @@ type Candidates struct {
 	// Owners are the release metas of the modules that Templates belong to, where the entry is not by the
 	// module's name: they do not choose, but they still say who may have the module.
 	Owners []*v1beta2.ModuleReleaseMeta
-	// HandMade are the templates that were made by hand in the remote cluster and that the entry means by its
-	// remoteModuleTemplateRef, or by its name where nothing in the control plane answers to that. OnlyHandMade is
+	// UserProvided are the templates that users provided in the remote cluster and that the entry means by its
+	// remoteModuleTemplateRef, or by its name where nothing in the control plane answers to that. OnlyUserProvided is
 	// true in the first case: then nothing else answers.
-	HandMade     []*v1beta2.ModuleTemplate
-	OnlyHandMade bool
+	UserProvided     []*v1beta2.ModuleTemplate
+	OnlyUserProvided bool
 }
 
 // Owner is the release meta of the module that a template belongs to, or nil.
@@ -47,7 +47,7 @@ func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) 
 		if err != nil {
 			return nil, err
 		}
-		candidates.HandMade, candidates.OnlyHandMade, err = HandMade(ctx, index, settings, wanted.KymaUID, module, wanted.RemoteNamespace)
+		candidates.UserProvided, candidates.OnlyUserProvided, err = UserProvided(ctx, index, settings, wanted.KymaUID, module, wanted.RemoteNamespace)
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ const (
 	IndexKymaReferences = "lifecycle-manager.kyma-references"
 )
 
-// TemplateKeysIndexer and its siblings are the functions behind the cache indexes.
+// TemplateKeysIndexer and those below are the functions behind the cache indexes.
 func TemplateKeysIndexer(object client.Object) []string {
 	template, ok := object.(*v1beta2.ModuleTemplate)
 	if !ok {

@@ -37,7 +37,7 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 	}
 	labels := labelInputs(kyma.Labels)
 	if settings.Ours(kyma.Labels) {
-		// The label is written by the first look itself, so having it and lacking it are the same.
+		// The label is written by the first reconcile itself, so having it and lacking it are the same.
 		delete(labels, shared.LabelManagedBy)
 	}
 	own := []any{
@@ -53,7 +53,7 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
-		own = append(own, "module", name, catalog[name].handMadeInputs())
+		own = append(own, "module", name, catalog[name].userProvidedInputs())
 	}
 	common = append(common, catalog.inputs()...)
 	return DigestOf(own...) + digestSeparator + DigestOf(common...)
@@ -98,13 +98,13 @@ func (c Candidates) inputs() []any {
 	return inputs
 }
 
-// handMadeInputs are those that come from the Kyma's own cluster.
-func (c Candidates) handMadeInputs() []any {
+// userProvidedInputs are those that come from the Kyma's own cluster.
+func (c Candidates) userProvidedInputs() []any {
 	var inputs []any
-	if c.OnlyHandMade {
+	if c.OnlyUserProvided {
 		inputs = append(inputs, "only by hand")
 	}
-	for _, template := range c.HandMade {
+	for _, template := range c.UserProvided {
 		inputs = append(inputs, "by hand", objectInputs(template))
 	}
 	return inputs
@@ -134,7 +134,7 @@ type Inputs struct {
 	Trusted func(ctx context.Context) (string, error)
 }
 
-// Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` when the last completed look
+// Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` when the last completed reconcile
 // saw the same inputs.
 func (i Inputs) Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error) {
 	wanted := WantedBy(kyma, SyncOf(kyma, i.Settings))

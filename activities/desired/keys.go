@@ -37,13 +37,13 @@ func versionKey(module, version string) string { return module + "@" + version }
 func conventionalName(module, version string) string { return module + "-" + version }
 
 // KeysOfTemplate lists every key that a template answers to. A synced copy answers to none, and one that was
-// taken in from a remote cluster to that of its Kyma only.
+// imported from a remote cluster to that of its Kyma only.
 func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if IsSyncedCopy(template) {
 		return nil
 	}
-	if ref, taken := TakenFrom(template); taken {
-		return keysOfTakenIn(template, ref)
+	if ref, taken := ImportedFrom(template); taken {
+		return keysOfImported(template, ref)
 	}
 	keys := []string{template.Name, template.Namespace + "/" + template.Name}
 	for _, module := range []string{template.Spec.ModuleName, template.Labels[shared.LabelModuleName]} {

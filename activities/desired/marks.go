@@ -16,13 +16,13 @@ const (
 	// AnnotationAllowDowngrade with "true" on a Kyma lets its modules go back to older versions.
 	AnnotationAllowDowngrade = shared.OperatorGroup + "/allow-downgrade"
 	// AnnotationApproveRemoval on a ModuleTemplate or ModuleReleaseMeta approves removals that a change of it
-	// causes and that were held (AnnotationHeldRemoval): its value is that of AnnotationHeldRemoval.
+	// causes and that were held (AnnotationGuardedRemoval): its value is that of AnnotationGuardedRemoval.
 	AnnotationApproveRemoval = shared.OperatorGroup + "/approve-removal"
-	// AnnotationHeldRemoval on a ModuleTemplate or ModuleReleaseMeta says that removals are held, for they are too
+	// AnnotationGuardedRemoval on a ModuleTemplate or ModuleReleaseMeta says that removals are held, for they are too
 	// many at once; its value is the resource version of the change that causes them.
-	AnnotationHeldRemoval = shared.OperatorGroup + "/held-removal"
-	// AnnotationHeldChange is, beside AnnotationHeldRemoval, the digest of what the change is about.
-	AnnotationHeldChange = shared.OperatorGroup + "/held-change"
+	AnnotationGuardedRemoval = shared.OperatorGroup + "/held-removal"
+	// AnnotationGuardedChange is, beside AnnotationGuardedRemoval, the digest of what the change is about.
+	AnnotationGuardedChange = shared.OperatorGroup + "/held-change"
 	// AnnotationMandatoryBy on a ModuleTemplate names the ModuleReleaseMeta that decides, or decided, that its module is
 	// mandatory: then the template's own mark does not, so that the module goes when the release meta is deleted.
 	AnnotationMandatoryBy = shared.OperatorGroup + "/mandatory-by"

@@ -13,14 +13,14 @@ import (
 
 // Wanted is what a Kyma asks for, from both of its sides.
 type Wanted struct {
-	// Complete is false while a synchronized Kyma's remote side was not yet taken in: then nothing may be
+	// Complete is false while a synchronized Kyma's remote side was not yet imported: then nothing may be
 	// concluded from what is missing here.
 	Complete bool
 	// Channel is that of the modules that name neither channel nor version.
 	Channel string
 	// Modules are the module entries, each name once.
 	Modules []v1beta2.Module
-	// KymaUID and RemoteNamespace say whose hand-made templates the entries may mean; the latter is empty where the
+	// KymaUID and RemoteNamespace say whose user-provided templates the entries may mean; the latter is empty where the
 	// Kyma has no remote cluster.
 	KymaUID         types.UID
 	RemoteNamespace string
@@ -40,7 +40,7 @@ func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
 }
 
 func wantedOf(kyma *v1beta2.Kyma, sync Sync) Wanted {
-	if !TakenIn(kyma) {
+	if !Imported(kyma) {
 		return Wanted{
 			Complete: !sync.Enabled,
 			Channel:  kyma.Spec.EffectiveChannel(),

@@ -31,7 +31,7 @@ func (c Candidates) components() []string {
 	for _, meta := range c.ReleaseMetas {
 		all = append(all, meta.Spec.OCMComponentName)
 	}
-	for _, template := range slices.Concat(c.Templates, c.HandMade) {
+	for _, template := range slices.Concat(c.Templates, c.UserProvided) {
 		all = append(all, EmbeddedComponent(template))
 	}
 	slices.Sort(all)

@@ -15,34 +15,34 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// A template that the owner of a remote cluster made by hand there is used by their Kyma alone. The
-// synchronization takes it in: it keeps a copy in the control plane, in the Kyma's namespace and owned by the
+// A template that the owner of a remote cluster provides there is used by their Kyma alone. The
+// synchronization imports it: it keeps a copy in the control plane, in the Kyma's namespace and owned by the
 // Kyma, which answers to one key only, that of this Kyma and of the template's place in the remote cluster.
 // So it can neither be found by another Kyma nor stand in the way of a template of the control plane.
 
-// AnnotationTakenFrom marks the copy of a hand-made template of a remote cluster. Its value is
+// AnnotationImportedFrom marks the copy of a user-provided template of a remote cluster. Its value is
 // `<namespace>/<name>` of the template there.
-const AnnotationTakenFrom = shared.OperatorGroup + "/taken-from"
+const AnnotationImportedFrom = shared.OperatorGroup + "/taken-from"
 
 // remoteKeyPrefix begins every key of RemoteTemplateKey. No name of a module entry begins like this (schema
-// of Kyma), so that no Kyma can ask by name for what was taken in for another.
+// of Kyma), so that no Kyma can ask by name for what was imported for another.
 const remoteKeyPrefix = "@remote/"
 
-// TakenFrom returns `<namespace>/<name>` of the hand-made template in the remote cluster that a template of
+// ImportedFrom returns `<namespace>/<name>` of the user-provided template in the remote cluster that a template of
 // the control plane is a copy of; ok is false for any other template.
-func TakenFrom(template metav1.Object) (ref string, ok bool) {
-	ref, ok = template.GetAnnotations()[AnnotationTakenFrom]
+func ImportedFrom(template metav1.Object) (ref string, ok bool) {
+	ref, ok = template.GetAnnotations()[AnnotationImportedFrom]
 	return ref, ok
 }
 
-// RemoteTemplateKey is the only key that a taken-in template answers to: that of the Kyma that it was taken
-// in for, and of its place in that Kyma's remote cluster.
+// RemoteTemplateKey is the only key that an imported template answers to: that of the Kyma that it was
+// imported for, and of its place in that Kyma's remote cluster.
 func RemoteTemplateKey(kymaUID types.UID, namespace, name string) string {
 	return remoteKeyPrefix + string(kymaUID) + "/" + namespace + "/" + name
 }
 
-// keysOfTakenIn lists the key of a taken-in template. One without owner serves nobody.
-func keysOfTakenIn(template *v1beta2.ModuleTemplate, ref string) []string {
+// keysOfImported lists the key of an imported template. One without owner serves nobody.
+func keysOfImported(template *v1beta2.ModuleTemplate, ref string) []string {
 	namespace, name, ok := parseRemoteRef(ref, "")
 	owner := metav1.GetControllerOf(template)
 	if !ok || namespace == "" || owner == nil || owner.Kind != shared.KindKyma {
@@ -51,14 +51,14 @@ func keysOfTakenIn(template *v1beta2.ModuleTemplate, ref string) []string {
 	return []string{RemoteTemplateKey(owner.UID, namespace, name)}
 }
 
-// RemoteRef is the place in the remote cluster of the hand-made template that a module entry asks for by
+// RemoteRef is the place in the remote cluster of the user-provided template that a module entry asks for by
 // `remoteModuleTemplateRef`: `name`, in the remote namespace, or `namespace/name`. It is not ok where the
 // entry asks for none or the reference cannot be a name of a ModuleTemplate.
 func RemoteRef(module v1beta2.Module, remoteNamespace string) (namespace, name string, ok bool) {
 	return parseRemoteRef(module.RemoteModuleTemplateRef, remoteNamespace)
 }
 
-// RemoteName is the place in the remote cluster of the hand-made template that a module entry can mean by its
+// RemoteName is the place in the remote cluster of the user-provided template that a module entry can mean by its
 // name, `name` or `namespace/name`, where nothing in the control plane's catalog answers to it.
 func RemoteName(module v1beta2.Module, remoteNamespace string) (namespace, name string, ok bool) {
 	if module.RemoteModuleTemplateRef != "" {
@@ -67,7 +67,7 @@ func RemoteName(module v1beta2.Module, remoteNamespace string) (namespace, name 
 	return parseRemoteRef(module.Name, remoteNamespace)
 }
 
-// RemoteKey is the key of the taken-in template that a module entry can mean, by reference or else by name.
+// RemoteKey is the key of the imported template that a module entry can mean, by reference or else by name.
 func RemoteKey(kymaUID types.UID, module v1beta2.Module, remoteNamespace string) (key string, ok bool) {
 	namespace, name, ok := RemoteRef(module, remoteNamespace)
 	if !ok {
@@ -90,13 +90,13 @@ func parseRemoteRef(ref, remoteNamespace string) (namespace, name string, ok boo
 	return namespace, name, true
 }
 
-// maxRemoteName is the length that names of taken-in templates stay within, so that they can be label values.
+// maxRemoteName is the length that names of imported templates stay within, so that they can be label values.
 const maxRemoteName = 63
 
-// TakenInName is the name of the copy of a hand-made template: `<kyma name>-remote-<hash>`, the Kyma's name
-// cut where it is too long. The hash is of the Kyma's uid too, for what was taken in for an earlier Kyma of
+// ImportedName is the name of the copy of a user-provided template: `<kyma name>-remote-<hash>`, the Kyma's name
+// cut where it is too long. The hash is of the Kyma's uid too, for what was imported for an earlier Kyma of
 // the same name is not this one's.
-func TakenInName(kyma metav1.Object, namespace, name string) string {
+func ImportedName(kyma metav1.Object, namespace, name string) string {
 	sum := sha256.Sum256([]byte(RemoteTemplateKey(kyma.GetUID(), namespace, name)))
 	suffix := "-remote-" + hex.EncodeToString(sum[:8])
 	prefix := kyma.GetName()
@@ -106,7 +106,7 @@ func TakenInName(kyma metav1.Object, namespace, name string) string {
 	return prefix + suffix
 }
 
-// remoteReferences lists the keys of the taken-in templates that the entries of a Kyma can mean. Those of its
+// remoteReferences lists the keys of the imported templates that the entries of a Kyma can mean. Those of its
 // remote side decide where it has one, but asking for too many costs nothing.
 func remoteReferences(kyma *v1beta2.Kyma) []string {
 	remote := kyma.Status.Remote
@@ -124,7 +124,7 @@ func remoteReferences(kyma *v1beta2.Kyma) []string {
 	return keys
 }
 
-// Asked says how a module entry asks for a hand-made template of the remote cluster.
+// Asked says how a module entry asks for a user-provided template of the remote cluster.
 type Asked string
 
 const (
@@ -138,7 +138,7 @@ const (
 	AskedInvalid Asked = "invalid"
 )
 
-// AskedRemote says whether and where in the remote cluster a module entry asks for a hand-made template. The
+// AskedRemote says whether and where in the remote cluster a module entry asks for a user-provided template. The
 // control plane's own are never shadowed: a reference to a place that one of them is synced to, or that one
 // of their copies is at, asks for nothing there, and so does a name that the control plane knows. Without
 // remote side, remoteNamespace is empty and nothing is asked.
@@ -192,10 +192,10 @@ func isOurName(ctx context.Context, index Index, settings Settings, namespace, n
 	}), nil
 }
 
-// HandMade returns the taken-in templates that a module entry means. With only, nothing else may answer for
-// the entry, also where none was taken in: it asks for one by reference. Without, they answer where the
+// UserProvided returns the imported templates that a module entry means. With only, nothing else may answer for
+// the entry, also where none was imported: it asks for one by reference. Without, they answer where the
 // control plane's catalog has nothing.
-func HandMade(ctx context.Context, index Index, settings Settings, kymaUID types.UID, module v1beta2.Module, remoteNamespace string) (
+func UserProvided(ctx context.Context, index Index, settings Settings, kymaUID types.UID, module v1beta2.Module, remoteNamespace string) (
 	templates []*v1beta2.ModuleTemplate, only bool, err error,
 ) {
 	namespace, name, asked, err := AskedRemote(ctx, index, settings, module, remoteNamespace)

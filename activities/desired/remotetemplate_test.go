@@ -14,31 +14,31 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func takenIn(kyma *v1beta2.Kyma, ref string) *v1beta2.ModuleTemplate {
+func imported(kyma *v1beta2.Kyma, ref string) *v1beta2.ModuleTemplate {
 	template := desiredtest.Template("keda", "1.0.0")
-	template.Annotations[desired.AnnotationTakenFrom] = ref
+	template.Annotations[desired.AnnotationImportedFrom] = ref
 	yes := true
 	template.OwnerReferences = []metav1.OwnerReference{{Kind: "Kyma", Name: kyma.Name, UID: kyma.UID, Controller: &yes}}
 	return template
 }
 
-func TestATakenInTemplateAnswersToItsOwnKymaOnly(t *testing.T) {
+func TestAnImportedTemplateAnswersToItsOwnKymaOnly(t *testing.T) {
 	kyma := desiredtest.Kyma()
 	key := desired.RemoteTemplateKey("kyma-uid", "kyma-system", "mine")
-	template := takenIn(kyma, "kyma-system/mine")
+	template := imported(kyma, "kyma-system/mine")
 	require.Equal(t, []string{key}, desired.KeysOfTemplate(template))
 	require.NotEqual(t, key, desired.RemoteTemplateKey("other-uid", "kyma-system", "mine"))
 
-	ref, ok := desired.TakenFrom(template)
+	ref, ok := desired.ImportedFrom(template)
 	require.True(t, ok)
 	require.Equal(t, "kyma-system/mine", ref)
-	_, ok = desired.TakenFrom(desiredtest.Template("keda", "1.0.0"))
+	_, ok = desired.ImportedFrom(desiredtest.Template("keda", "1.0.0"))
 	require.False(t, ok)
 
 	template.OwnerReferences[0].Controller = nil
 	require.Empty(t, desired.KeysOfTemplate(template), "without an owner it serves nobody")
-	require.Empty(t, desired.KeysOfTemplate(takenIn(kyma, "not a name")))
-	require.Empty(t, desired.KeysOfTemplate(takenIn(kyma, "mine")), "it does not say which namespace")
+	require.Empty(t, desired.KeysOfTemplate(imported(kyma, "not a name")))
+	require.Empty(t, desired.KeysOfTemplate(imported(kyma, "mine")), "it does not say which namespace")
 }
 
 func TestWhichRemoteTemplateAModuleEntryMeans(t *testing.T) {
@@ -71,7 +71,7 @@ func TestWhichRemoteTemplateAModuleEntryMeans(t *testing.T) {
 }
 
 func TestAKymaIsConcernedByWhatItsEntriesMeanInTheRemoteCluster(t *testing.T) {
-	kyma := desiredtest.TakenIn(desiredtest.Kyma("first"), v1beta2.SyncGenerationDefault, "regular",
+	kyma := desiredtest.Imported(desiredtest.Kyma("first"), v1beta2.SyncGenerationDefault, "regular",
 		v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"})
 	require.Subset(t, desired.References(kyma), []string{
 		desired.RemoteTemplateKey(kyma.UID, "kyma-system", "mine"), desired.RemoteTemplateKey(kyma.UID, "kyma-system", "first"),
@@ -79,17 +79,17 @@ func TestAKymaIsConcernedByWhatItsEntriesMeanInTheRemoteCluster(t *testing.T) {
 	require.NotContains(t, strings.Join(desired.References(desiredtest.Kyma("first")), " "), "@remote/", "nothing was read there yet")
 }
 
-func TestNamesOfTakenInTemplatesAreShortAndDiffer(t *testing.T) {
+func TestNamesOfImportedTemplatesAreShortAndDiffer(t *testing.T) {
 	kyma := desiredtest.Kyma()
-	name := desired.TakenInName(kyma, "kyma-system", "mine")
+	name := desired.ImportedName(kyma, "kyma-system", "mine")
 	require.Regexp(t, `^kyma-sample-remote-[0-9a-f]{16}$`, name)
-	require.Equal(t, name, desired.TakenInName(kyma, "kyma-system", "mine"))
-	require.NotEqual(t, name, desired.TakenInName(kyma, "kyma-system", "other"))
+	require.Equal(t, name, desired.ImportedName(kyma, "kyma-system", "mine"))
+	require.NotEqual(t, name, desired.ImportedName(kyma, "kyma-system", "other"))
 	kyma.UID = "made anew"
-	require.NotEqual(t, name, desired.TakenInName(kyma, "kyma-system", "mine"))
+	require.NotEqual(t, name, desired.ImportedName(kyma, "kyma-system", "mine"))
 
 	kyma.Name = strings.Repeat("a", 38) + "-" + strings.Repeat("b", 60)
-	long := desired.TakenInName(kyma, "kyma-system", "mine")
+	long := desired.ImportedName(kyma, "kyma-system", "mine")
 	require.LessOrEqual(t, len(long), 63)
 	require.NotContains(t, long, "--")
 }
@@ -100,7 +100,7 @@ func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
 	theirs := desiredtest.ChannelTemplate("foreign", "regular", "1.0.0")
 	theirs.Labels[shared.LabelManagedBy] = "other"
 	index := desired.NewLists([]v1beta2.ModuleTemplate{
-		*takenIn(kyma, "kyma-system/mine"), *desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), *theirs,
+		*imported(kyma, "kyma-system/mine"), *desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), *theirs,
 	}, []v1beta2.ModuleReleaseMeta{*desiredtest.ReleaseMeta("btp", "regular=1.0.0")})
 	for name, test := range map[string]struct {
 		module v1beta2.Module
@@ -113,7 +113,7 @@ func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"},
 			asked:  desired.AskedByReference, place: "kyma-system/mine", found: 1, only: true,
 		},
-		"by reference to what was not taken in": {
+		"by reference to what was not imported": {
 			module: v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "kyma-system/missing"},
 			asked:  desired.AskedByReference, place: "kyma-system/missing", only: true,
 		},
@@ -147,12 +147,12 @@ func TestWhenTheRemoteClusterIsAskedForATemplate(t *testing.T) {
 			if test.place != "" {
 				require.Equal(t, test.place, namespace+"/"+object)
 			}
-			templates, only, err := desired.HandMade(ctx, index, desired.Settings{}, kyma.UID, test.module, "kyma-system")
+			templates, only, err := desired.UserProvided(ctx, index, desired.Settings{}, kyma.UID, test.module, "kyma-system")
 			require.NoError(t, err)
 			require.Len(t, templates, test.found)
 			require.Equal(t, test.only, only)
 
-			templates, _, err = desired.HandMade(ctx, index, desired.Settings{}, "other-uid", test.module, "kyma-system")
+			templates, _, err = desired.UserProvided(ctx, index, desired.Settings{}, "other-uid", test.module, "kyma-system")
 			require.NoError(t, err)
 			require.Empty(t, templates, "it is no other Kyma's")
 			_, _, asked, err = desired.AskedRemote(ctx, index, desired.Settings{}, test.module, "")

@@ -3,7 +3,7 @@
 // them, and a digest over all of that.
 //
 // Watchers, the sweep and the activities use the same functions, so that they agree on whether a Kyma
-// needs another look.
+// needs another reconcile.
 package desired
 
 import (

@@ -29,23 +29,26 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, found *difference
 			wanted[gvk.GroupKind()] = gvk
 		}
 	}
-	look := objects.Surveyor{Target: objects.Target{Cluster: at.cluster, Mapper: kinds.Mapper{Cluster: at.cluster.Mapper}}, Selector: selectorFor(at), InFull: objects.ReadInFull}
-	saw, err := look.Read(ctx, wanted)
+	surveyor := objects.Surveyor{
+		Target:   objects.Target{Cluster: at.cluster, Mapper: kinds.Mapper{Cluster: at.cluster.Mapper}},
+		Selector: selectorFor(at), InFull: objects.ReadInFull,
+	}
+	survey, err := surveyor.Read(ctx, wanted)
 	if err != nil {
 		return err
 	}
 	marked := map[string][]objects.Sighting{}
-	for _, s := range saw.Seen {
+	for _, s := range survey.Seen {
 		if mark := s.Meta.Annotations[shared.AnnotationOwnedBy]; mark != "" && inventory.InFingerprint(s.GVK.GroupKind(), s.Meta) {
 			marked[mark] = append(marked[mark], s)
 		}
 	}
 	for _, m := range at.modules {
-		if err := unreadOf(m, saw); err != nil {
+		if err := unreadOf(m, survey); err != nil {
 			found.fail(err)
 			continue
 		}
-		differs, err := a.compareModule(ctx, m, marked[inventory.OwnerOf(m).Mark], saw)
+		differs, err := a.compareModule(ctx, m, marked[inventory.OwnerOf(m).Mark], survey)
 		if err != nil {
 			found.fail(err)
 		}
@@ -56,8 +59,8 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, found *difference
 	return nil
 }
 
-// selectorFor finds the objects of the modules in a cluster. In the control plane there are those of other Kymas
-// too: there it finds only those of these modules.
+// selectorFor selects the objects of the modules in a cluster. The control plane has those of other Kymas too: there it
+// selects only those of these modules.
 func selectorFor(at *site) string {
 	if !at.cluster.IsControlPlane() {
 		return allModules
@@ -80,9 +83,10 @@ func surveyedKinds(m *v1beta2.Manifest) []schema.GroupVersionKind {
 	return all
 }
 
-func unreadOf(m *v1beta2.Manifest, saw objects.Survey) error {
+// unreadOf is the error of a kind of the module that could not be read.
+func unreadOf(m *v1beta2.Manifest, survey objects.Survey) error {
 	for _, gvk := range surveyedKinds(m) {
-		if err := saw.Failed[gvk.GroupKind()]; err != nil {
+		if err := survey.Failed[gvk.GroupKind()]; err != nil {
 			return err
 		}
 	}
@@ -90,17 +94,17 @@ func unreadOf(m *v1beta2.Manifest, saw objects.Survey) error {
 }
 
 // compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
-func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []objects.Sighting, saw objects.Survey) (string, error) {
+func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []objects.Sighting, survey objects.Survey) (string, error) {
 	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
 		// It was installed by a release that recorded nothing to compare with.
 		return differsInKnowledge, nil
 	}
-	marks := make([]inventory.FingerprintEntry, len(marked))
+	entries := make([]inventory.FingerprintEntry, len(marked))
 	for i, s := range marked {
-		marks[i] = inventory.FingerprintEntry{ID: s.ID, UID: string(s.Meta.UID), Hash: inventory.ObjectHash(s.Meta)}
+		entries[i] = inventory.FingerprintEntry{ID: s.ID, UID: string(s.Meta.UID), Hash: inventory.ObjectHash(s.Meta)}
 	}
-	if inventory.FingerprintOf(marks) != m.Status.Fingerprint {
-		drifted, err := a.compareAgain(ctx, m, marked, saw)
+	if inventory.FingerprintOf(entries) != m.Status.Fingerprint {
+		drifted, err := a.compareAgain(ctx, m, marked, survey)
 		if err != nil {
 			return "", err
 		}
@@ -130,9 +134,9 @@ func allHealthy(marked []objects.Sighting) bool {
 	return true
 }
 
-// compareAgain compares object by object with what the Manifest says live. A Manifest that is not the one that was
-// in the cache any more is being worked on: it is compared in the next pass, since what was seen is older.
-func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []objects.Sighting, saw objects.Survey) (bool, error) {
+// compareAgain compares object by object with the live Manifest. A Manifest that changed since it was cached is being
+// reconciled: it is compared in the next pass, since the objects were read before.
+func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []objects.Sighting, survey objects.Survey) (bool, error) {
 	m, err := a.steps.Read(ctx, kick.RefOf(cached))
 	if err != nil {
 		return false, err
@@ -144,8 +148,8 @@ func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, mar
 		a.steps.Recorder.UnknownObjects(m, unknown)
 	}
 	now := a.steps.Options.Clock()
-	for _, e := range driftedFrom(m.Status.Inventory, saw.Seen) {
-		s, there := saw.Seen[e.ID]
+	for _, e := range driftedFrom(m.Status.Inventory, survey.Seen) {
+		s, there := survey.Seen[e.ID]
 		if !there || string(s.Meta.UID) != e.UID || !waitsForRest(m.Status.Corrections, e.ID, now) {
 			return true, nil
 		}
@@ -153,8 +157,8 @@ func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, mar
 	return false, nil
 }
 
-// driftedFrom are the entries of objects that are not as they were left: gone, made anew, changed, or no longer ours.
-// What the module no longer has matters only once it is gone.
+// driftedFrom are the entries of objects that differ from what was applied: gone, created again, changed, or no longer
+// ours. What the module no longer has matters only once it is gone.
 func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.Sighting) []v1beta2.InventoryEntry {
 	var all []v1beta2.InventoryEntry
 	for _, e := range entries {
@@ -169,10 +173,10 @@ func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.Sight
 	return all
 }
 
-// unknownTo are the objects with our mark that are not in the inventory, as "Kind namespace/name".
-func unknownTo(inventory []v1beta2.InventoryEntry, marked []objects.Sighting) []string {
-	known := make(map[string]bool, len(inventory))
-	for _, e := range inventory {
+// unknownTo are the objects with our ownership annotation that are not in the inventory, as "Kind namespace/name".
+func unknownTo(entries []v1beta2.InventoryEntry, marked []objects.Sighting) []string {
+	known := make(map[string]bool, len(entries))
+	for _, e := range entries {
 		known[e.ID] = true
 	}
 	var all []string

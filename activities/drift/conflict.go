@@ -16,19 +16,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// loss is what was taken from us, and by whom.
-type loss struct {
+// Loss is a field whose ownership we lost, and to whom.
+type Loss struct {
 	// manager is the field manager that has it; empty when nobody has, since the field was removed.
 	manager string
-	// field is one of the fields.
+	// field is the first of the fields.
 	field string
 }
 
-// lossOf says what we have of an object after it was applied and did not have before.
-func lossOf(before, after []metav1.ManagedFieldsEntry) (loss, bool) {
+// lossOf says which fields of an object we own after it was applied and did not own before.
+func lossOf(before, after []metav1.ManagedFieldsEntry) (Loss, bool) {
 	lost := ownFields(after).Difference(ownFields(before)).Leaves()
 	if lost.Empty() {
-		return loss{}, false
+		return Loss{}, false
 	}
 	others := slices.Clone(before)
 	slices.SortStableFunc(others, func(a, b metav1.ManagedFieldsEntry) int { return cmp.Compare(a.Manager, b.Manager) })
@@ -39,10 +39,10 @@ func lossOf(before, after []metav1.ManagedFieldsEntry) (loss, bool) {
 			continue
 		}
 		if taken := FieldsIn(e).Intersection(lost); !taken.Empty() {
-			return loss{manager: e.Manager, field: firstOf(taken)}, true
+			return Loss{manager: e.Manager, field: firstOf(taken)}, true
 		}
 	}
-	return loss{field: firstOf(lost)}, true
+	return Loss{field: firstOf(lost)}, true
 }
 
 func ownFields(managed []metav1.ManagedFieldsEntry) *fieldpath.Set {
@@ -52,7 +52,7 @@ func ownFields(managed []metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return fieldpath.NewSet()
 }
 
-// FieldsIn are the fields of an entry; none of one that cannot be read.
+// FieldsIn are the fields of an entry; none where it cannot be read.
 func FieldsIn(e *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	if e.FieldsV1 == nil {
@@ -76,7 +76,7 @@ func firstOf(set *fieldpath.Set) string {
 }
 
 // ScaledByOthers tells whether the number of a workload's replicas was set through its scale subresource, as an
-// autoscaler does: then it is given up (docs/design/install-and-drift.md#ignored-fields).
+// autoscaler does: then it is ignored (docs/design/install-and-drift.md#ignored-fields).
 func ScaledByOthers(live metav1.Object) bool {
 	for _, e := range live.GetManagedFields() {
 		if e.Subresource == subresourceScale && FieldsIn(&e).Has(fieldpath.MakePathOrDie(kinds.PathSpec, kinds.PathReplicas)) {
@@ -88,7 +88,7 @@ func ScaledByOthers(live metav1.Object) bool {
 
 const subresourceScale = "scale"
 
-// waitsForRest tells whether an object is disputed and not to be corrected yet.
+// waitsForRest tells whether an object is in conflict and not to be corrected yet.
 func waitsForRest(corrections []v1beta2.Correction, id string, now time.Time) bool {
 	for _, c := range corrections {
 		if c.ID == id {
@@ -98,16 +98,18 @@ func waitsForRest(corrections []v1beta2.Correction, id string, now time.Time) bo
 	return false
 }
 
-// conflictRested tells whether one of the disputes needs a look: it rested, so that either the object is corrected
-// once more or, when nobody changed it, nothing is disputed any more.
+// conflictRested tells whether one of the conflicts needs a reconcile: it rested, so that either the object is corrected
+// once more or, when nobody changed it, the conflict has ended.
 func conflictRested(corrections []v1beta2.Correction, now time.Time) bool {
-	return slices.ContainsFunc(corrections, func(c v1beta2.Correction) bool { return readiness.IsConflict(c) && readiness.Rested(c, now) })
+	return slices.ContainsFunc(corrections, func(c v1beta2.Correction) bool {
+		return readiness.IsConflict(c) && readiness.Rested(c, now)
+	})
 }
 
-// NextCorrections are the corrections to be remembered after these were made, by id. Another manager than before
-// begins anew, and so does the same one after a day, unless the object is disputed: that one is corrected once a
-// day. A day without a correction and the object is forgotten.
-func NextCorrections(old []v1beta2.Correction, made map[string]loss, now metav1.Time) []v1beta2.Correction {
+// NextCorrections are the corrections to be recorded after these were made, by id. The count starts again with another
+// manager, and with the same one after a day, unless the object is in conflict: then it is corrected once a day. After a
+// day without a correction the object is forgotten.
+func NextCorrections(old []v1beta2.Correction, made map[string]Loss, now metav1.Time) []v1beta2.Correction {
 	var next []v1beta2.Correction
 	before := map[string]v1beta2.Correction{}
 	for _, c := range old {

@@ -10,18 +10,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RecordCorrections tells of what a look put right, with one Event, and counts it. A dispute makes the module Warning, which
-// its Kyma is told of as of any other.
-func RecordCorrections(t *manifests.Recorder, m *v1beta2.Manifest, r *Repair) {
+// RecordCorrections records the drift corrections of a reconcile, with one Event, and counts them. A conflict makes the
+// module Warning, of which its Kyma is notified as of any other.
+func RecordCorrections(recorder *manifests.Recorder, m *v1beta2.Manifest, r *Repair) {
 	if len(r.corrections) == 0 {
 		return
 	}
-	t.CountDrift(len(r.corrections))
-	t.Record(m, corev1.EventTypeNormal, manifests.EventDriftCorrected, fmt.Sprintf("%d of the module's objects put right: %s", len(r.corrections), r))
+	recorder.CountDrift(len(r.corrections))
+	recorder.Record(m, corev1.EventTypeNormal, manifests.EventDriftCorrected,
+		fmt.Sprintf("%d of the module's objects corrected: %s", len(r.corrections), r))
 	made := r.Losses()
 	for _, c := range m.Status.Corrections {
 		if _, now := made[c.ID]; now && readiness.IsConflict(c) {
-			t.Record(m, corev1.EventTypeWarning, manifests.EventFieldConflict, readiness.DescribeConflict(c))
+			recorder.Record(m, corev1.EventTypeWarning, manifests.EventFieldConflict, readiness.DescribeConflict(c))
 		}
 	}
 }

@@ -31,8 +31,8 @@ func optionalAppeared(ctx context.Context, mapper kinds.ClusterMapper, m *v1beta
 	return false, nil
 }
 
-// forgetSkipped makes a mapper ask the cluster for the kinds that were skipped: what it remembers may be from before
-// their definitions went, since another process may have found that out.
+// forgetSkipped makes a mapper ask the cluster for the kinds that were skipped: its cache may be older than the deletion
+// of their definitions, which another process may have noticed.
 func forgetSkipped(mapper *clusters.Mapper, m *v1beta2.Manifest) {
 	for _, skipped := range m.Status.Skipped {
 		if gvk, ok := kinds.Parse(skipped); ok {
@@ -41,7 +41,7 @@ func forgetSkipped(mapper *clusters.Mapper, m *v1beta2.Manifest) {
 	}
 }
 
-// lacksOptional tells of a settled module that some of its optional objects were skipped.
+// lacksOptional tells whether some optional objects of an installed module were skipped.
 func lacksOptional(m *v1beta2.Manifest) bool {
 	return len(m.Status.Skipped) > 0 && m.DeletionTimestamp.IsZero() && !m.IsSkipReconciliation() && !m.IsUnmanaged()
 }

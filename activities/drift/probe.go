@@ -20,14 +20,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Difference is a module that is no longer as its Manifest says.
+// Difference is a module that differs from the status of its Manifest.
 type Difference struct {
 	Manifest *v1beta2.Manifest
-	// Reason says how it differs. It is one of a few words, without names: it becomes the label of a metric.
+	// Reason says how it differs. It is one of a few texts, without names, since it is the label of a metric.
 	Reason string
 }
 
-// How a module differs.
+// How a module differs. These are labels of a metric, and stay as they are.
 const (
 	differsInState     = "the module changed its state"
 	differsInResources = "the module's resources drifted"
@@ -35,15 +35,15 @@ const (
 	differsInConflicts = "a dispute about the module's resources has rested"
 )
 
-// Probe says which of the modules of one Kyma are no longer as their Manifests say: settled ones by the state of their
-// default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by
-// what became of the objects that were applied, with one LIST per kind for all modules together. It gets access to a
-// cluster once. The Manifests may come from a cache that leaves out what is large; they are not changed, and what seems
-// to have drifted is compared again with what the Manifest says live. Objects that have a module's mark and are not
-// known to it are told of, once a day.
+// Probe says which modules of one Kyma differ from the status of their Manifests: settled ones by the state of their
+// default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by the
+// objects that were applied, with one LIST per kind for all modules together. It gets access to a cluster once. The
+// Manifests may come from a cache that leaves out what is large; they are not changed, and a module that seems to have
+// drifted is compared again with the live Manifest. Objects that have a module's ownership annotation and are not in its
+// inventory are recorded in an Event, once a day.
 //
-// A default custom resource that is gone is no difference, unless it is to come back: it belongs to its user. What
-// could not be read does not keep the rest from it: then there are both differences and an error.
+// A default custom resource that is gone is no difference, unless it is to be created again: it belongs to its user.
+// What cannot be read does not prevent the rest: then there are both differences and an error.
 func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]Difference, error) {
 	places := map[bool]*site{}
 	for _, m := range cached {
@@ -83,7 +83,7 @@ type differences struct {
 	failed []error
 }
 
-// add notes a difference; of one module only one, since one look sees all.
+// add records a difference; only one for each module, since one reconcile handles all.
 func (d *differences) add(m *v1beta2.Manifest, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,7 +101,7 @@ func (d *differences) fail(err error) {
 	d.failed = append(d.failed, err)
 }
 
-// probeAt looks at the modules in one cluster. The error is for what ends the whole look.
+// probeAt checks the modules in one cluster. It returns an error only for what ends the whole pass.
 func (a *Prober) probeAt(ctx context.Context, at *site, found *differences) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(objects.ParallelLists)
@@ -129,14 +129,14 @@ func (a *Prober) probeAt(ctx context.Context, at *site, found *differences) erro
 	return a.compareObjects(ctx, at, found)
 }
 
-// probed tells whether the state of a settled module follows from a custom resource that was made for it. That
-// it has one is taken from the condition, which is there for no other: a cache may leave out spec.resource.
+// probed tells whether the state of a settled module depends on a custom resource that was created for it. Whether it has
+// one is read from the condition, which no other module has: a cache may leave out spec.resource.
 func probed(m *v1beta2.Manifest) bool {
 	made := m.Status.DefaultCR
 	return made != nil && made.UID != "" && meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionModuleCR)) != nil
 }
 
-// probe tells whether the default custom resource says something else than the Manifest's status.
+// probe tells whether the default custom resource reports another state than the Manifest's status.
 func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if lacksOptional(m) {
 		forgetSkipped(c.Mapper, m)
@@ -145,7 +145,7 @@ func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool,
 		}
 	}
 	if !probed(m) || !m.Status.Settled {
-		// How one is that has not settled, its own workflow sees.
+		// The state of a module that has not settled is observed by its own workflow.
 		return false, nil
 	}
 	checks, err := readiness.StateChecks(m)
@@ -167,6 +167,7 @@ func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool,
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
 	}
-	says := readiness.WithConflicts(readiness.Judge(readiness.Health{}, readiness.ManagerHealth{}, readiness.ModuleCR{Tracked: true, Exists: true, State: readiness.MapState(cr, checks)}), m.Status.Corrections)
-	return says.State != m.Status.State, nil
+	observed := readiness.Judge(readiness.Health{}, readiness.ManagerHealth{},
+		readiness.ModuleCR{Tracked: true, Exists: true, State: readiness.MapState(cr, checks)})
+	return readiness.WithConflicts(observed, m.Status.Corrections).State != m.Status.State, nil
 }

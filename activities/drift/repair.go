@@ -17,40 +17,43 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Repair is what is known of a module's objects before they are applied once more, and what became of them. The
+// Repair is what is known of a module's objects before they are applied once more, and which of them were corrected. The
 // zero value is that of a first installation: nothing is known, everything is applied.
 type Repair struct {
-	// only is true when there is nothing to do but to put right: the inputs are those that are installed.
+	// Only is true when there is only drift to correct: the inputs are those that are installed.
 	Only bool
-	// surveyed is true when the objects were looked at.
+	// Surveyed is true when the objects were read.
 	Surveyed bool
-	Before   objects.Survey
+	// Before is what was read, before anything was applied.
+	Before objects.Survey
+	// Recorded is the inventory, by id.
 	Recorded map[string]v1beta2.InventoryEntry
 
 	mu          sync.Mutex
 	corrections []correction
-	// unsettled is true when something was applied whose health matters: only a wait can say how it becomes.
+	// Unsettled is true when something was applied whose health matters, so that it must be waited for.
 	Unsettled bool
 }
 
-// correction is an object that was not as it was left, and was put right.
+// correction is an object that had drifted, and was corrected.
 type correction struct {
 	at bundle.Placed
 	// how says in words what was wrong with it.
 	how string
-	// taken is what was taken from us, where anything was and it is known by whom.
-	taken loss
+	// taken is the field whose ownership we lost; known is true where there is one.
+	taken Loss
 	known bool
 }
 
-// IsCurrent tells whether an object need not be applied: it is the one that was applied, what we own of it is
-// ours, and it was rendered as it is now. So is one that is left to those who dispute it, as long as it is there.
+// IsCurrent tells whether an object need not be applied: it is the one that was applied, we still own all that we
+// applied, and its rendering is the same. An object in conflict that is not to be corrected yet is current as long as it
+// exists.
 func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, now metav1.Time) (v1beta2.InventoryEntry, bool) {
 	recorded, known := r.Recorded[p.Entry.ID]
 	if !r.Surveyed || !known || recorded.UID == "" || inventory.RunsOnce(recorded) || kinds.IsJob(p.Object.GVK.GroupKind()) {
 		return v1beta2.InventoryEntry{}, false
 	}
-	// The entry is as it was; only the version of the API is the one that it is rendered in now.
+	// The entry stays the same, but for the version of the API, which is the one of the present rendering.
 	recorded.Version, recorded.Leaving = p.Entry.Version, false
 	seen, there := r.Before.Seen[p.Entry.ID]
 	if r.Before.Failed[p.Object.GVK.GroupKind()] == nil && (!there || string(seen.Meta.UID) != recorded.UID) {
@@ -65,7 +68,7 @@ func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, no
 	return recorded, recorded.Hash != "" && inventory.ObjectHash(seen.Meta) == recorded.Hash
 }
 
-// BodyFor is the object as it is to be applied: without what somebody else sets through a subresource.
+// BodyFor is the object as it is to be applied: without the replicas that somebody else sets through a subresource.
 func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
 	if seen, there := r.Before.Seen[p.Entry.ID]; there && ScaledByOthers(seen.Meta) {
 		return bundle.WithoutReplicas(body)
@@ -73,8 +76,8 @@ func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// Note says what applying an object came to. Only what had been applied before, and was not as it was left, was
-// put right; that an object looks the same afterwards means that nothing was.
+// Note records the result of applying an object. It was corrected only if it had been applied before and had drifted; if
+// it is the same afterwards, it was not.
 func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	recorded, known := r.Recorded[p.Entry.ID]
 	if !r.Surveyed || !known || recorded.UID == "" || r.Before.Failed[p.Object.GVK.GroupKind()] != nil {
@@ -106,10 +109,10 @@ func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	r.Unsettled = r.Unsettled || kinds.HealthMatters(p.Object.GVK.GroupKind())
 }
 
-// Losses are the corrections that count in a dispute, by id. A deleted object is none: it is made again each time,
-// for a module without it does not work, and nobody can be named.
-func (r *Repair) Losses() map[string]loss {
-	all := map[string]loss{}
+// Losses are the corrections that count as a field ownership conflict, by id. A deleted object does not: it is created
+// again each time, since the module does not work without it, and no manager is known.
+func (r *Repair) Losses() map[string]Loss {
+	all := map[string]Loss{}
 	for _, c := range r.corrections {
 		if c.known {
 			all[c.at.Entry.ID] = c.taken
@@ -118,7 +121,7 @@ func (r *Repair) Losses() map[string]loss {
 	return all
 }
 
-// Remember puts what was corrected into a status.
+// Remember records the corrections in a status.
 func (r *Repair) Remember(s *v1beta2.ManifestStatus, now metav1.Time) {
 	if r.Surveyed {
 		s.Corrections = NextCorrections(s.Corrections, r.Losses(), now)

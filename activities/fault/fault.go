@@ -44,13 +44,13 @@ type Error struct {
 	Cause error
 	// RetryAfter is when a Pending or Transient error should be retried; 0 means by the policy.
 	RetryAfter time.Duration
-	// Lasting, where set, is what a Transient error is when it persists after all attempts of an activity: an
+	// Persistent, where set, is what a Transient error becomes when it persists after all attempts of an activity: an
 	// API server that fails once is busy, one that fails for a minute cannot be reached. Only its kind and reason
 	// are used.
-	Lasting Fault
-	// Seldom is true for a Transient error that only people can correct, but not at an input of ours: an activity does
-	// not try again, and a workflow does at its slowest pace.
-	Seldom bool
+	Persistent Fault
+	// SlowRetry is true for a Transient error that only people can correct, but not in an input of ours: an activity does
+	// not retry, and a workflow retries at its slowest rate.
+	SlowRetry bool
 }
 
 // New returns an error of the given kind; the message is formatted like fmt.Errorf, and an error
@@ -79,8 +79,8 @@ type Fault struct {
 	Message string `json:"message"`
 	// Hint: see Error.Hint.
 	Hint string `json:"hint,omitempty"`
-	// Seldom: see Error.Seldom.
-	Seldom bool `json:"seldom,omitempty"`
+	// SlowRetry: see Error.SlowRetry.
+	SlowRetry bool `json:"seldom,omitempty"`
 }
 
 // IsZero tells whether there is no fault.
@@ -93,17 +93,17 @@ func Of(err error) Fault {
 	}
 	var known *Error
 	if errors.As(err, &known) {
-		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: Message(known.Hint), Seldom: known.Seldom}
+		return Fault{Kind: known.Kind, Reason: known.Reason, Message: Message(err.Error()), Hint: Message(known.Hint), SlowRetry: known.SlowRetry}
 	}
 	return Fault{Kind: Transient, Reason: "Error", Message: Message(err.Error())}
 }
 
-// OfLasting classifies an error that is not tried again: see Error.Lasting.
-func OfLasting(err error) Fault {
+// OfPersistent classifies an error that is not retried: see Error.Persistent.
+func OfPersistent(err error) Fault {
 	f := Of(err)
 	var known *Error
-	if errors.As(err, &known) && !known.Lasting.IsZero() {
-		f.Kind, f.Reason = known.Lasting.Kind, known.Lasting.Reason
+	if errors.As(err, &known) && !known.Persistent.IsZero() {
+		f.Kind, f.Reason = known.Persistent.Kind, known.Persistent.Reason
 	}
 	return f
 }
@@ -113,8 +113,8 @@ func OfLasting(err error) Fault {
 // returned as it is: a cancellation must reach the workflow as one, not as a failure of the step.
 func ToTemporal(err error) error { return toTemporal(err, false) }
 
-// ToTemporalAtOnce is ToTemporal for an error that the workflow is to hear of now, also where another try of the
-// activity could help: the workflow tries again at its own pace.
+// ToTemporalAtOnce is ToTemporal for an error that the workflow is to get now, also where another attempt of the
+// activity could help: the workflow retries at its own rate.
 func ToTemporalAtOnce(err error) error { return toTemporal(err, true) }
 
 func toTemporal(err error, atOnce bool) error {
@@ -124,7 +124,7 @@ func toTemporal(err error, atOnce bool) error {
 	}
 	f := Of(err)
 	// The workflow gets it when the activity's own attempts are over.
-	options := temporal.ApplicationErrorOptions{Details: []any{OfLasting(err)}}
+	options := temporal.ApplicationErrorOptions{Details: []any{OfPersistent(err)}}
 	var known *Error
 	if errors.As(err, &known) {
 		options.NextRetryDelay = known.RetryAfter
@@ -135,7 +135,7 @@ func toTemporal(err error, atOnce bool) error {
 	case Pending:
 		options.Category = temporal.ApplicationErrorCategoryBenign
 	case Transient:
-		options.NonRetryable = f.Seldom || atOnce
+		options.NonRetryable = f.SlowRetry || atOnce
 	}
 	return temporal.NewApplicationErrorWithOptions(f.Message, f.Reason, options)
 }

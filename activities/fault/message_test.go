@@ -59,7 +59,7 @@ func TestNoFaultIsTooLargeOrNoText(t *testing.T) {
 		&fault.Error{Kind: fault.Pending, Reason: "Reason", Message: long},
 	} {
 		bounded(fault.Of(err).Message)
-		bounded(fault.OfLasting(err).Message)
+		bounded(fault.OfPersistent(err).Message)
 		var app *temporal.ApplicationError
 		require.ErrorAs(t, fault.ToTemporal(err), &app)
 		bounded(app.Message())

@@ -12,14 +12,14 @@ import (
 
 // Options configure the activities.
 type Options struct {
-	// ApplyLimit is how long one reconcile of a Manifest may have taken when the last object is begun; the next one goes on
-	// from there. It must end within its step, with what is waited for after the last object; 80 s.
+	// ApplyLimit is how long one reconcile of a Manifest may have taken when the last object is begun; the next one goes
+	// on from there. It must end within its step, including the waits after the last object; 80 s.
 	ApplyLimit time.Duration
-	// StuckWorkloadTimeout is how long a workload may be pending before its pods are asked why, and what keeps
-	// them back is an error of the module; 5 min.
+	// StuckWorkloadTimeout is how long a workload may be pending before its pods are read for the reason, which then is an
+	// error of the module; 5 min.
 	StuckWorkloadTimeout time.Duration
-	// ReadyWithin is how long one reconcile of a Manifest goes on after everything is applied, for a module that becomes ready
-	// within it: then its state is written together with what was applied. 1 s; below zero for none.
+	// ReadyWithin is how long one reconcile of a Manifest continues after everything is applied, for a module that becomes
+	// ready in that time: then its state is written together with what was applied. 1 s; below zero for none.
 	ReadyWithin time.Duration
 }
 

@@ -20,9 +20,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ApplyManifest takes one look at the Manifest and installs or upgrades what it names: layers fetched and
-// rendered, finalizers and the union of old and new inventory written, objects applied in stages, hashes
-// recorded, and pruned what is no longer wanted. It can be run again at any point.
+// ApplyManifest reconciles the Manifest once and installs or upgrades what it names: it fetches and renders the layers,
+// writes finalizers and the union of old and new inventory, applies the objects in stages, records their hashes, and
+// prunes what is no longer wanted. It can be run again at any point.
 //
 // What could not be applied is in Observed with OutcomeIncomplete. Errors are faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
@@ -32,13 +32,14 @@ func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyRes
 const (
 	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
 	ReasonTooManyObjects = "TooManyObjects"
-	// ReasonDefaultCRRetried: the default custom resource could not be made for the moment.
+	// ReasonDefaultCRRetried: the default custom resource could not be created for the moment.
 	ReasonDefaultCRRetried = "DefaultCRRetried"
 )
 
-// attempts is how often a Manifest that changes under our hands is looked at anew within one activity.
+// attempts is how often a Manifest that keeps changing is read again within one activity.
 const attempts = 5
 
+// Apply is ApplyManifest for callers in this process.
 func (a *Activities) Apply(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
 	until := time.Now().Add(a.Options.ApplyLimit)
 	for range attempts {
@@ -67,14 +68,14 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		result.Outcome = manifests.OutcomeDeleting
 		return result, nil
 	}
-	stands, err := a.steps.CheckOwnership(ctx, m)
+	ownership, err := a.steps.CheckOwnership(ctx, m)
 	switch {
 	case err != nil:
 		return ApplyResult{}, err
-	case stands.Refusal != nil:
-		result.Outcome, result.Observed = manifests.OutcomeRefused, *stands.Refusal
+	case ownership.Refusal != nil:
+		result.Outcome, result.Observed = manifests.OutcomeRefused, *ownership.Refusal
 		return result, nil
-	case stands.OtherInstance:
+	case ownership.OtherInstance:
 		result.Outcome = manifests.OutcomeNotOurs
 		return result, nil
 	case m.IsSkipReconciliation():
@@ -86,7 +87,7 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		result.Observed = readiness.Observed{State: shared.StateUnmanaged, Reason: readiness.ReasonUnmanaged, Message: "the module is not managed"}
 		return result, a.removals.ReleaseUnmanaged(ctx, m)
 	}
-	m, undecided, err := a.steps.Undecided(ctx, m, stands.Kyma)
+	m, undecided, err := a.steps.Undecided(ctx, m, ownership.Kyma)
 	if err != nil {
 		return ApplyResult{}, err
 	}
@@ -106,19 +107,19 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 	if err := job.ExcludeAccess(ctx); err != nil {
 		return ApplyResult{}, err
 	}
-	lost, err := storedVersions(ctx, job)
+	unservable, err := storedVersions(ctx, job)
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	if len(lost) > 0 {
+	if len(unservable) > 0 {
 		result.Outcome = manifests.OutcomeIncomplete
-		result.Observed = readiness.Observed{State: shared.StateError, Reason: readiness.ReasonStoredVersions, Message: "nothing was applied: " + objects.FirstOf(lost)}
+		result.Observed = readiness.Observed{State: shared.StateError, Reason: readiness.ReasonStoredVersions, Message: "nothing was applied: " + objects.FirstOf(unservable)}
 		return result, nil
 	}
 	return a.CarryOut(ctx, job, result)
 }
 
-// CarryOut writes first what must be known if we die, applies, and records what came of it.
+// CarryOut first writes what must be known if we die, then applies, and records the result.
 func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, result ApplyResult) (ApplyResult, error) {
 	m := job.Manifest
 	if m.DeletionTimestamp.IsZero() {
@@ -126,7 +127,7 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 			return ApplyResult{}, err
 		}
 	}
-	if err := a.announce(ctx, job, result.InputsDigest); err != nil {
+	if err := a.recordIntent(ctx, job, result.InputsDigest); err != nil {
 		return ApplyResult{}, err
 	}
 	if err := a.yield(ctx, job); err != nil {
@@ -137,7 +138,7 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 	}
 	applied, err := a.applier.ApplyStages(ctx, job)
 	if err != nil {
-		// What was applied so far is in the union already; its hashes come with the next look.
+		// What was applied so far is in the union already; the next reconcile records its hashes.
 		return ApplyResult{}, err
 	}
 	if err := a.recoverUpgrade(ctx, job); err != nil {
@@ -148,14 +149,14 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 		if gone, err = a.prune(ctx, job); err != nil {
 			return ApplyResult{}, err
 		}
-		// As with Helm: once what the module no longer has is gone.
+		// As with Helm: after the pruning.
 		if _, err = a.applier.RunHooks(ctx, job, job.Plan.After, applied); err != nil {
 			return ApplyResult{}, err
 		}
 	}
 	maps.Copy(gone, job.Yielded)
 	for _, p := range applied.Skipped {
-		// Its objects went with the kind. It is taken up when the kind is back, as one that was never there.
+		// Its objects were deleted with the kind. When the kind is back, it counts as one that was never applied.
 		gone[p.Entry.ID] = true
 		job.Plan.Skip(p.Object.GVK)
 	}
@@ -181,20 +182,20 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 		return ApplyResult{}, err
 	}
 	if !result.Judged && result.Outcome == manifests.OutcomeApplied {
-		// How many are ready the wait finds out; until then it is as many as before.
+		// The wait counts those that are ready; until then it is as many as before.
 		result.Observed.Ready = m.Status.Counts.Ready
 	}
 	drift.RecordCorrections(a.steps.Recorder, m, &job.Repair)
 	return result, apply.DeleteDone(ctx, job, applied.Done)
 }
 
-// announce writes the union of what is and what will be in the cluster, with the resourceVersion that the
-// decision was made on, before any of it is applied. For new inputs the module is at work from now on; a
-// pass that only repairs leaves the state as it is, and one that tries again what was refused that of the refusal.
-func (a *Activities) announce(ctx context.Context, job *apply.Installation, digest string) error {
+// recordIntent writes the union of what is and what will be in the cluster, with the resourceVersion that the decision
+// was made on, before any of it is applied. With new inputs the module is in processing from now on; a reconcile that
+// only corrects drift leaves the state unchanged, and so does one that retries what was refused.
+func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, digest string) error {
 	m := job.Manifest
 	entries := inventory.Union(m.Status.Inventory, job.Plan.Entries)
-	if inventory.InventoryBytes(entries) > inventory.MaxInventoryBytes {
+	if inventory.Bytes(entries) > inventory.MaxInventoryBytes {
 		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(entries), inventory.MaxInventoryBytes)
 	}
 	at, err := job.Cluster.UID(ctx)
@@ -229,12 +230,12 @@ func (a *Activities) announce(ctx context.Context, job *apply.Installation, dige
 }
 
 // recordApplied writes uids, hashes and what is gone, after a complete success what is installed now, and after a
-// look that judged the module how it is.
+// reconcile that judged the module its state.
 func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool, result ApplyResult) error {
 	m := job.Manifest
 	before := m.Status.DeepCopy()
-	// What was refused before came through now.
-	through := result.Outcome == manifests.OutcomeApplied && !job.Repair.Only && before.State == shared.StateError
+	// What was refused before is applied now.
+	recovered := result.Outcome == manifests.OutcomeApplied && !job.Repair.Only && before.State == shared.StateError
 	err := a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		job.Repair.Remember(s, a.steps.Now())
 		inventory.SetInventory(s, inventory.Record(s.Inventory, applied.Entries, gone))
@@ -248,20 +249,20 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 		if s.Counts == nil || s.Counts.Total != total || s.Counts.Failed != failed {
 			s.Counts = &v1beta2.ObjectCounts{Total: total, Failed: failed, Ready: readyBefore(s, total-failed)}
 		}
-		if result.Judged || through {
+		if result.Judged || recovered {
 			manifests.SetObserved(m, s, result.Observed, a.steps.Now())
 		}
 		if result.Judged {
 			s.Settled = true
 		}
 	})
-	if err == nil && (result.Judged || through) && manifests.IsNews(before, &m.Status) {
+	if err == nil && (result.Judged || recovered) && manifests.IsNews(before, &m.Status) {
 		err = a.steps.KickKyma(ctx, m)
 	}
 	return err
 }
 
-// readyBefore keeps the number of ready objects, which the wait finds out, as far as it is still possible.
+// readyBefore keeps the number of ready objects, which the wait counts, as far as it is still possible.
 func readyBefore(s *v1beta2.ManifestStatus, atMost int32) int32 {
 	if s.Counts == nil {
 		return 0

@@ -26,9 +26,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// EnsureDefaultCR makes the default custom resource, or adopts the one that is there, once. The intent is
-// recorded before and the uid after: an intent without uid means look, adopt or create. A recorded uid that is
-// gone means that its user deleted it, and it stays deleted unless the Manifest says otherwise.
+// EnsureDefaultCR creates the default custom resource, or adopts the existing one, once. The intent is recorded before
+// and the uid after: an intent without uid means read, then adopt or create. A recorded uid that is gone means that its
+// user deleted it, and it stays deleted unless the Manifest says otherwise.
 //
 // It returns what it wrote into the status. Errors are faults.
 func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readiness.Observed, error) {
@@ -40,7 +40,7 @@ func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return manifests.BeingDeleted(), nil
 	}
 	if !desired.IsDecided(m) {
-		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotDecided, "Manifest %s changed while its default custom resource was made", inventory.MarkOf(m))
+		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotDecided, "Manifest %s changed while its default custom resource was created", inventory.MarkOf(m))
 	}
 	wanted, err := readiness.DefaultCROf(m)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return observed, nil
 	}
 	if recorded := m.Status.DefaultCR; recorded != nil && recorded.UID != "" && !readiness.RecreatesDefaultCR(m) {
-		// An earlier attempt got this far. Whether the object is there is for the next look to see.
+		// An earlier attempt got this far. The next reconcile checks whether the object exists.
 		return pendingCR(observed, recorded), nil
 	}
 	cluster, err := a.steps.Target(ctx, m)
@@ -64,7 +64,7 @@ func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readine
 		return readiness.Observed{}, retryCR(wanted, err)
 	}
 	bundle.Place(wanted, resource, a.steps.RemoteNamespace(m))
-	if err := a.intend(ctx, m, wanted); err != nil {
+	if err := a.recordIntendedCR(ctx, m, wanted); err != nil {
 		return readiness.Observed{}, err
 	}
 	live, err := createOrAdopt(ctx, cluster, resource, wanted)
@@ -94,15 +94,15 @@ func pendingCR(observed readiness.Observed, recorded *v1beta2.DefaultCRRecord) r
 	return observed
 }
 
-// intend records that the default custom resource is about to be made.
-func (a *Activities) intend(ctx context.Context, m *v1beta2.Manifest, wanted *unstructured.Unstructured) error {
+// recordIntendedCR records that the default custom resource is about to be created.
+func (a *Activities) recordIntendedCR(ctx context.Context, m *v1beta2.Manifest, wanted *unstructured.Unstructured) error {
 	_, err := a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) { s.DefaultCR = inventory.RecordOf(wanted, "") })
 	return err
 }
 
-// createOrAdopt creates the object, unless there is one of this name: that one is taken as it is, and only
-// labelled, so that the agent in the cluster watches it. The object belongs to the user from now on, which
-// is why it is created and not applied.
+// createOrAdopt creates the object, unless there is one of this name: that one stays unchanged, and is only labelled,
+// so that the agent in the cluster watches it. The object belongs to the user from now on, which is why it is created
+// and not applied.
 func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	described := objects.Describe(wanted.GetKind(), types.NamespacedName{Namespace: wanted.GetNamespace(), Name: wanted.GetName()})
 	client := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(wanted.GetNamespace())

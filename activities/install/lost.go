@@ -12,9 +12,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// recoverUpgrade finds what a Manifest has in its cluster that its layers no longer have, when its first
-// installation met objects that were there already: then it is no first installation, but the inventory is
-// lost. What is found is pruned as if it had been in the inventory.
+// recoverUpgrade finds what a Manifest has in its cluster that its layers no longer have, when its first installation
+// met existing objects: then it is no first installation, but the inventory is lost. What is found is pruned as if it
+// had been in the inventory.
 func (a *Activities) recoverUpgrade(ctx context.Context, job *apply.Installation) error {
 	if !job.First || !job.Met.Load() {
 		return nil

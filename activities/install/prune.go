@@ -10,15 +10,15 @@ import (
 )
 
 // prune removes, after everything was applied, what the inventory has and the module no longer, and no other Kyma in
-// the same cluster needs. It returns the ids of entries that are positively gone, or not ours any more; the others
-// stay in the inventory and are tried again at the next look.
+// the same cluster needs. It returns the ids of entries that are known to be gone, or no longer ours; the others stay
+// in the inventory for the next reconcile.
 func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[string]bool, error) {
 	old := inventory.Obsolete(job.Manifest.Status.Inventory, job.Plan.Entries)
 	if len(old) == 0 {
 		return map[string]bool{}, nil
 	}
 	if len(job.Silent) > 0 {
-		// What is no longer rendered may only be missing because of that. It is looked at again at the next look.
+		// What is no longer rendered may only be missing because of that. The next reconcile checks it again.
 		a.steps.Recorder.NotPruned(job.Manifest, len(old), job.Silent)
 		return map[string]bool{}, nil
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// startsWithin is when workloads that were just applied are looked at first: none is available at once.
+// startsWithin is when workloads that were just applied are read first: none is available at once.
 const startsWithin = 300 * time.Millisecond
 
-// judgeSoon says how a module is right after it was applied, where it becomes ready within a moment: then its state is
-// written together with what was applied, and nobody has to wait for it. Anything else is for the wait to find out.
+// judgeSoon returns the state of a module right after it was applied, where it becomes ready within a moment: then its
+// state is written together with what was applied, and no wait is needed. Anything else is left to the wait.
 func (a *Activities) judgeSoon(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool) (readiness.Observed, bool) {
 	m := job.Manifest.DeepCopy()
 	inventory.SetInventory(&m.Status, inventory.Record(m.Status.Inventory, applied.Entries, gone))

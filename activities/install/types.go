@@ -14,11 +14,11 @@ type ApplyInput struct {
 // ApplyResult is what Apply found and did.
 type ApplyResult struct {
 	Outcome manifests.Outcome `json:"outcome"`
-	// InputsDigest is the digest of the inputs that were acted on (see InputsDigest).
+	// InputsDigest is the digest of the inputs that were applied (see manifests.InputsDigest).
 	InputsDigest string             `json:"inputsDigest,omitempty"`
 	Observed     readiness.Observed `json:"observed"`
-	// Judged is true when Observed was found by looking at the module and written into its status as settled, so
-	// that nothing has to be waited for.
+	// Judged is true when Observed was read from the module's objects and written into its status as settled, so that
+	// there is nothing to wait for.
 	Judged  bool   `json:"judged,omitempty"`
 	Module  string `json:"module,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -31,7 +31,7 @@ type WaitInput struct {
 	Reported readiness.Observed `json:"reported"`
 }
 
-// shared is the result of a look at a module that is not this Manifest's to install.
+// shared is the result of reconciling a module that another Manifest installs.
 func (r ApplyResult) shared(o *readiness.Observed) ApplyResult {
 	if o == nil {
 		return ApplyResult{}

@@ -19,10 +19,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// storedVersions finds, before anything of an upgrade is applied, the definitions that would no longer have a
-// version in which objects are stored. It costs one request for all definitions of the module, and one for each
-// that the upgrade changes; a module without definitions costs none, nor does one that was never applied. That an
-// earlier version was applied in part is enough for objects to be stored.
+// storedVersions finds, before anything of an upgrade is applied, the definitions that would no longer have a version
+// in which objects are stored. It costs one request for all definitions of the module, and one for each that the
+// upgrade changes; a module without definitions costs none, nor does one that was never applied. An earlier version
+// that was applied only in part may have stored objects already.
 func storedVersions(ctx context.Context, job *apply.Installation) ([]string, error) {
 	m := job.Manifest
 	if m.Status.InstalledRef == inventory.LayersRef(m) {
@@ -45,7 +45,7 @@ func storedVersions(ctx context.Context, job *apply.Installation) ([]string, err
 	if err != nil {
 		return nil, clusters.Classify(err)
 	}
-	var lost []string
+	var unservable []string
 	for _, p := range known {
 		if digests[p.Name.Name] == p.Object.Digest {
 			continue
@@ -60,8 +60,8 @@ func storedVersions(ctx context.Context, job *apply.Installation) ([]string, err
 		stored, _, _ := unstructured.NestedStringSlice(live.Object, kinds.PathStatus, "storedVersions")
 		missing := slices.DeleteFunc(slices.Clone(stored), func(version string) bool { return slices.Contains(p.Object.Versions, version) })
 		if len(missing) > 0 {
-			lost = append(lost, fmt.Sprintf("%s would lose %s, in which objects are stored", p, strings.Join(missing, ", ")))
+			unservable = append(unservable, fmt.Sprintf("%s would lose %s, in which objects are stored", p, strings.Join(missing, ", ")))
 		}
 	}
-	return lost, nil
+	return unservable, nil
 }

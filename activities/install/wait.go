@@ -9,15 +9,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// WaitManifest looks at the module once and returns what it sees when that differs from what was last
-// reported: in state, reason or message, or in that the default custom resource is wanted. Otherwise it is a
-// benign fault.Pending error with the time of the next look. After 5 failed reads in a row it returns their
-// fault. It writes nothing.
+// WaitManifest reads the module once and returns its state when that differs from what was last reported: in state,
+// reason or message, or in that the default custom resource is wanted. Otherwise it returns a benign fault.Pending
+// error with the time of the next read. After 5 failed reads in a row it returns their fault. It writes nothing.
 func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (readiness.Observed, error) {
 	w := manifests.WaitOf(ctx, a.steps.Options.Clock())
-	look, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
+	attempt, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
 	defer cancel()
-	observed, m, err := a.observeManifest(look, in.Ref)
+	observed, m, err := a.observeManifest(attempt, in.Ref)
 	if err != nil {
 		return readiness.Observed{}, w.Failed(ctx, err)
 	}
@@ -25,14 +24,14 @@ func (a *Activities) WaitManifest(ctx context.Context, in WaitInput) (readiness.
 		return observed, nil
 	}
 	if m != nil && w.IsLong() {
-		// What the Manifest says changes with each step, and most steps take a moment, so that its Kyma is told of its
-		// state alone. What lasts is worth to be shown there too.
+		// The Manifest's status changes with each step, and most steps take a moment, so that its Kyma is notified of changes
+		// of the state alone. What lasts longer is worth showing there too.
 		w.Notified = a.steps.KickKyma(ctx, m) == nil
 	}
 	return readiness.Observed{}, w.Pending(ctx, "the module")
 }
 
-// Observe reads the Manifest and how its module is.
+// Observe reads the Manifest and the state of its module.
 func (a *Activities) Observe(ctx context.Context, ref kick.Ref) (readiness.Observed, error) {
 	observed, _, err := a.observeManifest(ctx, ref)
 	return observed, err

@@ -10,13 +10,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// yield takes out of the plan what another module of the same Kyma has: two that apply one object would undo
-// each other's work for ever. It costs a request to the control plane for each module that has the same, and only
+// yield removes from the plan what another module of the same Kyma has: two that apply one object would undo each
+// other's changes for ever. It costs a request to the control plane for each module that has the same object, and only
 // while some of the plan was never applied before.
 //
-// It comes after the announcement. So of two that announce the same object at the same time at least one sees
-// the other, and they decide alike: what is applied belongs to whoever applied it; else to the older Manifest,
-// which waits until the younger one has seen that, and has either yielded or applied it already.
+// It runs after the intent was recorded. So of two that record the same object at the same time at least one sees the
+// other, and they decide alike: what is applied belongs to whoever applied it; else to the older Manifest, which waits
+// until the younger one has seen that, and has either yielded or applied it already.
 func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
 	if !takesNew(job) {
 		return nil
@@ -29,23 +29,23 @@ func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
 	if err != nil {
 		return err
 	}
-	claims := ownershipOf(others)
-	if len(claims) == 0 {
+	owners := ownershipOf(others)
+	if len(owners) == 0 {
 		return nil
 	}
 	applied := inventory.AppliedBefore(job.Manifest.Status.Inventory)
 	job.Yielded = map[string]bool{}
 	keep := func(p bundle.Placed) bool {
-		claim, contested := claims[p.Entry.ID]
+		owner, contested := owners[p.Entry.ID]
 		if !contested || applied[p.Entry.ID] || kinds.IsShared(p.Object.GVK.GroupKind()) {
 			return true
 		}
-		f := bundle.Failure{Object: p.String(), Message: "belongs to module " + claim.by.ModuleName()}
+		f := bundle.Failure{Object: p.String(), Message: "belongs to module " + owner.by.ModuleName()}
 		switch {
-		case !claim.by.DeletionTimestamp.IsZero():
+		case !owner.by.DeletionTimestamp.IsZero():
 			f.Message, f.Retryable = f.Message+", which is being removed", true
-		case !claim.applied && precedes(job.Manifest, claim.by):
-			f.Message, f.Retryable = "is claimed by module "+claim.by.ModuleName()+" as well", true
+		case !owner.applied && precedes(job.Manifest, owner.by):
+			f.Message, f.Retryable = "is also in module "+owner.by.ModuleName(), true
 			job.Refused = append(job.Refused, f)
 			return false
 		}
@@ -78,25 +78,25 @@ type ownership struct {
 	applied bool
 }
 
-// ownershipOf are the strongest claims on each object, by inventory id. What a module no longer has is free.
+// ownershipOf returns the owner of each object, by inventory id. What a module no longer has is free.
 func ownershipOf(manifests []*v1beta2.Manifest) map[string]ownership {
-	claims := map[string]ownership{}
+	owners := map[string]ownership{}
 	for _, m := range manifests {
 		for _, e := range m.Status.Inventory {
 			if e.Leaving && m.DeletionTimestamp.IsZero() {
 				continue
 			}
 			next := ownership{by: m, applied: e.UID != ""}
-			now, there := claims[e.ID]
+			now, there := owners[e.ID]
 			if !there || next.applied && !now.applied || next.applied == now.applied && precedes(m, now.by) {
-				claims[e.ID] = next
+				owners[e.ID] = next
 			}
 		}
 	}
-	return claims
+	return owners
 }
 
-// precedes tells which of two Manifests that were both announced gets what nobody has applied yet.
+// precedes tells which of two Manifests gets what both have recorded and neither has applied yet.
 func precedes(a, b *v1beta2.Manifest) bool {
 	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)

@@ -9,21 +9,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// BenchmarkFingerprint is what the sweep computes for a module of 200 objects that were read.
+// BenchmarkFingerprint measures what the sweep computes for a module of 200 objects that were read.
 func BenchmarkFingerprint(b *testing.B) {
 	live := manyApplied(200)
 	kind := schema.GroupKind{Kind: "Service"}
 	b.ReportAllocs()
 	for b.Loop() {
-		marks := make([]FingerprintEntry, 0, len(live))
+		entries := make([]FingerprintEntry, 0, len(live))
 		for _, o := range live {
 			id, err := v1beta2.InventoryID(kind, types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 			if err != nil {
 				b.Fatal(err)
 			}
-			marks = append(marks, FingerprintEntry{ID: id, UID: string(o.UID), Hash: ObjectHash(o)})
+			entries = append(entries, FingerprintEntry{ID: id, UID: string(o.UID), Hash: ObjectHash(o)})
 		}
-		if FingerprintOf(marks) == "" {
+		if FingerprintOf(entries) == "" {
 			b.Fatal("no fingerprint")
 		}
 	}

@@ -10,18 +10,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// RecordOf is the record of a default custom resource; the uid is empty until it was created.
 func RecordOf(cr *unstructured.Unstructured, uid string) *v1beta2.DefaultCRRecord {
 	return &v1beta2.DefaultCRRecord{
 		APIVersion: cr.GetAPIVersion(), Kind: cr.GetKind(), Namespace: cr.GetNamespace(), Name: cr.GetName(), UID: uid,
 	}
 }
 
+// RecordedCR returns the kind and name of a recorded default custom resource.
 func RecordedCR(r *v1beta2.DefaultCRRecord) (schema.GroupVersionKind, types.NamespacedName) {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
-// IsRecorded tells whether an object is the default custom resource that we made or adopted. One that was
-// intended only is ours when it carries our labels.
+// IsRecorded tells whether an object is the default custom resource that we created or adopted. Where only the intent to
+// create it was recorded, it is ours when it carries our labels.
 func IsRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetadata) bool {
 	if recorded == nil || recorded.Name != cr.Name || recorded.Namespace != cr.Namespace {
 		return false
@@ -32,8 +34,8 @@ func IsRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetad
 	return recorded.UID == string(cr.UID)
 }
 
-// CreatedByUs tells whether a default custom resource of which no uid was recorded is the one that we made
-// before we could record it.
+// CreatedByUs tells whether a default custom resource without a recorded uid is the one that we created before its uid
+// was recorded.
 func CreatedByUs(live metav1.Object) bool {
 	return live.GetLabels()[shared.LabelWatchedBy] == shared.WatchedByKyma &&
 		live.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma

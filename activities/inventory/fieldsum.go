@@ -7,23 +7,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Constants of the 64 bit FNV-1a hash, which is computed by hand here: a sweep sums up the fields of every object
-// in the fleet.
+// Constants of the 64 bit FNV-1a hash. It is computed inline, since a sweep sums up the fields of every object in the
+// fleet.
 const (
 	fnvOffset = 14695981039346656037
 	fnvPrime  = 1099511628211
 )
 
-// sumOfFields is a number that says which fields an entry of the managed fields has, whatever their order.
+// sumOfFields is a checksum of the fields of a managed fields entry that does not depend on their order.
 //
-// The order does not say anything: an API server writes the items of a list map by the values of their keys (port
-// 80 before 443) or, after a write that took the object through maps, by their text ("443" before "80"), so that
-// the same fields come in different orders from one write of another field to the next. This was seen with
-// workloads that are scaled. So each field is hashed with the path to it, and the hashes are added up.
+// The order means nothing: an API server writes the items of a list map by the values of their keys (port 80 before
+// 443) or, after a write that took the object through maps, by their text ("443" before "80"), so that writes of other
+// fields change the order of the same fields. This was seen with workloads that are scaled. So each field is hashed
+// with the path to it, and the hashes are added up.
 func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 	raw := e.FieldsV1.GetRawBytes()
 	if bytes.ContainsAny(raw, "<>&\u2028\u2029") {
-		// In an answer in protobuf these may come as they are, in JSON they are escaped.
+		// In a protobuf response these may be unescaped, in JSON they are escaped.
 		var escaped bytes.Buffer
 		json.HTMLEscape(&escaped, raw)
 		raw = escaped.Bytes()
@@ -40,7 +40,7 @@ func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 				paths = paths[:len(paths)-1]
 			}
 		case '"':
-			// A name; nothing but names and objects of further names is in there.
+			// A name; the entry consists only of names and objects of further names.
 			path = fnvOffset
 			if len(paths) > 0 {
 				path = paths[len(paths)-1]
@@ -52,7 +52,7 @@ func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 					path = (path ^ uint64(raw[i])) * fnvPrime
 				}
 			}
-			// A quote ends each name, so that no name is the beginning of another.
+			// A quote ends each name, so that no name is a prefix of another.
 			path = (path ^ '"') * fnvPrime
 			total += mix(path)
 		}
@@ -60,7 +60,7 @@ func sumOfFields(e *metav1.ManagedFieldsEntry) uint64 {
 	return total
 }
 
-// mix makes the bits of a hash depend on all of its bits, as sums need it (the finalizer of SplitMix64).
+// mix makes each bit of a hash depend on all of its bits, so that hashes can be added up (the finalizer of SplitMix64).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

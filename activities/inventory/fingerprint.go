@@ -17,16 +17,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// annotationHook marks an object of a chart that is run and not kept; absence afterwards is no drift.
+// annotationHook is on objects of a chart that are run and not kept: that one is absent afterwards is no drift.
 const annotationHook = "helm.sh/hook"
 
-// ObjectHash is a hash over what the server says that we own of an object (API version and fields of our Apply
-// entry, without its time) and over the digest of the object as rendered that it carries. It changes when
-// somebody changes or removes a field of ours, or when the object is another rendering than the one that was
-// applied last; it stays when others add fields or write the status, and applying again restores the very same
-// (docs/design/install-and-drift.md#ownership-hash; shown on a real API server by TestTheHash…). Empty when we own nothing.
+// ObjectHash is a hash over what we own of an object by the server's record (API version and fields of our Apply entry,
+// without its time) and over the digest of the rendered object, which is in an annotation. It changes when somebody
+// changes or removes a field of ours, or when the object is not the rendering that was applied last. It stays when
+// others add fields or write the status, and applying again restores the same hash
+// (docs/design/install-and-drift.md#ownership-hash; shown on a real API server by TestTheHash…). It is empty when we own
+// nothing.
 //
-// Only an object whose managed fields have the bytes that the server sent may be given.
+// The managed fields of the object must have the bytes that the server sent.
 func ObjectHash(live metav1.Object) string {
 	e := OwnEntry(live.GetManagedFields())
 	if e == nil {
@@ -41,7 +42,7 @@ func ObjectHash(live metav1.Object) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// OwnEntry is what we own of an object by having applied it; nil when that is nothing.
+// OwnEntry is the managed fields entry of what we applied of an object; nil when we own nothing of it.
 func OwnEntry(managed []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	for i := range managed {
 		if e := &managed[i]; e.Manager == shared.FieldManagerModuleResources && e.Operation == metav1.ManagedFieldsOperationApply &&
@@ -52,44 +53,44 @@ func OwnEntry(managed []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// FingerprintEntry is what a fingerprint is made of: an object, which one of this name it is, and what is ours of it.
+// FingerprintEntry is what a fingerprint is made of: the id and uid of an object, and the hash of what we own of it.
 type FingerprintEntry struct{ ID, UID, Hash string }
 
-// fingerprint is a digest over the objects of an inventory. Those that are run once are not in it, for they may
-// be cleaned up at any time, nor those of which we own nothing: namespaces that were there before us.
+// fingerprint is a digest over the objects of an inventory, except those that run once, which may be cleaned up at any
+// time, and those of which we own nothing: namespaces that existed before the module.
 func fingerprint(inventory []v1beta2.InventoryEntry) string {
-	marks := make([]FingerprintEntry, 0, len(inventory))
+	entries := make([]FingerprintEntry, 0, len(inventory))
 	for _, e := range inventory {
 		if e.Hash != "" && !RunsOnce(e) {
-			marks = append(marks, FingerprintEntry{ID: e.ID, UID: e.UID, Hash: e.Hash})
+			entries = append(entries, FingerprintEntry{ID: e.ID, UID: e.UID, Hash: e.Hash})
 		}
 	}
-	return FingerprintOf(marks)
+	return FingerprintOf(entries)
 }
 
-// FingerprintOf is the digest over these objects, whatever their order; empty for none.
-func FingerprintOf(marks []FingerprintEntry) string {
-	if len(marks) == 0 {
+// FingerprintOf is the digest over these objects, in any order; empty for none. It sorts them.
+func FingerprintOf(entries []FingerprintEntry) string {
+	if len(entries) == 0 {
 		return ""
 	}
-	slices.SortFunc(marks, func(a, b FingerprintEntry) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(entries, func(a, b FingerprintEntry) int { return strings.Compare(a.ID, b.ID) })
 	digest := sha256.New()
-	for _, m := range marks {
-		// No id, uid or hash has a line break.
-		_, _ = io.WriteString(digest, m.ID+"\n"+m.UID+"\n"+m.Hash+"\n")
+	for _, e := range entries {
+		// No id, uid or hash contains a line break.
+		_, _ = io.WriteString(digest, e.ID+"\n"+e.UID+"\n"+e.Hash+"\n")
 	}
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
-// RunsOnce tells whether an object is there to run, once for a version.
+// RunsOnce tells whether an object runs once for a version: a Job or a hook.
 func RunsOnce(e v1beta2.InventoryEntry) bool {
 	gvk, _, err := e.Object()
 	return e.Ran != "" || err == nil && kinds.IsJob(gvk.GroupKind())
 }
 
-// InFingerprint tells whether a live object with our mark is one of those that an inventory's fingerprint is made of.
-// What another object controls is a copy, as a ReplicaSet has the annotations of its Deployment, unless we
-// applied it ourselves.
+// InFingerprint tells whether a live object with our ownership annotation is part of an inventory's fingerprint. An
+// object with a controller is not, unless we applied it: it only has copies of our annotations, as a ReplicaSet has
+// those of its Deployment.
 func InFingerprint(kind schema.GroupKind, live metav1.Object) bool {
 	if _, hook := live.GetAnnotations()[annotationHook]; hook || kinds.IsJob(kind) {
 		return false

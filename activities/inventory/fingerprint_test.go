@@ -33,33 +33,33 @@ func applied(change ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjec
 	return o
 }
 
-func TestTheHashOfAnObjectSaysWhatIsOursOfItAndOfWhichRendering(t *testing.T) {
+func TestTheHashCoversOurFieldsAndTheRendering(t *testing.T) {
 	t.Parallel()
 	ours := func(o *metav1.PartialObjectMetadata) *metav1.ManagedFieldsEntry { return &o.ManagedFields[1] }
 	hash := ObjectHash(applied())
 	require.Len(t, hash, 16)
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
-		"the time of our entry is no matter": func(o *metav1.PartialObjectMetadata) { now := metav1.Now(); ours(o).Time = &now },
-		"nor are the fields of others":       func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].FieldsV1 = fieldsOf(`{"f:a":{}}`) },
-		"nor are other annotations":          func(o *metav1.PartialObjectMetadata) { o.Annotations["a"] = "b" },
-		"nor is the object's version":        func(o *metav1.PartialObjectMetadata) { o.ResourceVersion, o.Generation = "7", 2 },
+		"the time of our entry does not matter": func(o *metav1.PartialObjectMetadata) { now := metav1.Now(); ours(o).Time = &now },
+		"nor do the fields of others":           func(o *metav1.PartialObjectMetadata) { o.ManagedFields[0].FieldsV1 = fieldsOf(`{"f:a":{}}`) },
+		"nor do other annotations":              func(o *metav1.PartialObjectMetadata) { o.Annotations["a"] = "b" },
+		"nor does the object's version":         func(o *metav1.PartialObjectMetadata) { o.ResourceVersion, o.Generation = "7", 2 },
 	} {
 		require.Equal(t, hash, ObjectHash(applied(change)), what)
 	}
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
-		"a field was taken from us":             func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = fieldsOf(`{}`) },
-		"it is applied in another version":      func(o *metav1.PartialObjectMetadata) { ours(o).APIVersion = "v2" },
-		"it is another rendering":               func(o *metav1.PartialObjectMetadata) { o.Annotations["operator.kyma-project.io/applied-digest"] = "d0" },
-		"the digest of the rendering was taken": func(o *metav1.PartialObjectMetadata) { o.Annotations = nil },
+		"a field was taken from us":        func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = fieldsOf(`{}`) },
+		"it is applied in another version": func(o *metav1.PartialObjectMetadata) { ours(o).APIVersion = "v2" },
+		"it is another rendering":          func(o *metav1.PartialObjectMetadata) { o.Annotations["operator.kyma-project.io/applied-digest"] = "d0" },
+		"the digest was removed":           func(o *metav1.PartialObjectMetadata) { o.Annotations = nil },
 	} {
 		require.NotEqual(t, hash, ObjectHash(applied(change)), what)
 	}
 	for what, change := range map[string]func(*metav1.PartialObjectMetadata){
-		"what we only updated is not owned":     func(o *metav1.PartialObjectMetadata) { ours(o).Operation = "Update" },
-		"a subresource is not the object":       func(o *metav1.PartialObjectMetadata) { ours(o).Subresource = "status" },
-		"cleared managed fields are nobody's":   func(o *metav1.PartialObjectMetadata) { o.ManagedFields = nil },
-		"an entry without fields owns nothing":  func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = nil },
-		"what another manager applied is no us": func(o *metav1.PartialObjectMetadata) { ours(o).Manager = "helm" },
+		"what we only updated is not owned":        func(o *metav1.PartialObjectMetadata) { ours(o).Operation = "Update" },
+		"a subresource is not the object":          func(o *metav1.PartialObjectMetadata) { ours(o).Subresource = "status" },
+		"cleared managed fields are nobody's":      func(o *metav1.PartialObjectMetadata) { o.ManagedFields = nil },
+		"an entry without fields owns nothing":     func(o *metav1.PartialObjectMetadata) { ours(o).FieldsV1 = nil },
+		"what another manager applied is not ours": func(o *metav1.PartialObjectMetadata) { ours(o).Manager = "helm" },
 	} {
 		require.Empty(t, ObjectHash(applied(change)), what)
 	}
@@ -73,7 +73,7 @@ func TestTheHashIsTheSameWhateverTheEncodingAndOrderOfTheAnswer(t *testing.T) {
 	require.Equal(t, ObjectHash(as(`{"f:a<b>&c":{}}`)), ObjectHash(as(`{"f:a\u003cb\u003e\u0026c":{}}`)))
 	require.NotEqual(t, ObjectHash(as(`{"f:a<b":{}}`)), ObjectHash(as(`{"f:ab":{}}`)))
 	require.Equal(t, ObjectHash(as(`{"f:p":{"k:{\"port\":80}":{".":{},"f:a":{}},"k:{\"port\":443}":{".":{}}}}`)),
-		ObjectHash(as(`{"f:p":{"k:{\"port\":443}":{".":{}},"k:{\"port\":80}":{"f:a":{}, ".":{}}}}`)), "nor its order")
+		ObjectHash(as(`{"f:p":{"k:{\"port\":443}":{".":{}},"k:{\"port\":80}":{"f:a":{}, ".":{}}}}`)), "whatever the order")
 	for _, other := range []string{
 		`{"f:p":{"k:{\"port\":80}":{".":{}},"k:{\"port\":443}":{".":{},"f:a":{}}}}`, `{"f:p":{"k:{\"port\":80}":{".":{},"f:a":{}}}}`,
 		`{"f:p":{},"k:{\"port\":80}":{".":{},"f:a":{}},"k:{\"port\":443}":{".":{}}}`, `{"f:p":`, `}}}`, `"`, ``,
@@ -82,7 +82,7 @@ func TestTheHashIsTheSameWhateverTheEncodingAndOrderOfTheAnswer(t *testing.T) {
 	}
 }
 
-func TestAFingerprintIsOverWhatStays(t *testing.T) {
+func TestAFingerprintLeavesOutWhatRunsOnceAndWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
 	inventory := []v1beta2.InventoryEntry{
 		{ID: "_ConfigMap_ns_a", Version: "v1", UID: "1", Hash: "h1"},
@@ -95,16 +95,17 @@ func TestAFingerprintIsOverWhatStays(t *testing.T) {
 		change(&changed[1])
 		return fingerprint(changed)
 	}
-	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.UID = "3" }), "an object that was made anew is another one")
+	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.UID = "3" }), "an object that was created again is another one")
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.Hash = "h3" }))
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.ID = "apps_Deployment_ns_c" }))
 	require.NotEqual(t, first, fingerprint(inventory[:1]), "a deleted object is missing")
-	require.Equal(t, first, FingerprintOf([]FingerprintEntry{{"apps_Deployment_ns_b", "2", "h2"}, {"_ConfigMap_ns_a", "1", "h1"}}), "in whatever order they come")
+	require.Equal(t, first, FingerprintOf([]FingerprintEntry{{"apps_Deployment_ns_b", "2", "h2"}, {"_ConfigMap_ns_a", "1", "h1"}}),
+		"in any order")
 	require.Equal(t, first, fingerprint(append(slices.Clone(inventory),
 		v1beta2.InventoryEntry{ID: "batch_Job_ns_j", Version: "v1", UID: "4", Hash: "h4"},
 		v1beta2.InventoryEntry{ID: "_ConfigMap_ns_hook", Version: "v1", UID: "5", Hash: "h5", Ran: "sha256:1"},
 		v1beta2.InventoryEntry{ID: "_Namespace__theirs", Version: "v1", UID: "6"},
-	)), "what runs once may be gone, and a namespace of others is theirs")
+	)), "what runs once may be gone, and a namespace of others is not ours")
 	require.Empty(t, fingerprint(nil))
 }
 
@@ -118,13 +119,13 @@ func TestCopiesOfOurObjectsDoNotCount(t *testing.T) {
 	replicaSet, job := schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, schema.GroupKind{Group: "batch", Kind: "Job"}
 	require.True(t, InFingerprint(replicaSet, applied()))
 	require.False(t, InFingerprint(replicaSet, applied(controlled, copied)), "a ReplicaSet has the annotations of its Deployment")
-	require.True(t, InFingerprint(replicaSet, applied(controlled)), "an operator may take over what its module brought")
-	require.True(t, InFingerprint(replicaSet, applied(copied)), "what a user copied is to be found")
+	require.True(t, InFingerprint(replicaSet, applied(controlled)), "an operator may become controller of what its module installed")
+	require.True(t, InFingerprint(replicaSet, applied(copied)), "what a user copied is found")
 	require.False(t, InFingerprint(job, applied()))
 	require.False(t, InFingerprint(replicaSet, applied(func(o *metav1.PartialObjectMetadata) { o.Annotations["helm.sh/hook"] = "pre-install" })))
 }
 
-// manyApplied are live objects as the sweep of a cluster with many modules gets them.
+// manyApplied are live objects as the sweep reads them in a cluster with many modules.
 func manyApplied(n int) []*metav1.PartialObjectMetadata {
 	fields := `{"f:metadata":{"f:annotations":{"f:operator.kyma-project.io/applied-digest":{},"f:operator.kyma-project.io/managed-by-reconciler-disclaimer":{},` +
 		`"f:operator.kyma-project.io/owned-by":{}},"f:labels":{"f:app.kubernetes.io/component":{},"f:app.kubernetes.io/part-of":{},"f:operator.kyma-project.io/managed-by":{}}},` +

@@ -7,7 +7,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// runOf names the run of the hooks and Jobs of a Manifest's layers, in a form that fits into an annotation.
+// runOf names the run of the hooks of a Manifest's layers, in a form that fits into an annotation.
 func runOf(m *v1beta2.Manifest) string {
 	hash := fnv.New64a()
 	// A hash.Hash never returns an error from Write.
@@ -15,4 +15,5 @@ func runOf(m *v1beta2.Manifest) string {
 	return strconv.FormatUint(hash.Sum64(), 16)
 }
 
-func HookRan(ref, moment string) string { return ref + " " + moment }
+// HookRan is what an inventory entry records of a hook that ran for these layers, in this phase.
+func HookRan(ref, phase string) string { return ref + " " + phase }

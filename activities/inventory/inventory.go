@@ -8,16 +8,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// MaxInventoryBytes caps the inventory, and maxSyncedBytes what is repeated of it for people, so that a Manifest always
+// MaxInventoryBytes limits the inventory, and maxSyncedBytes what is repeated of it for users, so that a Manifest always
 // fits into etcd, which takes 1.5 MiB (docs/design/install-and-drift.md#inventory).
 const (
 	MaxInventoryBytes = 1 << 20
 	maxSyncedBytes    = 256 << 10
 )
 
-// Union is the inventory before objects are applied: what was there and what will be. What is known of an
-// object stays; what the module no longer has is marked as leaving. The result is sorted by id, so that equal
-// inventories are equal.
+// Union is the inventory before objects are applied: the old entries and the wanted ones. What is known of an object
+// stays; what the module no longer has is marked as obsolete (Leaving). The result is sorted by id, so that inventories
+// can be compared.
 func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	byID := make(map[string]v1beta2.InventoryEntry, len(old)+len(wanted))
 	for _, e := range wanted {
@@ -28,7 +28,7 @@ func Union(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 		if both {
 			e.Version = w.Version
 			if e.Leaving {
-				// While it was leaving, another module may have taken it: it is claimed anew.
+				// While it was obsolete, another module may have become its owner: nothing is known of it.
 				e.UID, e.Hash = "", ""
 			}
 		}
@@ -44,17 +44,19 @@ func Obsolete(old, wanted []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	for _, e := range wanted {
 		keep[e.ID] = true
 	}
-	var gone []v1beta2.InventoryEntry
+	var obsolete []v1beta2.InventoryEntry
 	for _, e := range old {
 		if !keep[e.ID] {
-			gone = append(gone, e)
+			obsolete = append(obsolete, e)
 		}
 	}
-	return gone
+	return obsolete
 }
 
-// Record returns the inventory with uid and hash of what was applied, and without what is gone.
-func Record(inventory []v1beta2.InventoryEntry, applied map[string]v1beta2.InventoryEntry, gone map[string]bool) []v1beta2.InventoryEntry {
+// Record returns the inventory with uid and hash of what was applied, and without what is gone from the cluster.
+func Record(
+	inventory []v1beta2.InventoryEntry, applied map[string]v1beta2.InventoryEntry, gone map[string]bool,
+) []v1beta2.InventoryEntry {
 	byID := make(map[string]v1beta2.InventoryEntry, len(inventory))
 	for _, e := range inventory {
 		if gone[e.ID] {
@@ -68,6 +70,7 @@ func Record(inventory []v1beta2.InventoryEntry, applied map[string]v1beta2.Inven
 	return Sorted(byID)
 }
 
+// Sorted returns the entries of an inventory, sorted by id.
 func Sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	if len(byID) == 0 {
 		return nil
@@ -80,7 +83,7 @@ func Sorted(byID map[string]v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return all
 }
 
-// Count counts the objects that the module has.
+// Count is the number of objects that the module has, without obsolete ones.
 func Count(inventory []v1beta2.InventoryEntry) int32 {
 	total := int32(0)
 	for _, e := range inventory {
@@ -91,22 +94,23 @@ func Count(inventory []v1beta2.InventoryEntry) int32 {
 	return total
 }
 
-// What an entry has once its object was applied, in bytes.
+// Sizes of what an entry has once its object was applied.
 const (
 	uidBytes  = 36
 	hashBytes = 16
 )
 
-// InventoryBytes is roughly what an inventory takes in etcd, once all of it was applied.
-func InventoryBytes(inventory []v1beta2.InventoryEntry) int {
+// Bytes is roughly the size of an inventory in etcd, once all of it was applied.
+func Bytes(inventory []v1beta2.InventoryEntry) int {
 	total := 0
 	for _, e := range inventory {
-		total += len(e.ID) + len(e.Version) + max(len(e.UID), uidBytes) + max(len(e.Hash), hashBytes) + len(e.Ran) + len(`{"id":"","v":"","u":"","h":"","l":true,"r":""},`)
+		total += len(e.ID) + len(e.Version) + max(len(e.UID), uidBytes) + max(len(e.Hash), hashBytes) + len(e.Ran) +
+			len(`{"id":"","v":"","u":"","h":"","l":true,"r":""},`)
 	}
 	return total
 }
 
-// SetInventory puts an inventory into a status, with all that follows from it. Nothing else writes these fields.
+// SetInventory writes an inventory into a status, with all that is derived from it. Nothing else writes these fields.
 func SetInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry) {
 	s.Inventory = inventory
 	s.Synced = syncedOf(inventory)
@@ -126,17 +130,18 @@ func kindsOf(inventory []v1beta2.InventoryEntry) []string {
 	return slices.Compact(all)
 }
 
-// syncedOf lists the objects of an inventory that were applied, as `status.synced` does: all of an ordinary module, and
-// the first that fit of one with thousands. Entries that cannot be read are left out.
+// syncedOf lists the objects of an inventory that were applied, as `status.synced` does: all of them, or as many as fit
+// where a module has thousands. Entries that cannot be read are left out.
 func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 	var all []v1beta2.SyncedObject
-	left := maxSyncedBytes
+	room := maxSyncedBytes
 	for _, e := range inventory {
 		gvk, name, err := e.Object()
 		if err != nil || e.UID == "" {
 			continue
 		}
-		if left -= len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`); left < 0 {
+		room -= len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`)
+		if room < 0 {
 			return all
 		}
 		all = append(all, v1beta2.SyncedObject{
@@ -146,7 +151,7 @@ func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 	return all
 }
 
-// OfStage are the entries of one stage. Entries that cannot be read belong to none: nothing is removed for them.
+// OfStage returns the entries of one stage. Entries that cannot be read belong to none: nothing is removed for them.
 func OfStage(entries []v1beta2.InventoryEntry, s kinds.Stage) []v1beta2.InventoryEntry {
 	var all []v1beta2.InventoryEntry
 	for _, e := range entries {
@@ -157,6 +162,7 @@ func OfStage(entries []v1beta2.InventoryEntry, s kinds.Stage) []v1beta2.Inventor
 	return all
 }
 
+// AppliedBefore says by id of each entry whether its object was applied before.
 func AppliedBefore(inventory []v1beta2.InventoryEntry) map[string]bool {
 	applied := make(map[string]bool, len(inventory))
 	for _, e := range inventory {

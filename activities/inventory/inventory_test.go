@@ -32,17 +32,17 @@ func TestInventory(t *testing.T) {
 	applied := map[string]v1beta2.InventoryEntry{"_ConfigMap_ns_c": entry("_ConfigMap_ns_c", "3"), "_ConfigMap_ns_x": entry("_ConfigMap_ns_x", "4")}
 	after := Record(before, applied, map[string]bool{"_ConfigMap_ns_a": true})
 	require.Equal(t, []v1beta2.InventoryEntry{{ID: "_ConfigMap_ns_b", Version: "v2", UID: "2"}, entry("_ConfigMap_ns_c", "3")}, after,
-		"what was never announced is not recorded, what is gone is dropped")
+		"what was not in the inventory before is not recorded, what is gone is dropped")
 	require.Equal(t, []v1beta2.SyncedObject{
 		{Version: "v2", Kind: "ConfigMap", Namespace: "ns", Name: "b"}, {Version: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "c"},
 	}, syncedOf(after))
-	require.Empty(t, OfStage([]v1beta2.InventoryEntry{{ID: "nonsense", Version: "v1"}}, kinds.StageConfiguration), "what cannot be read leads to nothing")
+	require.Empty(t, OfStage([]v1beta2.InventoryEntry{{ID: "nonsense", Version: "v1"}}, kinds.StageConfiguration), "what cannot be read has no stage")
 }
 
 func TestTheInventorySaysWhatWasAppliedAndOfWhichKinds(t *testing.T) {
 	var s v1beta2.ManifestStatus
 	SetInventory(&s, []v1beta2.InventoryEntry{
-		{ID: "_ConfigMap_a_announced", Version: "v1"}, {ID: "_ConfigMap_a_applied", Version: "v1", UID: "1"},
+		{ID: "_ConfigMap_a_intended", Version: "v1"}, {ID: "_ConfigMap_a_applied", Version: "v1", UID: "1"},
 		{ID: "apps_Deployment_a_b", Version: "v1"}, {ID: "unreadable", Version: "v1"},
 	})
 	require.Equal(t, []string{"/v1/ConfigMap", "apps/v1/Deployment"}, s.Kinds)
@@ -57,7 +57,7 @@ func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	t.Parallel()
 	const etcd = 1_572_864
 	var inventory []v1beta2.InventoryEntry
-	for i := 0; InventoryBytes(inventory) <= MaxInventoryBytes; i++ {
+	for i := 0; Bytes(inventory) <= MaxInventoryBytes; i++ {
 		inventory = append(inventory, v1beta2.InventoryEntry{ID: fmt.Sprintf("rbac.authorization.k8s.io_RoleBinding_namespace-of-objects_object-%06d", i), Version: "v1"})
 	}
 	inventory = inventory[1:]
@@ -65,7 +65,7 @@ func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	for i := range inventory {
 		inventory[i].UID, inventory[i].Hash = "01234567-0123-0123-0123-0123456789ab", "0123456789abcdef"
 	}
-	require.LessOrEqual(t, InventoryBytes(inventory), MaxInventoryBytes, "what is added by applying is counted before")
+	require.LessOrEqual(t, Bytes(inventory), MaxInventoryBytes, "what applying adds is counted before")
 	m := &v1beta2.Manifest{}
 	SetInventory(&m.Status, inventory)
 	encoded, err := json.Marshal(m)

@@ -9,26 +9,27 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Owner is what tells a Manifest's objects from those of others.
+// Owner is how a Manifest's objects are told from those of others.
 type Owner struct {
-	// name is the value of the label app.kubernetes.io/component.
+	// Name is the value of the label app.kubernetes.io/component.
 	Name string
-	// mark is the value of the annotation owned-by: namespace/name.
+	// Mark is the value of the annotation owned-by: namespace/name.
 	Mark string
-	// run names what its hooks run for, see runOf.
+	// Run names the run of its hooks, see runOf.
 	Run string
-	// formers are the marks of Manifests whose objects this one took over (see sharing.go).
-	formers []string
+	// previous are the marks of Manifests whose objects this one took over (manifests, sharing.go).
+	previous []string
 }
 
+// OwnerOf returns the Owner for a Manifest.
 func OwnerOf(m *v1beta2.Manifest) Owner {
-	return Owner{Name: m.Name, Mark: MarkOf(m), Run: runOf(m), formers: m.Status.TakenOverFrom}
+	return Owner{Name: m.Name, Mark: MarkOf(m), Run: runOf(m), previous: m.Status.TakenOverFrom}
 }
 
-// MarkOf is the mark on the objects of a Manifest: namespace/name.
+// MarkOf is the value of the ownership annotation on the objects of a Manifest: namespace/name.
 func MarkOf(m *v1beta2.Manifest) string { return m.Namespace + "/" + m.Name }
 
-// At is what fills a place in an encoded object.
+// At is the value of a placeholder in an encoded object.
 func (o Owner) At(place string) string {
 	switch place {
 	case ManifestNamePlace:
@@ -40,19 +41,19 @@ func (o Owner) At(place string) string {
 	}
 }
 
-// Owns tells whether a live object carries our mark. Only such an object is ours to remove.
+// Owns tells whether a live object carries our ownership annotation. We may remove only such objects.
 func (o Owner) Owns(live metav1.Object) bool {
 	mark := live.GetAnnotations()[shared.AnnotationOwnedBy]
-	return mark == o.Mark || mark != "" && slices.Contains(o.formers, mark)
+	return mark == o.Mark || mark != "" && slices.Contains(o.previous, mark)
 }
 
-// Selector finds our objects by label. An object that lost its label is found only by its name.
+// Selector selects our objects by label. An object that lost its label is found only by its name.
 func (o Owner) Selector() string {
 	return shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelComponent + "=" + o.Name
 }
 
-// Places in an encoded object that are filled for each Manifest. What fills them needs no JSON escapes:
-// all are names of Kubernetes objects, or hexadecimal.
+// Placeholders in an encoded object, which are replaced for each Manifest. The values need no JSON escapes: all are
+// names of Kubernetes objects, or hexadecimal.
 const (
 	ManifestNamePlace = "@@lifecycle-manager-manifest-name@@"
 	OwnerPlace        = "@@lifecycle-manager-owner@@"
@@ -68,5 +69,5 @@ func LayersRef(m *v1beta2.Manifest) string {
 	return ref
 }
 
-// NamespaceManager is the field manager for namespaces that were there before the module.
+// NamespaceManager is the field manager for namespaces that existed before the module.
 func (o Owner) NamespaceManager() string { return shared.FieldManagerModuleResources + "/" + o.Name }

@@ -9,75 +9,43 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// IsBuiltIn tells whether Kubernetes itself serves a kind. A group of Kubernetes that is not in the table
-// counts as built in only by its name: such objects are configuration and no custom resources.
+// IsBuiltIn tells whether Kubernetes itself serves a kind, in the groups that modules use. All other kinds count as
+// custom resources.
 func IsBuiltIn(kind schema.GroupKind) bool {
 	_, known := clusters.BuiltIn(kind)
 	return known
 }
 
-func IsJob(kind schema.GroupKind) bool {
-	return kind == schema.GroupKind{Group: groupBatch, Kind: Job}
-}
+// IsJob tells whether a kind is Job.
+func IsJob(kind schema.GroupKind) bool { return kind == schema.GroupKind{Group: groupBatch, Kind: Job} }
 
-// RunsToCompletion tells of which kinds a hook is something that runs to an end; of others, making it is all.
-func RunsToCompletion(kind schema.GroupKind) bool {
-	return kind == schema.GroupKind{Group: groupBatch, Kind: Job} || kind == schema.GroupKind{Kind: Pod}
-}
+// RunsToCompletion tells whether an object of a kind runs to completion. A chart's hook of any other kind is done as
+// soon as it was created.
+func RunsToCompletion(kind schema.GroupKind) bool { return factsOf(kind).completes }
 
+// PodSpecPath returns the path of the pod spec in objects of a kind, and whether there is one.
 func PodSpecPath(kind schema.GroupKind) ([]string, bool) {
-	switch kind {
-	case schema.GroupKind{Kind: Pod}:
-		return []string{PathSpec}, true
-	case schema.GroupKind{Group: groupBatch, Kind: "CronJob"}:
-		return []string{PathSpec, "jobTemplate", PathSpec, "template", PathSpec}, true
-	case schema.GroupKind{Group: GroupApps, Kind: Deployment},
-		schema.GroupKind{Group: GroupApps, Kind: StatefulSet},
-		schema.GroupKind{Group: GroupApps, Kind: "DaemonSet"},
-		schema.GroupKind{Group: GroupApps, Kind: ReplicaSet},
-		schema.GroupKind{Group: groupBatch, Kind: Job}:
-		return []string{PathSpec, "template", PathSpec}, true
-	}
-	return nil, false
+	spec := factsOf(kind).podSpec
+	return spec.path(), spec != noPodSpec
 }
 
-// Usual are the built-in kinds that modules are made of.
+// Usual returns the built-in kinds that modules usually consist of.
 func Usual() []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
-	for group, kinds := range map[string][]string{
-		"": {
-			Namespace, "ConfigMap", "Secret", "Service", "ServiceAccount", "PersistentVolumeClaim", "LimitRange", "ResourceQuota",
-			Pod, "ReplicationController",
-		},
-		GroupApps:        {Deployment, StatefulSet, "DaemonSet", ReplicaSet},
-		groupBatch:       {Job, "CronJob"},
-		GroupAutoscaling: {HorizontalPodAutoscaler},
-		GroupExtensions:  {CRD},
-		GroupAdmission: {
-			"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-		},
-		GroupAggregation:            {"APIService"},
-		"policy":                    {"PodDisruptionBudget"},
-		"networking.k8s.io":         {"NetworkPolicy", "Ingress", "IngressClass"},
-		"rbac.authorization.k8s.io": {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"},
-		"scheduling.k8s.io":         {"PriorityClass"},
-		"storage.k8s.io":            {"StorageClass"},
-	} {
-		for _, kind := range kinds {
-			if builtIn, ok := clusters.BuiltIn(schema.GroupKind{Group: group, Kind: kind}); ok {
-				all = append(all, schema.GroupVersionKind{Group: group, Version: builtIn.Version, Kind: kind})
-			}
+	for row := range table {
+		kind := schema.GroupKind{Group: row.group, Kind: row.kind}
+		if builtIn, ok := clusters.BuiltIn(kind); ok && row.usual {
+			all = append(all, kind.WithVersion(builtIn.Version))
 		}
 	}
 	return all
 }
 
-// ExistenceOnly tells for which kinds being there is all that is to be seen.
-func ExistenceOnly(gvk schema.GroupVersionKind) bool {
-	return gvk.GroupKind() == schema.GroupKind{Group: GroupExtensions, Kind: CRD}
-}
+// ExistenceOnly tells whether an object of a kind is healthy as soon as it exists.
+func ExistenceOnly(gvk schema.GroupVersionKind) bool { return factsOf(gvk.GroupKind()).existenceOnly }
 
-// IsProtected names what no module's removal deletes, and no module makes its own, whatever marks it carries.
+// IsProtected tells whether the removal of a module never deletes an object, and no module owns it, whatever labels
+// and annotations it has.
 func IsProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
 	if reserved.Object(gvk.GroupKind(), name) != "" {
 		return true
@@ -92,23 +60,17 @@ func IsProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
 	return false
 }
 
-// IsShared tells of which kind several modules may have the same object: the one that made it keeps the mark.
-func IsShared(kind schema.GroupKind) bool { return kind == schema.GroupKind{Kind: Namespace} }
+// IsShared tells whether several modules may have the same object of a kind. The module that created it keeps the
+// ownership annotation.
+func IsShared(kind schema.GroupKind) bool { return factsOf(kind).shared }
 
-// RunsPods tells of which kinds a workload that is not ready has pods that know why.
+// RunsPods tells whether a workload of a kind has pods that say why it is not ready.
 func RunsPods(kind schema.GroupKind) bool {
-	switch kind {
-	case schema.GroupKind{Group: GroupApps, Kind: Deployment},
-		schema.GroupKind{Group: GroupApps, Kind: StatefulSet},
-		schema.GroupKind{Group: GroupApps, Kind: "DaemonSet"},
-		schema.GroupKind{Group: GroupApps, Kind: ReplicaSet},
-		schema.GroupKind{Group: groupBatch, Kind: Job},
-		schema.GroupKind{Kind: Pod}:
-		return true
-	}
-	return false
+	known := factsOf(kind)
+	return known.health && known.podSpec != noPodSpec
 }
 
+// DefinitionKind is the kind CustomResourceDefinition.
 func DefinitionKind() schema.GroupKind {
 	return schema.GroupKind{Group: GroupExtensions, Kind: CRD}
 }

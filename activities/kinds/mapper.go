@@ -15,22 +15,24 @@ type Definition struct {
 	plural     string
 	namespaced bool
 	versions   []string
-	// converted is true when a webhook converts between the versions.
+	// Converted is true when a webhook converts between the versions.
 	Converted bool
 }
 
-// ClusterMapper answers for kinds that are neither built in nor brought by the module; *clusters.Mapper does.
+// ClusterMapper maps the kinds that the module does not define itself; *clusters.Mapper implements it.
 type ClusterMapper interface {
 	Resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error)
 }
 
-// Mapper says how the kinds of one module are addressed. What the module defines itself and what is built
-// in costs no request.
+// Mapper says how the kinds of one module are addressed. Kinds that the module defines itself and built-in kinds cost
+// no request.
 type Mapper struct {
+	// Own are the kinds that the module defines.
 	Own     map[schema.GroupKind]Definition
 	Cluster ClusterMapper
 }
 
+// Resource returns how objects of a kind are addressed.
 func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
 	if d, ok := k.Own[gvk.GroupKind()]; ok {
 		for _, version := range d.versions {
@@ -73,7 +75,8 @@ func ResourceOfDefinition(name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Resource: plural}
 }
 
-// ReadDefinition reads a CustomResourceDefinition. What it leaves out is the cluster's to refuse.
+// ReadDefinition reads a CustomResourceDefinition, and tells whether it has what is needed to address its objects. All
+// other validation is up to the cluster.
 func ReadDefinition(crd *unstructured.Unstructured) (schema.GroupKind, Definition, bool) {
 	group, _, _ := unstructured.NestedString(crd.Object, PathSpec, "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, PathSpec, "names", "kind")

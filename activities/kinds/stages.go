@@ -4,34 +4,40 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stage orders the objects of a module: applied from the first to the last, removed in reverse, so that
-// what serves others is there before them and goes after them (docs/design/install-and-drift.md#stages).
+// Stage orders the objects of a module: they are applied from the first stage to the last and removed in reverse, so
+// that an object exists before and after those that depend on it (docs/design/install-and-drift.md#stages).
 type Stage int
 
+// The stages, in the order in which they are applied.
 const (
 	StageNamespaces Stage = iota
 	// StageDefinitions are CustomResourceDefinitions; the next stage waits until they are established.
 	StageDefinitions
-	// StageConfiguration is RBAC, configuration, storage, services: what workloads find when they start.
+	// StageConfiguration is RBAC, configuration, storage, services: what workloads need when they start.
 	StageConfiguration
 	stageWorkloads
-	// StageAdmission is what the API server calls: webhooks and aggregated APIs. It is removed before
-	// the workloads behind it, so that a dead one never blocks the deletion of anything else.
+	// StageAdmission is what the API server calls: webhooks and aggregated APIs. It is removed before the workloads
+	// behind it, so that a webhook without a server never blocks the deletion of other objects.
 	StageAdmission
 	// stageCustomResources is everything else: objects of kinds that somebody defined.
 	stageCustomResources
 
+	// StageCount is the number of stages.
 	StageCount
 )
 
-// Groups whose kinds have a place of their own.
+// Groups of well-known kinds.
 const (
-	GroupAdmission          = "admissionregistration.k8s.io"
-	GroupAggregation        = "apiregistration.k8s.io"
-	GroupApps               = "apps"
-	GroupAutoscaling        = "autoscaling"
-	groupBatch              = "batch"
-	GroupExtensions         = "apiextensions.k8s.io"
+	GroupAdmission   = "admissionregistration.k8s.io"
+	GroupAggregation = "apiregistration.k8s.io"
+	GroupApps        = "apps"
+	GroupAutoscaling = "autoscaling"
+	groupBatch       = "batch"
+	GroupExtensions  = "apiextensions.k8s.io"
+)
+
+// Well-known kinds.
+const (
 	CRD                     = "CustomResourceDefinition"
 	Deployment              = "Deployment"
 	Job                     = "Job"
@@ -40,62 +46,30 @@ const (
 	ReplicaSet              = "ReplicaSet"
 	Pod                     = "Pod"
 	HorizontalPodAutoscaler = "HorizontalPodAutoscaler"
-	ValueTrue               = "true"
-	PathConversion          = "conversion"
-	PathWebhooks            = "webhooks"
-	PathCABundle            = "caBundle"
-	PathReplicas            = "replicas"
-	PathSpec                = "spec"
-	PathMetadata            = "metadata"
-	PathStatus              = "status"
-	PathAnnotations         = "annotations"
-	PathLabels              = "labels"
-	PathClientConfig        = "clientConfig"
-	PathWebhookClient       = "webhook"
 )
 
-// StageOf returns the stage of a kind.
-func StageOf(kind schema.GroupKind) Stage {
-	switch kind.Group {
-	case GroupExtensions:
-		return StageDefinitions
-	case GroupAdmission, GroupAggregation:
-		return StageAdmission
-	case GroupApps, groupBatch, GroupAutoscaling:
-		return stageWorkloads
-	case "":
-		switch kind.Kind {
-		case Namespace:
-			return StageNamespaces
-		case Pod, "ReplicationController":
-			return stageWorkloads
-		}
-		return StageConfiguration
-	}
-	if IsBuiltIn(kind) {
-		return StageConfiguration
-	}
-	return stageCustomResources
-}
+// Fields of objects.
+const (
+	PathConversion    = "conversion"
+	PathWebhooks      = "webhooks"
+	PathCABundle      = "caBundle"
+	PathReplicas      = "replicas"
+	PathSpec          = "spec"
+	PathMetadata      = "metadata"
+	PathStatus        = "status"
+	PathAnnotations   = "annotations"
+	PathLabels        = "labels"
+	PathClientConfig  = "clientConfig"
+	PathWebhookClient = "webhook"
+)
 
-// HealthMatters tells whether an object of this kind can be applied and yet not be ready, so that it must
-// be read to know. Of the built-in kinds these are the workloads and what they stand on; of all others
-// nothing is known, so they are read too.
-//
-// An APIService is not among them: that it is available depends on pods and network behind it, which the
-// workload's own readiness speaks for, and one that is not must not block its module (nor anything else).
-func HealthMatters(kind schema.GroupKind) bool {
-	switch kind {
-	case schema.GroupKind{Group: GroupApps, Kind: Deployment},
-		schema.GroupKind{Group: GroupApps, Kind: StatefulSet},
-		schema.GroupKind{Group: GroupApps, Kind: "DaemonSet"},
-		schema.GroupKind{Group: GroupApps, Kind: ReplicaSet},
-		schema.GroupKind{Group: groupBatch, Kind: Job},
-		schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"},
-		schema.GroupKind{Kind: Pod},
-		schema.GroupKind{Kind: "PersistentVolumeClaim"},
-		schema.GroupKind{Group: GroupExtensions, Kind: CRD}:
-		return true
-	}
-	return !IsBuiltIn(kind)
-}
+// ValueTrue is the value of an annotation that switches something on.
+const ValueTrue = "true"
+
+// StageOf returns the stage of a kind.
+func StageOf(kind schema.GroupKind) Stage { return factsOf(kind).stage }
+
+// HealthMatters tells whether an object of this kind can be applied and yet not be ready, so that it must be read. Of
+// the built-in kinds these are the workloads and what they depend on; of all other kinds nothing is known, so their
+// objects are read too.
+func HealthMatters(kind schema.GroupKind) bool { return factsOf(kind).health }

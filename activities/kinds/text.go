@@ -6,15 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Text names a kind as `status.kinds` does.
+// Text is a kind as it is written in `status.kinds`.
 func Text(gvk schema.GroupVersionKind) string {
 	return strings.Join([]string{gvk.Group, gvk.Version, gvk.Kind}, kindSeparator)
 }
 
-// kindSeparator is what stands between group, version and kind in `status.kinds`.
+// kindSeparator separates group, version and kind in `status.kinds`.
 const kindSeparator = "/"
 
-// Parse reads a kind as `status.kinds` names it.
+// Parse reads a kind as it is written in `status.kinds`.
 func Parse(text string) (schema.GroupVersionKind, bool) {
 	parts := strings.Split(text, kindSeparator)
 	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {

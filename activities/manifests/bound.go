@@ -12,19 +12,19 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// bound makes sure that a cluster is the one that the Manifest was decided for: the one that its Kyma is recorded to
-// be synchronized to. A Secret may by mistake lead to the cluster of another Kyma, where the same module's objects have
-// the same names; or, during a removal, to one where nothing is found, as if everything were removed. Nor may it lead to
-// the control plane itself, where that is not allowed.
+// bound makes sure that a cluster is the one that the Manifest is for: the one that its Kyma is recorded to be
+// synchronized to. A Secret may by mistake lead to the cluster of another Kyma, where the same module's objects have the
+// same names; or, during a removal, to one where nothing is found, as if everything were removed. Nor may it lead to the
+// control plane itself, unless that is allowed.
 //
-// Without a record there is nothing else to compare with. What differs is read live once more, for a cache may be
-// behind, and another worker may have seen that the cluster was replaced.
+// Without a record there is nothing to compare with. Where the cluster differs, the record is read live once more: a
+// cache may be behind, and another worker may have seen that the cluster was replaced.
 func (a *Steps) bound(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) error {
 	if err := a.asRecorded(ctx, m, cluster); err != nil {
 		return err
 	}
 	if !m.DeletionTimestamp.IsZero() || a.Options.Settings.LocalClientAllowed() {
-		// What is there from when it was allowed can still be removed.
+		// What was installed while it was allowed can still be removed.
 		return nil
 	}
 	return a.notControlPlane(ctx, m, cluster)
@@ -72,6 +72,7 @@ func (a *Steps) notControlPlane(ctx context.Context, m *v1beta2.Manifest, cluste
 	return nil
 }
 
+// Unidentified is the error where the cluster of a Manifest could not be identified.
 func Unidentified(m *v1beta2.Manifest, err error) error {
 	return clusters.Classify(fmt.Errorf("identify the cluster of Manifest %s/%s: %w", m.Namespace, m.Name, err))
 }

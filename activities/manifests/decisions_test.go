@@ -28,7 +28,7 @@ func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 		"another object":       func(m *v1beta2.Manifest) { m.UID = "v" },
 		"another spec":         func(m *v1beta2.Manifest) { m.Generation = 2 },
 		"a deletion":           func(m *v1beta2.Manifest) { m.DeletionTimestamp = &now },
-		"to be left alone":     func(m *v1beta2.Manifest) { m.Labels[shared.LabelSkipReconciliation] = "true" },
+		"to be skipped":        func(m *v1beta2.Manifest) { m.Labels[shared.LabelSkipReconciliation] = "true" },
 		"unmanaged":            func(m *v1beta2.Manifest) { m.Annotations[shared.AnnotationIsUnmanaged] = "true" },
 		"other state checks":   func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationCustomStateCheck] = "[]" },
 		"another namespace":    func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationRemoteNamespace] = "x" },
@@ -41,7 +41,7 @@ func TestInputsDigestChangesWithEveryInputAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatAWaitIsWorthTelling(t *testing.T) {
+func TestWhatAWaitReports(t *testing.T) {
 	t.Parallel()
 	reported := readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesPending, Message: "waiting for a, b"}
 	other := reported
@@ -49,19 +49,19 @@ func TestWhatAWaitIsWorthTelling(t *testing.T) {
 	wanted := readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonModuleCRWanted, DefaultCRWanted: true}
 	early, late := Wait{Elapsed: time.Second}, Wait{Elapsed: time.Minute}
 	require.False(t, early.IsNews(reported, reported))
-	require.False(t, early.IsNews(other, reported), "while it goes quickly, the words do not matter")
+	require.False(t, early.IsNews(other, reported), "within the first seconds, the message does not matter")
 	require.True(t, late.IsNews(other, reported))
 	require.True(t, early.IsNews(readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady}, reported))
-	require.True(t, early.IsNews(wanted, wanted), "what is to be done is told until it is done")
+	require.True(t, early.IsNews(wanted, wanted), "what is to be done is reported until it is done")
 	missing := readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesMissing, Message: "gone"}
-	require.True(t, early.IsNews(missing, missing), "what no wait brings back needs another look, whatever was reported")
-	require.True(t, early.IsNews(BeingDeleted(), BeingDeleted()), "a Manifest that is gone needs another look, whatever was reported")
+	require.True(t, early.IsNews(missing, missing), "what does not come back by waiting needs another reconcile, whatever was reported")
+	require.True(t, early.IsNews(BeingDeleted(), BeingDeleted()), "a Manifest that is gone needs another reconcile, whatever was reported")
 	require.Equal(t, time.Second, early.Pause())
 	require.Equal(t, 6*time.Second, late.Pause())
 	require.Equal(t, 30*time.Second, Wait{Elapsed: time.Hour}.Pause())
 }
 
-func TestConditionsFollowWhatIsSeen(t *testing.T) {
+func TestConditionsFollowWhatIsObserved(t *testing.T) {
 	t.Parallel()
 	m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	var s v1beta2.ManifestStatus
@@ -83,7 +83,7 @@ func TestConditionsFollowWhatIsSeen(t *testing.T) {
 		require.Contains(t, []string{"ResourcesAvailable", "Ready"}, c.Reason)
 	}
 	SetObserved(m, &s, readiness.Observed{State: shared.StateReady, Reason: "UnreachableTimeout", Message: "no answer"}, now)
-	require.Equal(t, map[string]string{"Resources": "True", "Installation": "True"}, statuses(), "nobody looked")
+	require.Equal(t, map[string]string{"Resources": "True", "Installation": "True"}, statuses(), "nothing was read")
 	require.Equal(t, "no answer", s.LastOperation.Operation)
 	require.Equal(t, v1beta2.ObjectCounts{Total: 2, Ready: 2}, *s.Counts)
 	SetObserved(m, &s, readiness.Observed{State: shared.StateDeleting, Reason: readiness.ReasonWaitingForResources, Message: "going"}, now)

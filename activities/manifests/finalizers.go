@@ -34,16 +34,17 @@ func (a *Steps) AddFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
 	return nil
 }
 
-// OwnFinalizers are the finalizers that this package sets and releases. The manifest finalizer guards the
-// module's resources, the label removal finalizer the marks on them of a module that became unmanaged. The
-// resource and the purge finalizer are set by older releases only.
+// OwnFinalizers are the finalizers that this package adds and removes. The manifest finalizer guards the module's
+// resources, the label removal finalizer our labels on them once the module became unmanaged. The resource and the purge
+// finalizer were added by older releases only.
 func OwnFinalizers() []string {
 	return append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge)
 }
 
+// HasOwnFinalizer tells whether a Manifest has one of our finalizers.
 func HasOwnFinalizer(m *v1beta2.Manifest) bool { return len(OthersFinalizers(m)) < len(m.Finalizers) }
 
-// OthersFinalizers are the finalizers that are not ours to release.
+// OthersFinalizers are the finalizers of others.
 func OthersFinalizers(m *v1beta2.Manifest) []string {
 	others := []string{}
 	for _, finalizer := range m.Finalizers {
@@ -58,9 +59,9 @@ func OthersFinalizers(m *v1beta2.Manifest) []string {
 	return others
 }
 
-// RemoveFinalizers takes our finalizers off, as the last thing done, from this very Manifest as it was read.
+// RemoveFinalizers removes our finalizers, as the last step, from this Manifest as it was read.
 func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		others := OthersFinalizers(m)
 		if len(others) > 0 && !m.DeletionTimestamp.IsZero() {
 			if _, err := a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
@@ -69,7 +70,7 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 			}); err != nil && fault.Of(err).Reason != clusters.ReasonConflict {
 				return err
 			}
-			// Nobody of ours looks at the Manifest again, so its Kyma hears of it before.
+			// No workflow of ours reconciles the Manifest again, so its Kyma is notified before.
 			if err := a.KickKyma(ctx, m); err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || try == StatusTries {
+		if !apierrors.IsConflict(err) || attempt == StatusTries {
 			return fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
 		}
 		now, err := a.Read(ctx, kick.RefOf(before))

@@ -11,9 +11,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// InputsDigest is the digest of all of a Manifest that decides what is to be done: its identity and
-// generation, whether it is being deleted, the labels and annotations that matter, and where it is to go. Watchers and the
-// sweep compute it from their caches and kick where it differs from the one in the status.
+// InputsDigest is the digest of everything in a Manifest that decides what is to be done: its identity and generation,
+// whether it is being deleted, the labels and annotations that matter, and its target. Watchers and the sweep compute it
+// from their caches and kick where it differs from the one in the status.
 func InputsDigest(m *v1beta2.Manifest) string {
 	inputs := []string{
 		string(m.UID),

@@ -13,10 +13,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Now is the time for statuses.
+// Now is the current time, for statuses.
 func (a *Steps) Now() metav1.Time { return metav1.NewTime(a.Options.Clock()) }
 
-// KickKyma wakes the workflow of the Kyma that the Manifest belongs to.
+// KickKyma notifies the workflow of the Kyma that the Manifest belongs to.
 func (a *Steps) KickKyma(ctx context.Context, m *v1beta2.Manifest) error {
 	owner := metav1.GetControllerOf(m)
 	if owner == nil || owner.Kind != shared.KindKyma {
@@ -24,13 +24,13 @@ func (a *Steps) KickKyma(ctx context.Context, m *v1beta2.Manifest) error {
 	}
 	ref := kick.Ref{Namespace: m.Namespace, Name: owner.Name, UID: owner.UID}
 	err := a.Options.Kymas.OpenKyma(ctx, ref, kick.Kick{
-		// The reason is the label of a metric, so it has no names. What has settled is shown at once: while a
-		// module is on its way, its Kyma's workflow paces itself.
+		// The reason is the label of a metric, so it has no names. What has settled is shown at once; until then, the
+		// Kyma's workflow limits the rate of its reconciles.
 		Reason: "Manifest is " + orUnknown(m.Status.State), Urgent: m.Status.Settled, Kind: shared.KindManifest,
 		Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 	})
 	if err != nil {
-		return fmt.Errorf("tell Kyma %s of Manifest %s: %w", ref, m.Name, err)
+		return fmt.Errorf("notify Kyma %s of Manifest %s: %w", ref, m.Name, err)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func orUnknown(state shared.State) string {
 	return string(state)
 }
 
-// KymaOf is a Manifest's Kyma, as far as an Event needs it.
+// KymaOf is a Manifest's Kyma, with what an Event needs of it.
 func KymaOf(m *v1beta2.Manifest) *v1beta2.Kyma {
 	kyma := KymaRefOf(m)
 	return &v1beta2.Kyma{
@@ -78,14 +78,15 @@ func (a *Steps) KymaGoes(ctx context.Context, m *v1beta2.Manifest) (bool, error)
 	return kyma.UID != owner.UID || !kyma.DeletionTimestamp.IsZero(), nil
 }
 
-// requestReconcile has the Kyma's workflow look at the whole Kyma. The reason is the label of a metric, so it has no names.
+// requestReconcile has the Kyma's workflow reconcile the whole Kyma. The reason is the label of a metric, so it has no
+// names.
 func (a *Steps) requestReconcile(ctx context.Context, m *v1beta2.Manifest, reason string) error {
 	ref := KymaRefOf(m)
 	err := a.Options.Kymas.OpenKyma(ctx, ref, kick.Kick{
 		Reason: reason, Urgent: true, Whole: true, Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 	})
 	if err != nil {
-		return fmt.Errorf("tell Kyma %s that Manifest %s is not as planned: %w", ref, m.Name, err)
+		return fmt.Errorf("notify Kyma %s that Manifest %s is not as planned: %w", ref, m.Name, err)
 	}
 	return nil
 }

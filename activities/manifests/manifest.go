@@ -25,16 +25,16 @@ const (
 	ReasonNotOwned = "NotOwnedByKyma"
 	// ReasonNotDecided: nobody decided that the Manifest's module goes into the control plane's own cluster.
 	ReasonNotDecided = "TargetNotDecided"
-	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be put back.
+	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be restored.
 	ReasonEdited = "SpecEdited"
-	// ReasonManifestChanged: the Manifest keeps changing while it is worked on.
+	// ReasonManifestChanged: the Manifest keeps changing while it is reconciled.
 	ReasonManifestChanged = "ManifestChanged"
 )
 
-// ErrChanged means that the Manifest is not the one any more that was acted on.
+// ErrChanged means that the Manifest changed since it was read, so that a step for it must not go on.
 var ErrChanged = errors.New("the Manifest changed")
 
-// StatusTries is how often a status is written anew after a conflict.
+// StatusTries is how many attempts there are to write a status after conflicts.
 const StatusTries = 4
 
 // Read reads the Manifest live. It is nil when it does not exist or is another one of the same name.
@@ -70,12 +70,12 @@ func (a *Steps) Unchanged(ctx context.Context, m *v1beta2.Manifest) error {
 	return nil
 }
 
-// rereadAfter is how old the last live reading of a Manifest may be when another stage of its installation begins. A
-// module is usually installed within it, in half a dozen stages.
+// rereadAfter is how old the last live read of a Manifest may be when another stage of its installation begins. A module
+// is usually installed within this time, in half a dozen stages.
 const rereadAfter = time.Second
 
-// MayBeginStage is unchanged for who begins another stage of an installation. Within a second of the last live reading the
-// informer's word is enough, which hears of a change as soon as anybody.
+// MayBeginStage is Unchanged before another stage of an installation begins. Within rereadAfter of the last live read the
+// informer is enough, which is notified of a change at once.
 func (a *Steps) MayBeginStage(ctx context.Context, m *v1beta2.Manifest, asOf *time.Time) error {
 	known := &v1beta2.Manifest{}
 	recently := !a.Options.Known.IsLive() && time.Since(*asOf) < rereadAfter
@@ -91,7 +91,7 @@ func (a *Steps) MayBeginStage(ctx context.Context, m *v1beta2.Manifest, asOf *ti
 	return nil
 }
 
-// isSame tells whether what was decided for a Manifest holds for it as it is now.
+// isSame tells whether what was decided for a Manifest is still valid for it.
 func isSame(now, decided metav1.Object) bool {
 	return now.GetUID() == decided.GetUID() && now.GetGeneration() == decided.GetGeneration() &&
 		now.GetDeletionTimestamp().IsZero() == decided.GetDeletionTimestamp().IsZero()
@@ -124,12 +124,12 @@ func (a *Steps) WriteStatus(ctx context.Context, m *v1beta2.Manifest, change fun
 	return true, nil
 }
 
-// RecordStatus writes what has been done and stays true whatever else changed meanwhile: after a conflict
-// the change is made to the status as it is now. Only this package writes these fields, one step at a time.
+// RecordStatus writes what was done, which is true whatever else changed meanwhile: after a conflict the change is made
+// to the present status. Only this package writes these fields, one step at a time.
 func (a *Steps) RecordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) error {
-	for try := 1; ; try++ {
+	for attempt := 1; ; attempt++ {
 		_, err := a.WriteStatus(ctx, m, change)
-		if err == nil || fault.Of(err).Reason != clusters.ReasonConflict || try == StatusTries {
+		if err == nil || fault.Of(err).Reason != clusters.ReasonConflict || attempt == StatusTries {
 			return err
 		}
 		now, err := a.Read(ctx, kick.RefOf(m))

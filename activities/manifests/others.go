@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// OtherModules are the other Manifests of the same Kyma for the same cluster, as the informer knows them: as of this one's
-// own resource version at least, so that of two that were written one after the other, the later sees the earlier.
+// OtherModules are the other Manifests of the same Kyma for the same cluster, as the informer knows them: at least as of
+// this one's resource version, so that of two that were written one after the other, the later sees the earlier.
 func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
 	kyma := metav1.GetControllerOf(m)
 	if m.KymaName() == "" || kyma == nil {
@@ -32,7 +32,8 @@ func (a *Steps) OtherModules(ctx context.Context, m *v1beta2.Manifest) ([]*v1bet
 	return others, nil
 }
 
-// OtherModulesWith are the siblings that have one of these objects, by inventory id, in their inventory, read live.
+// OtherModulesWith are the other modules of the Kyma that have one of these objects, by inventory id, in their
+// inventory, read live.
 func (a *Steps) OtherModulesWith(ctx context.Context, m *v1beta2.Manifest, ids map[string]bool) ([]*v1beta2.Manifest, error) {
 	others, err := a.OtherModules(ctx, m)
 	if err != nil {
@@ -42,7 +43,7 @@ func (a *Steps) OtherModulesWith(ctx context.Context, m *v1beta2.Manifest, ids m
 	return a.ReadLive(ctx, others)
 }
 
-// ReadLive reads Manifests live that the informer named. Those that are gone are left out.
+// ReadLive reads Manifests live that came from the informer. Those that are gone are left out.
 func (a *Steps) ReadLive(ctx context.Context, known []*v1beta2.Manifest) ([]*v1beta2.Manifest, error) {
 	if a.Options.Known.IsLive() {
 		return known, nil

@@ -15,11 +15,11 @@ const (
 	OutcomeDeleting Outcome = "Deleting"
 	// OutcomeSkipped means that the Manifest carries the skip-reconciliation label.
 	OutcomeSkipped Outcome = "Skipped"
-	// OutcomeUnmanaged means that the module is unmanaged: labels and finalizers were taken off, and the Manifest was deleted.
+	// OutcomeUnmanaged means that the module is unmanaged: labels and finalizers were removed, and the Manifest was deleted.
 	OutcomeUnmanaged Outcome = "Unmanaged"
 	// OutcomeRefused means that nothing may be done for the Manifest, or not for its spec as it is; Observed says why.
 	OutcomeRefused Outcome = "Refused"
-	// OutcomeNotOurs means that the Kyma of the Manifest belongs to another instance: nothing was touched or said.
+	// OutcomeNotOurs means that the Kyma of the Manifest belongs to another instance: nothing was touched or reported.
 	OutcomeNotOurs Outcome = "NotOurs"
 	// OutcomeShared means that another Manifest installs the module in the control plane: nothing was touched.
 	OutcomeShared Outcome = "Shared"
@@ -27,9 +27,9 @@ const (
 	OutcomeApplied Outcome = "Applied"
 	// OutcomeIncomplete means that some objects could not be applied; Observed says which and why.
 	OutcomeIncomplete Outcome = "Incomplete"
-	// OutcomeWaiting means that removal has begun and waits for something; Observed says for what.
+	// OutcomeWaiting means that the removal has begun and waits; Observed says for what.
 	OutcomeWaiting Outcome = "Waiting"
-	// OutcomeRemoved means that nothing is left and the finalizers were released.
+	// OutcomeRemoved means that nothing remains and the finalizers were removed.
 	OutcomeRemoved Outcome = "Removed"
 )
 
@@ -37,7 +37,7 @@ const (
 type ReportInput struct {
 	Ref      kick.Ref           `json:"ref"`
 	Observed readiness.Observed `json:"observed"`
-	// InputsDigest belongs to the look that led to Observed.
+	// InputsDigest belongs to the reconcile that led to Observed.
 	InputsDigest string `json:"inputsDigest,omitempty"`
 	// Settled is true when the workflow has nothing more to do for these inputs.
 	Settled bool `json:"settled,omitempty"`
@@ -46,6 +46,6 @@ type ReportInput struct {
 // ReportResult says what was written.
 type ReportResult struct {
 	Outcome Outcome `json:"outcome"` // OutcomeGone, OutcomeDeleting or OutcomeApplied
-	// Changed is true when the status was not already so.
+	// Changed is true when the status was written.
 	Changed bool `json:"changed"`
 }

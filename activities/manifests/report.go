@@ -13,16 +13,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ReportManifest writes what is said of the module into the Manifest's status, with its conditions, and
-// wakes the Kyma's workflow when state, message or version are not what they were. Nothing is written when
-// nothing changes. Errors are faults.
+// ReportManifest writes the observed state of the module into the Manifest's status, with its conditions, and notifies
+// the Kyma's workflow when state, message or version changed. Nothing is written when nothing changes. Errors are faults.
 func (a *Steps) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
-	return a.Report(ctx, in, isFirstTry(ctx))
+	return a.Report(ctx, in, isFirstAttempt(ctx))
 }
 
-// isFirstTry tells whether no earlier try may have written. An activity of a queue follows one in the worker of the workflow
-// task, which was the first (workflows, entity.do).
-func isFirstTry(ctx context.Context) bool {
+// isFirstAttempt tells whether no earlier attempt may have written. An activity of a queue follows one in the worker of
+// the workflow task, which was the first (workflows, entity.do).
+func isFirstAttempt(ctx context.Context) bool {
 	if !activity.IsActivity(ctx) {
 		return true
 	}
@@ -30,6 +29,7 @@ func isFirstTry(ctx context.Context) bool {
 	return info.IsLocalActivity && info.Attempt == 1
 }
 
+// Report is ReportManifest. Where this is not the first attempt, the Kyma is notified although nothing changed.
 func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (ReportResult, error) {
 	m, err := a.Read(ctx, in.Ref)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (ReportR
 	result.Changed, err = a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		SetObserved(m, s, observed, a.Now())
 		s.Settled = in.Settled
-		// A digest of other inputs than the present ones says nothing: the next look is for those.
+		// A digest of outdated inputs is not recorded: the next reconcile is for the present ones.
 		if in.InputsDigest != "" && in.InputsDigest == InputsDigest(m) {
 			s.InputsDigest, s.ObservedGeneration = in.InputsDigest, m.Generation
 		}
@@ -59,7 +59,7 @@ func (a *Steps) Report(ctx context.Context, in ReportInput, first bool) (ReportR
 	if err != nil {
 		return ReportResult{}, err
 	}
-	// An earlier attempt may have written and then failed to tell.
+	// An earlier attempt may have written and then failed to notify.
 	if IsNews(before, &m.Status) || !first {
 		return result, a.KickKyma(ctx, m)
 	}
@@ -71,7 +71,7 @@ func IsNews(before, after *v1beta2.ManifestStatus) bool {
 	return before.State != after.State || before.InstalledVersion != after.InstalledVersion || operation(before) != operation(after)
 }
 
-// operation is what was last done or waited for and what can be done about it, whenever that was.
+// operation is the last operation and its hint, without the time.
 func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 	if s.LastOperation == nil {
 		return v1beta2.LastOperation{}
@@ -79,7 +79,7 @@ func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 	return v1beta2.LastOperation{Operation: s.LastOperation.Operation, Hint: s.LastOperation.Hint}
 }
 
-// SetObserved puts what is said of the module into a status: state, last operation, counts, conditions.
+// SetObserved writes the observed state of the module into a status: state, last operation, counts, conditions.
 func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Observed, now metav1.Time) {
 	s.State = o.State
 	if o.Message != "" {
@@ -98,19 +98,19 @@ func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Obs
 	setConditions(m, s, o, now)
 }
 
-// isRefused tells whether nothing is done for a Manifest, for one of the reasons of stands and undecided.
+// isRefused tells whether nothing is done for a Manifest, for one of the reasons of CheckOwnership and Undecided.
 func isRefused(reason string) bool {
 	return reason == ReasonNotOwned || reason == ReasonNotDecided || reason == ReasonEdited
 }
 
-// IsRefused tells whether the last look at a Manifest came to nothing, as nothing may be done for it. It may come from a
-// cache that leaves out what is large.
+// IsRefused tells whether the last reconcile of a Manifest did nothing, as nothing may be done for it. The Manifest may
+// come from a cache that leaves out what is large.
 func IsRefused(m *v1beta2.Manifest) bool {
 	installation := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionInstallation))
 	return installation != nil && isRefused(installation.Reason)
 }
 
-// setConditions keeps the three conditions of a Manifest (docs/contract.md#conditions).
+// setConditions sets the three conditions of a Manifest (docs/contract.md#conditions).
 func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Observed, now metav1.Time) {
 	if isRefused(o.Reason) {
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
@@ -120,9 +120,9 @@ func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.O
 		return
 	}
 	ready := readiness.ResourcesReady(o.Reason)
-	works := o.State == shared.StateReady || o.State == shared.StateWarning
-	if works && !ready || o.State == shared.StateUnmanaged || o.State == shared.StateUnknown {
-		// Nobody looked (no access, left alone): what was seen last stands.
+	active := o.State == shared.StateReady || o.State == shared.StateWarning
+	if active && !ready || o.State == shared.StateUnmanaged || o.State == shared.StateUnknown {
+		// Nothing was read (no access, skipped): the conditions stay as they are.
 		return
 	}
 	set := func(kind shared.ConditionType, reason string, isTrue bool, whenTrue, whenFalse string) {
@@ -140,7 +140,7 @@ func setConditions(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.O
 	}
 	set(shared.ConditionResources, shared.ReasonResourcesAvailable, ready,
 		"the module's resources are available", "the module's resources are not all available")
-	set(shared.ConditionInstallation, shared.ReasonReady, ready && works,
+	set(shared.ConditionInstallation, shared.ReasonReady, ready && active,
 		"the module is installed and ready", "the module is not installed and ready")
 	if wanted, err := readiness.DefaultCROf(m); err != nil || wanted == nil {
 		meta.RemoveStatusCondition(&s.Conditions, string(shared.ConditionModuleCR))

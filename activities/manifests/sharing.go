@@ -15,11 +15,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Several Kymas with the same module for the control plane's own cluster have one installation (docs/contract.md#namespaces-and-defaults).
-// One of their Manifests, its holder, installs it as any other Manifest does. The others bring nothing and show what
-// the holder shows. A Manifest that goes while others stay hands over what it has instead of removing it; what is
-// handed over carries the old marks until the new holder has applied it, and is its to remove meanwhile.
+// Several Kymas with the same module for the control plane's own cluster have one installation
+// (docs/contract.md#namespaces-and-defaults). One of their Manifests, its holder, installs it as any other Manifest does.
+// The others install nothing and show the state of the holder. A Manifest that is deleted while others remain hands over
+// its objects instead of removing them. These carry the old ownership annotation until the new holder has applied them,
+// which may remove them already.
 
+// Reasons of a Manifest whose module is shared.
 const (
 	// ReasonShared: another Manifest installs the module.
 	ReasonShared = "SharedModule"
@@ -27,8 +29,8 @@ const (
 	ReasonSharedVersion = "SharedModuleVersion"
 )
 
-// owners are all owners of the installation that a Manifest is for, itself included, as the informer knows them: as of
-// this one's own resource version at least, so that who came before is among them.
+// owners are all owners of the installation that a Manifest is for, itself included, as the informer knows them: at least
+// as of this one's resource version, so that earlier ones are among them.
 func (a *Steps) owners(ctx context.Context, m *v1beta2.Manifest) ([]v1beta2.Manifest, error) {
 	return a.Options.Known.Sharing(ctx, m.Labels[desired.LabelSharedModule], m.ResourceVersion)
 }
@@ -48,12 +50,13 @@ func (a *Steps) installer(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Ma
 		return nil, err
 	}
 	if now == nil || now.UID != holder.UID || !desired.IsShared(now) {
-		return nil, fault.New(fault.Transient, ReasonManifestChanged, "Manifest %s/%s, which installs the shared module, has just changed", holder.Namespace, holder.Name)
+		return nil, fault.New(fault.Transient, ReasonManifestChanged,
+			"Manifest %s/%s, which installs the shared module, has just changed", holder.Namespace, holder.Name)
 	}
 	return now, nil
 }
 
-// InstalledByAnother says what is shown of a module that another Manifest installs; nil where this one does.
+// InstalledByAnother is the state of a module that another Manifest installs; nil where this one does.
 func (a *Steps) InstalledByAnother(ctx context.Context, m *v1beta2.Manifest) (*readiness.Observed, error) {
 	if !desired.IsShared(m) {
 		return nil, nil //nolint:nilnil // not being shared is the ordinary case
@@ -98,13 +101,13 @@ func tookOverNewer(m *v1beta2.Manifest) *readiness.Observed {
 		"the module was shared in the control plane and is installed in version %s: version %s is lower", installed, wanted)}
 }
 
-// HandOver gives what a Manifest under deletion brought into the control plane's own cluster to another owner. It tells
-// whether there is one: then nothing is to be removed. It can be repeated.
+// HandOver hands over what a Manifest under deletion installed in the control plane's own cluster to another owner. It
+// tells whether there is one: then nothing is to be removed. It can be repeated.
 func (a *Steps) HandOver(ctx context.Context, m *v1beta2.Manifest) (bool, error) {
 	if !desired.InControlPlane(m) || m.Labels[desired.LabelSharedModule] == "" {
 		return false, nil
 	}
-	// The one that goes is none of them: it is under deletion.
+	// This Manifest is not among the owners, since it is under deletion.
 	next, err := a.installer(ctx, m)
 	if err != nil {
 		return false, err
@@ -115,12 +118,12 @@ func (a *Steps) HandOver(ctx context.Context, m *v1beta2.Manifest) (bool, error)
 	if len(m.Status.Inventory) == 0 && m.Status.DefaultCR == nil {
 		return true, nil
 	}
-	// A conflict is tried again as a whole: the other one may be under deletion by now.
+	// After a conflict all of it is repeated: the other one may be under deletion by now.
 	_, err = a.WriteStatus(ctx, next, func(s *v1beta2.ManifestStatus) { takeOver(s, m) })
 	return err == nil, err
 }
 
-// takeOver puts what another Manifest brought into a status, and makes the next look due.
+// takeOver adds what another Manifest installed to a status, and makes the next reconcile due.
 func takeOver(s *v1beta2.ManifestStatus, from *v1beta2.Manifest) {
 	byID := map[string]v1beta2.InventoryEntry{}
 	for _, inventory := range [][]v1beta2.InventoryEntry{from.Status.Inventory, s.Inventory} {
@@ -152,5 +155,6 @@ func tookOverMeanwhile(before, now *v1beta2.Manifest) error {
 	if len(before.Status.Inventory) > 0 || len(now.Status.Inventory) == 0 || now.Labels[desired.LabelSharedModule] == "" {
 		return nil
 	}
-	return fault.New(fault.Transient, ReasonManifestChanged, "Manifest %s/%s took over a shared module while it was removed", now.Namespace, now.Name)
+	return fault.New(fault.Transient, ReasonManifestChanged,
+		"Manifest %s/%s took over a shared module while it was removed", now.Namespace, now.Name)
 }

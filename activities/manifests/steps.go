@@ -1,5 +1,5 @@
 // Package manifests is how every activity on a Manifest begins and ends: the Manifest is read live, its owner and its
-// cluster are checked, finalizers are written first and taken off last, and what was done is recorded in its status,
+// cluster are checked, finalizers are added first and removed last, and what was done is recorded in its status,
 // after which the workflow of its Kyma is notified.
 //
 // Steps is the entry point; packages install, uninstall and purge take theirs from it. ReportManifest is an activity of
@@ -20,15 +20,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Access gives access to clusters; *clusters.Registry does.
+// Access gives access to clusters; *clusters.Registry implements it.
 type Access interface {
 	ControlPlane() *clusters.Cluster
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
-	// Reach is ForKyma for who only reads: it asks the control plane nothing where access is known.
+	// Reach is ForKyma for a caller that only reads: it requests nothing from the control plane where access is known.
 	Reach(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
-// Sender kicks the open workflow of a Kyma; *kick.Sender does.
+// Sender kicks the open workflow of a Kyma; *kick.Sender implements it.
 type Sender interface {
 	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
 }

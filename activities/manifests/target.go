@@ -22,25 +22,25 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Whoever may write Manifests could have anything installed with our rights, if a Manifest's word were enough. So it is
-// worked on only where a Kyma of this instance owns it, and its module goes into the control plane's own cluster only
-// where that was recorded of its very spec by whoever decided it from the Kyma (activities/resolve).
+// Whoever may write Manifests could have anything installed with our permissions, if the Manifest alone decided. So it is
+// reconciled only where a Kyma of this instance owns it, and its module goes into the control plane's own cluster only
+// where activities/resolve, which decides it from the Kyma, recorded that for exactly this spec.
 
-// Ownership is how a Manifest stands towards this instance.
+// Ownership says whether this instance works on a Manifest.
 type Ownership struct {
-	// kyma owns the Manifest; nil where it is gone and only what it left is to be removed.
+	// Kyma owns the Manifest; nil where it is gone and only what was installed for it is to be removed.
 	Kyma *v1beta2.Kyma
-	// refusal says why nothing is done for the Manifest; nil where something may be done.
+	// Refusal says why nothing is done for the Manifest; nil where something may be done.
 	Refusal *readiness.Observed
-	// orphaned is true when the Kyma was deleted so that its Manifests stay, and somebody deletes this one now: then what
-	// it installed stays.
+	// Orphaned is true when the Kyma was deleted so that its Manifests remain, and somebody deletes this one now: then
+	// what it installed remains.
 	Orphaned bool
-	// others is true when the Kyma belongs to another instance, which says of it whatever is to be said.
+	// OtherInstance is true when the Kyma belongs to another instance, which reports about it.
 	OtherInstance bool
 }
 
-// CheckOwnership tells how a Manifest stands towards this instance. The Kyma comes from a cache, and what a cache does not
-// know from the API server.
+// CheckOwnership says whether this instance works on a Manifest. The Kyma is read from a cache, and from the API server
+// where the cache does not know it.
 func (a *Steps) CheckOwnership(ctx context.Context, m *v1beta2.Manifest) (Ownership, error) {
 	owner := metav1.GetControllerOf(m)
 	if desired.IsOrphan(m) && !m.DeletionTimestamp.IsZero() {
@@ -62,7 +62,7 @@ func (a *Steps) CheckOwnership(ctx context.Context, m *v1beta2.Manifest) (Owners
 	case err != nil:
 		return Ownership{}, err
 	case kyma == nil && deleting && (desired.IsPlaced(m) || m.Status.DefaultCR != nil):
-		return Ownership{}, nil // it went before what was installed for it
+		return Ownership{}, nil // it is gone before what was installed for it
 	case kyma == nil:
 		return notOwned("Kyma %s with uid %s, which owns Manifest %s, does not exist: nothing is installed, removed or released",
 			owner.Name, owner.UID, inventory.MarkOf(m)), nil
@@ -92,32 +92,32 @@ func (a *Steps) ownerIn(ctx context.Context, reader client.Reader, m *v1beta2.Ma
 	return kyma, nil
 }
 
-// Target gives access to the cluster that the Manifest is for, which is the one that its Kyma has its modules in.
+// Target gives access to the cluster that the Manifest is for: the one of its Kyma, or the control plane.
 func (a *Steps) Target(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
 	return a.access(ctx, m, a.Options.Clusters.ForKyma)
 }
 
-// Reach is target for who only looks: access is not read anew where it is known.
+// Reach is Target for a caller that only reads: access is not read again where it is known.
 func (a *Steps) Reach(ctx context.Context, m *v1beta2.Manifest) (*clusters.Cluster, error) {
 	return a.access(ctx, m, a.Options.Clusters.Reach)
 }
 
 func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error),
 ) (*clusters.Cluster, error) {
-	stands, err := a.CheckOwnership(ctx, m)
+	ownership, err := a.CheckOwnership(ctx, m)
 	switch {
 	case err != nil:
 		return nil, err
-	case stands.Refusal != nil:
-		return nil, fault.New(fault.Rejected, stands.Refusal.Reason, "%s", stands.Refusal.Message)
-	case stands.Orphaned:
-		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s was left by its Kyma", inventory.MarkOf(m))
-	case stands.OtherInstance:
+	case ownership.Refusal != nil:
+		return nil, fault.New(fault.Rejected, ownership.Refusal.Reason, "%s", ownership.Refusal.Message)
+	case ownership.Orphaned:
+		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s was orphaned by its Kyma", inventory.MarkOf(m))
+	case ownership.OtherInstance:
 		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s is another instance's", inventory.MarkOf(m))
 	}
 	if desired.InControlPlane(m) || desired.ByLocalClient(m) {
 		if m.DeletionTimestamp.IsZero() && !a.Options.Settings.LocalClientAllowed() {
-			// What is there from when it was allowed can still be removed.
+			// What was installed while it was allowed can still be removed.
 			return nil, fault.New(fault.Rejected, desired.ReasonControlPlaneTarget,
 				"Manifest %s is for the control plane itself, which is not allowed here", inventory.MarkOf(m))
 		}
@@ -131,15 +131,17 @@ func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx con
 }
 
 const (
-	// decisionPatience is how long a look waits for the record of a decision that comes after the spec itself.
+	// decisionPatience is how long a reconcile waits for the record of a decision, which is written after the spec.
 	decisionPatience = 3 * time.Second
-	// decisionPause is the pause between two looks for it.
+	// decisionPause is the pause between two reads of it.
 	decisionPause = 200 * time.Millisecond
 )
 
-// Undecided says why a Manifest may not be installed as it is; nil where it may. Its Kyma's workflow hears of it, for
-// it decides. It may return a newer reading of the Manifest.
-func (a *Steps) Undecided(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma) (*v1beta2.Manifest, *readiness.Observed, error) {
+// Undecided says why a Manifest may not be installed as it is; nil where it may. Its Kyma's workflow, which decides, is
+// notified. It returns the Manifest, which may be read again.
+func (a *Steps) Undecided(
+	ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma,
+) (*v1beta2.Manifest, *readiness.Observed, error) {
 	for waited := time.Duration(0); !desired.IsDecided(m) && waited < decisionPatience; waited += decisionPause {
 		if err := objects.Sleep(ctx, decisionPause); err != nil {
 			return nil, nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-func TestWhatAWaitOfAnEarlierReleaseLeftIsNoError(t *testing.T) {
+func TestDetailsOfAWaitOfAnEarlierReleaseAreIgnored(t *testing.T) {
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.SetHeartbeatDetails(3)
@@ -22,15 +22,15 @@ func TestWhatAWaitOfAnEarlierReleaseLeftIsNoError(t *testing.T) {
 	env.RegisterActivity(begin)
 	value, err := env.ExecuteActivity(begin)
 	require.NoError(t, err)
-	var anew bool
-	require.NoError(t, value.Get(&anew))
-	require.True(t, anew)
+	var empty bool
+	require.NoError(t, value.Get(&empty))
+	require.True(t, empty)
 }
 
-func TestWhatAWorkloadIsStuckOnIsToldNowAndThenOnly(t *testing.T) {
+func TestWhyAWorkloadIsStuckIsReportedRarely(t *testing.T) {
 	reported := readiness.Observed{State: shared.StateError, Reason: readiness.ReasonWorkloadStuck, Message: "one"}
 	seen := reported
 	seen.Message = "two"
-	require.False(t, Wait{Elapsed: time.Minute}.IsNews(seen, reported), "pods go to and fro between reasons")
+	require.False(t, Wait{Elapsed: time.Minute}.IsNews(seen, reported), "pods alternate between reasons")
 	require.True(t, Wait{Elapsed: 6 * time.Minute}.IsNews(seen, reported))
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// OnlyWaitedFor tells whether all of a Manifest's module was applied for its present inputs, and nothing is left to do
-// but to wait until it is ready, which may be never: its custom resource can say Error for weeks. It may come from a
-// cache that leaves out what is large.
+// OnlyWaitedFor tells whether all of a Manifest's module was applied for its present inputs, so that all that remains is
+// to wait until it is ready. That may be never: its custom resource can report Error for weeks. The Manifest may come
+// from a cache that leaves out what is large.
 func OnlyWaitedFor(m *v1beta2.Manifest) bool {
 	return !m.Status.Settled && m.DeletionTimestamp.IsZero() && !m.IsSkipReconciliation() && !m.IsUnmanaged() &&
 		m.Status.InstalledRef == inventory.LayersRef(m) && m.Status.InputsDigest == InputsDigest(m)
 }
 
-// LastChange is when something about the state of a Manifest changed last; zero when it has none yet.
+// LastChange is when the state of a Manifest changed last; zero when it has none yet.
 func LastChange(m *v1beta2.Manifest) time.Time {
 	var last time.Time
 	if m.Status.LastOperation != nil {
@@ -29,8 +29,8 @@ func LastChange(m *v1beta2.Manifest) time.Time {
 	return last
 }
 
-// StillComparable tells whether what was seen can be compared with what a Manifest says live: nobody worked on it since it
-// was in the cache.
+// StillComparable tells whether what was read can be compared with the live Manifest: it was not reconciled since it was
+// read from the cache.
 func StillComparable(live, cached *v1beta2.Manifest) bool {
 	if live == nil || !live.DeletionTimestamp.IsZero() || live.Status.Fingerprint != cached.Status.Fingerprint {
 		return false

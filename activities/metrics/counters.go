@@ -32,7 +32,7 @@ func NewDrift(registry prometheus.Registerer) (*Drift, error) {
 // DriftCorrected counts objects whose drift was corrected.
 func (d *Drift) DriftCorrected(objects int) { d.corrections.Add(float64(objects)) }
 
-// Purges counts forced objects; it is the counter of a purge.Teller.
+// Purges counts forced objects; it is the counter of a purge.Recorder.
 type Purges struct{ purged prometheus.Counter }
 
 // NewPurges registers lifecycle_mgr_purged_objects_total.

@@ -13,13 +13,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 )
 
-// KindDefinedBy is the kind that a definition defines, by the definition's name: <plural>.<group>.
+// KindDefinedBy returns the kind that a CustomResourceDefinition defines, by its name: <plural>.<group>.
 func KindDefinedBy(ctx context.Context, c *clusters.Cluster, name string) (schema.GroupVersionKind, error) {
 	return c.Mapper.Kind(ctx, kinds.ResourceOfDefinition(name))
 }
 
-// MetadataOf shows the metadata of all objects of a kind that a selector selects, with one request per page.
-func MetadataOf(ctx context.Context, c *clusters.Cluster, resource clusters.Resource, selector string, show func(*metav1.PartialObjectMetadata)) error {
+// MetadataOf calls show with the metadata of each object of a kind that a selector selects, with one request per page.
+func MetadataOf(
+	ctx context.Context, c *clusters.Cluster, resource clusters.Resource, selector string, show func(*metav1.PartialObjectMetadata),
+) error {
 	err := Pages(metav1.ListOptions{LabelSelector: selector}, func(options metav1.ListOptions) (string, error) {
 		page, err := c.Metadata.Resource(resource.GroupVersionResource).List(ctx, options)
 		if err != nil {
@@ -36,8 +38,8 @@ func MetadataOf(ctx context.Context, c *clusters.Cluster, resource clusters.Reso
 	return nil
 }
 
-// Pages reads a LIST page by page. What reads one returns the token of the next page, or none to end; a page that is too
-// large to be read (clusters.ErrResponseTooLarge) is asked for again with half as many objects.
+// Pages reads a LIST page by page. Each read returns the token of the next page, or none after the last; a page that is
+// too large to be read (clusters.ErrResponseTooLarge) is requested again with half as many objects.
 func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next string, err error)) error {
 	for options.Limit = pageSize; ; {
 		next, err := read(options)
@@ -55,17 +57,17 @@ func Pages(options metav1.ListOptions, read func(metav1.ListOptions) (next strin
 const (
 	// ParallelLists is how many kinds are listed at once in one cluster.
 	ParallelLists = 4
-	// pageSize of lists.
+	// pageSize is how many objects a page has at most.
 	pageSize = 500
 )
 
-// smallerPage is the limit to ask with once more for a page that was too large to be read; a page of one object is not
-// asked for again.
+// smallerPage returns the limit for the next request of a page that was too large to be read, and whether there is one:
+// a page of one object is not requested again.
 func smallerPage(limit int64, err error) (int64, bool) {
 	return limit / 2, limit > 1 && errors.Is(err, clusters.ErrResponseTooLarge)
 }
 
-// IgnoreUnserved takes a kind that the server does not serve for one without objects.
+// IgnoreUnserved ignores the error of a kind that the server does not serve: there are no such objects.
 func IgnoreUnserved(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 )
 
-func TestAPageOfOneObjectIsNotAskedForAgain(t *testing.T) {
+func TestAPageOfOneObjectIsNotRequestedAgain(t *testing.T) {
 	t.Parallel()
 	smaller, again := smallerPage(3, clusters.ErrResponseTooLarge)
 	require.True(t, again)

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// MakeNamespace makes the remote namespace, which belongs to all modules: it carries no module's mark, and
-// no module's removal deletes it. One that is there is as good.
+// MakeNamespace creates the remote namespace if it does not exist. It belongs to all modules: it carries no module's
+// ownership annotation, and the removal of no module deletes it.
 func MakeNamespace(ctx context.Context, c *clusters.Cluster, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name,

@@ -26,10 +26,11 @@ type Sighting struct {
 	ID   string
 	GVK  schema.GroupVersionKind
 	Meta *metav1.PartialObjectMetadata
-	// full is the whole object, without its managed fields, of a kind that was read in full; else nil.
+	// Full is the whole object without its managed fields; nil where only the metadata was read.
 	Full *unstructured.Unstructured
 }
 
+// String names the object for messages.
 func (s Sighting) String() string {
 	return Describe(s.GVK.Kind, types.NamespacedName{Namespace: s.Meta.Namespace, Name: s.Meta.Name})
 }
@@ -38,20 +39,20 @@ func (s Sighting) String() string {
 type Surveyor struct {
 	Target
 	Selector string
-	// InFull tells of which kinds more than the metadata is read.
+	// InFull tells whether objects of a kind are read in full, and not only their metadata.
 	InFull func(schema.GroupKind) bool
 }
 
-// Survey is what a surveyor saw.
+// Survey is what a surveyor read.
 type Survey struct {
-	// seen are the objects by inventory id.
+	// Seen are the objects by inventory id.
 	Seen map[string]Sighting
-	// failed are the kinds that could not be read.
+	// Failed are the kinds that could not be read, and why.
 	Failed map[schema.GroupKind]error
 }
 
-// Read reads all objects of these kinds. A kind that the cluster does not serve has none. The error is for what
-// ends the whole pass; that single kinds cannot be read is in the survey.
+// Read reads all objects of these kinds. A kind that the cluster does not serve has none. It returns an error only for
+// what ends the whole pass (EndsPass); errors of single kinds are in the survey.
 func (s *Surveyor) Read(ctx context.Context, wanted map[schema.GroupKind]schema.GroupVersionKind) (Survey, error) {
 	var mu sync.Mutex
 	all := Survey{Seen: map[string]Sighting{}, Failed: map[schema.GroupKind]error{}}
@@ -99,7 +100,8 @@ func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 			if o.Full != nil {
 				o.Full.SetGroupVersionKind(gvk)
 			}
-			if o.ID, err = v1beta2.InventoryID(gvk.GroupKind(), types.NamespacedName{Namespace: o.Meta.Namespace, Name: o.Meta.Name}); err != nil {
+			name := types.NamespacedName{Namespace: o.Meta.Namespace, Name: o.Meta.Name}
+			if o.ID, err = v1beta2.InventoryID(gvk.GroupKind(), name); err != nil {
 				return "", err
 			}
 			found[o.ID] = o
@@ -129,8 +131,8 @@ func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResourc
 	return objects, page.Continue, nil
 }
 
-// fullPage reads one page of objects in full. Each is decoded twice: into maps for those who judge its health, and
-// into its metadata, in which the managed fields keep the very bytes that their hash is taken of.
+// fullPage reads one page of objects in full. Each is decoded twice: into maps, from which its health is judged, and into
+// its metadata, in which the managed fields keep the bytes that are hashed.
 func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]Sighting, string, error) {
 	path := "/apis/" + resource.Group
 	if resource.Group == "" {
@@ -164,16 +166,16 @@ func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionRes
 	return objects, page.Metadata.Continue, nil
 }
 
-// ReadInFull tells of which kinds a survey reads more than the metadata: those whose health matters. Definitions
-// are very large and known to be established since they were applied.
+// ReadInFull selects the kinds whose health matters, to be read in full. Of definitions, which are very large and known
+// to be established since they were applied, only the metadata is read.
 func ReadInFull(kind schema.GroupKind) bool {
 	return kinds.HealthMatters(kind) && !kinds.ExistenceOnly(schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
 }
 
-// NothingInFull is for those who only compare.
+// NothingInFull selects no kinds, for a caller that only compares.
 func NothingInFull(schema.GroupKind) bool { return false }
 
-// Body is the object for those who judge its health: of a kind of which only the existence matters, only that.
+// Body is the object to judge the health of; where only the metadata was read, only name and deletion time.
 func (s Sighting) Body() *unstructured.Unstructured {
 	if s.Full != nil {
 		return s.Full

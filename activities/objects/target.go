@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Target is a Manifest in its cluster: how the kinds of its objects are addressed there, and which objects are its own.
+// Target is a Manifest in its cluster: how the kinds of its objects are addressed there, and which objects it owns.
 type Target struct {
 	Manifest *v1beta2.Manifest
 	Cluster  *clusters.Cluster
@@ -17,7 +17,7 @@ type Target struct {
 	Owner    inventory.Owner
 }
 
-// NewTarget returns a target. The module's own definitions may be nil: then the cluster is asked for their kinds.
+// NewTarget returns a target. The kinds that the module defines may be nil: then the cluster is asked for them.
 func NewTarget(m *v1beta2.Manifest, c *clusters.Cluster, own map[schema.GroupKind]kinds.Definition) Target {
 	return Target{Manifest: m, Cluster: c, Mapper: kinds.Mapper{Own: own, Cluster: c.Mapper}, Owner: inventory.OwnerOf(m)}
 }

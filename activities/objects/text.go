@@ -10,10 +10,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// MaxNamed is how many objects a message names.
+// MaxNamed is how many objects a message names at most.
 const MaxNamed = 3
 
-// FirstOf names the first few of a list.
+// FirstOf joins the first MaxNamed of a list, sorted, and says how many more there are.
 func FirstOf(all []string) string {
 	all = slices.Sorted(slices.Values(all))
 	if len(all) <= MaxNamed {
@@ -22,7 +22,7 @@ func FirstOf(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:MaxNamed], ", "), len(all)-MaxNamed)
 }
 
-// Describe names an object for people.
+// Describe names an object for messages.
 func Describe(kind string, name types.NamespacedName) string {
 	if name.Namespace == "" {
 		return kind + " " + name.Name
@@ -30,8 +30,8 @@ func Describe(kind string, name types.NamespacedName) string {
 	return kind + " " + name.String()
 }
 
-// Shorten keeps what others say to what fits a status.
+// Shorten cuts a message of others so that it fits into a status.
 func Shorten(text string) string {
-	const enough = 160
-	return fault.Shorten(text, enough)
+	const limit = 160
+	return fault.Shorten(text, limit)
 }

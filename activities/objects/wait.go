@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// EndsPass tells whether an error is about the whole cluster, or about us, and not about one object.
+// EndsPass tells whether an error concerns the whole cluster, or our own context, and not one object.
 func EndsPass(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
 		return true
@@ -22,6 +22,7 @@ func EndsPass(ctx context.Context, err error) bool {
 	return fault.Of(clusters.Classify(err)).Kind == fault.Unreachable
 }
 
+// Sleep waits, unless the context ends before: then it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,6 +1,7 @@
-// Package purge forces what an orderly removal could not remove within the grace period: SendPurge asks the workflows of
-// a Kyma's Manifests for it, and PurgeManifest does it for one of them. Rules say which finalizers may be taken off; each
-// object that is forced is an Event, a line in the log and a count, by Teller.
+// Package purge forces what an orderly removal could not remove within the grace period: SendPurge asks the workflows
+// of a Kyma's Manifests for it, and PurgeManifest does it for one of them. Rules say which finalizers may be removed;
+// each object that is forced is an Event, a line in the log and a count, by Recorder
+// (docs/design/deletion-and-purge.md#the-purge).
 package purge
 
 import (
@@ -17,8 +18,8 @@ type Options struct {
 	// Manifests reaches the workflows of Manifests.
 	Manifests Sender
 	// Purges records what is forced; by default with Events alone.
-	Purges *Teller
-	// PurgeRules say which finalizers may be taken off.
+	Purges *Recorder
+	// PurgeRules say which finalizers may be removed.
 	PurgeRules Rules
 	// PurgeLimit bounds the work in the cluster of one purge, so that it ends within its step; 75 s.
 	PurgeLimit time.Duration
@@ -38,7 +39,7 @@ func New(steps *manifests.Steps, applier *apply.Applier, removals *removal.Remov
 		return nil, errors.New("purge: Manifests must be given")
 	}
 	if o.Purges == nil {
-		o.Purges = NewTeller(steps.Options.ControlPlane)
+		o.Purges = NewRecorder(steps.Options.ControlPlane)
 	}
 	if o.PurgeLimit == 0 {
 		o.PurgeLimit = 75 * time.Second

@@ -26,7 +26,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// purger forces what one Manifest left.
+// purger forces the removal of what one Manifest has left.
 type purger struct {
 	activities     *Activities
 	manifest       *v1beta2.Manifest
@@ -77,7 +77,7 @@ func (p *purger) cluster(ctx context.Context) error {
 	if m.IsUnmanaged() {
 		return clusters.Classify(a.removals.Unmark(ctx, m))
 	}
-	// What several Kymas share goes with the last of them.
+	// What several Kymas share is removed with the last of them.
 	if handed, err := a.steps.HandOver(ctx, m); handed || err != nil {
 		return clusters.Classify(err)
 	}
@@ -104,9 +104,9 @@ func (p *purger) cluster(ctx context.Context) error {
 	}
 	r.OtherModules = r.Used.Manifests
 	if err := p.customResources(ctx, r, entries); err != nil {
-		// The operator may be dead, and with it the webhooks that every change of its custom resources goes through.
-		if gate := p.stage(ctx, r, inventory.OfStage(entries, kinds.StageAdmission)); gate != nil {
-			return clusters.Classify(errors.Join(err, gate))
+		// The operator may be down, and with it the webhooks that every change of its custom resources goes through.
+		if admissionErr := p.stage(ctx, r, inventory.OfStage(entries, kinds.StageAdmission)); admissionErr != nil {
+			return clusters.Classify(errors.Join(err, admissionErr))
 		}
 		if err := p.withoutConversion(ctx, r, entries); err != nil {
 			return clusters.Classify(err)
@@ -129,7 +129,7 @@ func (p *purger) cluster(ctx context.Context) error {
 	return clusters.Classify(errors.Join(failed...))
 }
 
-// stage deletes the objects of one stage, waits a little, and takes off the finalizers of those that are left.
+// stage deletes the objects of one stage, waits a little, and removes the finalizers of those that remain.
 func (p *purger) stage(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
 	if len(entries) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (p *purger) stage(ctx context.Context, r *removal.Remover, entries []v1beta
 	return group.Wait()
 }
 
-// withoutConversion makes definitions that are to go convert nothing: the webhook that did may be dead.
+// withoutConversion switches off the conversion of definitions that are to be deleted: its webhook may be down.
 func (p *purger) withoutConversion(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
 	patch, err := json.Marshal(map[string]any{kinds.PathSpec: map[string]any{
 		kinds.PathConversion: map[string]any{"strategy": "None", kinds.PathWebhookClient: nil},
@@ -194,10 +194,10 @@ func finalizerPatch(live *metav1.PartialObjectMetadata, finalizers []string) ([]
 	return patch, nil
 }
 
-// poll looks until something is so, at most for the patience of a step.
-func poll(ctx context.Context, isSo func() (bool, error)) error {
+// poll checks a condition until it is true, at most for removal.Patience.
+func poll(ctx context.Context, condition func() (bool, error)) error {
 	for waited := time.Duration(0); waited < removal.Patience; waited += removal.PatiencePause {
-		done, err := isSo()
+		done, err := condition()
 		if done || err != nil {
 			return err
 		}

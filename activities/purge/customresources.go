@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// customResources deletes every custom resource of the kinds whose definitions go with the module, and the default
-// one in any case, waits a little for their operator, and takes off the finalizers of those that are left.
+// customResources deletes every custom resource of the kinds whose definitions are removed with the module, and the
+// default one in any case, waits a little for their operator, and removes the finalizers of those that remain.
 func (p *purger) customResources(ctx context.Context, r *removal.Remover, entries []v1beta2.InventoryEntry) error {
 	if err := p.activities.steps.Unchanged(ctx, p.manifest); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (p *purger) defaultCR(ctx context.Context, r *removal.Remover, done map[sch
 	return p.kind(ctx, r, gvk.GroupKind(), func(cr *metav1.PartialObjectMetadata) bool { return inventory.IsRecorded(recorded, cr) })
 }
 
-// kind forces the custom resources of one kind, or those that are chosen.
+// kind forces the custom resources of one kind, or the chosen ones of them.
 func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.GroupKind, chosen func(*metav1.PartialObjectMetadata) bool) error {
 	resource, err := r.Mapper.Resource(ctx, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind})
 	if meta.IsNoMatchError(err) {
@@ -68,16 +68,16 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 	}
 	mine := func(cr *metav1.PartialObjectMetadata) bool {
 		mark := cr.Annotations[shared.AnnotationOwnedBy]
-		// What another Manifest brought goes with that one.
+		// What another Manifest brought is removed with that one.
 		return (mark == "" || mark == r.Owner.Mark) && (chosen == nil || chosen(cr))
 	}
-	left, fresh := false, false
+	remaining, fresh := false, false
 	if err := p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {
 		p.mu.Lock()
-		left, fresh = true, fresh || cr.DeletionTimestamp.IsZero()
+		remaining, fresh = true, fresh || cr.DeletionTimestamp.IsZero()
 		p.mu.Unlock()
 		return p.deleteCR(ctx, r, kind, resource, cr)
-	}); err != nil || !left {
+	}); err != nil || !remaining {
 		return err
 	}
 	isGone := func() (bool, error) {
@@ -87,7 +87,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 		}
 		return len(page.Items) == 0, nil
 	}
-	// What has been going for longer had its time, and there may be much of it.
+	// Those that have been deleted for longer had their time, and there may be many of them.
 	if fresh {
 		if err := poll(ctx, isGone); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 	})
 }
 
-// deleteCR deletes a custom resource. That of a user is deleted against his will, which is told.
+// deleteCR deletes a custom resource. The deletion of a user's one is forced, and so it is recorded.
 func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource clusters.Resource, cr *metav1.PartialObjectMetadata) error {
 	if !cr.DeletionTimestamp.IsZero() {
 		return nil
@@ -109,7 +109,7 @@ func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.G
 	object := Object{Kind: kind.Kind, Namespace: cr.Namespace, Name: cr.Name, UID: cr.UID, In: p.place()}
 	users := !inventory.IsRecorded(p.manifest.Status.DefaultCR, cr) && !r.Owner.Owns(cr)
 	if users {
-		if err := p.activities.Options.Purges.Announce(ctx, p.kyma, object); err != nil {
+		if err := p.activities.Options.Purges.RecordIntent(ctx, p.kyma, object); err != nil {
 			return err
 		}
 	}
@@ -129,9 +129,9 @@ func (p *purger) deleteCR(ctx context.Context, r *removal.Remover, kind schema.G
 	return nil
 }
 
-// each does something to those of the custom resources of a kind that are meant, several at once.
+// each calls do for the selected custom resources of a kind, several at once.
 func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.GroupKind, resource clusters.Resource,
-	meant func(*metav1.PartialObjectMetadata) bool, do func(context.Context, *metav1.PartialObjectMetadata) error,
+	selected func(*metav1.PartialObjectMetadata) bool, do func(context.Context, *metav1.PartialObjectMetadata) error,
 ) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(p.activities.applier.Options.Parallel)
@@ -141,7 +141,7 @@ func (p *purger) each(ctx context.Context, r *removal.Remover, kind schema.Group
 			return "", err
 		}
 		for i := range page.Items {
-			if cr := &page.Items[i]; meant(cr) {
+			if cr := &page.Items[i]; selected(cr) {
 				group.Go(func() error { return do(inner, cr) })
 			}
 		}

@@ -22,17 +22,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// PurgeInput names the Manifest to purge.
-type PurgeInput struct {
+// Input names the Manifest to purge.
+type Input struct {
 	Ref kick.Ref `json:"ref"`
-	// LetGo makes the Manifest go also when its cluster cannot be reached, or not be cleaned up any further.
-	LetGo bool `json:"letGo,omitempty"`
+	// Abandon makes the Manifest go also when its cluster cannot be reached, or not be cleaned up any further.
+	Abandon bool `json:"letGo,omitempty"`
 }
 
-// PurgeResult says what was forced.
-type PurgeResult struct {
-	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting when it must be gone on with, or OutcomeApplied when it may
-	// not be purged.
+// Result says what was forced.
+type Result struct {
+	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting when it has to continue, or OutcomeApplied when it must not
+	// be purged.
 	Outcome manifests.Outcome `json:"outcome"`
 	// Forced counts the objects that were forced, and Names names some of them.
 	Forced int      `json:"forced,omitempty"`
@@ -41,55 +41,56 @@ type PurgeResult struct {
 	Stays []string `json:"stays,omitempty"`
 	// Unreached says why the cluster could not be cleaned up; empty when it was.
 	Unreached string `json:"unreached,omitempty"`
-	// Fault is why a purge that did something could not go on, with OutcomeWaiting. It is not an error of the step, so
-	// that what was forced is not forgotten.
+	// Fault is why a purge that did something could not continue, with OutcomeWaiting. It is not an error of the step, so
+	// that what was forced is reported.
 	Fault fault.Fault `json:"fault,omitzero"`
-	// Progress is true when the cluster answers and a purge that could not go on may end well: it is no failed try.
+	// Progress is true when the cluster answers and a purge that could not continue may still succeed: it is no failed
+	// attempt.
 	Progress bool `json:"progress,omitempty"`
 }
 
 // maxPurgeNames bounds the names in a result, which is kept in a history.
 const maxPurgeNames = 20
 
-// ReasonPurgeGoesOn: a purge did not end within its step, and goes on with the next one.
+// ReasonPurgeGoesOn: a purge did not end within its step, and continues with the next one.
 const ReasonPurgeGoesOn = "PurgeGoesOn"
 
-// PurgeManifest removes a Manifest that an orderly removal could not remove, once and without waiting long: with
-// the same inventory it deletes the module's custom resources, its resources in reverse order of their stages, and
-// takes off finalizers that hold any of them; then it releases the Manifest. What Manifests of other Kymas in the
-// same cluster use as well stays, and so does what a protected finalizer holds. A Manifest that is not being deleted,
-// or whose Kyma is not, is left alone. Errors are faults.
-func (a *Activities) PurgeManifest(ctx context.Context, in PurgeInput) (PurgeResult, error) {
+// PurgeManifest removes a Manifest that an orderly removal could not remove, once and without waiting long: with the
+// same inventory it deletes the module's custom resources, its resources in reverse order of their stages, and removes
+// finalizers that hold any of them; then it releases the Manifest. What Manifests of other Kymas in the same cluster
+// use as well stays, and so does what a protected finalizer holds. A Manifest that is not being deleted, or whose Kyma
+// is not, stays unchanged. Errors are faults.
+func (a *Activities) PurgeManifest(ctx context.Context, in Input) (Result, error) {
 	result, err := a.purge(ctx, in)
 	if errors.Is(err, manifests.ErrChanged) {
-		result, err = PurgeResult{Outcome: manifests.OutcomeGone}, nil
+		result, err = Result{Outcome: manifests.OutcomeGone}, nil
 	}
 	return result, err
 }
 
-func (a *Activities) purge(ctx context.Context, in PurgeInput) (PurgeResult, error) {
+func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	m, err := a.steps.Read(ctx, in.Ref)
 	if err != nil {
-		return PurgeResult{}, err
+		return Result{}, err
 	}
 	if m == nil {
-		return PurgeResult{Outcome: manifests.OutcomeGone}, nil
+		return Result{Outcome: manifests.OutcomeGone}, nil
 	}
-	stands, err := a.steps.CheckOwnership(ctx, m)
+	ownership, err := a.steps.CheckOwnership(ctx, m)
 	if err != nil {
-		return PurgeResult{}, err
+		return Result{}, err
 	}
-	if stands.Refusal != nil || stands.Orphaned {
-		return PurgeResult{Outcome: manifests.OutcomeRefused}, nil
+	if ownership.Refusal != nil || ownership.Orphaned {
+		return Result{Outcome: manifests.OutcomeRefused}, nil
 	}
 	goes, err := a.steps.KymaGoes(ctx, m)
 	if err != nil {
-		return PurgeResult{}, err
+		return Result{}, err
 	}
 	if m.DeletionTimestamp.IsZero() || !goes {
-		return PurgeResult{Outcome: manifests.OutcomeApplied}, nil
+		return Result{Outcome: manifests.OutcomeApplied}, nil
 	}
-	p := &purger{activities: a, manifest: m, kyma: manifests.KymaRefOf(m), abandonCluster: in.LetGo}
+	p := &purger{activities: a, manifest: m, kyma: manifests.KymaRefOf(m), abandonCluster: in.Abandon}
 	if manifests.HasOwnFinalizer(m) {
 		limited, cancel := context.WithTimeout(ctx, a.Options.PurgeLimit)
 		err = p.cluster(limited)
@@ -97,12 +98,12 @@ func (a *Activities) purge(ctx context.Context, in PurgeInput) (PurgeResult, err
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return PurgeResult{}, context.Cause(ctx)
+			return Result{}, context.Cause(ctx)
 		case err == nil:
 		case errors.Is(err, manifests.ErrChanged):
 			// Another purge of it, by its Kyma's workflow or its own, was faster.
-			return PurgeResult{}, err
-		case in.LetGo && !p.goesOn(err, late):
+			return Result{}, err
+		case in.Abandon && !p.goesOn(err, late):
 			if err := p.abandon(ctx, err); err != nil {
 				return p.stopped(err, false)
 			}
@@ -117,143 +118,162 @@ func (a *Activities) purge(ctx context.Context, in PurgeInput) (PurgeResult, err
 	return p.result(manifests.OutcomeRemoved), nil
 }
 
-// goesOn tells whether a purge that ended with an error is worth going on with, as its cluster answers and something
-// was done. It comes to an end: each object is deleted once, and loses its finalizers once.
+// goesOn tells whether a purge that ended with an error should continue, as its cluster answers and something was done.
+// It comes to an end: each object is deleted once, and loses its finalizers once.
 func (p *purger) goesOn(err error, late bool) bool {
 	if !p.progressed() {
 		return false
 	}
 	kind := fault.Of(err).Kind
-	// A request that our own end cut off looks like one that nobody answers.
+	// A request that our own deadline cut short looks like one that nobody answers.
 	return late || kind != fault.Unreachable && kind != fault.Rejected
 }
 
-// interrupted is what a purge says that ended with an error.
+// interrupted is the error of a purge that did not end.
 func (p *purger) interrupted(err error, late bool) error {
 	if !late || !p.progressed() {
 		return err
 	}
-	return fault.New(fault.Transient, ReasonPurgeGoesOn, "there is more to purge of Manifest %s/%s than one step could do, the next one goes on",
+	return fault.New(fault.Transient, ReasonPurgeGoesOn, "there is more to purge of Manifest %s/%s than one step could do, the next one continues",
 		p.manifest.Namespace, p.manifest.Name)
 }
 
-// stopped is the result of a purge that could not go on. Where it forced or deleted nothing, it is an ordinary error.
-func (p *purger) stopped(err error, progress bool) (PurgeResult, error) {
+// stopped is the result of a purge that could not continue. Where it forced or deleted nothing, it is an ordinary
+// error.
+func (p *purger) stopped(err error, progress bool) (Result, error) {
 	if len(p.names) == 0 && !progress {
-		return PurgeResult{}, err
+		return Result{}, err
 	}
 	result := p.result(manifests.OutcomeWaiting)
-	result.Fault, result.Progress = fault.OfLasting(err), progress
+	result.Fault, result.Progress = fault.OfPersistent(err), progress
 	return result, nil
 }
 
-// abandon tells what is left in the cluster, and why.
+// abandon records what remains in the cluster, and why.
 func (p *purger) abandon(ctx context.Context, err error) error {
 	ref := kick.RefOf(p.manifest)
 	message := fmt.Sprintf("what Manifest %s has in its cluster could not be removed and is left there: %s", ref, fault.Of(err).Message)
-	left := p.remaining()
-	p.unreached = message + NameObjects(left, maxLeftBytes)
-	return p.activities.Options.Purges.LetGoObjects(ctx, p.kyma, message, left)
+	remaining := p.remaining()
+	p.unreached = message + NameObjects(remaining, maxRemainingBytes)
+	return p.activities.Options.Purges.AbandonObjects(ctx, p.kyma, message, remaining)
 }
 
-// maxLeftBytes bounds the names of what is left in a result.
-const maxLeftBytes = 1024
+// maxRemainingBytes bounds the names of what remains in a result.
+const maxRemainingBytes = 1024
 
-// remaining names what of the inventory was not seen to be gone.
+// remaining names the objects of the inventory that are not known to be gone.
 func (p *purger) remaining() []string {
-	var left []string
+	var remaining []string
 	if recorded := p.manifest.Status.DefaultCR; recorded != nil && recorded.UID != "" {
 		gvk, name := inventory.RecordedCR(recorded)
-		left = append(left, objects.Describe(gvk.Kind, name))
+		remaining = append(remaining, objects.Describe(gvk.Kind, name))
 	}
 	for _, e := range p.manifest.Status.Inventory {
 		if gvk, name, err := e.Object(); err == nil && (p.remover == nil || !p.remover.Gone[e.ID]) {
-			left = append(left, objects.Describe(gvk.Kind, name))
+			remaining = append(remaining, objects.Describe(gvk.Kind, name))
 		}
 	}
-	return left
+	return remaining
 }
 
-func (p *purger) result(outcome manifests.Outcome) PurgeResult {
+func (p *purger) result(outcome manifests.Outcome) Result {
 	slices.Sort(p.names)
 	slices.Sort(p.stays)
-	return PurgeResult{
+	return Result{
 		Outcome: outcome, Forced: len(p.names), Names: first(p.names), Stays: first(slices.Compact(p.stays)), Unreached: p.unreached,
 	}
 }
 
 func first(names []string) []string { return names[:min(len(names), maxPurgeNames)] }
 
-// kickPurged wakes the Kyma's workflow, which waits for this Manifest to be gone. When that fails, the Manifest is gone
-// all the same: the removal's next check sees it.
+// kickPurged notifies the Kyma's workflow, which waits for this Manifest to be gone. When that fails, the Manifest is
+// gone nevertheless: the removal's next check finds that.
 func (a *Activities) kickPurged(ctx context.Context, p *purger) {
 	err := a.steps.Options.Kymas.OpenKyma(ctx, p.kyma, kick.Kick{
 		Reason: "Manifest was purged", Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, Urgent: true,
 	})
 	if err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("purge: cannot tell the Kyma that its Manifest was purged", "kyma", p.kyma.String(),
+		activity.GetLogger(ctx).Warn("purge: cannot notify the Kyma that its Manifest was purged", "kyma", p.kyma.String(),
 			"manifest", p.manifest.Name, "error", err)
 	}
 }
 
-// release takes all finalizers off the Manifest that a purge may take off: it is ours, whoever else holds it.
+// release removes all finalizers from the Manifest that a purge may remove: it is ours, whoever else holds it.
 func (p *purger) release(ctx context.Context) error {
-	control := p.activities.steps.Options.ControlPlane
-	for try := 1; ; try++ {
-		off, stay := p.activities.Options.PurgeRules.Split(manifests.OthersFinalizers(p.manifest))
-		object := Object{
-			Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, UID: p.manifest.UID,
-			Finalizers: off, In: "the control plane",
-		}
-		if len(off) > 0 {
-			if err := p.activities.Options.Purges.Announce(ctx, p.kyma, object); err != nil {
+	stale := false
+	return removal.RetryOnConflict(func() error {
+		if stale {
+			now, err := p.activities.steps.Read(ctx, kick.RefOf(p.manifest))
+			if err != nil || now == nil {
 				return err
 			}
+			p.manifest = now
 		}
-		before := p.manifest.DeepCopy()
-		p.manifest.Finalizers = stay
-		if len(stay) == len(before.Finalizers) {
-			return nil
-		}
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		err := control.Patch(ctx, p.manifest, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-		switch {
-		case err == nil && len(off) > 0:
-			p.forced(object)
-			return nil
-		case err == nil || apierrors.IsNotFound(err):
-			return nil
-		case !apierrors.IsConflict(err) || try == manifests.StatusTries:
-			return fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
-		}
-		now, err := p.activities.steps.Read(ctx, kick.RefOf(before))
-		if err != nil || now == nil {
-			return err
-		}
-		p.manifest = now
-	}
+		stale = true
+		return p.releaseOnce(ctx)
+	})
 }
 
-// forceObject takes off the finalizers that hold an object under deletion. It returns whether others stay.
+func (p *purger) releaseOnce(ctx context.Context) error {
+	off, stay := p.activities.Options.PurgeRules.Split(manifests.OthersFinalizers(p.manifest))
+	object := Object{
+		Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, UID: p.manifest.UID,
+		Finalizers: off, In: "the control plane",
+	}
+	if len(off) > 0 {
+		if err := p.activities.Options.Purges.RecordIntent(ctx, p.kyma, object); err != nil {
+			return err
+		}
+	}
+	before := p.manifest.DeepCopy()
+	p.manifest.Finalizers = stay
+	if len(stay) == len(before.Finalizers) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := p.activities.steps.Options.ControlPlane.Patch(ctx, p.manifest, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	switch {
+	case err == nil && len(off) > 0:
+		p.forced(object)
+		return nil
+	case err == nil || apierrors.IsNotFound(err):
+		return nil
+	}
+	return fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
+}
+
+// forceObject removes the finalizers that hold an object under deletion.
 func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *metav1.PartialObjectMetadata, kind string, resource clusters.Resource) error {
-	name := types.NamespacedName{Namespace: live.Namespace, Name: live.Name}
-	for try := 1; ; try++ {
+	api := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(live.Namespace)
+	described := objects.Describe(kind, types.NamespacedName{Namespace: live.Namespace, Name: live.Name})
+	stale := false
+	return removal.RetryOnConflict(func() error {
+		if stale {
+			now, err := api.Get(ctx, live.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) || err == nil && now.UID != live.UID {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read %s: %w", described, err)
+			}
+			live = now
+		}
+		stale = true
 		off, stay := p.activities.Options.PurgeRules.Split(live.Finalizers)
 		if held := p.activities.Options.PurgeRules.Protected(stay); len(held) > 0 {
-			p.stay(fmt.Sprintf("%s has finalizers that are never taken off: %v", objects.Describe(kind, name), held))
+			p.stay(fmt.Sprintf("%s has finalizers that are never taken off: %v", described, held))
 		}
 		if len(off) == 0 {
 			return nil
 		}
 		object := Object{Kind: kind, Namespace: live.Namespace, Name: live.Name, UID: live.UID, Finalizers: off, In: p.place()}
-		if err := p.activities.Options.Purges.Announce(ctx, p.kyma, object); err != nil {
+		if err := p.activities.Options.Purges.RecordIntent(ctx, p.kyma, object); err != nil {
 			return err
 		}
 		patch, err := finalizerPatch(live, stay)
 		if err != nil {
 			return err
 		}
-		api := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(live.Namespace)
 		_, err = api.Patch(ctx, live.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
 		switch {
 		case err == nil:
@@ -261,16 +281,7 @@ func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *meta
 			return nil
 		case apierrors.IsNotFound(err):
 			return nil
-		case !apierrors.IsConflict(err) || try == manifests.StatusTries:
-			return fmt.Errorf("take the finalizers off %s: %w", objects.Describe(kind, name), err)
 		}
-		now, err := api.Get(ctx, live.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && now.UID != live.UID {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", objects.Describe(kind, name), err)
-		}
-		live = now
-	}
+		return fmt.Errorf("take the finalizers off %s: %w", described, err)
+	})
 }

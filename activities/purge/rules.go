@@ -1,5 +1,3 @@
-// Package purge holds what every forced deletion has in common: which finalizers may be taken off, how each forced
-// object is told to people and counted, and how the workflows of Manifests are asked to purge (docs/design/deletion-and-purge.md#the-purge).
 package purge
 
 import (
@@ -8,17 +6,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// finalizerDefinition is that of a CustomResourceDefinition whose objects the API server still deletes.
+// finalizerDefinition is the finalizer of a CustomResourceDefinition whose objects the API server still deletes.
 const finalizerDefinition = "customresourcecleanup.apiextensions.k8s.io"
 
-// Rules say which finalizers a purge takes off. The zero value takes off all but those that Kubernetes itself serves.
+// Rules say which finalizers a purge removes. The zero value removes all but those of Kubernetes itself.
 type Rules struct {
-	// Never are finalizers that are never taken off (`--skip-finalizer-purging-for`).
+	// Never are finalizers that are never removed (`--skip-finalizer-purging-for`).
 	Never []string
 }
 
-// Split sorts the finalizers of an object into those that a purge takes off and those that stay. What Kubernetes
-// itself serves stays: its controllers run, and without them objects would be left in etcd that nobody can reach.
+// Split divides the finalizers of an object into those that a purge removes and those that stay. Those of Kubernetes
+// itself stay: its controllers run, and without them objects would be left in etcd that nobody can reach.
 func (r Rules) Split(finalizers []string) (off, stay []string) {
 	for _, finalizer := range finalizers {
 		if isKubernetes(finalizer) || slices.Contains(r.Never, finalizer) {
@@ -30,7 +28,7 @@ func (r Rules) Split(finalizers []string) (off, stay []string) {
 	return off, stay
 }
 
-// Protected are those of the finalizers that an operator of this instance wants never to be taken off.
+// Protected returns those of the finalizers that are never removed, as configured for this instance.
 func (r Rules) Protected(finalizers []string) []string {
 	var all []string
 	for _, finalizer := range finalizers {

@@ -20,7 +20,8 @@ type SendInput struct {
 	Manifests []kick.Ref `json:"manifests"`
 }
 
-// SendPurge asks the workflow of each Manifest to force what is left of its module. Asking twice does no harm.
+// SendPurge asks the workflow of each Manifest to force the removal of what remains of its module. It is safe to
+// repeat.
 func (a *Activities) SendPurge(ctx context.Context, in SendInput) error {
 	var failed []error
 	for _, ref := range in.Manifests {

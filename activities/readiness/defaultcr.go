@@ -11,8 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// DefaultCROf is the default custom resource that we are to care for: none where the policy leaves it to
-// the user. It carries our labels, a name, and no status.
+// DefaultCROf is the default custom resource that we manage: nil where the policy leaves that to the user. It has our
+// labels, a name, and no status.
 func DefaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	if m.Spec.EffectivePolicy() != v1beta2.CustomResourcePolicyCreateAndDelete {
 		return nil, nil //nolint:nilnil // having none is an ordinary case
@@ -27,8 +27,10 @@ func DefaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	if cr.GetName() == "" {
 		cr.SetName(m.Name)
 	}
-	if why := reserved.Object(cr.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: cr.GetNamespace(), Name: cr.GetName()}); why != "" {
-		return nil, fault.New(fault.Rejected, ReasonDefaultCRInvalid, "%s %s cannot be the default custom resource: %s", cr.GetKind(), cr.GetName(), why)
+	name := types.NamespacedName{Namespace: cr.GetNamespace(), Name: cr.GetName()}
+	if why := reserved.Object(cr.GroupVersionKind().GroupKind(), name); why != "" {
+		return nil, fault.New(fault.Rejected, ReasonDefaultCRInvalid,
+			"%s %s cannot be the default custom resource: %s", cr.GetKind(), cr.GetName(), why)
 	}
 	namespace := cr.GetNamespace()
 	bundle.Clean(cr)
@@ -44,7 +46,7 @@ func DefaultCROf(m *v1beta2.Manifest) (*unstructured.Unstructured, error) {
 	return cr, nil
 }
 
-// RecreatesDefaultCR tells whether the default custom resource is made again after its user deleted it.
+// RecreatesDefaultCR tells whether the default custom resource is created again after a user deleted it.
 func RecreatesDefaultCR(m *v1beta2.Manifest) bool {
 	return m.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue
 }

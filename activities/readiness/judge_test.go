@@ -32,19 +32,22 @@ func TestMapState(t *testing.T) {
 		{"an error", map[string]any{"state": "Error"}, nil, shared.StateError},
 		{"deleting", map[string]any{"state": "Deleting"}, nil, shared.StateDeleting},
 		{"an empty state", map[string]any{"state": ""}, nil, shared.StateProcessing},
-		{"a state that nobody knows", map[string]any{"state": "Fine"}, nil, shared.StateProcessing},
-		{"a state that is ours to give", map[string]any{"state": "Unmanaged"}, nil, shared.StateProcessing},
-		{"a state that is no text", map[string]any{"state": int64(1)}, nil, shared.StateProcessing},
-		{"a status that is no object", "Ready", nil, shared.StateProcessing},
+		{"an unknown state", map[string]any{"state": "Fine"}, nil, shared.StateProcessing},
+		{"a state that only we set", map[string]any{"state": "Unmanaged"}, nil, shared.StateProcessing},
+		{"a state that is not a string", map[string]any{"state": int64(1)}, nil, shared.StateProcessing},
+		{"a status that is not an object", "Ready", nil, shared.StateProcessing},
 		{"a check that matches", map[string]any{"health": "green"}, traffic, shared.StateReady},
 		{"the other value for the same path", map[string]any{"health": "blue"}, traffic, shared.StateReady},
 		{"a check for an error", map[string]any{"health": "red"}, traffic, shared.StateError},
 		{"no check matches", map[string]any{"health": "yellow"}, traffic, shared.StateProcessing},
-		{"with checks the state itself does not count", map[string]any{"state": "Ready"}, traffic, shared.StateProcessing},
+		{"with checks, the state itself is ignored", map[string]any{"state": "Ready"}, traffic, shared.StateProcessing},
 		{"one of two paths", map[string]any{"health": "green"}, both, shared.StateProcessing},
 		{"both paths", map[string]any{"health": "green", "nodes": int64(3)}, both, shared.StateReady},
 		{"checks for errors only", map[string]any{"health": "green"}, traffic[2:], shared.StateProcessing},
-		{"a path that cannot be parsed", map[string]any{"health": "green"}, []v1beta2.CustomStateCheck{{JSONPath: "{", Value: "x", MappedState: shared.StateReady}}, shared.StateProcessing},
+		{
+			"a path that cannot be parsed", map[string]any{"health": "green"},
+			[]v1beta2.CustomStateCheck{{JSONPath: "{", Value: "x", MappedState: shared.StateReady}}, shared.StateProcessing,
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -64,9 +67,9 @@ func TestMapState(t *testing.T) {
 func TestStateChecksThatCannotBeReadAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, encoded := range map[string]string{
-		"no list":             `{}`,
-		"a path that is none": `[{"jsonPath":"status.ok","value":"x","mappedState":"Ready"},{"jsonPath":"status.nodes[","value":"x","mappedState":"Ready"}]`,
-		"a brace without end": `[{"jsonPath":"{","value":"x","mappedState":"Ready"}]`,
+		"not a list":        `{}`,
+		"an invalid path":   `[{"jsonPath":"status.ok","value":"x","mappedState":"Ready"},{"jsonPath":"status.nodes[","value":"x","mappedState":"Ready"}]`,
+		"an unclosed brace": `[{"jsonPath":"{","value":"x","mappedState":"Ready"}]`,
 	} {
 		_, err := StateChecks(&v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{desired.AnnotationCustomStateCheck: encoded}}})
 		require.Equal(t, fault.Rejected, fault.Of(err).Kind, name)
@@ -98,14 +101,14 @@ func TestJudge(t *testing.T) {
 		{"a resource is gone", missing, ManagerHealth{}, cr(shared.StateError), shared.StateProcessing, ReasonResourcesMissing, "gone and to be made again: Deployment ns/a"},
 		{"a resource failed", failed, ManagerHealth{}, ModuleCR{}, shared.StateError, ReasonResourcesFailed, "1 of 3 resources failed: Job ns/a (BackoffLimitExceeded)"},
 		{"the manager is not ready", ready, manager, cr(shared.StateReady), shared.StateProcessing, ReasonManagerPending, "Deployment ns/manager"},
-		{"the custom resource is to be made", ready, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true, name: "Sample ns/default"}, shared.StateProcessing, ReasonModuleCRWanted, "making Sample ns/default"},
-		{"it is not made before the resources are ready", pending, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true}, shared.StateProcessing, ReasonResourcesPending, "waiting"},
-		{"its user removed it", ready, ManagerHealth{}, ModuleCR{Tracked: true, name: "Sample ns/default"}, shared.StateReady, ReasonModuleCRRemoved, "not made again"},
-		{"it says nothing yet", ready, ManagerHealth{}, cr(shared.StateProcessing), shared.StateProcessing, ReasonModuleCRPending, "Sample ns/default"},
-		{"it says ready", ready, ManagerHealth{}, cr(shared.StateReady), shared.StateReady, ReasonReady, "module is ready"},
-		{"it says ready while resources are pending", pending, ManagerHealth{}, cr(shared.StateReady), shared.StateProcessing, ReasonResourcesPending, "waiting"},
-		{"it warns", ready, ManagerHealth{}, cr(shared.StateWarning), shared.StateWarning, ReasonModuleCRWarning, "reports Warning"},
-		{"it says error while resources are pending", pending, ManagerHealth{}, cr(shared.StateError), shared.StateError, ReasonModuleCRError, "reports Error"},
+		{"the custom resource is to be created", ready, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true, name: "Sample ns/default"}, shared.StateProcessing, ReasonModuleCRWanted, "making Sample ns/default"},
+		{"it is not created before the resources are ready", pending, ManagerHealth{}, ModuleCR{Tracked: true, wanted: true}, shared.StateProcessing, ReasonResourcesPending, "waiting"},
+		{"a user deleted it", ready, ManagerHealth{}, ModuleCR{Tracked: true, name: "Sample ns/default"}, shared.StateReady, ReasonModuleCRRemoved, "not made again"},
+		{"it reports nothing yet", ready, ManagerHealth{}, cr(shared.StateProcessing), shared.StateProcessing, ReasonModuleCRPending, "Sample ns/default"},
+		{"it reports ready", ready, ManagerHealth{}, cr(shared.StateReady), shared.StateReady, ReasonReady, "module is ready"},
+		{"it reports ready while resources are pending", pending, ManagerHealth{}, cr(shared.StateReady), shared.StateProcessing, ReasonResourcesPending, "waiting"},
+		{"it reports a warning", ready, ManagerHealth{}, cr(shared.StateWarning), shared.StateWarning, ReasonModuleCRWarning, "reports Warning"},
+		{"it reports an error while resources are pending", pending, ManagerHealth{}, cr(shared.StateError), shared.StateError, ReasonModuleCRError, "reports Error"},
 		{"it is being deleted", ready, ManagerHealth{}, cr(shared.StateDeleting), shared.StateProcessing, ReasonModuleCRDeleting, "is being deleted"},
 	}
 	for _, test := range tests {

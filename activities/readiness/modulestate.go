@@ -14,10 +14,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// MapState reads the state of a module out of its custom resource: by the checks where there are any, else
-// from `.status.state`. Of the checks, the first one that matches and is not for Ready decides; Ready it is
-// when for every path that a check for Ready names one of its values is there. What says nothing, or
-// something unknown, is Processing: nothing is Ready by default.
+// MapState reads the state of a module from its custom resource: by the checks where there are any, else from
+// `.status.state`. The first check that matches and is not for Ready decides; the module is Ready when, for every path of
+// a check for Ready, one of the checks for this path matches. No state or an unknown one is Processing: nothing is Ready
+// by default.
 func MapState(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck) shared.State {
 	if !cr.GetDeletionTimestamp().IsZero() {
 		return shared.StateDeleting
@@ -57,7 +57,7 @@ func mapChecks(cr *unstructured.Unstructured, checks []v1beta2.CustomStateCheck)
 	return shared.StateReady
 }
 
-// valueAt evaluates a JSONPath; what is not there is "".
+// valueAt evaluates a JSONPath; a missing value is "".
 func valueAt(cr *unstructured.Unstructured, path string) string {
 	parser, err := statecheck.Parse(path)
 	if err != nil {
@@ -70,9 +70,8 @@ func valueAt(cr *unstructured.Unstructured, path string) string {
 	return text.String()
 }
 
-// StateChecks are the checks that the Manifest carries. Unreadable ones are an error: taking them for none
-// would read the state from another place than the module's team says, and a path that is none would be waited for
-// without end. Neither is mended by trying again.
+// StateChecks are the checks that the Manifest carries. Invalid ones are an error that no retry resolves: without them,
+// the state would be read from another place than the module's team says, and an invalid path would never match.
 func StateChecks(m *v1beta2.Manifest) ([]v1beta2.CustomStateCheck, error) {
 	encoded := m.Annotations[desired.AnnotationCustomStateCheck]
 	if encoded == "" {

@@ -22,10 +22,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Observe reads, once and without waiting, how a module is: its resources, its manager, its custom resource.
-// It costs one request per kind whose health matters, one for the module's custom resource, and one for a
-// manager that is none of the module's resources. A workload that is not ready for longer than patience is asked why.
-func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, now time.Time, patience time.Duration) (Observed, error) {
+// Observe reads the state of a module, once and without waiting: its resources, its manager, its custom resource. It
+// costs one request per kind whose health matters, one for the module's custom resource, and one for a manager that is
+// not among the module's resources. For a workload that has not been ready for longer than patience, its pods are read.
+func Observe(
+	ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, now time.Time, patience time.Duration,
+) (Observed, error) {
 	o := NewObserver(objects.NewTarget(m, c, nil))
 	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
@@ -49,10 +51,10 @@ type Observer struct {
 	objects.Target
 
 	mu sync.Mutex
-	// seen are the objects that were read in full, by inventory id.
+	// Seen are the objects that were read in full, by inventory id.
 	Seen map[string]*unstructured.Unstructured
-	// held are the workloads that are not ready.
-	held []heldWorkload
+	// unready are the workloads that are not ready.
+	unready []unreadyWorkload
 	Health
 }
 
@@ -118,9 +120,11 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 	return nil
 }
 
-// list reads our objects of a kind by name. Definitions are very large and known to be established since
-// they were applied: of them only the metadata is read.
-func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource) (map[types.NamespacedName]*unstructured.Unstructured, error) {
+// list reads our objects of a kind, by name. Of definitions, which are very large and known to be established since they
+// were applied, only the metadata is read.
+func (o *Observer) list(
+	ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource,
+) (map[types.NamespacedName]*unstructured.Unstructured, error) {
 	found := map[types.NamespacedName]*unstructured.Unstructured{}
 	err := objects.Pages(metav1.ListOptions{LabelSelector: o.Owner.Selector()}, func(options metav1.ListOptions) (string, error) {
 		if kinds.ExistenceOnly(gvk) {
@@ -150,32 +154,35 @@ func (o *Observer) list(ctx context.Context, gvk schema.GroupVersionKind, resour
 	return found, objects.IgnoreUnserved(err)
 }
 
-// get reads one object; nil when it is not there.
-func (o *Observer) get(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
+// get reads one object; nil when it does not exist.
+func (o *Observer) get(
+	ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName,
+) (*unstructured.Unstructured, error) {
 	if kinds.ExistenceOnly(gvk) {
 		_, err := o.Cluster.Metadata.Resource(resource.GroupVersionResource).Get(ctx, name.Name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil, nil //nolint:nilnil // not being there is an ordinary case
+			return nil, nil //nolint:nilnil // that it does not exist is an ordinary case
 		}
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
 		return u, err
 	}
-	u, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	u, err := o.Cluster.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).
+		Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // not being there is an ordinary case
+		return nil, nil //nolint:nilnil // that it does not exist is an ordinary case
 	}
 	return u, err
 }
 
-// Note judges one object by the rules of kstatus.
+// Note judges one object by the rules of kstatus, and records the result; u is nil when it does not exist.
 func (o *Observer) Note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) {
 	gvk, name, _ := e.Object()
 	described := objects.Describe(gvk.Kind, name)
 	state, why := status.NotFoundStatus, ""
 	switch {
 	case u == nil && e.UID != "" && inventory.RunsOnce(e):
-		// It ran, and was cleaned up since: a Job, or a hook, runs once for a version (see ranAlready).
+		// It ran and was cleaned up since: a Job or a hook runs once for a version.
 		state = status.CurrentStatus
 	case u == nil:
 	case kinds.ExistenceOnly(gvk):
@@ -199,17 +206,17 @@ func (o *Observer) Note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) 
 		}
 		o.pending = append(o.pending, described)
 	case status.FailedStatus:
-		o.failed = append(o.failed, heldWorkload{described: described, why: why}.failed())
+		o.failed = append(o.failed, unreadyWorkload{described: described, why: why}.failed())
 	default:
 		why = ""
 		o.pending = append(o.pending, described)
 	}
 	if u != nil && kinds.RunsPods(gvk.GroupKind()) {
-		o.held = append(o.held, heldWorkload{described: described, object: u, why: why})
+		o.unready = append(o.unready, unreadyWorkload{described: described, object: u, why: why})
 	}
 }
 
-// Compute asks kstatus; what it cannot read is in progress.
+// Compute is the status of an object by kstatus; one that cannot be read is in progress.
 func Compute(u *unstructured.Unstructured) (status.Status, string) {
 	result, err := status.Compute(u)
 	if err != nil {
@@ -250,8 +257,10 @@ func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNames
 	return found, nil
 }
 
-// once reads an object that may have been read already.
-func (o *Observer) once(ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName) (*unstructured.Unstructured, error) {
+// once reads an object, unless it has been read already.
+func (o *Observer) once(
+	ctx context.Context, gvk schema.GroupVersionKind, resource clusters.Resource, name types.NamespacedName,
+) (*unstructured.Unstructured, error) {
 	if id, err := v1beta2.InventoryID(gvk.GroupKind(), name); err == nil {
 		if u, ok := o.Seen[id]; ok {
 			return u, nil

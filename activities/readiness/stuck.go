@@ -21,50 +21,49 @@ import (
 )
 
 const (
-	// podsRead is how many pods of a workload are looked at: what keeps one back usually keeps all back.
+	// podsRead is how many pods of a workload are read: usually all fail for the same reason.
 	podsRead = 50
-	// imagePull is how both waiting reasons of an image that cannot be pulled are called: a pod goes to and
-	// fro between them.
+	// imagePull is reported for both waiting reasons of an image that cannot be pulled: a pod alternates between them.
 	imagePull = "ImagePullBackOff"
-	// crashLoop is the waiting reason of a container that exits again and again.
+	// crashLoop is the waiting reason of a container that exits repeatedly.
 	crashLoop = "CrashLoopBackOff"
 )
 
-// explain asks the pods of the workloads that failed, or that have been pending for too long, for their own
-// words. It costs nothing while a module is well or young, and one request for each such workload otherwise.
+// explain reads from the pods of workloads that failed, or that have been pending for too long, why they do not run. It
+// costs nothing while a module is healthy or was installed just now, and one request for each such workload otherwise.
 func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Time, patience time.Duration) error {
-	slices.SortFunc(o.held, func(a, b heldWorkload) int { return cmp.Compare(a.described, b.described) })
-	asked := 0
-	for _, w := range o.held {
-		if w.why == "" && now.Sub(latest(PendingSince(m), progressed(w.object))) < patience || asked == objects.MaxNamed {
+	slices.SortFunc(o.unready, func(a, b unreadyWorkload) int { return cmp.Compare(a.described, b.described) })
+	read := 0
+	for _, w := range o.unready {
+		if w.why == "" && now.Sub(latest(PendingSince(m), progressed(w.object))) < patience || read == objects.MaxNamed {
 			continue
 		}
-		asked++
-		words, err := o.podsWords(ctx, w.object)
+		read++
+		reason, err := o.podsReason(ctx, w.object)
 		switch {
 		case err != nil && objects.EndsPass(ctx, err):
 			return fmt.Errorf("list the pods of %s: %w", w.described, err)
-		case err != nil, words == "":
-			// Where pods must not be read, the workload stays what it says itself.
+		case err != nil, reason == "":
+			// Where reading pods is forbidden, the status of the workload is all that is reported.
 		case w.why != "":
-			o.failed = replace(o.failed, w.failed(), w.described+" ("+objects.Shorten(w.why)+"; "+words+")")
+			o.failed = replace(o.failed, w.failed(), w.described+" ("+objects.Shorten(w.why)+"; "+reason+")")
 		default:
 			o.pending = slices.DeleteFunc(o.pending, func(pending string) bool { return pending == w.described })
-			o.stuck = append(o.stuck, w.described+" ("+words+")")
+			o.stuck = append(o.stuck, w.described+" ("+reason+")")
 		}
 	}
 	return nil
 }
 
-// heldWorkload is a workload that is not ready.
-type heldWorkload struct {
+// unreadyWorkload is a workload that is not ready.
+type unreadyWorkload struct {
 	described string
 	object    *unstructured.Unstructured
 	// why it failed, if it did.
 	why string
 }
 
-func (w heldWorkload) failed() string { return w.described + " (" + objects.Shorten(w.why) + ")" }
+func (w unreadyWorkload) failed() string { return w.described + " (" + objects.Shorten(w.why) + ")" }
 
 func replace(all []string, old, by string) []string {
 	if at := slices.Index(all, old); at >= 0 {
@@ -73,7 +72,7 @@ func replace(all []string, old, by string) []string {
 	return all
 }
 
-// PendingSince is since when the Manifest says that its resources are not available; now, for one that does not.
+// PendingSince is since when the Manifest says that its resources are not available; in the far future where it does not.
 func PendingSince(m *v1beta2.Manifest) time.Time {
 	c := meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionResources))
 	if c == nil || c.Status != metav1.ConditionFalse {
@@ -82,8 +81,8 @@ func PendingSince(m *v1beta2.Manifest) time.Time {
 	return c.LastTransitionTime.Time
 }
 
-// progressed is when a workload last said that it got on with its present template; its creation, for one that
-// says nothing.
+// progressed is when a workload last reported progress with its present template; its creation, for one that reports
+// nothing.
 func progressed(u *unstructured.Unstructured) time.Time {
 	for _, c := range ConditionsOf(u) {
 		if c.Type == "Progressing" && c.Status == metav1.ConditionTrue {
@@ -100,8 +99,8 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// workloadCondition is what the conditions of all workloads have in common.
-type workloadCondition struct {
+// WorkloadCondition is what the conditions of all workloads have in common.
+type WorkloadCondition struct {
 	Type           string                 `json:"type"`
 	Status         metav1.ConditionStatus `json:"status"`
 	Reason         string                 `json:"reason"`
@@ -109,10 +108,10 @@ type workloadCondition struct {
 	LastUpdateTime metav1.Time            `json:"lastUpdateTime"`
 }
 
-// ConditionsOf reads the conditions of an object; what cannot be read is none.
-func ConditionsOf(u *unstructured.Unstructured) []workloadCondition {
+// ConditionsOf reads the conditions of an object; none where they cannot be read.
+func ConditionsOf(u *unstructured.Unstructured) []WorkloadCondition {
 	var read struct {
-		Conditions []workloadCondition `json:"conditions"`
+		Conditions []WorkloadCondition `json:"conditions"`
 	}
 	status, _, _ := unstructured.NestedMap(u.Object, kinds.PathStatus)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(status, &read); err != nil {
@@ -121,70 +120,70 @@ func ConditionsOf(u *unstructured.Unstructured) []workloadCondition {
 	return read.Conditions
 }
 
-// podsWords are what keeps the pods of a workload back, in the words of the first of them that says it; empty
-// when none does.
-func (o *Observer) podsWords(ctx context.Context, workload *unstructured.Unstructured) (string, error) {
+// podsReason is why the pods of a workload cannot run, by the newest of them that says so; empty when none does.
+func (o *Observer) podsReason(ctx context.Context, workload *unstructured.Unstructured) (string, error) {
 	if workload.GetKind() == kinds.Pod {
-		return wordsOf([]unstructured.Unstructured{*workload}), nil
+		return reasonOf([]unstructured.Unstructured{*workload}), nil
 	}
 	var selector metav1.LabelSelector
 	found, _, _ := unstructured.NestedMap(workload.Object, kinds.PathSpec, "selector")
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found, &selector); err != nil || len(found) == 0 {
-		return "", nil //nolint:nilerr // it selects nothing that could be asked
+		return "", nil //nolint:nilerr // it selects no pods that could be read
 	}
-	pods, err := o.Cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(workload.GetNamespace()).
+	resource := corev1.SchemeGroupVersion.WithResource("pods")
+	pods, err := o.Cluster.Dynamic.Resource(resource).Namespace(workload.GetNamespace()).
 		List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(&selector), Limit: podsRead})
 	if err != nil {
 		return "", err
 	}
-	return wordsOf(pods.Items), nil
+	return reasonOf(pods.Items), nil
 }
 
-// wordsOf are the words of the newest pod that is kept back.
-func wordsOf(pods []unstructured.Unstructured) string {
-	newest, words := metav1.Time{}, ""
+// reasonOf is why the newest pod that cannot run does not; empty when there is none.
+func reasonOf(pods []unstructured.Unstructured) string {
+	newest, reason := metav1.Time{}, ""
 	for i := range pods {
 		var pod corev1.Pod
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pods[i].Object, &pod); err != nil || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if said := keptBack(&pod); said != "" && (words == "" || newest.Before(&pod.CreationTimestamp)) {
-			newest, words = pod.CreationTimestamp, said
+		if why := whyNotRunning(&pod); why != "" && (reason == "" || newest.Before(&pod.CreationTimestamp)) {
+			newest, reason = pod.CreationTimestamp, why
 		}
 	}
-	return words
+	return reason
 }
 
-// keptBack says why a pod cannot run. It says neither the pod's name nor a count, so that it stays the same from
-// look to look, and nothing that a container itself wrote, which may be secret.
-func keptBack(pod *corev1.Pod) string {
+// whyNotRunning says why a pod cannot run; empty where it can. It has neither the pod's name nor a count, so that it
+// stays the same over several reads, and nothing that a container itself wrote, which may be secret.
+func whyNotRunning(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return "Unschedulable: " + objects.Shorten(c.Message)
 		}
 	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		said := "container " + c.Name + ": "
+		prefix := "container " + c.Name + ": "
 		if c.State.Waiting == nil {
 			if last := crashed(c); last != nil {
-				return said + crashLoop + ": " + exitText(last)
+				return prefix + crashLoop + ": " + exitText(last)
 			}
 			continue
 		}
 		switch reason := c.State.Waiting.Reason; reason {
 		case "ImagePullBackOff", "ErrImagePull":
-			return said + imagePull + ": " + objects.Shorten(pullText(c))
+			return prefix + imagePull + ": " + objects.Shorten(pullText(c))
 		case crashLoop:
-			return said + reason + ": " + exitText(c.LastTerminationState.Terminated)
+			return prefix + reason + ": " + exitText(c.LastTerminationState.Terminated)
 		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "InvalidImageName", "ErrImageNeverPull":
-			return said + reason + ": " + objects.Shorten(c.State.Waiting.Message)
+			return prefix + reason + ": " + objects.Shorten(c.State.Waiting.Message)
 		}
 	}
 	return ""
 }
 
-// crashed is how a container ended that is not ready and was started again: between two ends it runs for a while, and is
-// no better for it.
+// crashed is how a container exited that is not ready and was restarted, also while it runs until its next exit; nil
+// where it did not fail.
 func crashed(c corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 	if c.Ready || c.RestartCount == 0 {
 		return nil

@@ -14,7 +14,7 @@ func waiting(reason, message string) corev1.ContainerStatus {
 	}
 }
 
-func TestWhatAPodSaysOfItself(t *testing.T) {
+func TestWhyAPodCannotRun(t *testing.T) {
 	crashed := waiting("CrashLoopBackOff", "back-off 40s restarting failed container=operator pod=operator-5d8_ns(1)")
 	crashed.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled", Message: "token=secret"}
 	running := func(change func(*corev1.ContainerStatus)) corev1.ContainerStatus {
@@ -31,15 +31,15 @@ func TestWhatAPodSaysOfItself(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		status corev1.PodStatus
-		says   string
+		want   string
 	}{
 		"a pod that runs":        {of(corev1.ContainerStatus{Name: "operator"}), ""},
 		"a pod that just starts": {of(waiting("ContainerCreating", "")), ""},
-		"an image that is not there": {
+		"an image that does not exist": {
 			of(waiting("ErrImagePull", `failed to resolve "example.com/operator:1.0.0": not found`)),
 			`container operator: ImagePullBackOff: failed to resolve "example.com/operator:1.0.0": not found`,
 		},
-		"the same, between two tries": {
+		"the same, between two attempts": {
 			of(waiting("ImagePullBackOff", `Back-off pulling image "example.com/operator:1.0.0": ErrImagePull: failed to resolve "example.com/operator:1.0.0": not found`)),
 			`container operator: ImagePullBackOff: failed to resolve "example.com/operator:1.0.0": not found`,
 		},
@@ -47,19 +47,19 @@ func TestWhatAPodSaysOfItself(t *testing.T) {
 		"the same, while it runs again": {
 			of(running(func(*corev1.ContainerStatus) {})), "container operator: CrashLoopBackOff: it exits with code 137 (OOMKilled)",
 		},
-		"the same, when it has just ended again": {
+		"the same, when it has just exited again": {
 			of(running(func(c *corev1.ContainerStatus) {
 				c.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}
 			})), "container operator: CrashLoopBackOff: it exits with code 137 (OOMKilled)",
 		},
 		"the same, when it is ready again": {of(running(func(c *corev1.ContainerStatus) { c.Ready = true })), ""},
-		"a container that was restarted after a good end": {of(running(func(c *corev1.ContainerStatus) {
+		"a container that was restarted after it succeeded": {of(running(func(c *corev1.ContainerStatus) {
 			c.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 0}
 		})), ""},
 		"a container that runs for the first time": {of(running(func(c *corev1.ContainerStatus) {
 			c.RestartCount, c.LastTerminationState = 0, corev1.ContainerState{}
 		})), ""},
-		"an init container that was done after some tries": {
+		"an init container that succeeded after some attempts": {
 			corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{running(func(c *corev1.ContainerStatus) {
 				c.Ready, c.State = true, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
 			})}},
@@ -75,6 +75,6 @@ func TestWhatAPodSaysOfItself(t *testing.T) {
 		},
 		"a pod without a node": {unschedulable, "Unschedulable: 0/1 nodes are available"},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.says, keptBack(&corev1.Pod{Status: c.status})) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, whyNotRunning(&corev1.Pod{Status: c.status})) })
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Which cluster it is, a cluster says itself: one that claims to be another could keep the removals there from taking
-// away what a Kyma in it has as well. So what is left to others must be shown to be theirs.
+// A cluster states its own identity: one that pretends to be another could keep removals there from deleting what a
+// Kyma in it has as well. So what is handed over to others must be proven to be theirs.
 
-// isIn tells whether another Kyma is synchronized into a cluster in earnest: its access leads to the same address with the
-// same authority, or its remote Kyma is to be seen there, with its uid and the mark of that Kyma.
+// isIn tells whether another Kyma is really synchronized into a cluster: its access leads to the same address with the
+// same authority, or its remote Kyma exists there, with its uid and the mark of that Kyma.
 func (a *Removals) isIn(ctx context.Context, cluster *clusters.Cluster, kyma *v1beta2.Kyma) (bool, error) {
 	theirs, err := a.steps.Options.Clusters.Reach(ctx, kyma.Namespace, kyma.Name)
 	if err == nil && sameAddress(theirs, cluster) {
@@ -32,19 +32,19 @@ func (a *Removals) isIn(ctx context.Context, cluster *clusters.Cluster, kyma *v1
 		return false, err
 	}
 	remote := kyma.Status.Remote
-	found, err := seen(ctx, cluster, shared.KindKyma, types.NamespacedName{Namespace: remote.Namespace, Name: remote.Name})
+	found, err := readOwn(ctx, cluster, shared.KindKyma, types.NamespacedName{Namespace: remote.Namespace, Name: remote.Name})
 	if err != nil || found == nil {
 		return false, err
 	}
 	return string(found.UID) == remote.UID && found.Annotations[desired.AnnotationSyncedFrom] == desired.SyncedFrom(kyma), nil
 }
 
-// isOwn tells whether a cluster is the control plane's own in earnest: a Manifest of ours is to be seen there.
+// isOwn tells whether a cluster really is the control plane's own: a Manifest of ours exists there.
 func isOwn(ctx context.Context, cluster *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if cluster.IsControlPlane() {
 		return true, nil
 	}
-	found, err := seen(ctx, cluster, shared.KindManifest, client.ObjectKeyFromObject(m))
+	found, err := readOwn(ctx, cluster, shared.KindManifest, client.ObjectKeyFromObject(m))
 	return found != nil && found.UID == m.UID, err
 }
 
@@ -55,8 +55,8 @@ func sameAddress(a, b *clusters.Cluster) bool {
 	return a.Config != nil && b.Config != nil && a.Config.Host == b.Config.Host && len(a.Config.CAData) > 0 && bytes.Equal(a.Config.CAData, b.Config.CAData)
 }
 
-// seen reads an object of ours in a cluster; nil where it is not there.
-func seen(ctx context.Context, cluster *clusters.Cluster, kind string, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
+// readOwn reads an object of ours in a cluster; nil where it does not exist.
+func readOwn(ctx context.Context, cluster *clusters.Cluster, kind string, name types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
 	found.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(kind))
 	err := cluster.Client.Get(ctx, name, found)
@@ -64,7 +64,7 @@ func seen(ctx context.Context, cluster *clusters.Cluster, kind string, name type
 		return nil, nil //nolint:nilnil // being gone is an ordinary case
 	}
 	if err != nil {
-		return nil, clusters.Classify(fmt.Errorf("look for %s %s: %w", kind, name, err))
+		return nil, clusters.Classify(fmt.Errorf("read %s %s: %w", kind, name, err))
 	}
 	return found, nil
 }

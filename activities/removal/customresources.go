@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -28,17 +26,17 @@ const (
 	// may be together: an Event has 1024 bytes.
 	namedCRs   = 10
 	namedBytes = 500
-	// countedCRs is after how many of them, of one kind, no more are counted: the removal is blocked.
+	// countedCRs is how many of them, of one kind, are counted at most: the removal is blocked anyway.
 	countedCRs = 100
 )
 
 // BlockingCRs are the custom resources that a removal waits for.
-type blockingCRs struct {
+type BlockingCRs struct {
 	// module and mark name the module and its Manifest.
 	module, mark string
-	// own is the default custom resource that is ours to delete, while it is there.
+	// own is the default custom resource that is ours to delete, while it exists.
 	own *foundCR
-	// others are those that users made, in order; with the policy Ignore the default one is among them.
+	// others are those that users created, in order; with the policy Ignore the default one is among them.
 	others []foundCR
 	// allowed is true when their owner allowed that they are deleted with the module.
 	allowed bool
@@ -55,9 +53,10 @@ func (f foundCR) String() string {
 	return objects.Describe(f.kind.Kind, types.NamespacedName{Namespace: f.meta.Namespace, Name: f.meta.Name})
 }
 
-// findCRs finds what is left, in all namespaces, of the kinds that may hold users' data (docs/design/deletion-and-purge.md#users-data).
-func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (blockingCRs, error) {
-	seen := blockingCRs{module: m.ModuleName(), mark: inventory.MarkOf(m)}
+// findCRs finds what remains, in all namespaces, of the kinds that may hold users' data
+// (docs/design/deletion-and-purge.md#users-data).
+func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs, error) {
+	seen := BlockingCRs{module: m.ModuleName(), mark: inventory.MarkOf(m)}
 	kinds, err := r.dataKinds(ctx, m)
 	if err != nil {
 		return seen, err
@@ -87,7 +86,7 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (blockingCRs
 }
 
 // crsOf lists the custom resources of one kind that a removal waits for. Where the API server cannot answer in one
-// version, as when the webhook is dead that converts to it, the kind is listed in another.
+// version, as when its conversion webhook is down, the kind is listed in another.
 func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own *foundCR, others []foundCR, err error) {
 	_, err = inOneOf(kind.resources, func(resource clusters.Resource) error {
 		own, others = nil, nil
@@ -104,22 +103,8 @@ func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 	return own, others, err
 }
 
-// crKind is the kind of the default custom resource as it was made, else as the Manifest has it.
-func crKind(m *v1beta2.Manifest) (schema.GroupVersionKind, bool) {
-	if recorded := m.Status.DefaultCR; recorded != nil {
-		gvk, name := inventory.RecordedCR(recorded)
-		return gvk, !kinds.IsProtected(gvk, name)
-	}
-	// What cannot be read cannot have been made, and its kind cannot be told.
-	cr, err := m.Spec.DefaultCR()
-	if err != nil || cr == nil {
-		return schema.GroupVersionKind{}, false
-	}
-	return cr.GroupVersionKind(), true
-}
-
-// toDelete are those that are to be deleted and are not yet.
-func (b blockingCRs) toDelete() []foundCR {
+// toDelete are those that have to be deleted and are not being deleted yet.
+func (b BlockingCRs) toDelete() []foundCR {
 	var all []foundCR
 	if b.own != nil {
 		all = append(all, *b.own)
@@ -131,11 +116,11 @@ func (b blockingCRs) toDelete() []foundCR {
 }
 
 // areUsers tells whether users' custom resources block the removal.
-func (b blockingCRs) areUsers() bool { return len(b.others) > 0 && !b.allowed }
+func (b BlockingCRs) areUsers() bool { return len(b.others) > 0 && !b.allowed }
 
-// Waiting says what the removal waits for; nil when no custom resource is left. The message is one that clients know;
-// which ones they are is beside it.
-func (b blockingCRs) Waiting() *readiness.Observed {
+// Waiting says what the removal waits for; nil when no custom resource remains. Clients know the message; the hint
+// names the custom resources.
+func (b BlockingCRs) Waiting() *readiness.Observed {
 	o := &readiness.Observed{State: shared.StateDeleting, Reason: readiness.ReasonWaitingForModuleCR, Message: shared.MessageWaitingForModuleCRsDeletion}
 	switch {
 	case b.areUsers():
@@ -145,7 +130,7 @@ func (b blockingCRs) Waiting() *readiness.Observed {
 	case len(b.others) > 0:
 		o.Hint = fmt.Sprintf("%s are being deleted, as the annotation %s allows: %s", b.count(), shared.AnnotationDeleteUserData, b.names())
 	case b.own != nil:
-		o.Hint = "the module's operator has to let go of " + b.own.String()
+		o.Hint = "the module's operator has to release " + b.own.String()
 	default:
 		return nil
 	}
@@ -153,7 +138,7 @@ func (b blockingCRs) Waiting() *readiness.Observed {
 }
 
 // count says how many custom resources of users there are, as far as they were counted.
-func (b blockingCRs) count() string {
+func (b BlockingCRs) count() string {
 	switch n := len(b.others); {
 	case n == 1:
 		return "1 custom resource"
@@ -164,8 +149,8 @@ func (b blockingCRs) count() string {
 	}
 }
 
-// names names the first of them.
-func (b blockingCRs) names() string {
+// names lists the names of the first of them.
+func (b BlockingCRs) names() string {
 	named, size := 0, 0
 	all := make([]string, 0, namedCRs)
 	for _, cr := range b.others {
@@ -179,27 +164,4 @@ func (b blockingCRs) names() string {
 		return fmt.Sprintf("%s and %d more", strings.Join(all, ", "), more)
 	}
 	return strings.Join(all, ", ")
-}
-
-// RemoveModuleCRs deletes the default custom resource that we made, and what users made where its owner allowed that, and
-// says what is left that the removal has to wait for.
-func (a *Removals) RemoveModuleCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest) (*readiness.Observed, error) {
-	for waited := time.Duration(0); ; waited += PatiencePause {
-		seen, err := a.BlockingCRs(ctx, r, m)
-		if err != nil {
-			return nil, err
-		}
-		if err := a.deleteCRs(ctx, r, m, seen); err != nil {
-			return nil, err
-		}
-		if seen.own == nil && !seen.allowed || waited >= Patience {
-			if seen.areUsers() {
-				recordDataBlocks(a.steps.Recorder, m, seen)
-			}
-			return seen.Waiting(), nil
-		}
-		if err := objects.Sleep(ctx, PatiencePause); err != nil {
-			return nil, err
-		}
-	}
 }

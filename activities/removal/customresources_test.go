@@ -19,13 +19,13 @@ func TestTheRemovalNamesTheFirstTenThatBlockIt(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
 		}}
 	}
-	b := blockingCRs{module: "keda", mark: "kcp-system/kyma-keda"}
+	b := BlockingCRs{module: "keda", mark: "kcp-system/kyma-keda"}
 	require.Nil(t, b.Waiting())
 	own := sample("default")
 	b.own = &own
 	require.Equal(t, &readiness.Observed{
 		State: shared.StateDeleting, Reason: readiness.ReasonWaitingForModuleCR, Message: "waiting for module crs deletion",
-		Hint: "the module's operator has to let go of Sample ns/default",
+		Hint: "the module's operator has to release Sample ns/default",
 	}, b.Waiting())
 	for range 12 {
 		b.others = append(b.others, sample("x"))

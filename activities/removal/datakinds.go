@@ -2,17 +2,12 @@ package removal
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -21,18 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// A definition takes all objects of its kind along when it goes, and whoever made them loses them. So no definition goes
-// while there are objects that the module did not make.
-
-// dataKind is a kind whose objects may be data of a module's users.
-type dataKind struct {
-	schema.GroupKind
-	// resources are how to address it: in the version in which it is stored first, which needs no conversion.
-	resources []clusters.Resource
-}
-
-// dataKinds are the kinds of which users' objects hold up a removal: that of the default custom resource, and those that
-// the module's template names, or where it names none, all that the module defines. They are read once.
+// dataKinds are the kinds whose users' objects block a removal: that of the default custom resource, and those that the
+// module's template names, or where it names none, all that the module defines. They are read once.
 func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKind, error) {
 	if r.data != nil {
 		return r.data, nil
@@ -46,7 +31,7 @@ func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 		}
 		for plural, of := range served {
 			kind := dataKind{GroupKind: schema.GroupKind{Group: group, Kind: of.Kind}, resources: resourcesOf(group, plural, of)}
-			// What is Lifecycle Manager's own is no module's, whoever put it into an inventory.
+			// Lifecycle Manager's own objects are no module's, even if they are in an inventory.
 			if !is(plural, of.Kind) || known[kind.GroupKind] || reserved.Object(kind.GroupKind, types.NamespacedName{}) != "" {
 				continue
 			}
@@ -83,7 +68,7 @@ func (r *Remover) dataKinds(ctx context.Context, m *v1beta2.Manifest) ([]dataKin
 }
 
 // associatedKinds are the custom kinds that the module's template names. What Kubernetes itself defines stays when the
-// module goes.
+// module is removed.
 func associatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, kind := range desired.AssociatedKinds(m) {
@@ -94,7 +79,8 @@ func associatedKinds(m *v1beta2.Manifest) []schema.GroupKind {
 	return all
 }
 
-// ownDefinitions names the definitions of the inventory that are there and carry our mark: those that go with the module.
+// ownDefinitions names the definitions of the inventory that exist and carry our mark: those that are deleted with the
+// module.
 func (r *Remover) ownDefinitions(ctx context.Context, entries []v1beta2.InventoryEntry) ([]string, error) {
 	var wanted []types.NamespacedName
 	var kind schema.GroupVersionKind
@@ -134,58 +120,7 @@ func (r *Remover) ownDefinitions(ctx context.Context, entries []v1beta2.Inventor
 	return all, nil
 }
 
-// servedGroups are what a cluster serves, by group, each read once.
-type servedGroups map[string]map[string]clusters.Served
-
-func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group string) (map[string]clusters.Served, error) {
-	if known, ok := (*g)[group]; ok {
-		return known, nil
-	}
-	served, err := c.Mapper.Served(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	if *g == nil {
-		*g = servedGroups{}
-	}
-	(*g)[group] = served
-	return served, nil
-}
-
-// stored are the ways to address a kind, in the version in which it is stored first, where it is of a group that was
-// read.
-func (g servedGroups) stored(kind schema.GroupKind) []clusters.Resource {
-	for plural, of := range g[kind.Group] {
-		if of.Kind == kind.Kind {
-			return resourcesOf(kind.Group, plural, of)
-		}
-	}
-	return nil
-}
-
-func resourcesOf(group, plural string, of clusters.Served) []clusters.Resource {
-	all := make([]clusters.Resource, 0, len(of.Versions))
-	for _, version := range of.Versions {
-		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
-		all = append(all, clusters.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced})
-	}
-	return all
-}
-
-// failedInside tells whether an API server could not do what it was asked for, as where it has to convert an object and
-// the webhook that does it is dead. Objects that it lists from its cache it then answers 429 for, since it cannot fill
-// that cache (k8s.io/apiserver, cacher.ready).
-func failedInside(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	s := status.Status()
-	return s.Code == http.StatusInternalServerError ||
-		s.Code == http.StatusTooManyRequests && strings.Contains(s.Message, "storage is (re)initializing")
-}
-
-// moduleObjects are what a module itself has: what of its kinds is not its users'.
+// moduleObjects are the module's own objects: those of its kinds that are not its users'.
 type moduleObjects struct {
 	owner inventory.Owner
 	uids  map[types.UID]bool
@@ -195,24 +130,24 @@ type moduleObjects struct {
 }
 
 func (r *Remover) objectsOf(m *v1beta2.Manifest) moduleObjects {
-	objects := moduleObjects{owner: r.Owner, uids: map[types.UID]bool{}}
+	own := moduleObjects{owner: r.Owner, uids: map[types.UID]bool{}}
 	for _, e := range m.Status.Inventory {
 		if e.UID != "" {
-			objects.uids[types.UID(e.UID)] = true
+			own.uids[types.UID(e.UID)] = true
 		}
 	}
 	if recorded := m.Status.DefaultCR; recorded != nil && m.Spec.EffectivePolicy() == v1beta2.CustomResourcePolicyCreateAndDelete {
 		gvk, _ := inventory.RecordedCR(recorded)
-		objects.defaultKind, objects.defaultCR = gvk.GroupKind(), recorded
+		own.defaultKind, own.defaultCR = gvk.GroupKind(), recorded
 		if recorded.UID != "" {
-			objects.uids[types.UID(recorded.UID)] = true
+			own.uids[types.UID(recorded.UID)] = true
 		}
 	}
-	return objects
+	return own
 }
 
 // have tells whether an object is the module's own: it came with the module, one of the module's objects owns it, or
-// another object controls it, which is what counts then.
+// another object controls it, which then counts instead.
 func (o moduleObjects) have(cr *metav1.PartialObjectMetadata) bool {
 	if o.owner.Owns(cr) || o.uids[cr.UID] {
 		return true
@@ -225,19 +160,33 @@ func (o moduleObjects) have(cr *metav1.PartialObjectMetadata) bool {
 	return false
 }
 
-// eachCR shows, in all namespaces, the objects of a kind, until it has shown all or enough says so.
-func (r *Remover) eachCR(ctx context.Context, resource schema.GroupVersionResource, show func(*metav1.PartialObjectMetadata), enough func() bool) error {
+// eachCR calls visit for the objects of a kind, in all namespaces, until enough returns true.
+func (r *Remover) eachCR(ctx context.Context, resource schema.GroupVersionResource, visit func(*metav1.PartialObjectMetadata), enough func() bool) error {
 	return objects.IgnoreUnserved(objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		page, err := r.Cluster.Metadata.Resource(resource).List(ctx, options)
 		if err != nil {
 			return "", err
 		}
 		for i := range page.Items {
-			show(&page.Items[i])
+			visit(&page.Items[i])
 		}
 		if enough() {
 			return "", nil
 		}
 		return page.Continue, nil
 	}))
+}
+
+// crKind is the kind of the default custom resource as it was created, else as the Manifest has it.
+func crKind(m *v1beta2.Manifest) (schema.GroupVersionKind, bool) {
+	if recorded := m.Status.DefaultCR; recorded != nil {
+		gvk, name := inventory.RecordedCR(recorded)
+		return gvk, !kinds.IsProtected(gvk, name)
+	}
+	// What cannot be read cannot have been created, and its kind is unknown.
+	cr, err := m.Spec.DefaultCR()
+	if err != nil || cr == nil {
+		return schema.GroupVersionKind{}, false
+	}
+	return cr.GroupVersionKind(), true
 }

@@ -58,8 +58,8 @@ func namesModule(kyma metav1.Object, m *v1beta2.Manifest) bool {
 	return false
 }
 
-// deleteCRs deletes custom resources, while the module's operator still runs and can let go of them.
-func (a *Removals) deleteCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest, seen blockingCRs) error {
+// deleteCRs deletes custom resources, while the module's operator still runs and can release them.
+func (a *Removals) deleteCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest, seen BlockingCRs) error {
 	crs := seen.toDelete()
 	if len(crs) == 0 {
 		return nil

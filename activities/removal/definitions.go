@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that is there and the module's own.
+// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that exists and is the module's own.
 func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource clusters.Resource) error) error {
 	for _, e := range inventory.OfStage(entries, kinds.StageDefinitions) {
 		gvk, name, err := e.Object()

@@ -9,20 +9,20 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// recordDataBlocks tells which custom resources of users block the removal of a module, and the way out.
-func recordDataBlocks(t *manifests.Recorder, m *v1beta2.Manifest, seen blockingCRs) {
+// recordDataBlocks records which custom resources of users block the removal of a module, and what to do about it.
+func recordDataBlocks(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
 	message := fmt.Sprintf("module %s is not removed: %s", m.ModuleName(), seen.Waiting().Hint)
-	if t.RecordedLately(string(m.UID) + message) {
+	if recorder.RecordedLately(string(m.UID) + message) {
 		return
 	}
-	t.Record(m, corev1.EventTypeWarning, manifests.EventUserDataBlocks, message)
-	t.Record(manifests.KymaOf(m), corev1.EventTypeWarning, manifests.EventUserDataBlocks, message)
+	recorder.Record(m, corev1.EventTypeWarning, manifests.EventUserDataBlocks, message)
+	recorder.Record(manifests.KymaOf(m), corev1.EventTypeWarning, manifests.EventUserDataBlocks, message)
 }
 
-// recordDataDeleted tells which custom resources of users are deleted with a module.
-func recordDataDeleted(t *manifests.Recorder, m *v1beta2.Manifest, seen blockingCRs) {
+// recordDataDeleted records which custom resources of users are deleted with a module.
+func recordDataDeleted(recorder *manifests.Recorder, m *v1beta2.Manifest, seen BlockingCRs) {
 	message := fmt.Sprintf("module %s: %s", m.ModuleName(), seen.Waiting().Hint)
-	if !t.RecordedLately(string(m.UID) + message) {
-		t.Record(manifests.KymaOf(m), corev1.EventTypeNormal, manifests.EventUserDataDeleted, message)
+	if !recorder.RecordedLately(string(m.UID) + message) {
+		recorder.Record(manifests.KymaOf(m), corev1.EventTypeNormal, manifests.EventUserDataDeleted, message)
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RecoverRemoval looks for what a Manifest without an inventory has in its cluster, before it goes: it may have
-// been restored from a backup, which has no status. A cluster that cannot be reached, of which nothing is known,
-// keeps no Manifest.
+// RecoverRemoval finds what a Manifest without an inventory has in its cluster, before it is removed: it may have been
+// restored from a backup, which has no status. A cluster that cannot be reached, and of which nothing is known, blocks
+// no removal.
 func (a *Removals) RecoverRemoval(ctx context.Context, m *v1beta2.Manifest) error {
 	cluster, err := a.steps.Target(ctx, m)
 	if err == nil {
@@ -44,19 +44,19 @@ func (a *Removals) recordLost(ctx context.Context, c *clusters.Cluster, m *v1bet
 	if len(found) == 0 {
 		return nil
 	}
-	made, err := a.intended(ctx, c, m)
+	intended, err := a.intended(ctx, c, m)
 	if err != nil {
 		return err
 	}
 	return a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		inventory.SetInventory(s, found)
 		if s.DefaultCR == nil {
-			s.DefaultCR = made
+			s.DefaultCR = intended
 		}
 	})
 }
 
-// intended is the record of a default custom resource that may have been made; see IsRecorded.
+// intended is the record of a default custom resource that may have been created; see inventory.IsRecorded.
 func (a *Removals) intended(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (*v1beta2.DefaultCRRecord, error) {
 	wanted, err := readiness.DefaultCROf(m)
 	if err != nil || wanted == nil {
@@ -73,13 +73,13 @@ func (a *Removals) intended(ctx context.Context, c *clusters.Cluster, m *v1beta2
 	return inventory.RecordOf(wanted, ""), nil
 }
 
-// Marked finds the objects in a cluster that carry our mark, with one request per kind: of the kinds that modules
-// are made of, of those that are given, and of those that the found definitions define. What another object
-// controls is a copy that has its annotations, as a ReplicaSet has those of its Deployment.
+// Marked finds the objects in a cluster that carry our mark, with one request per kind: of the usual kinds of modules,
+// of the given kinds, and of those that the found definitions define. An object that another one controls is skipped:
+// it has copied annotations, as a ReplicaSet has those of its Deployment.
 func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, given []schema.GroupVersionKind) ([]v1beta2.InventoryEntry, error) {
 	byID := map[string]v1beta2.InventoryEntry{}
 	seen := map[schema.GroupKind]bool{}
-	look := func(gvk schema.GroupVersionKind) error {
+	collect := func(gvk schema.GroupVersionKind) error {
 		if seen[gvk.GroupKind()] {
 			return nil
 		}
@@ -101,7 +101,7 @@ func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, giv
 		})
 	}
 	for _, gvk := range append(kinds.Usual(), given...) {
-		if err := look(gvk); err != nil {
+		if err := collect(gvk); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +115,7 @@ func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, giv
 			continue
 		}
 		if err == nil {
-			err = look(defined)
+			err = collect(defined)
 		}
 		if err != nil {
 			return nil, err

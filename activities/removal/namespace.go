@@ -16,8 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// releaseNamespace takes off a namespace that stays what this module put on it: the labels and annotations that are
-// nobody else's. Of other objects there is nothing to take off.
+// releaseNamespace removes from a namespace that stays what this module set on it: the labels and annotations that are
+// nobody else's. Other objects are unchanged.
 func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource) error {
 	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
 		return nil
@@ -26,7 +26,7 @@ func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionK
 	if r.Owner.Owns(live) {
 		managers = append(managers, shared.FieldManagerModuleResources)
 	}
-	nothing, err := json.Marshal(map[string]any{
+	empty, err := json.Marshal(map[string]any{
 		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, kinds.PathMetadata: map[string]any{"name": live.Name, "uid": live.UID},
 	})
 	if err != nil {
@@ -37,9 +37,9 @@ func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionK
 			continue
 		}
 		_, err := r.Cluster.Metadata.Resource(resource.GroupVersionResource).
-			Patch(ctx, live.Name, apply.ApplyPatch, nothing, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
+			Patch(ctx, live.Name, apply.ApplyPatch, empty, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return fmt.Errorf("take the module's labels off namespace %s: %w", live.Name, err)
+			return fmt.Errorf("remove the module's labels from namespace %s: %w", live.Name, err)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,27 +20,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 )
 
-// A namespace takes all that is in it along when it goes. One that a module brought goes with the module only when
-// nothing else lives there: no user's object of any kind, whoever owns it. What cannot be listed may be anybody's.
+// When a namespace is deleted, all objects in it are deleted with it. One that a module brought is deleted with the
+// module only when nothing else uses it: no user's object of any kind, whoever owns it. What cannot be listed may be
+// anybody's.
 
-// answerLimit is for how long the list of a kind that is not built in is waited for: an aggregated API that does not
-// answer must not block a removal.
+// answerLimit bounds the list of a kind that is not built in: an aggregated API that does not answer must not block a
+// removal.
 const answerLimit = 5 * time.Second
-
-// namespaceKinds are the kinds whose objects go with their namespace, asked for once and only when they are needed.
-type namespaceKinds struct {
-	once  sync.Once
-	kinds []namespaceKind
-	// unknown are the groups that did not say which kinds they have.
-	unknown []string
-	err     error
-}
-
-// namespaceKind is a kind whose objects show that a namespace is in use.
-type namespaceKind struct {
-	schema.GroupVersionResource
-	kind string
-}
 
 func (k namespaceKind) groupKind() schema.GroupKind {
 	return schema.GroupKind{Group: k.Group, Kind: k.kind}
@@ -55,16 +40,16 @@ func (k namespaceKind) foreign() int {
 	return 1
 }
 
-// usedByOthers says what shows that somebody else works in a namespace that we made, or that this cannot be ruled out;
+// usedByOthers says what shows that somebody else uses a namespace that we created, or that this cannot be ruled out;
 // "" when nobody does.
 func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, error) {
 	r.namespaceKinds.once.Do(func() { r.namespaceKinds.discover(ctx, r.Cluster.Discovery) })
 	if r.namespaceKinds.err != nil {
 		return "", fmt.Errorf("read which kinds there are: %w", r.namespaceKinds.err)
 	}
-	o := namespaceUsage{remover: r, namespace: namespace, going: map[types.UID]bool{}}
+	u := namespaceUsage{remover: r, namespace: namespace, going: map[types.UID]bool{}}
 	for _, kind := range r.namespaceKinds.kinds {
-		found, err := o.find(ctx, kind)
+		found, err := u.find(ctx, kind)
 		if err != nil || found != "" {
 			return found, err
 		}
@@ -75,21 +60,21 @@ func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, e
 	return "", nil
 }
 
-// discover reads the kinds that the deletion of a namespace takes along: those that can be deleted. It keeps groups that
-// do not answer.
-func (l *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInterface) {
+// discover reads the kinds whose objects are deleted with their namespace: those that can be deleted. It records groups
+// that do not answer.
+func (n *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInterface) {
 	lists, err := discovery.ServerPreferredNamespacedResourcesWithContext(ctx, discovery.ToDiscoveryInterfaceWithContext(d))
 	var failed *discovery.ErrGroupDiscoveryFailed
 	switch {
 	case errors.As(err, &failed):
 		for gv := range failed.Groups {
-			if !isMadeByItself(schema.GroupKind{Group: gv.Group}) {
-				l.unknown = append(l.unknown, gv.String())
+			if !isGenerated(schema.GroupKind{Group: gv.Group}) {
+				n.unknown = append(n.unknown, gv.String())
 			}
 		}
-		slices.Sort(l.unknown)
+		slices.Sort(n.unknown)
 	case err != nil:
-		l.err = err
+		n.err = err
 		return
 	}
 	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
@@ -99,30 +84,30 @@ func (l *namespaceKinds) discover(ctx context.Context, d discovery.DiscoveryInte
 			continue
 		}
 		for _, resource := range list.APIResources {
-			if !strings.Contains(resource.Name, "/") && !isMadeByItself(schema.GroupKind{Group: gv.Group, Kind: resource.Kind}) {
-				l.kinds = append(l.kinds, namespaceKind{GroupVersionResource: gv.WithResource(resource.Name), kind: resource.Kind})
+			if !strings.Contains(resource.Name, "/") && !isGenerated(schema.GroupKind{Group: gv.Group, Kind: resource.Kind}) {
+				n.kinds = append(n.kinds, namespaceKind{GroupVersionResource: gv.WithResource(resource.Name), kind: resource.Kind})
 			}
 		}
 	}
-	// Those first that are always answered for, and always in the same order, so that the same is said each time.
-	slices.SortFunc(l.kinds, func(a, b namespaceKind) int {
+	// Built-in kinds first, and always in the same order, so that the message is the same each time.
+	slices.SortFunc(n.kinds, func(a, b namespaceKind) int {
 		return cmp.Or(cmp.Compare(a.foreign(), b.foreign()), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
 }
 
-// isMadeByItself tells of which kinds Kubernetes makes the objects, and makes them again.
-func isMadeByItself(kind schema.GroupKind) bool {
+// isGenerated tells whether Kubernetes itself creates the objects of a kind, and recreates them.
+func isGenerated(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "Event"}, schema.GroupKind{Group: "events.k8s.io", Kind: "Event"},
 		schema.GroupKind{Kind: "Endpoints"}, schema.GroupKind{Group: "discovery.k8s.io", Kind: "EndpointSlice"},
 		schema.GroupKind{Group: "coordination.k8s.io", Kind: "Lease"}:
 		return true
 	}
-	// What is measured: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io.
+	// Measurements: metrics.k8s.io, custom.metrics.k8s.io, external.metrics.k8s.io.
 	return kind.Group == "metrics.k8s.io" || strings.HasSuffix(kind.Group, ".metrics.k8s.io")
 }
 
-// isInEveryNamespace names what is made in each namespace as such.
+// isInEveryNamespace tells whether an object is created in each namespace.
 func isInEveryNamespace(kind schema.GroupKind, name string) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
@@ -134,16 +119,16 @@ func isInEveryNamespace(kind schema.GroupKind, name string) bool {
 	return false
 }
 
-// namespaceUsage looks for what lives in one namespace.
+// namespaceUsage finds what others have in one namespace.
 type namespaceUsage struct {
 	remover   *Remover
 	namespace string
-	// going says, by uid, of owners whether what they own is going.
+	// going says, by the uid of an owner, whether what it owns is being deleted.
 	going map[types.UID]bool
 }
 
-// find says which object of a kind somebody else has in the namespace, or why that cannot be told.
-func (o *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, error) {
+// find says which object of a kind somebody else has in the namespace, or why that is unknown.
+func (u *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, error) {
 	gk := kind.groupKind()
 	options := metav1.ListOptions{}
 	if gk == (schema.GroupKind{Kind: "Secret"}) {
@@ -152,7 +137,7 @@ func (o *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 	}
 	found := ""
 	err := objects.Pages(options, func(options metav1.ListOptions) (string, error) {
-		page, why, err := o.list(ctx, kind, options)
+		page, why, err := u.list(ctx, kind, options)
 		if err != nil || why != "" {
 			found = why
 			return "", err
@@ -162,7 +147,7 @@ func (o *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 			if isInEveryNamespace(gk, item.Name) {
 				continue
 			}
-			goes, err := o.goes(ctx, item, 0)
+			goes, err := u.goes(ctx, item, 0)
 			if err != nil {
 				return "", err
 			}
@@ -176,15 +161,15 @@ func (o *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 	return found, err
 }
 
-// list reads one page. Where a kind cannot be listed, it says so; what may succeed at the next try is an error.
-func (o *namespaceUsage) list(ctx context.Context, kind namespaceKind, options metav1.ListOptions) (page *metav1.PartialObjectMetadataList, why string, err error) {
+// list reads one page. Where a kind cannot be listed, it returns why; what may succeed at the next attempt is an error.
+func (u *namespaceUsage) list(ctx context.Context, kind namespaceKind, options metav1.ListOptions) (page *metav1.PartialObjectMetadataList, why string, err error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	builtIn := kinds.IsBuiltIn(kind.groupKind())
 	if !builtIn {
 		limited, cancel = context.WithTimeout(ctx, answerLimit)
 	}
 	defer cancel()
-	page, err = o.remover.Cluster.Metadata.Resource(kind.GroupVersionResource).Namespace(o.namespace).List(limited, options)
+	page, err = u.remover.Cluster.Metadata.Resource(kind.GroupVersionResource).Namespace(u.namespace).List(limited, options)
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
@@ -192,7 +177,7 @@ func (o *namespaceUsage) list(ctx context.Context, kind namespaceKind, options m
 	case ctx.Err() != nil:
 		return nil, "", err
 	case apierrors.IsNotFound(err):
-		// Its definition has gone meanwhile.
+		// Its definition was deleted meanwhile.
 		return &metav1.PartialObjectMetadataList{}, "", nil
 	case limited.Err() != nil:
 		return nil, "nobody answers which " + kind.GroupResource().String() + " are in it", nil
@@ -207,23 +192,23 @@ func (o *namespaceUsage) list(ctx context.Context, kind namespaceKind, options m
 // maxOwners bounds how far owners of owners are followed.
 const maxOwners = 8
 
-// goes tells whether an object is the module's own or going already: all its owners are gone or go themselves, and the
-// garbage collector has yet to take it.
-func (o *namespaceUsage) goes(ctx context.Context, object *metav1.PartialObjectMetadata, depth int) (bool, error) {
-	if !object.DeletionTimestamp.IsZero() || o.remover.Owner.Owns(object) {
+// goes tells whether an object is the module's own or is deleted anyway: it is being deleted, or all its owners are
+// gone or being deleted, and the garbage collector will delete it.
+func (u *namespaceUsage) goes(ctx context.Context, object *metav1.PartialObjectMetadata, depth int) (bool, error) {
+	if !object.DeletionTimestamp.IsZero() || u.remover.Owner.Owns(object) {
 		return true, nil
 	}
 	if len(object.OwnerReferences) == 0 || depth == maxOwners {
 		return false, nil
 	}
 	for _, ref := range object.OwnerReferences {
-		known, ok := o.going[ref.UID]
+		known, ok := u.going[ref.UID]
 		if !ok {
 			var err error
-			if known, err = o.ownerGoes(ctx, object.Namespace, ref, depth); err != nil {
+			if known, err = u.ownerGoes(ctx, object.Namespace, ref, depth); err != nil {
 				return false, fmt.Errorf("read the owner of %s/%s: %w", object.Namespace, object.Name, err)
 			}
-			o.going[ref.UID] = known
+			u.going[ref.UID] = known
 		}
 		if !known {
 			return false, nil
@@ -232,19 +217,19 @@ func (o *namespaceUsage) goes(ctx context.Context, object *metav1.PartialObjectM
 	return true, nil
 }
 
-func (o *namespaceUsage) ownerGoes(ctx context.Context, namespace string, ref metav1.OwnerReference, depth int) (bool, error) {
+func (u *namespaceUsage) ownerGoes(ctx context.Context, namespace string, ref metav1.OwnerReference, depth int) (bool, error) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
-		return false, nil //nolint:nilerr // nobody can tell whether such an owner is there
+		return false, nil //nolint:nilerr // it is unknown whether such an owner exists
 	}
-	resource, err := o.remover.resource(ctx, gv.WithKind(ref.Kind))
+	resource, err := u.remover.resource(ctx, gv.WithKind(ref.Kind))
 	if meta.IsNoMatchError(err) {
 		return true, nil
 	}
 	if err != nil {
-		return o.unsure(ctx, err)
+		return u.unsure(ctx, err)
 	}
-	client := o.remover.Cluster.Metadata.Resource(resource.GroupVersionResource)
+	client := u.remover.Cluster.Metadata.Resource(resource.GroupVersionResource)
 	var live *metav1.PartialObjectMetadata
 	if resource.Namespaced {
 		live, err = client.Namespace(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
@@ -255,15 +240,15 @@ func (o *namespaceUsage) ownerGoes(ctx context.Context, namespace string, ref me
 	case apierrors.IsNotFound(err):
 		return true, nil
 	case err != nil:
-		return o.unsure(ctx, err)
+		return u.unsure(ctx, err)
 	case live.UID != ref.UID:
 		return true, nil
 	}
-	return o.goes(ctx, live, depth+1)
+	return u.goes(ctx, live, depth+1)
 }
 
-// unsure takes an owner that the cluster answers nothing about for one that is there.
-func (o *namespaceUsage) unsure(ctx context.Context, err error) (bool, error) {
+// unsure treats an owner that the cluster refuses to return as one that exists.
+func (u *namespaceUsage) unsure(ctx context.Context, err error) (bool, error) {
 	var status apierrors.APIStatus
 	if ctx.Err() != nil || !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err) {
 		return false, err
@@ -271,7 +256,7 @@ func (o *namespaceUsage) unsure(ctx context.Context, err error) (bool, error) {
 	return false, nil
 }
 
-// keepsNamespace tells whether a namespace stays because somebody else uses it, and remembers who does.
+// keepsNamespace tells whether a namespace stays because somebody else uses it, and records who does.
 func (r *Remover) keepsNamespace(ctx context.Context, name string) (bool, error) {
 	why, err := r.usedByOthers(ctx, name)
 	if err != nil || why == "" {

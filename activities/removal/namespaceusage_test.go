@@ -25,17 +25,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// inhabited is an API server with one namespace, "ns".
-type inhabited struct {
+// fakeServer is an API server with one namespace, "ns".
+type fakeServer struct {
 	// objects by plural.
 	objects map[string][]metav1.PartialObjectMetadata
-	// refused are the codes with which the lists of some plurals are answered; 0 is no answer at all.
+	// refused are the status codes of the lists of some plurals; 0 is no answer at all.
 	refused map[string]int
-	// silent makes the group example.com not say which kinds it has.
+	// silent makes the discovery of the group example.com fail.
 	silent bool
 }
 
-func (c inhabited) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind := func(name, kind string, verbs ...string) metav1.APIResource {
 		return metav1.APIResource{Name: name, Kind: kind, Namespaced: true, Verbs: verbs}
 	}
@@ -131,46 +131,46 @@ func TestWhatKeepsANamespace(t *testing.T) {
 	another := ownedBy("example.com/v1", "Widget", "widget")
 	another.UID = "uid of the one before"
 	for name, c := range map[string]struct {
-		cluster inhabited
+		cluster fakeServer
 		why     string
 		fails   bool
 	}{
 		"nothing": {},
-		"what the module has, what is going, and what each namespace has": {cluster: inhabited{objects: byPlural{
+		"what the module has, what is going, and what each namespace has": {cluster: fakeServer{objects: byPlural{
 			"secrets": {marked, going}, "configmaps": {ownedObject("kube-root-ca.crt")}, "events": {ownedObject("event")},
 			"measures": {ownedObject("cannot be deleted")},
 		}}},
-		"a user's Secret":                {cluster: inhabited{objects: byPlural{"secrets": {ownedObject("mine")}}}, why: "in use by Secret ns/mine"},
-		"another module's object":        {cluster: inhabited{objects: byPlural{"secrets": {foreign}}}, why: "in use by Secret ns/foreign"},
-		"a custom resource":              {cluster: inhabited{objects: byPlural{"widgets": {ownedObject("mine")}}}, why: "in use by Widget ns/mine"},
-		"a ConfigMap of a user's making": {cluster: inhabited{objects: byPlural{"configmaps": {ownedObject("mine")}}}, why: "in use by ConfigMap ns/mine"},
-		"what a user's object owns": {cluster: inhabited{objects: byPlural{
+		"a user's Secret":                {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("mine")}}}, why: "in use by Secret ns/mine"},
+		"another module's object":        {cluster: fakeServer{objects: byPlural{"secrets": {foreign}}}, why: "in use by Secret ns/foreign"},
+		"a custom resource":              {cluster: fakeServer{objects: byPlural{"widgets": {ownedObject("mine")}}}, why: "in use by Widget ns/mine"},
+		"a ConfigMap of a user's making": {cluster: fakeServer{objects: byPlural{"configmaps": {ownedObject("mine")}}}, why: "in use by ConfigMap ns/mine"},
+		"what a user's object owns": {cluster: fakeServer{objects: byPlural{
 			"persistentvolumeclaims": {ownedObject("data", ownedBy("example.com/v1", "Widget", "widget"))}, "widgets": {ownedObject("widget")},
 		}}, why: "in use by PersistentVolumeClaim ns/data"},
-		"what a workload that is gone left": {cluster: inhabited{objects: byPlural{
+		"what a workload that is gone left": {cluster: fakeServer{objects: byPlural{
 			"replicasets": {ownedObject("set", ownedBy("apps/v1", "Deployment", "gone"))},
 			"pods":        {ownedObject("pod", ownedBy("apps/v1", "ReplicaSet", "set")), ownedObject("pod-2", ownedBy("apps/v1", "ReplicaSet", "gone too"))},
 		}}},
-		"a pod of a workload of others": {cluster: inhabited{objects: byPlural{
+		"a pod of a workload of others": {cluster: fakeServer{objects: byPlural{
 			"deployments": {ownedObject("theirs")},
 			"replicasets": {ownedObject("set", ownedBy("apps/v1", "Deployment", "theirs"))},
 			"pods":        {ownedObject("pod", ownedBy("apps/v1", "ReplicaSet", "set"))},
 		}}, why: "in use by Pod ns/pod"},
-		"one of whose two owners is there": {cluster: inhabited{objects: byPlural{
+		"one of whose two owners is there": {cluster: fakeServer{objects: byPlural{
 			"secrets": {ownedObject("s", ownedBy("example.com/v1", "Widget", "gone"), ownedBy("example.com/v1", "Widget", "widget"))},
 			"widgets": {ownedObject("widget")},
 		}}, why: "in use by Secret ns/s"},
-		"whose owner was made anew": {cluster: inhabited{objects: byPlural{"secrets": {ownedObject("s", another)}, "widgets": {
+		"whose owner was made anew": {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("s", another)}, "widgets": {
 			func() metav1.PartialObjectMetadata { w := marked; w.Name = "widget"; return w }(),
 		}}}},
-		"whose owner's kind is gone":          {cluster: inhabited{objects: byPlural{"secrets": {ownedObject("s", ownedBy("gone.example.org/v1", "Widget", "w"))}}}},
-		"a kind that cannot be listed":        {cluster: inhabited{refused: map[string]int{"widgets": 503}}, why: "its widgets.example.com cannot be listed"},
-		"a kind that nobody answers for":      {cluster: inhabited{refused: map[string]int{"widgets": 0}}, why: "nobody answers which widgets.example.com are in it"},
-		"a kind that must not be listed":      {cluster: inhabited{refused: map[string]int{"secrets": 403}}, why: "its secrets cannot be listed"},
-		"a kind that is gone by now":          {cluster: inhabited{refused: map[string]int{"widgets": 404}}},
-		"a group that does not answer":        {cluster: inhabited{silent: true}, why: "nobody says which objects of example.com/v1 are in it"},
-		"a built-in kind that fails for once": {cluster: inhabited{refused: map[string]int{"secrets": 500}}, fails: true},
-		"a cluster that asks to come again":   {cluster: inhabited{refused: map[string]int{"widgets": 429}}, fails: true},
+		"whose owner's kind is gone":          {cluster: fakeServer{objects: byPlural{"secrets": {ownedObject("s", ownedBy("gone.example.org/v1", "Widget", "w"))}}}},
+		"a kind that cannot be listed":        {cluster: fakeServer{refused: map[string]int{"widgets": 503}}, why: "its widgets.example.com cannot be listed"},
+		"a kind that nobody answers for":      {cluster: fakeServer{refused: map[string]int{"widgets": 0}}, why: "nobody answers which widgets.example.com are in it"},
+		"a kind that must not be listed":      {cluster: fakeServer{refused: map[string]int{"secrets": 403}}, why: "its secrets cannot be listed"},
+		"a kind that is gone by now":          {cluster: fakeServer{refused: map[string]int{"widgets": 404}}},
+		"a group that does not answer":        {cluster: fakeServer{silent: true}, why: "nobody says which objects of example.com/v1 are in it"},
+		"a built-in kind that fails for once": {cluster: fakeServer{refused: map[string]int{"secrets": 500}}, fails: true},
+		"a cluster that asks to come again":   {cluster: fakeServer{refused: map[string]int{"widgets": 429}}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,8 +5,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// lives tells whether one of these Manifests has something in a namespace, or the namespace itself.
-func lives(manifests []*v1beta2.Manifest, namespace string) bool {
+// usesNamespace tells whether one of these Manifests has an object in a namespace, or the namespace itself.
+func usesNamespace(manifests []*v1beta2.Manifest, namespace string) bool {
 	for _, m := range manifests {
 		for _, e := range m.Status.Inventory {
 			gvk, name, err := e.Object()

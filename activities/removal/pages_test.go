@@ -23,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// pagedCluster answers every list whose path ends so with these pages, and every other with none.
+// pagedCluster answers every list whose path has this suffix with these pages, and every other list with none.
 func pagedCluster(t *testing.T, path string, pages ...[]metav1.PartialObjectMetadata) *Remover {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +67,7 @@ func (samplesMapper) Resource(_ context.Context, gvk schema.GroupVersionKind) (c
 	return clusters.Resource{GroupVersionResource: schema.GroupVersionResource{Group: gvk.Group, Version: "v1", Resource: "samples"}, Namespaced: true}, nil
 }
 
-func named(name, owner string) metav1.PartialObjectMetadata {
+func ownedSample(name, owner string) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Sample"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid", Annotations: map[string]string{shared.AnnotationOwnedBy: owner}},
@@ -76,7 +76,7 @@ func named(name, owner string) metav1.PartialObjectMetadata {
 
 func TestACustomResourceOnALaterPageBlocksTheRemoval(t *testing.T) {
 	t.Parallel()
-	r := pagedCluster(t, "/samples", []metav1.PartialObjectMetadata{named("ours", "ns/m")}, []metav1.PartialObjectMetadata{named("theirs", "")})
+	r := pagedCluster(t, "/samples", []metav1.PartialObjectMetadata{ownedSample("ours", "ns/m")}, []metav1.PartialObjectMetadata{ownedSample("theirs", "")})
 	m := &v1beta2.Manifest{}
 	m.Status.DefaultCR = &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1", Kind: "Sample", Namespace: "ns", Name: "default", UID: "other"}
 	seen, err := r.findCRs(t.Context(), m)
@@ -91,10 +91,10 @@ func TestANamespaceIsReadToTheEnd(t *testing.T) {
 		pages [][]metav1.PartialObjectMetadata
 		kept  bool
 	}{
-		"all of it is the module's":            {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m")}}},
-		"somebody else's is there":             {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m"), named("b", "")}}, kept: true},
-		"all of several pages is the module's": {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m")}, {named("b", "ns/m")}}},
-		"somebody else's is on a later page":   {pages: [][]metav1.PartialObjectMetadata{{named("a", "ns/m")}, {named("b", "")}}, kept: true},
+		"all of it is the module's":            {pages: [][]metav1.PartialObjectMetadata{{ownedSample("a", "ns/m")}}},
+		"somebody else's exists":               {pages: [][]metav1.PartialObjectMetadata{{ownedSample("a", "ns/m"), ownedSample("b", "")}}, kept: true},
+		"all of several pages is the module's": {pages: [][]metav1.PartialObjectMetadata{{ownedSample("a", "ns/m")}, {ownedSample("b", "ns/m")}}},
+		"somebody else's is on a later page":   {pages: [][]metav1.PartialObjectMetadata{{ownedSample("a", "ns/m")}, {ownedSample("b", "")}}, kept: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,6 @@
 // Package removal removes the objects of a module: only those that carry its mark, with their uid as a precondition, in
-// the reverse order of their stages. What users' data stands on, what another Kyma in the same cluster uses, and what a
-// namespace is used for stays.
+// the reverse order of their stages. What users' data depends on, what another Kyma in the same cluster uses, and a
+// namespace that others use stay.
 //
 // A Remover does it for one Manifest. Packages install (what a new version no longer has), uninstall and purge use it.
 package removal
@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 )
 
-// Removals make removers. They are shared by all Manifests.
+// Removals removes modules' objects. It is shared by all Manifests.
 type Removals struct {
 	steps   *manifests.Steps
 	applier *apply.Applier

@@ -3,10 +3,12 @@ package removal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -24,28 +25,28 @@ import (
 // uid as a precondition.
 type Remover struct {
 	objects.Target
-	// KeepUserData keeps definitions that have objects, and namespaces: they go only with the module.
+	// KeepUserData keeps definitions that have objects, and namespaces: they are deleted only with the module.
 	KeepUserData bool
-	// siblings are the other modules in the same cluster: a namespace that one of them uses stays.
+	// OtherModules are the other modules in the same cluster: a namespace that one of them uses stays.
 	OtherModules []*v1beta2.Manifest
-	// used is what other Kymas have in the cluster, once that was read.
+	// Used is what other Kymas have in the cluster, once that was read.
 	Used *usage
-	// data are the kinds of which users' objects hold up the removal, once they were read, allowed whether the loss of
-	// these objects is allowed, once that was asked, and groups what the cluster serves of their groups.
+	// data are the kinds whose users' objects block the removal, once they were read; allowed is whether the loss of these
+	// objects is allowed, once that was read; groups is what the cluster serves of their groups.
 	data    []dataKind
 	allowed *bool
 	groups  servedGroups
-	// living are the kinds whose objects show that a namespace is in use.
+	// namespaceKinds are the kinds whose objects show that a namespace is in use.
 	namespaceKinds namespaceKinds
 
 	mu sync.Mutex
-	// gone are the ids of entries that need no more care.
+	// Gone are the ids of entries that no longer have to be removed.
 	Gone map[string]bool
-	// left are the objects that are still there, as "Kind namespace/name".
+	// RemainingObjects are the objects that still exist, as "Kind namespace/name".
 	RemainingObjects []string
-	// stays are the namespaces that stay because others use them, each with what shows that.
+	// Kept are the namespaces that stay because others use them, each with what shows that.
 	Kept []string
-	// deleted counts the objects whose deletion was accepted.
+	// Deleted counts the objects whose deletion was accepted.
 	Deleted int
 }
 
@@ -54,8 +55,9 @@ func NewRemover(m *v1beta2.Manifest, c *clusters.Cluster) *Remover {
 	return &Remover{Target: objects.NewTarget(m, c, nil), Gone: map[string]bool{}}
 }
 
-// WithoutSkipped are the entries without those whose kind was not known when optional objects of it were skipped, and
-// is known now: they are still wanted, and the next look applies them. What is unknown still went with its kind.
+// WithoutSkipped returns the entries without those whose kind was not known when optional objects of it were skipped,
+// and is known now: they are still wanted, and the next reconcile applies them. Objects of a kind that is still unknown
+// were deleted with it.
 func (r *Remover) WithoutSkipped(ctx context.Context, old []v1beta2.InventoryEntry, p *bundle.Plan) ([]v1beta2.InventoryEntry, error) {
 	var all []v1beta2.InventoryEntry
 	for _, e := range old {
@@ -73,22 +75,6 @@ func (r *Remover) WithoutSkipped(ctx context.Context, old []v1beta2.InventoryEnt
 	return all, nil
 }
 
-func (r *Remover) RemoveAll(ctx context.Context, entries []v1beta2.InventoryEntry, parallel int) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallel)
-	for _, e := range entries {
-		group.Go(func() error {
-			there, err := r.remove(ctx, e)
-			if err != nil {
-				return clusters.Classify(err)
-			}
-			r.note(e, there)
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
 func (r *Remover) note(e v1beta2.InventoryEntry, there bool) {
 	gvk, name, _ := e.Object()
 	r.mu.Lock()
@@ -100,62 +86,9 @@ func (r *Remover) note(e v1beta2.InventoryEntry, there bool) {
 	r.Gone[e.ID] = true
 }
 
-// deletionReads is how often an object is read after its deletion that is said to be there as if nothing had
-// happened: such an answer comes from before.
-const deletionReads = 2
-
-// remove removes one object as far as that is possible now. It returns whether the object is still there
-// and still ours.
-func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, error) {
-	gvk, name, err := e.Object()
-	if err != nil {
-		return false, err
-	}
-	described := objects.Describe(gvk.Kind, name)
-	live, resource, err := r.Live(ctx, gvk, name)
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", described, err)
-	}
-	switch {
-	case live == nil:
-		return false, nil
-	case !r.Owner.Owns(live), kinds.IsProtected(gvk, name):
-		// What another owner claims, or what was there before us, is not ours to remove.
-		return false, r.releaseNamespace(ctx, gvk, live, resource)
-	case !live.DeletionTimestamp.IsZero():
-		return true, nil
-	}
-	keep, err := r.keeps(ctx, gvk, name)
-	if err != nil {
-		return false, fmt.Errorf("look for what stands on %s: %w", described, err)
-	}
-	if keep {
-		return r.KeepUserData, nil
-	}
-	accepted, err := objects.Delete(ctx, r.Cluster, resource.GroupVersionResource, name, live.UID)
-	if err != nil {
-		return false, fmt.Errorf("delete %s: %w", described, err)
-	}
-	if accepted {
-		r.mu.Lock()
-		r.Deleted++
-		r.mu.Unlock()
-	}
-	// Gone is what is seen to be gone: finalizers may hold it.
-	for range deletionReads {
-		if live, _, err = r.Live(ctx, gvk, name); err != nil {
-			return false, fmt.Errorf("read %s: %w", described, err)
-		}
-		if live == nil || !live.DeletionTimestamp.IsZero() {
-			break
-		}
-	}
-	return live != nil && r.Owner.Owns(live), nil
-}
-
-// resource is how to address a kind: the version that it was applied with may no longer be served, the kind in
-// another one. A kind that the module defines is addressed in the version in which it is stored, which the API server
-// answers in also when the webhook is dead that converts to others.
+// resource is how to address a kind: where the version that it was applied with is no longer served, another one may
+// be. A kind that the module defines is addressed in the version in which it is stored, in which the API server answers
+// even when the conversion webhook is down.
 func (r *Remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
 	all, err := r.resources(ctx, gvk)
 	if err != nil {
@@ -165,7 +98,7 @@ func (r *Remover) resource(ctx context.Context, gvk schema.GroupVersionKind) (cl
 }
 
 // resources are all ways to address a kind, the best one first. An object may have been stored before its kind's stored
-// version was changed; without the webhook that converts, the API server has it in that older version only.
+// version was changed; without the conversion webhook, the API server can return it in that older version only.
 func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([]clusters.Resource, error) {
 	if stored := r.groups.stored(gvk.GroupKind()); len(stored) > 0 {
 		return stored, nil
@@ -177,7 +110,7 @@ func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([
 	return []clusters.Resource{resource}, err
 }
 
-// inOneOf asks in one version after the other until the API server can answer, and returns the one in which it did. The
+// inOneOf tries one version after the other until the API server can answer, and returns the one in which it did. The
 // error is that of the first one.
 func inOneOf(resources []clusters.Resource, ask func(clusters.Resource) error) (clusters.Resource, error) {
 	var first error
@@ -191,7 +124,7 @@ func inOneOf(resources []clusters.Resource, ask func(clusters.Resource) error) (
 	return resources[0], first
 }
 
-// Live reads the metadata of an object, and returns how to address it; nil when it, or its kind, is not there.
+// Live reads the metadata of an object, and returns how to address it; nil when it, or its kind, does not exist.
 func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (*metav1.PartialObjectMetadata, clusters.Resource, error) {
 	resources, err := r.resources(ctx, gvk)
 	if meta.IsNoMatchError(err) {
@@ -209,4 +142,87 @@ func (r *Remover) Live(ctx context.Context, gvk schema.GroupVersionKind, name ty
 		return nil, resource, nil
 	}
 	return live, resource, err
+}
+
+// When a definition is deleted, all objects of its kind are deleted with it. So no definition is deleted while there
+// are objects that the module did not create.
+
+// dataKind is a kind whose objects may be data of a module's users.
+type dataKind struct {
+	schema.GroupKind
+	// resources are how to address it: first in the version in which it is stored, which needs no conversion.
+	resources []clusters.Resource
+}
+
+// servedGroups is what a cluster serves, by group, each read once.
+type servedGroups map[string]map[string]clusters.Served
+
+func (g *servedGroups) served(ctx context.Context, c *clusters.Cluster, group string) (map[string]clusters.Served, error) {
+	if known, ok := (*g)[group]; ok {
+		return known, nil
+	}
+	served, err := c.Mapper.Served(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	if *g == nil {
+		*g = servedGroups{}
+	}
+	(*g)[group] = served
+	return served, nil
+}
+
+// stored returns the ways to address a kind, the version in which it is stored first, where its group was read.
+func (g servedGroups) stored(kind schema.GroupKind) []clusters.Resource {
+	for plural, of := range g[kind.Group] {
+		if of.Kind == kind.Kind {
+			return resourcesOf(kind.Group, plural, of)
+		}
+	}
+	return nil
+}
+
+func resourcesOf(group, plural string, of clusters.Served) []clusters.Resource {
+	all := make([]clusters.Resource, 0, len(of.Versions))
+	for _, version := range of.Versions {
+		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
+		all = append(all, clusters.Resource{GroupVersionResource: gvr, Namespaced: of.Namespaced})
+	}
+	return all
+}
+
+// failedInside tells whether an API server failed to serve a request, as where it has to convert an object and the
+// conversion webhook is down. Where it lists from its cache it then answers 429, since it cannot fill that cache
+// (k8s.io/apiserver, cacher.ready).
+func failedInside(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	s := status.Status()
+	return s.Code == http.StatusInternalServerError ||
+		s.Code == http.StatusTooManyRequests && strings.Contains(s.Message, "storage is (re)initializing")
+}
+
+// namespaceKinds are the kinds whose objects are deleted with their namespace, read once and only when needed.
+type namespaceKinds struct {
+	once  sync.Once
+	kinds []namespaceKind
+	// unknown are the groups whose kinds could not be read.
+	unknown []string
+	err     error
+}
+
+// namespaceKind is a kind whose objects show that a namespace is in use.
+type namespaceKind struct {
+	schema.GroupVersionResource
+	kind string
+}
+
+// usage is what Manifests of other Kymas have in the same cluster. A removal hands it over to them.
+type usage struct {
+	Manifests []*v1beta2.Manifest
+	// ByID says who has an object in its inventory, or as its default custom resource; byKind who has objects of a kind.
+	ByID   map[string]*v1beta2.Manifest
+	byKind map[schema.GroupKind]*v1beta2.Manifest
 }

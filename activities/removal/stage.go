@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// Patience is how long a pass waits for a stage to be gone before it leaves that to a wait.
+	// Patience is how long a reconcile waits for a stage to be gone before it leaves that to the wait activity.
 	Patience = 3 * time.Second
-	// PatiencePause is the pause between two looks at it.
+	// PatiencePause is the pause between two reads of it.
 	PatiencePause = 250 * time.Millisecond
 )
 
@@ -34,33 +34,34 @@ func (a *Removals) RemoveStage(ctx context.Context, r *Remover, entries []v1beta
 		if err := objects.Sleep(ctx, PatiencePause); err != nil {
 			return nil, err
 		}
-		var rest []v1beta2.InventoryEntry
+		var pending []v1beta2.InventoryEntry
 		for _, e := range entries {
 			if !r.Gone[e.ID] {
-				rest = append(rest, e)
+				pending = append(pending, e)
 			}
 		}
-		entries = rest
+		entries = pending
 	}
 }
 
-// removeOrRead removes the objects, the first time, and then only looks what of them is left.
+// removeOrRead removes the objects, the first time, and then only reads which of them remain.
 func (a *Removals) removeOrRead(ctx context.Context, r *Remover, entries []v1beta2.InventoryEntry, first bool) error {
 	r.RemainingObjects = nil
 	if first {
 		return r.RemoveAll(ctx, entries, a.applier.Options.Parallel)
 	}
-	left, err := r.Remaining(ctx, entries)
+	remaining, err := r.Remaining(ctx, entries)
 	if err != nil {
 		return clusters.Classify(err)
 	}
-	r.RemainingObjects = left
+	r.RemainingObjects = remaining
 	return nil
 }
 
-func StageWaits(left []string) *readiness.Observed {
+// StageWaits says that a removal waits for these objects of a stage.
+func StageWaits(remaining []string) *readiness.Observed {
 	return &readiness.Observed{
 		State: shared.StateDeleting, Reason: readiness.ReasonWaitingForResources,
-		Message: fmt.Sprintf("waiting for %d resources to be gone: %s", len(left), objects.FirstOf(left)),
+		Message: fmt.Sprintf("waiting for %d resources to be gone: %s", len(remaining), objects.FirstOf(remaining)),
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Unmanage lets go of a module that its user took out of our hands: what is installed stays, without the
-// marks that would make us, or anybody who trusts them, change or remove it; then the inventory is forgotten
-// and the finalizers are released, so that the Manifest can go without taking anything with it.
+// Unmanage releases a module that its user set to unmanaged: what is installed stays, without the marks that would make
+// us, or anybody who trusts them, change or remove it; then the inventory is cleared and the finalizers are removed, so
+// that the Manifest can be deleted without its objects.
 func (a *Removals) Unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 	if len(m.Status.Inventory) > 0 || m.Status.DefaultCR != nil {
 		if err := a.Unmark(ctx, m); err != nil {
@@ -42,8 +42,8 @@ func (a *Removals) Unmanage(ctx context.Context, m *v1beta2.Manifest) error {
 	return a.steps.RemoveFinalizers(ctx, m)
 }
 
-// ReleaseUnmanaged unmanages a module whose Manifest is not being deleted, and deletes the Manifest then: it has nothing to say any
-// more, and who manages the module again gets a new one.
+// ReleaseUnmanaged unmanages a module whose Manifest is not being deleted, and then deletes the Manifest: it has no use
+// any more, and a module that is managed again gets a new one.
 func (a *Removals) ReleaseUnmanaged(ctx context.Context, m *v1beta2.Manifest) error {
 	if err := a.Unmanage(ctx, m); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *Removals) ReleaseUnmanaged(ctx context.Context, m *v1beta2.Manifest) er
 	return nil
 }
 
-// Unmark takes our labels and annotations off all objects that carry them.
+// Unmark removes our labels and annotations from all objects that carry them.
 func (a *Removals) Unmark(ctx context.Context, m *v1beta2.Manifest) error {
 	cluster, err := a.steps.Target(ctx, m)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *Remover) unmark(ctx context.Context, gvk schema.GroupVersionKind, name 
 	_, err = r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(name.Namespace).
 		Patch(ctx, name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("take the marks off %s: %w", described, err)
+		return fmt.Errorf("remove the marks from %s: %w", described, err)
 	}
 	return nil
 }

@@ -22,16 +22,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// usage is what Manifests of other Kymas have in the same cluster. Whoever removes something there leaves it to them.
-type usage struct {
-	Manifests []*v1beta2.Manifest
-	// ByID says who has an object in its inventory, or as its default custom resource; byKind who has objects of a kind.
-	ByID   map[string]*v1beta2.Manifest
-	byKind map[schema.GroupKind]*v1beta2.Manifest
-}
-
 // usedByOthers says what Manifests of other Kymas have in the same cluster as a Manifest. Of those that are being
-// deleted only the ones count that began later: of several that go together the last one removes what they share.
+// deleted only the ones that began later count: of several that are deleted together the last one removes what they
+// share.
 func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*usage, error) {
 	target, err := cluster.UID(ctx)
 	if err != nil {
@@ -55,11 +48,11 @@ func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluste
 			}
 			return nil, fmt.Errorf("read Manifest %s: %w", key, err)
 		}
-		if outstays(other, m) {
+		if outlives(other, m) {
 			used.Manifests = append(used.Manifests, other)
 		}
 	}
-	// What several have is left to one that stays, where there is one.
+	// What several have is handed over to one that stays, where there is one.
 	slices.SortFunc(used.Manifests, func(a, b *v1beta2.Manifest) int {
 		if stays := a.DeletionTimestamp.IsZero(); stays != b.DeletionTimestamp.IsZero() {
 			return map[bool]int{true: -1, false: 1}[stays]
@@ -72,8 +65,8 @@ func (a *Removals) usedByOthers(ctx context.Context, m *v1beta2.Manifest, cluste
 	return used, nil
 }
 
-// outstays tells whether a Manifest is still there when another one is gone, as far as can be told.
-func outstays(other, m *v1beta2.Manifest) bool {
+// outlives tells whether a Manifest will still exist when another one is gone, as far as is known.
+func outlives(other, m *v1beta2.Manifest) bool {
 	switch {
 	case other.DeletionTimestamp.IsZero() || m.DeletionTimestamp.IsZero():
 		return true
@@ -105,7 +98,7 @@ func (u *usage) add(m *v1beta2.Manifest) {
 	}
 }
 
-// user is who else needs an object of the inventory: it has the same one, or objects of the kind that this one
+// user returns who else needs an object of the inventory: it has the same one, or objects of the kind that this one
 // defines; nil when nobody does.
 func (u *usage) user(ctx context.Context, r *Remover, e v1beta2.InventoryEntry) (*v1beta2.Manifest, error) {
 	if by := u.ByID[e.ID]; by != nil || len(u.byKind) == 0 {
@@ -179,13 +172,13 @@ func (a *Removals) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster *c
 	if len(shares) == 0 && !isControlPlane {
 		return nil, nil
 	}
-	var manifests v1beta2.ManifestList
-	if err := fleet.List(ctx, &manifests, client.UnsafeDisableDeepCopy); err != nil {
+	var all v1beta2.ManifestList
+	if err := fleet.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list Manifests: %w", err)
 	}
 	var keys []types.NamespacedName
-	for i := range manifests.Items {
-		other := &manifests.Items[i]
+	for i := range all.Items {
+		other := &all.Items[i]
 		owner := metav1.GetControllerOf(other)
 		if other.UID == m.UID || owner != nil && owner.UID == own {
 			continue
@@ -195,4 +188,21 @@ func (a *Removals) othersIn(ctx context.Context, m *v1beta2.Manifest, cluster *c
 		}
 	}
 	return keys, nil
+}
+
+// Kymas that share a cluster may have the same module there. Each applies all of it, and what is not in a namespace of
+// its own carries the mark of the last one. A Manifest that is deleted removes only what no other one needs; an object
+// that another one has as well gets the mark of that one, so that the last of them removes it.
+
+// usage returns what others have in the cluster of a remover, read once.
+func (a *Removals) usage(ctx context.Context, r *Remover, m *v1beta2.Manifest) (*usage, error) {
+	if r.Used != nil {
+		return r.Used, nil
+	}
+	used, err := a.usedByOthers(ctx, m, r.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	r.Used = used
+	return used, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 )
 
-// keeps tells whether an object must stay because of what stands on it: a definition with objects, while
-// the module stays; a namespace in which others work.
+// keeps tells whether an object must stay because of what depends on it: a definition with objects, while the module
+// stays; a namespace that others use.
 func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (bool, error) {
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Group: kinds.GroupExtensions, Kind: kinds.CRD}:
@@ -23,7 +23,7 @@ func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 		if r.KeepUserData {
 			return true, nil
 		}
-		if lives(r.OtherModules, name.Name) {
+		if usesNamespace(r.OtherModules, name.Name) {
 			return true, nil
 		}
 		return r.keepsNamespace(ctx, name.Name)
@@ -31,11 +31,12 @@ func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 	return false, nil
 }
 
-// keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would go with it and must not.
+// keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would be deleted with it and
+// must not.
 //
-// The kind is listed also where it does not matter what the answer is: the API server begins to serve a kind with
-// the first request for it, and when that one is its own, for the definition's deletion, then it fails, and may be
-// tried again only minutes later.
+// The kind is listed even where the answer does not matter: the API server begins to serve a kind with the first
+// request for it, and when that is its own request, for the definition's deletion, it fails, and may be retried only
+// minutes later.
 func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error) {
 	gvk, err := objects.KindDefinedBy(ctx, r.Cluster, name)
 	if meta.IsNoMatchError(err) {
@@ -51,6 +52,6 @@ func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error
 	case r.KeepUserData || apierrors.IsTooManyRequests(err):
 		return false, objects.IgnoreUnserved(err)
 	}
-	// Its objects cannot be read, as when the module's conversion webhook has gone before. They go as well.
+	// Its objects cannot be read, as when the module's conversion webhook was deleted before. They are deleted as well.
 	return false, nil
 }

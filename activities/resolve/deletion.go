@@ -37,7 +37,7 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 	if desired.IsOrphaning(kyma) {
 		// They are the Kyma's only until the garbage collector has processed them. Nothing of them is deleted or forced.
 		for i := range own {
-			result.Left = append(result.Left, own[i].Name)
+			result.Remaining = append(result.Remaining, own[i].Name)
 		}
 		result.PurgeAt = time.Time{}
 		return result, nil
@@ -53,7 +53,7 @@ func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, err
 		}
 		// Deleted and gone at once is only what has no finalizer.
 		if refused != nil || len(manifest.Finalizers) > 0 {
-			result.Left = append(result.Left, manifest.Name)
+			result.Remaining = append(result.Remaining, manifest.Name)
 			result.Manifests = append(result.Manifests, kick.RefOf(manifest))
 			if !desired.InControlPlane(manifest) && !desired.ByLocalClient(manifest) {
 				result.WithoutAccess = append(result.WithoutAccess, kick.RefOf(manifest))

@@ -38,7 +38,7 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	result, err := b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{
-		Outcome: OutcomeDeleting, Left: []string{held.Name}, Manifests: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
+		Outcome: OutcomeDeleting, Remaining: []string{held.Name}, Manifests: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
 	}, result)
 	var names []string
 	for _, manifest := range b.manifests(t) {
@@ -49,7 +49,7 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	b.Cluster.Forget()
 	result, err = b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, []string{held.Name}, result.Left)
+	require.Equal(t, []string{held.Name}, result.Remaining)
 	require.Empty(t, b.Cluster.Writes(), "it is being deleted already")
 }
 
@@ -69,7 +69,7 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 	}
 	result, err := b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{refused.Name, held.Name}, result.Left, "a Manifest without finalizers that was refused is left too")
+	require.ElementsMatch(t, []string{refused.Name, held.Name}, result.Remaining, "a Manifest without finalizers that was refused is left too")
 	require.Len(t, result.Manifests, 2)
 	require.False(t, result.PurgeAt.IsZero())
 	require.Equal(t, fault.Transient, result.Fault.Kind)
@@ -83,23 +83,23 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 	b.Cluster.Fail = nil
 	result, err = b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, []string{held.Name}, result.Left)
+	require.Equal(t, []string{held.Name}, result.Remaining)
 	require.True(t, result.Fault.IsZero())
 }
 
-func TestEveryLookAtADeletionComputesAnewWhenItIsForced(t *testing.T) {
+func TestEveryReconcileOfADeletionComputesAnewWhenItIsForced(t *testing.T) {
 	kyma := desiredtest.Kyma("keda")
 	deleted := metav1.NewTime(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC))
 	kyma.DeletionTimestamp, kyma.Finalizers = &deleted, []string{shared.FinalizerKyma}
 	settings := desired.Settings{Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: 10 * time.Minute}}
 	b := newBench(t, kyma, settings)
 	b.now = func() time.Time { return deleted.Add(time.Hour) }
-	look := func() DeleteResult {
+	reconcile := func() DeleteResult {
 		result, err := b.deleteAll(context.Background(), b.in)
 		require.NoError(t, err)
 		return result
 	}
-	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, PurgeAt: deleted.Add(24 * time.Hour), OrderlyFor: 10 * time.Minute}, look())
+	require.Equal(t, DeleteResult{Outcome: OutcomeDeleting, PurgeAt: deleted.Add(24 * time.Hour), OrderlyFor: 10 * time.Minute}, reconcile())
 
 	live := &v1beta2.Kyma{}
 	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(kyma), live))
@@ -107,7 +107,7 @@ func TestEveryLookAtADeletionComputesAnewWhenItIsForced(t *testing.T) {
 	require.NoError(t, b.Cluster.Update(context.Background(), live))
 	require.Equal(t, DeleteResult{
 		Outcome: OutcomeDeleting, PurgeAt: deleted.Add(30 * time.Minute), PurgeDue: true, OrderlyFor: 10 * time.Minute,
-	}, look())
+	}, reconcile())
 }
 
 func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
@@ -180,7 +180,7 @@ func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *te
 
 			result, err := b.deleteAll(context.Background(), b.in)
 			require.NoError(t, err)
-			require.Contains(t, result.Left, here.Name)
+			require.Contains(t, result.Remaining, here.Name)
 			if c.want {
 				require.Equal(t, clusters.ReasonAccessSecretNotFound, result.Access.Reason)
 				require.Equal(t, []kick.Ref{{Namespace: remote.Namespace, Name: remote.Name}}, result.WithoutAccess)

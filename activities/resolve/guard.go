@@ -63,24 +63,24 @@ func (g *removalGuard) check(ctx context.Context, kyma *v1beta2.Kyma, view *View
 		if plan.Action != planning.ActionRemove {
 			continue
 		}
-		held, atOnce, err := g.held(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
+		guarded, atOnce, err := g.guarded(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
 			return g.settings.Denied(other, plan.Chosen, plan.ReleaseMeta) != ""
 		})
 		if err != nil {
 			return err
 		}
 		plan.Concerned = atOnce
-		if held != nil {
-			plan.Action, plan.Refusal, plan.Held = planning.ActionKeep, nil, held
+		if guarded != nil {
+			plan.Action, plan.Refusal, plan.Guarded = planning.ActionKeep, nil, guarded
 		}
 	}
 	for i := range view.Obsolete {
 		obsolete := &view.Obsolete[i]
-		held, atOnce, err := g.held(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
+		guarded, atOnce, err := g.guarded(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
 		if err != nil {
 			return err
 		}
-		obsolete.Held, obsolete.concerned = held, atOnce
+		obsolete.Guarded, obsolete.concerned = guarded, atOnce
 	}
 	return nil
 }
@@ -95,9 +95,9 @@ func causeOf(p *planning.ModulePlan, kyma *v1beta2.Kyma) client.Object {
 	return p.ReleaseMeta
 }
 
-// held tells whether a removal must wait for approval; nil when it need not. atOnce is how many Kymas lose the
+// guarded tells whether a removal must wait for approval; nil when it need not. atOnce is how many Kymas lose the
 // module by the same change.
-func (g *removalGuard) held(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, concerned func(*v1beta2.Kyma) bool) (_ *planning.HeldRemoval, atOnce int, _ error) {
+func (g *removalGuard) guarded(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, concerned func(*v1beta2.Kyma) bool) (_ *planning.GuardedRemoval, atOnce int, _ error) {
 	if g.fleet == nil || !manifest.DeletionTimestamp.IsZero() {
 		return nil, 0, nil
 	}
@@ -107,13 +107,13 @@ func (g *removalGuard) held(ctx context.Context, cause client.Object, manifest *
 		return nil, 0, err
 	}
 	annotations := cause.GetAnnotations()
-	noticed := annotations[desired.AnnotationHeldChange] == change
-	approved := noticed && annotations[desired.AnnotationHeldRemoval] != "" &&
-		annotations[desired.AnnotationApproveRemoval] == annotations[desired.AnnotationHeldRemoval]
+	noticed := annotations[desired.AnnotationGuardedChange] == change
+	approved := noticed && annotations[desired.AnnotationGuardedRemoval] != "" &&
+		annotations[desired.AnnotationApproveRemoval] == annotations[desired.AnnotationGuardedRemoval]
 	if approved || !noticed && c.kymas <= c.limit {
 		return nil, c.kymas, nil
 	}
-	return &planning.HeldRemoval{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, c.kymas, nil
+	return &planning.GuardedRemoval{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, c.kymas, nil
 }
 
 // count counts the Kymas that would lose a module.
@@ -179,17 +179,17 @@ func changeOf(cause client.Object, settings desired.Settings) string {
 	)
 }
 
-// IsHeld tells whether removals are held because of a template or release meta as it is now.
-func IsHeld(object client.Object, settings desired.Settings) bool {
+// AwaitsApproval tells whether removals wait for approval because of a template or release meta as it is now.
+func AwaitsApproval(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
-	held := annotations[desired.AnnotationHeldRemoval]
-	return held != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApproveRemoval] != held
+	guarded := annotations[desired.AnnotationGuardedRemoval]
+	return guarded != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApproveRemoval] != guarded
 }
 
-// MarksAreOutdated tells whether a template or release meta carries the marks of a held removal that was about another change than
+// MarksAreOutdated tells whether a template or release meta carries the marks of a guarded removal that was about another change than
 // the present one: they must go, for an approval among them would be taken for that of a later change.
 func MarksAreOutdated(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
-	marked := annotations[desired.AnnotationHeldChange] != "" || annotations[desired.AnnotationHeldRemoval] != ""
-	return marked && annotations[desired.AnnotationHeldChange] != changeOf(object, settings)
+	marked := annotations[desired.AnnotationGuardedChange] != "" || annotations[desired.AnnotationGuardedRemoval] != ""
+	return marked && annotations[desired.AnnotationGuardedChange] != changeOf(object, settings)
 }

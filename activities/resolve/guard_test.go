@@ -51,14 +51,14 @@ func newFleet(t *testing.T, size int, limits Limits, modules []string, objects .
 		Fleet: f.cluster, Limits: limits, Events: f,
 	})
 	require.NoError(t, err)
-	for _, result := range f.lookAtAll(t) {
+	for _, result := range f.reconcileAll(t) {
 		require.NotEmpty(t, result.Created)
 	}
 	return f
 }
 
-// lookAtAll looks at every Kyma and forgets what was counted.
-func (f *instance) lookAtAll(t *testing.T) []Result {
+// reconcileAll reconciles every Kyma and forgets what was counted.
+func (f *instance) reconcileAll(t *testing.T) []Result {
 	t.Helper()
 	f.planner.guard.counts = map[string]count{}
 	results := make([]Result, 0, len(f.refs))
@@ -90,52 +90,52 @@ func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *te
 	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Beta = true })
 	changed := meta.ResourceVersion
-	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Zero(t, deleted(f.reconcileAll(t)))
 	require.Len(t, f.told, 1, "it is told once: %v", f.told)
 	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
-	require.Equal(t, changed, meta.Annotations[desired.AnnotationHeldRemoval])
+	require.Equal(t, changed, meta.Annotations[desired.AnnotationGuardedRemoval])
 	require.Contains(t, f.told[0], "12 Kymas")
 	require.Contains(t, f.told[0], changed)
-	require.True(t, IsHeld(meta, desired.Settings{}))
+	require.True(t, AwaitsApproval(meta, desired.Settings{}))
 
 	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = "1" })
-	require.Zero(t, deleted(f.lookAtAll(t)), "another change is approved")
+	require.Zero(t, deleted(f.reconcileAll(t)), "another change is approved")
 	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = changed })
-	require.False(t, IsHeld(meta, desired.Settings{}))
-	require.Positive(t, deleted(f.lookAtAll(t)))
+	require.False(t, AwaitsApproval(meta, desired.Settings{}))
+	require.Positive(t, deleted(f.reconcileAll(t)))
 }
 
 func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 12, Limits{Percent: 50, PerMinute: 600}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Beta = true })
-	f.lookAtAll(t)
+	f.reconcileAll(t)
 	f.change(t, meta, func() {
-		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationHeldRemoval]
+		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationGuardedRemoval]
 	})
-	require.Equal(t, 12, deleted(f.lookAtAll(t)))
+	require.Equal(t, 12, deleted(f.reconcileAll(t)))
 	f.change(t, meta, func() { meta.Spec.Beta = false })
 	require.True(t, MarksAreOutdated(meta, desired.Settings{}))
-	f.lookAtAll(t)
+	f.reconcileAll(t)
 	f.change(t, meta, func() { meta.Spec.Beta = true })
-	require.Zero(t, deleted(f.lookAtAll(t)), "the same again is another change")
+	require.Zero(t, deleted(f.reconcileAll(t)), "the same again is another change")
 
 	f.change(t, meta, func() {
-		delete(meta.Annotations, desired.AnnotationHeldRemoval)
+		delete(meta.Annotations, desired.AnnotationGuardedRemoval)
 		delete(meta.Annotations, desired.AnnotationApproveRemoval)
 	})
-	require.Zero(t, deleted(f.lookAtAll(t)), "nothing said is no approval")
+	require.Zero(t, deleted(f.reconcileAll(t)), "nothing said is no approval")
 }
 
 func TestTheTemplateIsHeldWhereItsOwnLabelsForbidTheModule(t *testing.T) {
 	meta, template := desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.Template("keda", "1.0.0")
 	f := newFleet(t, 12, Limits{}, []string{"keda"}, meta, template)
 	f.change(t, template, func() { template.Labels[shared.LabelBeta] = shared.ValueTrue })
-	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Zero(t, deleted(f.reconcileAll(t)))
 	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
-	require.True(t, IsHeld(template, desired.Settings{}))
+	require.True(t, AwaitsApproval(template, desired.Settings{}))
 	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
-	require.NotContains(t, meta.Annotations, desired.AnnotationHeldRemoval)
+	require.NotContains(t, meta.Annotations, desired.AnnotationGuardedRemoval)
 }
 
 // A selector that cannot be read, or a release meta that is not there to permit, is no wish to uninstall.
@@ -146,7 +146,7 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 		f.change(t, meta, func() {
 			meta.Spec.KymaSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "in", Values: []string{"b"}}}}
 		})
-		results := f.lookAtAll(t)
+		results := f.reconcileAll(t)
 		require.Zero(t, deleted(results))
 		require.Equal(t, 1, results[0].Refused)
 	})
@@ -155,9 +155,9 @@ func TestWhatCannotBeReadRemovesNothing(t *testing.T) {
 		f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.Template("keda", "1.0.0"))
 		f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
 		f.planner.settings.RestrictedModules = []string{"keda"}
-		require.Zero(t, f.lookAtAll(t)[0].Refused)
+		require.Zero(t, f.reconcileAll(t)[0].Refused)
 		require.NoError(t, f.cluster.Delete(context.Background(), meta))
-		results := f.lookAtAll(t)
+		results := f.reconcileAll(t)
 		require.Equal(t, 1, results[0].Refused)
 		require.Zero(t, deleted(results))
 	})
@@ -175,9 +175,9 @@ func TestAnEmptySelectorSelectsNobody(t *testing.T) {
 	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
 	f.planner.settings.RestrictedModules = []string{"keda"}
-	require.Zero(t, f.lookAtAll(t)[0].Refused)
+	require.Zero(t, f.reconcileAll(t)[0].Refused)
 	f.change(t, meta, func() { meta.Spec.KymaSelector = &metav1.LabelSelector{} })
-	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Zero(t, deleted(f.reconcileAll(t)))
 	require.Len(t, f.told, 1)
 	require.Contains(t, f.told[0], "12 Kymas")
 }
@@ -186,7 +186,7 @@ func TestASelectorThatTheInstanceDoesNotListRemovesNothing(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 1, Limits{}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.KymaSelector = everybody() })
-	results := f.lookAtAll(t)
+	results := f.reconcileAll(t)
 	require.Zero(t, deleted(results))
 	require.Equal(t, 1, results[0].Refused)
 	require.Empty(t, f.told)
@@ -196,7 +196,7 @@ func TestAChangeThatConcernsFewKymasPasses(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	f := newFleet(t, 1, Limits{}, []string{"keda"}, template)
 	f.change(t, template, func() { template.Labels[shared.LabelInternal] = shared.ValueTrue })
-	require.Equal(t, 1, deleted(f.lookAtAll(t)), "one Kyma is no fleet, whatever share of it that is")
+	require.Equal(t, 1, deleted(f.reconcileAll(t)), "one Kyma is no fleet, whatever share of it that is")
 	require.Empty(t, f.told)
 }
 
@@ -204,15 +204,15 @@ func TestAHeldChangeStaysHeldWhenFewerKymasAreLeft(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 3, Limits{Kymas: 2, Percent: 100}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Internal = true })
-	f.lookAtAll(t)
+	f.reconcileAll(t)
 	kyma := &v1beta2.Kyma{}
 	require.NoError(t, f.cluster.Get(context.Background(), f.refs[0].Key(), kyma))
 	f.change(t, kyma, func() { kyma.Spec.Modules = nil })
-	require.Equal(t, 1, deleted(f.lookAtAll(t)), "the one whose owner does not want it any more")
+	require.Equal(t, 1, deleted(f.reconcileAll(t)), "the one whose owner does not want it any more")
 
 	f.change(t, meta, func() { meta.Spec.Internal = false })
 	f.change(t, meta, func() { meta.Spec.Beta = true })
-	require.Equal(t, 2, deleted(f.lookAtAll(t)), "another change is judged anew")
+	require.Equal(t, 2, deleted(f.reconcileAll(t)), "another change is checked anew")
 }
 
 func TestEveryTemplateOfAFleetDeletedRemovesNothing(t *testing.T) {
@@ -221,7 +221,7 @@ func TestEveryTemplateOfAFleetDeletedRemovesNothing(t *testing.T) {
 	f := newFleet(t, 20, Limits{}, []string{"keda", "btp"}, template, meta, channel)
 	for _, object := range []client.Object{template, meta, channel} {
 		require.NoError(t, f.cluster.Delete(context.Background(), object))
-		require.Zero(t, deleted(f.lookAtAll(t)))
+		require.Zero(t, deleted(f.reconcileAll(t)))
 	}
 }
 
@@ -230,18 +230,18 @@ func TestAMandatoryModuleOfManyKymasGoesOnlyWithApproval(t *testing.T) {
 	meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 	f := newFleet(t, 20, Limits{}, nil, meta, desiredtest.Template("warden", "1.0.0"))
 	require.NoError(t, f.cluster.Delete(context.Background(), meta))
-	require.Zero(t, deleted(f.lookAtAll(t)))
+	require.Zero(t, deleted(f.reconcileAll(t)))
 	f.change(t, meta, func() {
-		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationHeldRemoval]
+		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationGuardedRemoval]
 	})
-	require.Positive(t, deleted(f.lookAtAll(t)))
+	require.Positive(t, deleted(f.reconcileAll(t)))
 }
 
 func TestRemovalsThatTheCatalogCausesGoAtALimitedRate(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 4, Limits{Kymas: 10, Percent: 100, PerMinute: 6}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Beta = true })
-	results := f.lookAtAll(t)
+	results := f.reconcileAll(t)
 	require.Equal(t, 1, deleted(results))
 	require.Zero(t, results[0].NextReconcile)
 	for _, waiting := range results[1:] {

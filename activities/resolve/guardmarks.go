@@ -22,26 +22,26 @@ import (
 // from too many Kymas.
 const EventRemovalHeld = "RemovalHeld"
 
-// markHeld notes on the template or release meta that removals are held, once per change, and records an Event.
-func (a *Activities) markHeld(ctx context.Context, held *planning.HeldRemoval) error {
+// markGuarded notes on the template or release meta that removals wait for approval, once per change, and records an Event.
+func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedRemoval) error {
 	var now client.Object = &v1beta2.ModuleTemplate{}
-	if planning.KindOf(held.Cause) == shared.KindModuleReleaseMeta {
+	if planning.KindOf(guarded.Cause) == shared.KindModuleReleaseMeta {
 		now = &v1beta2.ModuleReleaseMeta{}
 	}
-	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(held.Cause), now)
+	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(guarded.Cause), now)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s %s: %w", planning.KindOf(held.Cause), versions.NameOf(held.Cause), err)
+		return fmt.Errorf("read %s %s: %w", planning.KindOf(guarded.Cause), versions.NameOf(guarded.Cause), err)
 	}
-	if now.GetUID() != held.Cause.GetUID() || changeOf(now, a.settings) != held.Change || now.GetAnnotations()[desired.AnnotationHeldChange] == held.Change {
+	if now.GetUID() != guarded.Cause.GetUID() || changeOf(now, a.settings) != guarded.Change || now.GetAnnotations()[desired.AnnotationGuardedChange] == guarded.Change {
 		return nil // it changed again, or somebody noted it already
 	}
 	version := now.GetResourceVersion()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": version,
-		"annotations":     map[string]string{desired.AnnotationHeldRemoval: version, desired.AnnotationHeldChange: held.Change},
+		"annotations":     map[string]string{desired.AnnotationGuardedRemoval: version, desired.AnnotationGuardedChange: guarded.Change},
 	}})
 	if err != nil {
 		return err
@@ -51,10 +51,10 @@ func (a *Activities) markHeld(ctx context.Context, held *planning.HeldRemoval) e
 		return nil // it changed meanwhile, which is a reason for another reconcile
 	}
 	if err != nil {
-		return fmt.Errorf("note on %s %s that removals are held: %w", planning.KindOf(now), versions.NameOf(now), err)
+		return fmt.Errorf("note on %s %s that removals wait for approval: %w", planning.KindOf(now), versions.NameOf(now), err)
 	}
 	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until the annotation %s has the value %s",
-		held.Kymas, held.Limit, desired.AnnotationApproveRemoval, version), hint.For(EventRemovalHeld))
+		guarded.Kymas, guarded.Limit, desired.AnnotationApproveRemoval, version), hint.For(EventRemovalHeld))
 	return nil
 }
 

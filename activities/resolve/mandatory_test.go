@@ -38,36 +38,36 @@ func (b *bench) offer(t *testing.T, meta *v1beta2.ModuleReleaseMeta) {
 
 func TestEveryKymaHasTheMandatoryModules(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, mandatoryTemplate("warden", "1.9.0"), mandatoryTemplate("warden", "1.10.0"))
-	require.Len(t, b.look(t).Created, 1)
+	require.Len(t, b.reconcile(t).Created, 1)
 	manifest := b.only(t)
 	require.Equal(t, "1.10.0", manifest.Spec.Version, "the highest version wins")
 	require.Equal(t, "true", manifest.Labels[shared.LabelMandatoryModule])
 	require.Equal(t, "warden", manifest.Labels[shared.LabelModuleName])
 	require.NotContains(t, manifest.Labels, shared.LabelChannel)
 	b.Cluster.Forget()
-	b.look(t)
+	b.reconcile(t)
 	require.Empty(t, b.Cluster.Writes())
 }
 
 func TestAReleaseMetaDecidesTheVersionOfAMandatoryModule(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{},
 		desiredtest.Template("warden", "1.9.0"), mandatoryTemplate("warden", "1.10.0"), mandatoryMeta("warden", "1.9.0"))
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
 }
 
 func TestBuildMetadataOfAMandatoryVersionIsOfNoAccount(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("warden", "1.9.0"), mandatoryMeta("warden", "1.9.0+build.1"))
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "1.9.0", b.only(t).Spec.Version)
 }
 
 func TestAListedMandatoryModuleIsRefusedAndInstalledOnce(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("warden"), desired.Settings{}, mandatoryTemplate("warden", "1.0.0"))
-	result := b.look(t)
+	result := b.reconcile(t)
 	require.Equal(t, 1, result.Refused)
 	require.Equal(t, "true", b.only(t).Labels[shared.LabelMandatoryModule])
-	require.Empty(t, b.look(t).Deleted)
+	require.Empty(t, b.reconcile(t).Deleted)
 }
 
 func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
@@ -81,69 +81,69 @@ func TestWhatMakesAModuleMandatoryIsMissedOnlyWhileItIsSeenToGo(t *testing.T) {
 	t.Run("a template that is gone without a trace removes nothing", func(t *testing.T) {
 		template := mandatoryTemplate("warden", "1.0.0")
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, template)
-		b.look(t)
+		b.reconcile(t)
 		vanish(t, b, template)
-		require.Empty(t, b.look(t).Deleted)
+		require.Empty(t, b.reconcile(t).Deleted)
 	})
 	t.Run("the last template removes it while it is being deleted", func(t *testing.T) {
 		first, second := mandatoryTemplate("warden", "1.0.0"), mandatoryTemplate("warden", "2.0.0")
 		first.Finalizers, second.Finalizers = []string{shared.FinalizerMandatoryModule}, []string{shared.FinalizerMandatoryModule}
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, first, second)
-		b.look(t)
+		b.reconcile(t)
 		vanish(t, b, first)
-		require.Empty(t, b.look(t).Deleted, "the other one still makes it mandatory")
+		require.Empty(t, b.reconcile(t).Deleted, "the other one still makes it mandatory")
 		vanish(t, b, second)
-		require.Len(t, b.look(t).Deleted, 1)
+		require.Len(t, b.reconcile(t).Deleted, 1)
 	})
 	t.Run("a release meta that is being deleted removes it", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
-		b.look(t)
+		b.reconcile(t)
 		vanish(t, b, meta)
-		require.Len(t, b.look(t).Deleted, 1)
+		require.Len(t, b.reconcile(t).Deleted, 1)
 	})
 	t.Run("a release meta that is gone without a trace removes nothing", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
-		b.look(t)
+		b.reconcile(t)
 		vanish(t, b, meta)
-		require.Empty(t, b.look(t).Deleted, "that its template was never mandatory says nothing")
+		require.Empty(t, b.reconcile(t).Deleted, "that its template was never mandatory says nothing")
 	})
 	t.Run("a template that is mandatory by itself takes over from a release meta that goes", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, mandatoryTemplate("warden", "1.0.0"))
-		b.look(t)
+		b.reconcile(t)
 		vanish(t, b, meta)
-		require.Empty(t, b.look(t).Deleted)
+		require.Empty(t, b.reconcile(t).Deleted)
 	})
 	t.Run("a template that a release meta decided about does not take over", func(t *testing.T) {
 		meta, template := mandatoryMeta("warden", "1.0.0"), mandatoryTemplate("warden", "1.0.0")
 		meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 		template.Annotations[desired.AnnotationMandatoryBy] = meta.Name
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, template)
-		require.Len(t, b.look(t).Created, 1)
+		require.Len(t, b.reconcile(t).Created, 1)
 		vanish(t, b, meta)
-		require.Len(t, b.look(t).Deleted, 1)
-		require.Empty(t, b.look(t).Created)
+		require.Len(t, b.reconcile(t).Deleted, 1)
+		require.Empty(t, b.reconcile(t).Created)
 	})
 	t.Run("one that offers it in channels removes it", func(t *testing.T) {
 		meta := mandatoryMeta("warden", "1.0.0")
 		b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
-		b.look(t)
+		b.reconcile(t)
 		b.offer(t, meta)
-		require.Len(t, b.look(t).Deleted, 1)
+		require.Len(t, b.reconcile(t).Deleted, 1)
 	})
 }
 
 func TestAModuleThatIsMandatoryNoLongerAndListedGoesOnAsAnOrdinaryOne(t *testing.T) {
 	meta := mandatoryMeta("warden", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("warden"), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	uid := b.only(t).UID
 	b.offer(t, meta)
-	require.Empty(t, b.look(t).Deleted)
+	require.Empty(t, b.reconcile(t).Deleted)
 	manifest := b.only(t)
 	require.Equal(t, uid, manifest.UID)
 	require.NotContains(t, manifest.Labels, shared.LabelMandatoryModule)
@@ -157,7 +157,7 @@ func TestTemplatesThatOnlyTheirNamesTieToAMandatoryModuleAreOneModule(t *testing
 		return template
 	}
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, unnamed("1.0.0"), unnamed("2.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "2.0.0", b.only(t).Spec.Version)
 }
 
@@ -165,7 +165,7 @@ func TestAMandatoryModuleOfAnotherControllerIsNotInstalled(t *testing.T) {
 	template := desiredtest.Template("warden", "1.0.0")
 	template.Labels[shared.LabelControllerName] = "another"
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, mandatoryMeta("warden", "1.0.0"), template)
-	require.Equal(t, 1, b.look(t).Refused)
+	require.Equal(t, 1, b.reconcile(t).Refused)
 	require.Empty(t, b.manifests(t))
 }
 
@@ -174,12 +174,12 @@ func TestTheApprovalOfAMandatoryModulesRemovalIsAChangeOfInputs(t *testing.T) {
 	meta := mandatoryMeta("warden", "1.0.0")
 	meta.Finalizers = []string{shared.FinalizerMandatoryModule}
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, meta, desiredtest.Template("warden", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	require.NoError(t, b.Cluster.Delete(context.Background(), meta))
-	before := b.look(t).InputsDigest
+	before := b.reconcile(t).InputsDigest
 	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
 	require.Contains(t, desired.KeysOfReleaseMeta(meta), desired.MandatoryKey)
 	meta.Annotations = map[string]string{desired.AnnotationApproveRemoval: "7"}
 	require.NoError(t, b.Cluster.Update(context.Background(), meta))
-	require.NotEqual(t, before, b.look(t).InputsDigest)
+	require.NotEqual(t, before, b.reconcile(t).InputsDigest)
 }

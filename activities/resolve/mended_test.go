@@ -34,7 +34,7 @@ func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource
 			ctx := context.Background()
 			template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 			b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
-			b.look(t)
+			b.reconcile(t)
 			m := b.only(t)
 			m.Status.InstalledRef, m.Status.DefaultCR = "sha256:1", &v1beta2.DefaultCRRecord{APIVersion: "a/v1", Kind: "Keda", Name: "default", UID: "cr"}
 			if test.change != nil {
@@ -48,13 +48,13 @@ func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource
 				require.NoError(t, b.Cluster.Delete(ctx, m))
 			} else {
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-				require.Len(t, b.look(t).Deleted, 1)
+				require.Len(t, b.reconcile(t).Deleted, 1)
 			}
 			require.False(t, b.only(t).DeletionTimestamp.IsZero())
 
 			require.NoError(t, b.Cluster.Delete(ctx, template))
 			require.NoError(t, b.Cluster.Create(ctx, desiredtest.ChannelTemplate("keda", "regular", test.version)))
-			b.look(t)
+			b.reconcile(t)
 			now := b.only(t)
 			require.Equal(t, test.wanted, now.Spec.Version)
 			require.False(t, now.DeletionTimestamp.IsZero())
@@ -65,7 +65,7 @@ func TestANewerVersionReachesAModuleWhoseRemovalWaitsForItsDefaultCustomResource
 				require.False(t, desired.IsEdited(now))
 			}
 			b.Cluster.Forget()
-			b.look(t)
+			b.reconcile(t)
 			require.Empty(t, b.Cluster.Writes(), "once is enough")
 		})
 	}

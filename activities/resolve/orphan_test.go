@@ -22,7 +22,7 @@ func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
 	b := newBench(t, kyma, desired.Settings{}, m)
 	result, err := b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Equal(t, []string{m.Name}, result.Left, "until the garbage collector has let go of it")
+	require.Equal(t, []string{m.Name}, result.Remaining, "until the garbage collector has released it")
 	require.Empty(t, b.Cluster.Writes())
 	require.False(t, result.PurgeDue)
 
@@ -31,7 +31,7 @@ func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
 	require.NoError(t, b.Cluster.Update(context.Background(), orphan))
 	result, err = b.deleteAll(context.Background(), b.in)
 	require.NoError(t, err)
-	require.Empty(t, result.Left)
+	require.Empty(t, result.Remaining)
 	require.True(t, b.only(t).DeletionTimestamp.IsZero())
 }
 
@@ -43,7 +43,7 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), orphan)
 	events := &recorder{}
 	b.events = events
-	result := b.look(t)
+	result := b.reconcile(t)
 	require.Equal(t, []string{orphan.Name}, result.Created)
 	now := b.only(t)
 	require.True(t, metav1.IsControlledBy(now, b.read(t)))
@@ -58,7 +58,7 @@ func TestTheNextKymaOfTheNameGetsTheModuleThatAnEarlierOneLeft(t *testing.T) {
 	require.NoError(t, b.Cluster.Create(ctx, stray))
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = append(k.Spec.Modules, v1beta2.Module{Name: "btp"}) })
 	require.NoError(t, b.Cluster.Create(ctx, desiredtest.ChannelTemplate("btp", "regular", "1.0.0")))
-	require.Empty(t, b.look(t).Created)
+	require.Empty(t, b.reconcile(t).Created)
 }
 
 func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
@@ -87,7 +87,7 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 			b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.1.0"), orphan)
 			events := &recorder{}
 			b.events = events
-			result := b.look(t)
+			result := b.reconcile(t)
 			now := b.only(t)
 			require.True(t, metav1.IsControlledBy(now, b.read(t)))
 			require.Equal(t, "1.1.0", now.Spec.Version)
@@ -103,7 +103,7 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 			require.Equal(t, "1.0.0", now.Status.InstalledVersion)
 			require.Contains(t, events.told[0], "OrphanAdopted")
 			b.Cluster.Forget()
-			b.look(t)
+			b.reconcile(t)
 			require.Empty(t, b.Cluster.Writes())
 		})
 	}
@@ -112,7 +112,7 @@ func TestTheNextKymaAdoptsWhatAnEarlierOneLeftInTheSameCluster(t *testing.T) {
 	orphan := installed("keda", "1.0.0")
 	orphan.OwnerReferences, orphan.Status.InstalledRef = nil, "sha256:1"
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), orphan)
-	b.look(t)
+	b.reconcile(t)
 	require.Empty(t, b.only(t).OwnerReferences)
 	require.True(t, b.only(t).DeletionTimestamp.IsZero())
 	require.NoError(t, b.Cluster.Delete(ctx, orphan))

@@ -36,11 +36,11 @@ func (b *bench) remember(t *testing.T) {
 	b.Cluster.Forget()
 }
 
-func TestASteadyLookReadsNoManifestThatAnInformerKnows(t *testing.T) {
+func TestASteadyReconcileReadsNoManifestThatAnInformerKnows(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.remember(t)
-	b.look(t)
+	b.reconcile(t)
 	require.Empty(t, b.Cluster.Writes())
 	for _, read := range b.Cluster.Reads() {
 		require.NotContains(t, read, "Manifest")
@@ -49,7 +49,7 @@ func TestASteadyLookReadsNoManifestThatAnInformerKnows(t *testing.T) {
 
 func TestWhatIsDecidedHoldsForTheManifestAsItIsNow(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.remember(t)
 	name := b.manifests(t)[0].Name
 	// Somebody writes to it, and the informer does not know of it.
@@ -60,20 +60,20 @@ func TestWhatIsDecidedHoldsForTheManifestAsItIsNow(t *testing.T) {
 	require.NoError(t, b.Cluster.Delete(t.Context(), desiredtest.ChannelTemplate("keda", "regular", "1.0.0")))
 	require.NoError(t, b.Cluster.Create(t.Context(), template))
 	b.Cluster.Forget()
-	require.Equal(t, []string{name}, b.look(t).Updated)
+	require.Equal(t, []string{name}, b.reconcile(t).Updated)
 	require.Contains(t, b.Cluster.Reads(), "get Manifest "+name)
 	require.Equal(t, "1.1.0", b.manifests(t)[0].Spec.Version)
 }
 
 func TestAManifestThatWasDeletedUnnoticedIsNotActedOn(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.remember(t)
 	m := b.manifests(t)[0]
 	require.NoError(t, b.Cluster.Delete(t.Context(), &m))
 	b.edit(t, func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = nil })
 	b.Cluster.Forget()
-	require.Equal(t, []string{}, append([]string{}, b.look(t).Updated...))
+	require.Equal(t, []string{}, append([]string{}, b.reconcile(t).Updated...))
 	require.False(t, b.manifests(t)[0].DeletionTimestamp.IsZero(), "its finalizers hold it still")
 	require.NotContains(t, b.Cluster.Writes(), "delete Manifest "+m.Name, "it is being deleted already")
 }

@@ -111,8 +111,8 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 	}
 	for _, obsolete := range view.Obsolete {
 		switch {
-		case obsolete.Held != nil:
-			failed = append(failed, a.markHeld(ctx, obsolete.Held))
+		case obsolete.Guarded != nil:
+			failed = append(failed, a.markGuarded(ctx, obsolete.Guarded))
 		case !obsolete.Manifest.DeletionTimestamp.IsZero() || obsolete.Manifest.IsSkipReconciliation():
 		case a.paced(obsolete.Manifest, obsolete.concerned, result):
 			remove = append(remove, obsolete.Manifest)
@@ -140,8 +140,8 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *pla
 	if plan.Window != nil {
 		result.reconcileAt(plan.Window.Turn(kyma.UID, a.settings.RolloutSpread), "the maintenance window")
 	}
-	if plan.Held != nil {
-		failed = append(failed, a.markHeld(ctx, plan.Held))
+	if plan.Guarded != nil {
+		failed = append(failed, a.markGuarded(ctx, plan.Guarded))
 	}
 	switch plan.Action {
 	case planning.ActionCreate:

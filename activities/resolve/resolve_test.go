@@ -29,7 +29,7 @@ func (r registry) FetchDescriptor(_ context.Context, repository, component, vers
 	raw, ok := r[repository+" "+component+":"+version]
 	if !ok {
 		f := fault.New(fault.Transient, "DescriptorNotFound", "no %s:%s in %s", component, version, repository)
-		f.Seldom = true
+		f.SlowRetry = true
 		return nil, f
 	}
 	return raw, nil
@@ -56,7 +56,7 @@ func newBench(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, objec
 	return &bench{activities, cluster, kyma, Input{Ref: kick.RefOf(kyma)}}
 }
 
-func (b *bench) look(t *testing.T) Result {
+func (b *bench) reconcile(t *testing.T) Result {
 	t.Helper()
 	result, err := b.resolve(context.Background(), b.in)
 	require.NoError(t, err)
@@ -84,9 +84,9 @@ func (b *bench) manifests(t *testing.T) []v1beta2.Manifest {
 	return list.Items
 }
 
-func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
+func TestAReconcileWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "nowhere"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	result := b.look(t)
+	result := b.reconcile(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, Result{
 		Outcome: OutcomeDone, Channel: "regular", Created: []string{name}, Refused: 1, InputsDigest: result.InputsDigest, Wrote: result.Wrote,
@@ -101,11 +101,11 @@ func TestALookWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	require.Len(t, b.manifests(t), 1)
 }
 
-func TestASteadyLookWritesNothing(t *testing.T) {
+func TestASteadyReconcileWritesNothing(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	first := b.look(t)
+	first := b.reconcile(t)
 	b.Cluster.Forget()
-	second := b.look(t)
+	second := b.reconcile(t)
 	require.Empty(t, b.Cluster.Writes())
 	require.Equal(t, first.InputsDigest, second.InputsDigest, "our own writes are no change of inputs")
 	require.Equal(t, []string{
@@ -117,7 +117,7 @@ func TestASteadyLookWritesNothing(t *testing.T) {
 
 func TestTheDigestIsTheOneThatWatchersCompute(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	result := b.look(t)
+	result := b.reconcile(t)
 	digest, err := desired.Inputs{
 		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: desired.NewCached(b.Cluster), Secrets: fleet.Live(b.Cluster),
 	}.Digest(context.Background(), b.read(t))
@@ -128,12 +128,12 @@ func TestTheDigestIsTheOneThatWatchersCompute(t *testing.T) {
 func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{}, template, desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(template), template))
 	template.Spec.Descriptor = desiredtest.Descriptor("kyma-project.io/module/keda", "1.1.0")
 	require.NoError(t, b.Cluster.Update(context.Background(), template))
 	b.Cluster.Forget()
-	result := b.look(t)
+	result := b.reconcile(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, []string{name}, result.Updated)
 	require.Equal(t, []string{"apply Manifest " + name, "patch status Manifest " + name}, b.Cluster.Writes())
@@ -146,7 +146,7 @@ func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
 	marked := func(background bool) bool {
 		t.Helper()
 		b.in.Background = background
-		b.look(t)
+		b.reconcile(t)
 		require.Len(t, b.manifests(t), 1)
 		return b.manifests(t)[0].Annotations[desired.AnnotationBackground] == shared.ValueTrue
 	}
@@ -170,9 +170,9 @@ func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
 func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
-	result := b.look(t)
+	result := b.reconcile(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/btp", "btp")
 	require.Equal(t, []string{name}, result.Deleted)
 	for _, manifest := range b.manifests(t) {
@@ -183,10 +183,10 @@ func TestAnEntryTakenOffTheSpecLosesItsManifest(t *testing.T) {
 func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
-	b.look(t)
+	b.reconcile(t)
 	require.NoError(t, b.Cluster.Delete(context.Background(), template))
 	b.Cluster.Forget()
-	result := b.look(t)
+	result := b.reconcile(t)
 	require.Equal(t, 1, result.Refused)
 	require.Empty(t, b.Cluster.Writes())
 	require.Len(t, b.manifests(t), 1)
@@ -196,7 +196,7 @@ func TestAManifestToBeLeftAloneStaysWhenItsEntryGoes(t *testing.T) {
 	left := installed("keda", "1.0.0")
 	left.Labels[shared.LabelSkipReconciliation] = "true"
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, left)
-	require.Empty(t, b.look(t).Deleted)
+	require.Empty(t, b.reconcile(t).Deleted)
 	require.Len(t, b.manifests(t), 1)
 }
 
@@ -226,7 +226,7 @@ func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {
 			if test.ref != nil {
 				test.ref(&b.in.Ref)
 			}
-			require.Equal(t, Result{Outcome: test.want}, b.look(t))
+			require.Equal(t, Result{Outcome: test.want}, b.reconcile(t))
 			require.Empty(t, b.Cluster.Writes())
 		})
 	}
@@ -234,15 +234,15 @@ func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {
 
 func TestAnInstanceThatIsNotTheDefaultTakesOnlyItsOwn(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{ManagedBy: "second"})
-	require.Equal(t, OutcomeNotOurs, b.look(t).Outcome)
+	require.Equal(t, OutcomeNotOurs, b.reconcile(t).Outcome)
 	b.edit(t, func(k *v1beta2.Kyma) { k.Labels = map[string]string{shared.LabelManagedBy: "second"} })
-	require.Equal(t, OutcomeDone, b.look(t).Outcome)
+	require.Equal(t, OutcomeDone, b.reconcile(t).Outcome)
 }
 
-func TestBeforeTheRemoteKymaWasTakenInNothingChanges(t *testing.T) {
+func TestBeforeTheRemoteKymaWasImportedNothingChanges(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeControlPlane},
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), installed("btp", "1.0.0"))
-	result := b.look(t)
+	result := b.reconcile(t)
 	require.Equal(t, Result{Outcome: OutcomeDone, Synced: true, AwaitsSync: true, Channel: "regular"}, result)
 	require.Equal(t, []string{"patch Kyma kyma-sample"}, b.Cluster.Writes())
 }
@@ -252,17 +252,17 @@ func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
 	template.Spec.Descriptor = nil
 	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
 		template, desiredtest.ReleaseMeta("fetched", "regular=1.0.0"))
-	require.Len(t, b.look(t).Created, 1)
+	require.Len(t, b.reconcile(t).Created, 1)
 	require.Equal(t, "registry.example.com/modules/component-descriptors", b.manifests(t)[0].Spec.Install.Source.Repo)
 }
 
-func TestAComponentVersionThatTheRegistryDoesNotHaveIsLookedForAgain(t *testing.T) {
+func TestAComponentVersionThatTheRegistryDoesNotHaveIsRequestedAgain(t *testing.T) {
 	template := desiredtest.Template("fetched", "1.1.0")
 	template.Spec.Descriptor = nil
 	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
 		template, desiredtest.ReleaseMeta("fetched", "regular=1.1.0"))
 	before := time.Now()
-	result := b.look(t)
+	result := b.reconcile(t)
 	require.Equal(t, 1, result.Refused)
 	require.WithinRange(t, result.NextReconcile, before.Add(elsewhereCheck), time.Now().Add(elsewhereCheck))
 	require.Equal(t, "the component version in the registry", result.NextReconcileFor)
@@ -270,7 +270,7 @@ func TestAComponentVersionThatTheRegistryDoesNotHaveIsLookedForAgain(t *testing.
 	b.planner.descriptors = registry{
 		"registry.example.com/modules kyma-project.io/module/fetched:1.1.0": desiredtest.Descriptor("kyma-project.io/module/fetched", "1.1.0").Raw,
 	}
-	result = b.look(t)
+	result = b.reconcile(t)
 	require.Len(t, result.Created, 1)
 	require.Zero(t, result.NextReconcile)
 }
@@ -281,7 +281,7 @@ func TestAnEmbeddedDescriptorsBlobsAreFetchedFromWhereItSays(t *testing.T) {
 	template := desiredtest.Template("keda", "1.0.0")
 	template.Spec.Descriptor.Raw = []byte(strings.Replace(string(template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template, desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "registry.example.com/modules/component-descriptors", b.only(t).Spec.Install.Source.Repo)
 }
 
@@ -290,10 +290,10 @@ func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {
 	taken.Labels[shared.LabelKymaName] = "somebody"
 	taken.OwnerReferences[0].UID = "somebody-uid"
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), taken)
-	result := b.look(t)
+	result := b.reconcile(t)
 	require.Equal(t, fault.Rejected, result.Fault.Kind)
 	require.Equal(t, versions.ReasonNameCollision, result.Fault.Reason)
-	require.Empty(t, result.InputsDigest, "the look has not completed")
+	require.Empty(t, result.InputsDigest, "the reconcile has not completed")
 	require.Equal(t, "0.1.0", b.manifests(t)[0].Spec.Version)
 }
 
@@ -320,7 +320,7 @@ func TestAStaleCacheIsNotActedOn(t *testing.T) {
 	cache := desiredtest.NewCluster("cp", cached)
 	b.planner.cache = cache
 	b.in.Seen = []desired.Seen{{Kind: "ModuleTemplate", Namespace: template.Namespace, Name: template.Name, ResourceVersion: "999"}}
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "1.0.0", b.manifests(t)[0].Spec.Version)
 }
 
@@ -343,12 +343,12 @@ func (b *bench) upgrade(t *testing.T, template *v1beta2.ModuleTemplate, version 
 func TestAManifestHasItsFinalizersFromItsCreationAndKeepsThem(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
-	b.look(t)
+	b.reconcile(t)
 	finalizers := []string{"declarative.kyma-project.io/finalizer", "label-removal-finalizer"}
 	require.Equal(t, finalizers, b.only(t).Finalizers)
 
 	b.upgrade(t, template, "1.1.0")
-	require.Len(t, b.look(t).Updated, 1)
+	require.Len(t, b.reconcile(t).Updated, 1)
 	require.Equal(t, "1.1.0", b.only(t).Spec.Version)
 	require.Equal(t, finalizers, b.only(t).Finalizers)
 }
@@ -356,20 +356,20 @@ func TestAManifestHasItsFinalizersFromItsCreationAndKeepsThem(t *testing.T) {
 func TestAFinalizerThatWasTakenOffIsNotPutBack(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
-	b.look(t)
+	b.reconcile(t)
 	released := b.only(t)
 	released.Finalizers = []string{"label-removal-finalizer"}
 	require.NoError(t, b.Cluster.Update(context.Background(), released))
 
 	b.upgrade(t, template, "1.1.0")
-	require.Len(t, b.look(t).Updated, 1)
+	require.Len(t, b.reconcile(t).Updated, 1)
 	require.Equal(t, []string{"label-removal-finalizer"}, b.only(t).Finalizers)
 }
 
-func TestAFinalizerThatIsTakenOffDuringALookIsNotPutBack(t *testing.T) {
+func TestAFinalizerThatIsTakenOffDuringAReconcileIsNotPutBack(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
-	b.look(t)
+	b.reconcile(t)
 	b.upgrade(t, template, "1.1.0")
 	b.Cluster.Fail = func(verb, _ string) error {
 		if verb == "apply" {
@@ -381,36 +381,36 @@ func TestAFinalizerThatIsTakenOffDuringALookIsNotPutBack(t *testing.T) {
 		return nil
 	}
 	_, err := b.resolve(context.Background(), b.in)
-	require.Equal(t, fault.Transient, fault.Of(err).Kind, "the look is repeated")
+	require.Equal(t, fault.Transient, fault.Of(err).Kind, "the reconcile is repeated")
 	require.Empty(t, b.only(t).Finalizers)
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "1.1.0", b.only(t).Spec.Version)
 	require.Empty(t, b.only(t).Finalizers)
 }
 
 func TestAManifestThatLostItsLabelsGetsThemBack(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	bare := b.only(t)
 	bare.Labels = nil
 	require.NoError(t, b.Cluster.Update(context.Background(), bare))
-	b.look(t)
+	b.reconcile(t)
 	require.Equal(t, "kyma-sample", b.only(t).Labels[shared.LabelKymaName])
 	require.Equal(t, bare.UID, b.only(t).UID)
 }
 
 func TestWhatOthersSetOfOursIsTakenAwayOnce(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	edited := b.only(t)
 	edited.Annotations[shared.AnnotationRecreateDefaultCR] = "true"
 	edited.Annotations["example.com/theirs"] = "stays"
 	require.NoError(t, b.Cluster.Update(context.Background(), edited, client.FieldOwner("kubectl-edit")))
-	require.Len(t, b.look(t).Updated, 1)
+	require.Len(t, b.reconcile(t).Updated, 1)
 	require.NotContains(t, b.only(t).Annotations, shared.AnnotationRecreateDefaultCR)
 	require.Equal(t, "stays", b.only(t).Annotations["example.com/theirs"])
 	b.Cluster.Forget()
-	require.Empty(t, b.look(t).Updated)
+	require.Empty(t, b.reconcile(t).Updated)
 	require.Empty(t, b.Cluster.Writes())
 }
 

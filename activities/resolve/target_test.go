@@ -17,21 +17,21 @@ import (
 
 func TestThatAModuleGoesIntoTheControlPlaneIsRecordedForTheSpecThatWasPlanned(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	made := b.only(t)
 	require.Equal(t, &v1beta2.TargetRecord{Cluster: v1beta2.TargetClusterControlPlane, SpecDigest: desired.SpecDigest(made.Spec)}, made.Status.Target)
 	require.True(t, desired.IsDecided(made))
 
 	made.Status.Target = nil
 	require.NoError(t, b.Cluster.Status().Update(context.Background(), made))
-	b.look(t)
-	require.True(t, desired.IsDecided(b.only(t)), "a record that was lost, or never written, comes with the next look")
+	b.reconcile(t)
+	require.True(t, desired.IsDecided(b.only(t)), "a record that was lost, or never written, comes with the next reconcile")
 }
 
 func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {
-	kyma := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	made := b.only(t)
 	require.True(t, made.Spec.Remote)
 	require.Nil(t, made.Status.Target)
@@ -39,12 +39,12 @@ func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {
 }
 
 func TestAManifestThatTodaysGenerationWroteBecomesRemote(t *testing.T) {
-	kyma := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	theirs := installed("keda", "1.0.0") // with the schema's default, remote: false
 	theirs.Status.Synced = []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Name: "keda"}}
 	b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), theirs)
 	require.False(t, desired.IsDecided(theirs))
-	require.Equal(t, []string{theirs.Name}, b.look(t).Updated)
+	require.Equal(t, []string{theirs.Name}, b.reconcile(t).Updated)
 	now := b.only(t)
 	require.True(t, now.Spec.Remote)
 	require.True(t, desired.IsDecided(now))
@@ -54,9 +54,9 @@ func TestAnEditedSpecIsPutBackWithAnEvent(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	events := &recorder{}
 	b.events = events
-	b.look(t)
+	b.reconcile(t)
 	was := b.only(t)
-	b.look(t)
+	b.reconcile(t)
 	require.Empty(t, events.told)
 
 	edited := was.DeepCopy()
@@ -64,7 +64,7 @@ func TestAnEditedSpecIsPutBackWithAnEvent(t *testing.T) {
 	require.NoError(t, b.Cluster.Update(context.Background(), edited))
 	require.True(t, desired.IsEdited(b.only(t)))
 	require.False(t, desired.IsDecided(b.only(t)), "nor was that decided for the control plane")
-	b.look(t)
+	b.reconcile(t)
 	now := b.only(t)
 	require.Equal(t, was.Spec, now.Spec)
 	require.False(t, desired.IsEdited(now))

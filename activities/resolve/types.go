@@ -55,27 +55,27 @@ type Result struct {
 	// Refused counts module entries that could not be resolved; the status says why.
 	Refused int `json:"refused,omitempty"`
 	// NextReconcile is when to reconcile again without a kick, such as at the beginning of a maintenance window; zero means
-	// never. NextLookFor says what is waited for.
+	// never. NextReconcileFor says what is waited for.
 	NextReconcile time.Time `json:"nextLook,omitzero"`
-	// Paced is true when a removal waits for its turn at NextLook.
+	// Paced is true when a removal waits for its turn at NextReconcile.
 	Paced bool `json:"paced,omitempty"`
 	// Fault is what of this reconcile cannot succeed without a change, while the rest of it is done.
 	Fault            fault.Fault `json:"fault,omitzero"`
 	NextReconcileFor string      `json:"nextLookFor,omitempty"`
 }
 
-// DeleteResult says which Manifests of a Kyma under deletion are left.
+// DeleteResult says which Manifests of a Kyma under deletion remain.
 type DeleteResult struct {
 	Outcome Outcome `json:"outcome"`
 	// Alive is true when the Kyma is there and is not being deleted, so that nothing was touched.
 	Alive bool `json:"alive,omitempty"`
-	// Left are the names of those that are there still, also of those that could not be deleted: Fault says why.
-	Left  []string    `json:"left,omitempty"`
-	Fault fault.Fault `json:"fault,omitzero"`
-	// Manifests are those that are left, for those that must be signalled.
+	// Remaining are the names of those that still exist, also of those that could not be deleted: Fault says why.
+	Remaining []string    `json:"left,omitempty"`
+	Fault     fault.Fault `json:"fault,omitzero"`
+	// Manifests are those that remain, for those that must be signalled.
 	Manifests []kick.Ref `json:"manifests,omitempty"`
 	// Access says that no access Secret is in any of its places, by a live read, and WithoutAccess which of Manifests
-	// cannot be removed for want of it. Both are empty where none of them needs it.
+	// cannot be removed without it. Both are empty where none of them needs it.
 	Access        fault.Fault `json:"access,omitzero"`
 	WithoutAccess []kick.Ref  `json:"withoutAccess,omitempty"`
 	// PurgeAt is when the deletion is to be forced, by what the Kyma says now; zero means never. PurgeDue is true

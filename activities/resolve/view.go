@@ -27,8 +27,8 @@ type Obsolete struct {
 	Manifest *v1beta2.Manifest
 	// Cause is the release meta or template that says so.
 	Cause client.Object
-	// Held is set while its removal is held.
-	Held      *planning.HeldRemoval
+	// Guarded is set while its removal waits for approval.
+	Guarded   *planning.GuardedRemoval
 	concerned int
 }
 

@@ -62,24 +62,24 @@ func TestWhenAWindowBeginsForManyTheirTurnsAreSpread(t *testing.T) {
 	require.Zero(t, planning.Wait{}.Turn("kyma", time.Hour), "no window is known")
 }
 
-func TestALookAsksForTheKymasTurnInTheWindow(t *testing.T) {
+func TestAReconcileAsksForTheKymasTurnInTheWindow(t *testing.T) {
 	begin := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
-	looks := map[time.Time]bool{}
+	turns := map[time.Time]bool{}
 	for i := range 5 {
 		kyma := desiredtest.Kyma("keda")
 		kyma.UID = types.UID(fmt.Sprintf("kyma-%d", i))
 		b := newBench(t, kyma, desired.Settings{RolloutSpread: 5 * time.Minute}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-		require.Len(t, b.look(t).Created, 1)
+		require.Len(t, b.reconcile(t).Created, 1)
 		template := &v1beta2.ModuleTemplate{}
 		require.NoError(t, b.Cluster.Get(t.Context(), client.ObjectKey{Namespace: desiredtest.Namespace, Name: "keda-regular"}, template))
 		template.Spec.Descriptor, template.Spec.RequiresDowntime = desiredtest.Descriptor(desiredtest.Component("keda"), "2.0.0"), true
 		require.NoError(t, b.Cluster.Update(t.Context(), template))
 		b.planner.windows = closedUntil(begin)
-		result := b.look(t)
+		result := b.reconcile(t)
 		require.WithinRange(t, result.NextReconcile, begin, begin.Add(5*time.Minute))
-		looks[result.NextReconcile] = true
+		turns[result.NextReconcile] = true
 	}
-	require.Greater(t, len(looks), 1)
+	require.Greater(t, len(turns), 1)
 }
 
 // closedUntil is a window that begins at a time.

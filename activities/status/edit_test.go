@@ -41,7 +41,7 @@ func TestAnEditInTheControlPlaneThatHasNoEffectIsSaidAndToldOnce(t *testing.T) {
 
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Channel, k.Generation = "slow", k.Generation+1 })
 	b.report(t)
-	require.Len(t, b.told, 1, "each edit is told of")
+	require.Len(t, b.told, 1, "each edit has an Event")
 
 	for name, back := range map[string]func(*v1beta2.Kyma){
 		"taken back":                    func(k *v1beta2.Kyma) { k.Spec = desiredSpec() },

@@ -264,8 +264,8 @@ func (s *side) editRemote(change func(*v1beta2.Kyma)) {
 	require.NoError(s.t, s.remote.Update(context.Background(), kyma))
 }
 
-// look is one whole look, as the workflow makes it, until the report sees nothing more to do.
-func (s *side) look() (syncing.Result, resolve.Result, status.ReportResult) {
+// reconcile is one whole reconcile, as the workflow makes it, until the report sees nothing more to do.
+func (s *side) reconcile() (syncing.Result, resolve.Result, status.ReportResult) {
 	s.t.Helper()
 	ctx, ref := context.Background(), kick.RefOf(s.read())
 	synced, err := s.sync.SyncRemote(ctx, syncing.Input{Ref: ref})
@@ -323,8 +323,8 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 	s.offer(btp)
 	s.create("keda")
 
-	t.Run("the first look brings everything, within its budget of requests", func(t *testing.T) {
-		synced, resolved, reported := s.look()
+	t.Run("the first reconcile brings everything, within its budget of requests", func(t *testing.T) {
+		synced, resolved, reported := s.reconcile()
 		all, _ := s.requests.since()
 		t.Logf("%d requests: %v", len(all), all)
 		require.True(t, synced.AcceptedChange)
@@ -337,13 +337,13 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		// each of the four objects of the catalog.
 		require.LessOrEqual(t, len(all), 10+4+2+4)
 	})
-	t.Run("a steady look writes nothing anywhere", func(t *testing.T) {
+	t.Run("a steady reconcile writes nothing anywhere", func(t *testing.T) {
 		s.ready()
-		_, _, reported := s.look()
+		_, _, reported := s.reconcile()
 		require.Equal(t, shared.StateReady, reported.State)
 		before := s.read().ResourceVersion
 		s.requests.since()
-		synced, resolved, _ := s.look()
+		synced, resolved, _ := s.reconcile()
 		all, writes := s.requests.since()
 		t.Logf("%d requests: %v", len(all), all)
 		require.Empty(t, writes)
@@ -370,24 +370,24 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "remote Kyma was edited", why)
-		_, resolved, _ := s.look()
+		_, resolved, _ := s.reconcile()
 		require.Len(t, resolved.Created, 1)
 		require.Len(t, resolved.Updated, 1)
 		s.ready()
-		_, _, reported := s.look()
+		_, _, reported := s.reconcile()
 		require.Equal(t, shared.StateReady, reported.State)
 		require.Equal(t, "2.0.0", s.remoteKyma().Status.Modules[1].Version)
 	})
 	t.Run("going back to the older version is refused with a warning in both clusters", func(t *testing.T) {
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules[0].Channel = "regular" })
-		_, resolved, reported := s.look()
+		_, resolved, reported := s.reconcile()
 		require.Equal(t, 1, resolved.Refused)
 		require.Empty(t, resolved.Updated)
 		require.Equal(t, shared.StateWarning, reported.State)
 		require.Contains(t, s.remoteKyma().Status.Modules[1].Message,
 			"ignore channel skew (from fast to regular), as a higher version (2.0.0) of the module was previously installed")
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules[0].Channel = "fast" })
-		_, _, reported = s.look()
+		_, _, reported = s.reconcile()
 		require.Equal(t, shared.StateReady, reported.State)
 	})
 	t.Run("edits in the remote catalog are reverted, and then it is quiet", func(t *testing.T) {
@@ -401,11 +401,11 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "remote catalog differs", why)
-		s.look()
+		s.reconcile()
 		require.NoError(t, s.remote.Get(ctx, key, template))
 		require.Equal(t, "regular", template.Spec.Channel)
 		s.requests.since()
-		s.look()
+		s.reconcile()
 		_, writes := s.requests.since()
 		require.Empty(t, writes)
 	})
@@ -422,7 +422,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		s.settle()
 		require.False(t, s.seen())
 		s.requests.since()
-		s.look()
+		s.reconcile()
 		_, writes := s.requests.since()
 		require.Len(t, writes, 2, "the template, and the status")
 	})
@@ -438,7 +438,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		keda.Finalizers = []string{"example.com/somebody", shared.FinalizerLabelRemoval}
 		require.NoError(t, s.control.Update(ctx, keda, client.FieldOwner("somebody")))
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules[0].CustomResourcePolicy = v1beta2.CustomResourcePolicyIgnore })
-		_, resolved, _ := s.look()
+		_, resolved, _ := s.reconcile()
 		require.Len(t, resolved.Updated, 1)
 		require.Equal(t, []string{"example.com/somebody", shared.FinalizerLabelRemoval}, of("keda").Finalizers)
 
@@ -446,12 +446,12 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		edited.Spec.LocalizedImages = []string{"registry.example.com/keda:1.0.0"}
 		edited.Spec.Manager = &v1beta2.Manager{GroupVersionKind: v1beta2.GroupVersionKind{Version: "v1", Kind: "Pod"}, Name: "keda"}
 		require.NoError(t, s.control.Update(ctx, edited, client.FieldOwner("somebody")))
-		_, resolved, _ = s.look()
+		_, resolved, _ = s.reconcile()
 		require.Len(t, resolved.Updated, 1)
 		require.Empty(t, of("keda").Spec.LocalizedImages, "what others add to the specification is taken away")
 		require.Nil(t, of("keda").Spec.Manager)
 		require.Equal(t, []string{"example.com/somebody", shared.FinalizerLabelRemoval}, of("keda").Finalizers)
-		_, resolved, _ = s.look()
+		_, resolved, _ = s.reconcile()
 		require.Empty(t, resolved.Updated)
 	})
 	t.Run("a deleted definition takes the remote Kyma with it, and both come back", func(t *testing.T) {
@@ -464,7 +464,7 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, "remote Kyma is gone", why)
-		_, resolved, _ := s.look()
+		_, resolved, _ := s.reconcile()
 		require.Empty(t, resolved.Deleted)
 		copied := s.remoteKyma()
 		require.Len(t, copied.Spec.Modules, 2, "with what its owner last asked for")
@@ -476,18 +476,18 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, s.remote.Get(ctx, key, definition))
 		definition.Spec.Names.ShortNames = []string{"edited"}
 		require.NoError(t, s.remote.Update(ctx, definition))
-		synced, _, _ := s.look()
+		synced, _, _ := s.reconcile()
 		require.True(t, synced.Faults[fault.PartDefinitions].IsZero(), synced.Faults[fault.PartDefinitions].Message)
 		require.NoError(t, s.remote.Get(ctx, key, definition))
 		require.Equal(t, []string{"mt"}, definition.Spec.Names.ShortNames)
 		s.requests.since()
-		s.look()
+		s.reconcile()
 		_, writes := s.requests.since()
 		require.Empty(t, writes)
 	})
 	t.Run("a module taken off the remote list goes", func(t *testing.T) {
 		s.editRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = k.Spec.Modules[:1] })
-		_, resolved, _ := s.look()
+		_, resolved, _ := s.reconcile()
 		require.Len(t, resolved.Deleted, 1)
 		s.release()
 		require.Len(t, s.manifests(), 1)
@@ -497,11 +497,11 @@ func TestTheKymaSideOnRealClusters(t *testing.T) {
 		require.NoError(t, s.control.Delete(ctx, s.read()))
 		left, err := s.resolve.DeleteManifests(ctx, resolve.Input{Ref: ref})
 		require.NoError(t, err)
-		require.Len(t, left.Left, 1, "its finalizers hold it until its module is removed")
+		require.Len(t, left.Remaining, 1, "its finalizers hold it until its module is removed")
 		s.release()
 		left, err = s.resolve.DeleteManifests(ctx, resolve.Input{Ref: ref})
 		require.NoError(t, err)
-		require.Empty(t, left.Left)
+		require.Empty(t, left.Remaining)
 		require.Empty(t, s.manifests())
 		cleaned, err := s.sync.CleanupRemote(ctx, syncing.CleanupInput{Ref: ref})
 		require.NoError(t, err)

@@ -68,7 +68,7 @@ func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan) v1beta2.ModuleS
 		asInstalled(&row, kyma, plan)
 		row.Maintenance = true
 		row.Message, row.Hint = plan.Window.Message(), plan.Window.Hint()
-	case plan.Held != nil:
+	case plan.Guarded != nil:
 		asInstalled(&row, kyma, plan)
 	case plan.Action == planning.ActionWait && (plan.Existing == nil || row.Message == ""):
 		row.State = shared.StateDeleting

@@ -25,9 +25,9 @@ type Clusters interface {
 // EventRecorder records transitions. A client-go record.EventRecorder is one.
 type EventRecorder = hint.Recorder
 
-// Purges tells what was abandoned; *purge.Teller does.
+// Purges records what was abandoned; *purge.Recorder does.
 type Purges interface {
-	LetGo(ctx context.Context, kyma kick.Ref, message string) error
+	Abandon(ctx context.Context, kyma kick.Ref, message string) error
 }
 
 // Options are what the activities need.
@@ -44,7 +44,7 @@ type Options struct {
 	Clusters Clusters
 	// Events may be nil: then no Event is recorded.
 	Events EventRecorder
-	// Purges may be nil: then no Event is recorded what was abandoned.
+	// Purges may be nil: then no Event says what was abandoned.
 	Purges Purges
 	// Now is the clock; time.Now by default.
 	Now func() time.Time

@@ -80,8 +80,8 @@ func heldBench(t *testing.T, finalizers ...string) (*bench, *v1beta2.Kyma) {
 func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 	ctx := context.Background()
 	b, _ := heldBench(t, shared.FinalizerPurge, "example.com/other")
-	b.purges = &purge.Teller{ControlPlane: b.control, Now: func() time.Time { return b.now }}
-	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref, LetGo: "the catalog is left there"})
+	b.purges = &purge.Recorder{ControlPlane: b.control, Now: func() time.Time { return b.now }}
+	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref, Abandoned: "the catalog is left there"})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.Equal(t, []string{"example.com/other"}, b.kyma(t).Finalizers)
@@ -95,7 +95,7 @@ func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 
 	b.control.Fail = func(verb, object string) error {
 		if verb == "patch" && object == "Kyma "+kyma.Name {
-			require.Equal(t, waits, b.kyma(t).Status.LastOperation.Operation, "nobody looks at it afterwards")
+			require.Equal(t, waits, b.kyma(t).Status.LastOperation.Operation, "nobody reconciles it afterwards")
 		}
 		return nil
 	}
@@ -108,7 +108,7 @@ func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 	require.Equal(t, []string{"example.com/other"}, b.kyma(t).Finalizers)
 
 	b.in.Waiting = "modules are being removed"
-	require.Equal(t, waits, b.report(t).Message, "a workflow that looks again says the same")
+	require.Equal(t, waits, b.report(t).Message, "a workflow that reconciles again says the same")
 	b.control.Forget()
 	released, err = b.release(ctx, ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ func mayBeOurs(ctx context.Context, failed fault.Fault) bool {
 // that was accepted, is left to the next synchronization. It tells whether the cluster answered.
 func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, changed bool) (bool, fault.Fault) {
 	remote := kyma.Status.Remote
-	if !desired.TakenIn(kyma) || !s.Enabled {
+	if !desired.Imported(kyma) || !s.Enabled {
 		return false, fault.Fault{}
 	}
 	there := a.controlPlane

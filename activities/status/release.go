@@ -43,8 +43,8 @@ func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult
 		result.Deleting, result.Outcome = true, OutcomeBlocked
 		return result, nil
 	}
-	if in.LetGo != "" && a.purges != nil {
-		if err := a.purges.LetGo(ctx, in.Ref, in.LetGo); err != nil {
+	if in.Abandoned != "" && a.purges != nil {
+		if err := a.purges.Abandon(ctx, in.Ref, in.Abandoned); err != nil {
 			return ReportResult{}, err
 		}
 	}

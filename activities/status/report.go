@@ -45,7 +45,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	o.purge, o.purgeProblem = desired.PurgeTime(kyma, a.settings.Purge)
 	if standing == kymas.Deleting {
 		o.view = removalView(kyma, a.settings, own)
-	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, slices.Concat(in.TakenIn, in.Seen)); err != nil {
+	} else if o.view, err = a.planner.View(ctx, kyma, own, foreign, slices.Concat(in.Imported, in.Seen)); err != nil {
 		return ReportResult{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
 	}
 	before := kyma.DeepCopy()
@@ -139,7 +139,7 @@ func manifestsDiffer(view resolve.View) bool {
 		}
 	}
 	for _, obsolete := range view.Obsolete {
-		if obsolete.Held == nil && obsolete.Manifest.DeletionTimestamp.IsZero() && !obsolete.Manifest.IsSkipReconciliation() {
+		if obsolete.Guarded == nil && obsolete.Manifest.DeletionTimestamp.IsZero() && !obsolete.Manifest.IsSkipReconciliation() {
 			return true
 		}
 	}

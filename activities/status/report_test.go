@@ -32,7 +32,7 @@ func (noRegistry) FetchDescriptor(context.Context, string, string, string) ([]by
 	return nil, fault.New(fault.Rejected, "NotFound", "nothing here")
 }
 
-// bench is an instance with one Kyma, whose look has completed.
+// bench is an instance with one Kyma, whose reconcile has completed.
 type bench struct {
 	*Activities
 	resolve         *resolve.Activities
@@ -80,8 +80,8 @@ func newBench(t *testing.T, kyma *v1beta2.Kyma, mode desired.Mode, objects ...cl
 	return b
 }
 
-// look resolves the Kyma like the workflow does before it reports.
-func (b *bench) look(t *testing.T) {
+// reconcile resolves the Kyma like the workflow does before it reports.
+func (b *bench) reconcile(t *testing.T) {
 	t.Helper()
 	result, err := b.resolve.ResolveKyma(context.Background(), resolve.Input{Ref: b.in.Ref})
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestTheStatusOfAKymaOnItsWayToReady(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	template.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"example.com/v1","kind":"Keda","metadata":{"name":"default"}}`)}
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, template)
-	b.look(t)
+	b.reconcile(t)
 	result := b.report(t)
 	require.Equal(t, ReportResult{
 		Outcome: OutcomeReported, State: "Processing", Channel: "regular", Message: "waiting for all modules to become ready",
@@ -184,7 +184,7 @@ func TestTheStatusOfAKymaOnItsWayToReady(t *testing.T) {
 
 func TestASecondReportOfTheSameWritesNothingAndTellsNobody(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "nowhere"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.says(t, "keda", shared.StateReady, "")
 	b.report(t)
 	b.control.Forget()
@@ -199,7 +199,7 @@ func TestASecondReportOfTheSameWritesNothingAndTellsNobody(t *testing.T) {
 func TestTransitionTimesMoveOnlyOnATransition(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.ModeSingleCluster,
 		desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.report(t)
 	since := condition(b.kyma(t), "Modules").LastTransitionTime
 	operation := b.kyma(t).Status.LastOperation.LastUpdateTime
@@ -280,7 +280,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				require.NoError(t, b.control.Update(context.Background(), manifest))
 				b.says(t, "keda", shared.StateReady, "module is ready")
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-				b.look(t)
+				b.reconcile(t)
 			},
 			state: "Deleting", version: "1.0.0", kyma: "Processing",
 		},
@@ -293,7 +293,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 			name: "a module that its user manages does not count",
 			change: func(t *testing.T, b *bench) {
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules[0].Managed = new(bool) })
-				b.look(t)
+				b.reconcile(t)
 			},
 			state: "Unmanaged", version: "1.0.0", kyma: "Ready",
 		},
@@ -305,7 +305,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				require.NoError(t, b.control.Update(context.Background(), manifest))
 				b.report(t)
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-				b.look(t)
+				b.reconcile(t)
 			},
 			state: "Deleting", version: "1.0.0", kyma: "Processing",
 		},
@@ -316,7 +316,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 				manifest.Finalizers = []string{shared.FinalizerManifest}
 				require.NoError(t, b.control.Update(context.Background(), manifest))
 				b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-				b.look(t)
+				b.reconcile(t)
 				b.says(t, "keda", shared.StateWarning, "waiting for module crs deletion")
 			},
 			state: "Deleting", version: "1.0.0", message: "waiting for module crs deletion", kyma: "Processing",
@@ -335,7 +335,7 @@ func TestHowAModuleIsShown(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, kedaTemplate())
-			b.look(t)
+			b.reconcile(t)
 			test.change(t, b)
 			result := b.report(t)
 			require.Equal(t, []Module{{Name: "keda", Version: test.version, State: test.state, Message: test.message}}, result.Modules)
@@ -347,8 +347,8 @@ func TestHowAModuleIsShown(t *testing.T) {
 	}
 }
 
-// letGo lets a Manifest under deletion go, as its workflow does when its module is removed.
-func (b *bench) letGo(t *testing.T, manifest *v1beta2.Manifest) {
+// releaseManifest lets a Manifest under deletion go, as its workflow does when its module is removed.
+func (b *bench) releaseManifest(t *testing.T, manifest *v1beta2.Manifest) {
 	t.Helper()
 	now := &v1beta2.Manifest{}
 	err := b.control.Get(context.Background(), client.ObjectKeyFromObject(manifest), now)
@@ -362,12 +362,12 @@ func (b *bench) letGo(t *testing.T, manifest *v1beta2.Manifest) {
 
 func TestAModuleThatIsGoneIsShownNoMore(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.report(t)
 	manifest := b.manifest(t, "keda")
 	b.edit(t, func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
-	b.look(t)
-	b.letGo(t, manifest)
+	b.reconcile(t)
+	b.releaseManifest(t, manifest)
 	b.told = nil
 	result := b.report(t)
 	require.Empty(t, result.Modules)
@@ -388,7 +388,7 @@ func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
 
 func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("nowhere"), desired.ModeSingleCluster)
-	b.look(t)
+	b.reconcile(t)
 	b.report(t)
 	b.report(t)
 	require.Equal(t, []string{
@@ -397,7 +397,7 @@ func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {
 	}, b.told)
 }
 
-func TestAnotherLookIsDueWhen(t *testing.T) {
+func TestAnotherReconcileIsDueWhen(t *testing.T) {
 	template := func() *v1beta2.ModuleTemplate { return desiredtest.ChannelTemplate("keda", "regular", "1.0.0") }
 	for name, change := range map[string]func(*testing.T, *bench){
 		"an input changed": func(t *testing.T, b *bench) {
@@ -406,12 +406,12 @@ func TestAnotherLookIsDueWhen(t *testing.T) {
 		"a Manifest is missing": func(t *testing.T, b *bench) {
 			manifest := b.manifest(t, "keda")
 			require.NoError(t, b.control.Delete(context.Background(), manifest))
-			b.letGo(t, manifest)
+			b.releaseManifest(t, manifest)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, template())
-			b.look(t)
+			b.reconcile(t)
 			require.False(t, b.report(t).NeedsReconcile)
 			b.in.InputsDigest = ""
 			change(t, b)
@@ -420,10 +420,10 @@ func TestAnotherLookIsDueWhen(t *testing.T) {
 	}
 }
 
-func TestALookForARolloutIsDueAtTheKymasTurn(t *testing.T) {
+func TestAReconcileForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.settings.RolloutSpread = 2 * time.Hour
-	b.look(t)
+	b.reconcile(t)
 	b.report(t)
 	b.in.InputsDigest = ""
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
@@ -448,7 +448,7 @@ func TestALookForARolloutIsDueAtTheKymasTurn(t *testing.T) {
 func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.settings.RolloutSpread = 2 * time.Hour
-	b.look(t)
+	b.reconcile(t)
 	b.report(t)
 	b.in.InputsDigest = ""
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
@@ -457,7 +457,7 @@ func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	require.NoError(t, b.control.Update(context.Background(), template))
 	manifest := b.manifest(t, "keda")
 	require.NoError(t, b.control.Delete(context.Background(), manifest))
-	b.letGo(t, manifest)
+	b.releaseManifest(t, manifest)
 
 	require.NotZero(t, b.report(t).ReconcileAt)
 	b.in.ManifestGone = true
@@ -466,7 +466,7 @@ func TestAManifestThatSomebodyRemovedIsMadeAgainDuringARollout(t *testing.T) {
 	require.Zero(t, result.ReconcileAt)
 }
 
-func TestAParkedLookRecordsThePresentInputs(t *testing.T) {
+func TestAParkedReconcileRecordsThePresentInputs(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.in.Parked = true
 	b.in.Faults = b.in.Faults.With(fault.PartResolve, fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "cannot be"})
@@ -479,14 +479,14 @@ func TestAParkedLookRecordsThePresentInputs(t *testing.T) {
 // remoteBench is a bench of a synchronized Kyma with its remote Kyma.
 func remoteBench(t *testing.T) *bench {
 	t.Helper()
-	kyma := desiredtest.TakenIn(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	kyma := desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	kyma.Status.Remote.ObservedGeneration = 7
 	b := newBench(t, kyma, desired.ModeControlPlane, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	require.NoError(t, b.remote.Create(context.Background(), &v1beta2.Kyma{
 		ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "kyma-system", UID: "remote-kyma-uid"},
 	}))
 	b.in.Synced, b.in.Push = true, true
-	b.look(t)
+	b.reconcile(t)
 	b.says(t, "keda", shared.StateReady, "")
 	b.remote.Forget()
 	return b
@@ -505,7 +505,7 @@ func TestTheStatusFlowsBackToTheRemoteKyma(t *testing.T) {
 	require.Equal(t, shared.StateReady, result.State)
 	require.True(t, result.Push.IsZero())
 	require.Equal(t, []string{"patch status Kyma default"}, b.remote.Writes())
-	require.Empty(t, b.remote.Reads(), "what has just changed is written without a look at what is there")
+	require.Empty(t, b.remote.Reads(), "what has just changed is written without reading what is there")
 	here, there := b.kyma(t), b.remoteKyma(t)
 	require.True(t, *here.Status.Remote.Reachable)
 	for _, name := range []string{"Modules", "CRDsSync", "ModuleCatalog"} {
@@ -665,7 +665,7 @@ func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
 
 func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
 	condition := string(shared.ConditionSKRImagePullSecretSync)
-	b := newBench(t, desiredtest.TakenIn(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)
+	b := newBench(t, desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)
 	b.report(t)
 	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
 
@@ -744,7 +744,7 @@ func TestTheStatusOfADeletion(t *testing.T) {
 
 func TestAKymaThatIsNotBeingDeletedIsNotReleased(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeSingleCluster)
-	b.look(t)
+	b.reconcile(t)
 	b.control.Forget()
 	result, err := b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
@@ -776,7 +776,7 @@ func TestASkippedKymaKeepsItsStatusAndSaysSo(t *testing.T) {
 	freed := b.kyma(t)
 	delete(freed.Labels, shared.LabelSkipReconciliation)
 	require.NoError(t, b.control.Update(context.Background(), freed))
-	require.True(t, b.report(t).NeedsReconcile, "whatever changed meanwhile is worth a look")
+	require.True(t, b.report(t).NeedsReconcile, "whatever changed meanwhile is worth a reconcile")
 }
 
 func TestAConflictIsTriedAgain(t *testing.T) {
@@ -794,7 +794,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 
 func TestAModuleIsNotSaidToBeReadyWhileItsUpgradeIsStillToCome(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	b.look(t)
+	b.reconcile(t)
 	b.says(t, "keda", shared.StateReady, "module is ready")
 	manifest := b.manifest(t, "keda")
 	manifest.Generation++

@@ -40,10 +40,10 @@ type ReportInput struct {
 	ManifestGone bool `json:"manifestGone,omitempty"`
 	// Faults are those of the parts of the last reconcile that failed, in JSON beside the other fields.
 	Faults fault.Parts `json:"-"`
-	// Refused says, by module entry, why a user-provided template of the remote cluster is not used, and TakenIn which were
+	// Refused says, by module entry, why a user-provided template of the remote cluster is not used, and Imported which were
 	// imported just now.
-	Refused map[string]string `json:"refused,omitempty"`
-	TakenIn []desired.Seen    `json:"takenIn,omitempty"`
+	Refused  map[string]string `json:"refused,omitempty"`
+	Imported []desired.Seen    `json:"takenIn,omitempty"`
 	// Synced is true when the Kyma has a remote cluster, CatalogOff when it wants no catalog there.
 	Synced     bool `json:"synced,omitempty"`
 	CatalogOff bool `json:"catalogOff,omitempty"`
@@ -74,8 +74,8 @@ type ReleaseInput struct {
 	Ref kick.Ref `json:"ref"`
 	// Seen are the newest versions that kicks named; nothing is released by a cache that is older.
 	Seen []desired.Seen `json:"seen,omitempty"`
-	// LetGo says in words what in the remote cluster of a purged Kyma could not be cleaned up; an Event tells it.
-	LetGo string `json:"letGo,omitempty"`
+	// Abandoned says in words what in the remote cluster of a purged Kyma could not be cleaned up; an Event says so.
+	Abandoned string `json:"letGo,omitempty"`
 }
 
 // ReportResult is the status in short, for current details and search attributes.

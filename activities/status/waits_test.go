@@ -37,7 +37,7 @@ func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, desiredtest.Kyma(test.modules...), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-			b.look(t)
+			b.reconcile(t)
 			if test.given != nil {
 				test.given(t, b)
 			}

@@ -26,24 +26,24 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	checkCtx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 
-	manifests, err := w.manifestsOf(checkCtx, kyma)
+	modules, err := w.manifestsOf(checkCtx, kyma)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return
 	}
-	if len(manifests) == 0 && kymas.Released(kyma) {
+	if len(modules) == 0 && kymas.Released(kyma) {
 		return // it waits for others' finalizers
 	}
-	found := w.compareControlPlane(checkCtx, kyma, manifests, open)
+	found := w.compareControlPlane(checkCtx, kyma, modules, open)
 	remote := w.compareRemote(checkCtx, kyma, reachable, found.rollout != "")
 	w.kickFor(ctx, kyma, found, remote)
 	var quiet []*v1beta2.Manifest
-	for i := range manifests {
-		if waitsForItsKyma(kyma, &manifests[i]) {
+	for i := range modules {
+		if waitsForItsKyma(kyma, &modules[i]) {
 			continue
 		}
-		if w.checkManifest(checkCtx, &manifests[i], open, remote) {
-			quiet = append(quiet, &manifests[i])
+		if w.checkManifest(checkCtx, &modules[i], open, remote) {
+			quiet = append(quiet, &modules[i])
 		}
 	}
 	if remote.answers {
@@ -51,7 +51,7 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	}
 }
 
-// leftAlone tells whether a Kyma has the label that keeps us from working on it. A look at it would record
+// leftAlone tells whether a Kyma has the label that keeps us from working on it. A reconcile would record
 // nothing, so that its inputs would differ in every pass.
 func leftAlone(kyma *v1beta2.Kyma) bool {
 	return kyma.IsSkipReconciliation() && kyma.DeletionTimestamp.IsZero()
@@ -106,7 +106,7 @@ func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, stale *v1b
 }
 
 // compareControlPlane says why the Kyma needs a reconcile, by what the control plane knows.
-func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest, open Open) finding {
+func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest, open Open) finding {
 	if !w.isOpen(ctx, open, kick.KymaWorkflowID(kick.RefOf(kyma))) {
 		return finding{reason: "the Kyma has no open workflow"}
 	}
@@ -124,7 +124,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return finding{}
 	}
-	found := finding{stale: staleModule(kyma, manifests)}
+	found := finding{stale: staleModule(kyma, modules)}
 	if digest != kyma.Status.InputsDigest && !kyma.IsMarkedUnreachable() {
 		found.reason = "the inputs differ from those last looked at"
 		if desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {
@@ -134,7 +134,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 	if found.reason == "" && found.stale != nil && awaitsUpgrade(kyma, found.stale) {
 		found.reason = "a Manifest does not have the version that the status says"
 	}
-	if found.reason == "" && w.mayBeMended(ctx, kyma, manifests) {
+	if found.reason == "" && w.mayBeMended(ctx, kyma, modules) {
 		found.reason = "a newer version may end a removal"
 	}
 	return found
@@ -142,8 +142,8 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, mani
 
 // mayBeMended tells whether what is in the catalog now may end the removal of a module that nobody lists any more, and
 // the Kyma does not know of it yet: it is no input of the Kyma's, so that no status says whether a reconcile has seen it.
-func (w *walk) mayBeMended(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) bool {
-	digest, err := w.options.Inputs.Delisted(ctx, kyma, manifests)
+func (w *walk) mayBeMended(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) bool {
+	digest, err := w.options.Inputs.Delisted(ctx, kyma, modules)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot read modules under removal", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
 		return false
@@ -156,10 +156,10 @@ func (w *walk) mayBeMended(ctx context.Context, kyma *v1beta2.Kyma, manifests []
 }
 
 // staleModule is a Manifest whose module has another state in the Kyma's status; nil if there is none.
-func staleModule(kyma *v1beta2.Kyma, manifests []v1beta2.Manifest) *v1beta2.Manifest {
-	byName := make(map[string]*v1beta2.Manifest, len(manifests))
-	for i := range manifests {
-		byName[manifests[i].Name] = &manifests[i]
+func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manifest {
+	byName := make(map[string]*v1beta2.Manifest, len(modules))
+	for i := range modules {
+		byName[modules[i].Name] = &modules[i]
 	}
 	for _, module := range kyma.Status.Modules {
 		if module.Manifest == nil {
@@ -222,7 +222,7 @@ func (w *walk) compareRemote(ctx context.Context, kyma *v1beta2.Kyma, reachable,
 		return remoteView{reason: why, answers: true}
 	case err == nil:
 		return remoteView{answers: true}
-	case reachable && ctx.Err() == nil && fault.OfLasting(err).Kind == fault.Unreachable && kyma.DeletionTimestamp.IsZero():
+	case reachable && ctx.Err() == nil && fault.OfPersistent(err).Kind == fault.Unreachable && kyma.DeletionTimestamp.IsZero():
 		return remoteView{reason: unreachable}
 	}
 	return remoteView{}

@@ -90,7 +90,7 @@ func walked(t *testing.T, a *Activities) {
 	require.NoError(t, w.run(t.Context(), nil, func(cursor) {}))
 }
 
-func TestEightClustersOfAShardAreLookedAtAtOnceEachForTwentySeconds(t *testing.T) {
+func TestEightClustersOfAShardAreCheckedAtOnceEachForTwentySeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, kymas := fleetOf(20, nil)
 		a, hangs := activitiesFor(t, f, kymas...), &slow{answersAfter: time.Hour}

@@ -21,7 +21,7 @@ type queue struct {
 	// unreachable is the kind, deadline bounds each check.
 	unreachable bool
 	deadline    time.Duration
-	// more tells whether to begin with another look.
+	// more tells whether to begin with another one.
 	more func() bool
 	// places are those of all Kymas of the shard that have yet to be checked, in the order of the queue.
 	places []place

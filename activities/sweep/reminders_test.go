@@ -8,22 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A cluster that can be read but not worked on is marked unreachable again by every look.
-func TestAClusterThatAnswersOnlyTheProbeIsLookedAtLessAndLess(t *testing.T) {
+// A cluster that can be read but not worked on is marked unreachable again by every check.
+func TestAClusterThatAnswersOnlyTheProbeIsCheckedLessAndLess(t *testing.T) {
 	const interval = 5 * time.Minute
 	var c reminders
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	looks := 0
+	checks := 0
 	for pass := range int(30 * 24 * time.Hour / interval) {
 		if c.due("uid", "", begin.Add(time.Duration(pass)*interval), interval) {
-			looks++
+			checks++
 		}
 		if pass == 0 {
-			require.Equal(t, 1, looks, "what comes back is looked at at once")
+			require.Equal(t, 1, checks, "what comes back is checked at once")
 		}
 	}
-	require.LessOrEqual(t, looks, 40, "a month")
-	require.GreaterOrEqual(t, looks, 30, "at least once a day")
+	require.LessOrEqual(t, checks, 40, "a month")
+	require.GreaterOrEqual(t, checks, 30, "at least once a day")
 
 	require.True(t, c.due("uid", "something else", begin.Add(30*24*time.Hour), interval), "what is new is told at once")
 

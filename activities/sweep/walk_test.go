@@ -42,7 +42,7 @@ type world struct {
 	// openSince is how old the list of open workflows might be.
 	openSince time.Time
 	begun     string            // the id of a workflow that is open, but was not when the open ones were listed
-	err       error             // of looking at modules, and of asking for one workflow
+	err       error             // of checking modules, and of asking for one workflow
 	kicked    map[string]string // workflow id to reason
 	found     kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
@@ -82,10 +82,10 @@ func (f *world) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 
 type moduleProbe struct{ *world }
 
-func (m moduleProbe) Probe(_ context.Context, manifests []*v1beta2.Manifest) ([]drift.Difference, error) {
+func (m moduleProbe) Probe(_ context.Context, modules []*v1beta2.Manifest) ([]drift.Difference, error) {
 	m.probes.Add(1)
 	var all []drift.Difference
-	for _, each := range manifests {
+	for _, each := range modules {
 		if each.Status.State != m.module {
 			all = append(all, drift.Difference{Manifest: each, Reason: "the module changed its state"})
 		}
@@ -200,7 +200,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) {
 				f.probe = func() (bool, string, error) {
 					return false, "", &fault.Error{Kind: fault.Transient, Reason: "ServerFailed", Message: "503",
-						Lasting: fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableServerFailed"}}
+						Persistent: fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableServerFailed"}}
 				}
 			},
 			want: map[string]string{kymaID: "the remote cluster cannot be reached"},
@@ -436,7 +436,7 @@ func TestAManifestsWorkflowThatAWalkStartsIsFound(t *testing.T) {
 	require.Equal(t, kick.Attributes{"KymaName": "demo", "ModuleName": "keda", "ModuleVersion": "", "ModuleState": "Ready"}, f.found)
 }
 
-func TestTheModulesOfAKymaAreLookedAtTogether(t *testing.T) {
+func TestTheModulesOfAKymaAreCheckedTogether(t *testing.T) {
 	f, second := quiet(), quietManifest()
 	second.Name, second.UID = "demo-n", "n-uid"
 	second.Status.InputsDigest = manifests.InputsDigest(second)

@@ -21,7 +21,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	if !copied.DeletionTimestamp.IsZero() {
 		// It comes back, with what was last accepted, as soon as it is gone. What it says until then is no
 		// wish any more.
-		if !desired.TakenIn(kyma) {
+		if !desired.Imported(kyma) {
 			return false, invalid, fault.New(fault.Transient, ReasonRemoteKymaDeleting,
 				"remote Kyma %s is being deleted", remote.NameOf(copied))
 		}
@@ -52,7 +52,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 // noteRefused notes which generation of the remote Kyma was refused, so that the sweep does not take it for
 // a new edit each time. What was last accepted stays.
 func (a *Activities) noteRefused(ctx context.Context, kyma, copied *v1beta2.Kyma) error {
-	if !desired.TakenIn(kyma) || kyma.Status.Remote.ObservedGeneration == copied.Generation {
+	if !desired.Imported(kyma) || kyma.Status.Remote.ObservedGeneration == copied.Generation {
 		return nil
 	}
 	accepted := *kyma.Status.Remote.DeepCopy()

@@ -52,7 +52,7 @@ func TestABlackHoledClusterFreesItsSlot(t *testing.T) {
 			require.Equal(t, fault.Unreachable, f.Kind)
 			require.Equal(t, clusters.ReasonUnreachableTimeout, f.Reason)
 
-			// As the sweep looks at it, which has few slots.
+			// As in the sweep, which has few slots.
 			_, _, err = b.Probe(t.Context(), b.kyma(t), false)
 			require.Equal(t, clusters.ReasonUnreachableTimeout, fault.Of(err).Reason)
 		})

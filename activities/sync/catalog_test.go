@@ -96,7 +96,7 @@ func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
 	b.sync(t)
 	require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(template), template))
 	for _, mark := range []string{
-		desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+		desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
 	} {
 		metav1.SetMetaDataAnnotation(&template.ObjectMeta, mark, "1")
 	}
@@ -108,7 +108,7 @@ func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
 	require.NoError(t, b.control.Update(ctx, template))
 	b.sync(t)
 	require.Equal(t, "1", remoteTemplate(t, b, template.Name).Annotations["example.com/of-others"])
-	require.NotContains(t, remoteTemplate(t, b, template.Name).Annotations, desired.AnnotationHeldRemoval)
+	require.NotContains(t, remoteTemplate(t, b, template.Name).Annotations, desired.AnnotationGuardedRemoval)
 }
 
 func TestAnEditInTheRemoteCatalogIsReverted(t *testing.T) {
@@ -138,7 +138,7 @@ func TestAnEditInTheRemoteCatalogIsReverted(t *testing.T) {
 func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
 	ctx := context.Background()
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
-	byHand := func(name string) *v1beta2.ModuleTemplate {
+	userProvided := func(name string) *v1beta2.ModuleTemplate {
 		template := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
 		template.Name, template.Namespace, template.UID = name, "kyma-system", types.UID(name)
 		return template
@@ -146,12 +146,12 @@ func TestWhatOthersMadeInTheRemoteCatalogIsLeftAlone(t *testing.T) {
 	definitions, err := crds.Get(crds.ModuleTemplates)
 	require.NoError(t, err)
 	require.NoError(t, b.remote.Create(ctx, definitions[0]))
-	require.NoError(t, b.remote.Create(ctx, byHand("keda-regular")))
-	require.NoError(t, b.remote.Create(ctx, byHand("own")))
-	otherKymas := byHand("others")
+	require.NoError(t, b.remote.Create(ctx, userProvided("keda-regular")))
+	require.NoError(t, b.remote.Create(ctx, userProvided("own")))
+	otherKymas := userProvided("others")
 	otherKymas.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/other"
 	require.NoError(t, b.remote.Create(ctx, otherKymas))
-	imitated := byHand("imitated")
+	imitated := userProvided("imitated")
 	imitated.Annotations[desired.AnnotationSyncedFrom] = "kcp-system/kyma-sample"
 	require.NoError(t, b.remote.Create(ctx, imitated))
 	result := b.sync(t)
@@ -182,9 +182,9 @@ func TestTheCatalogCanBeSwitchedOff(t *testing.T) {
 	set(&on)
 	require.False(t, b.sync(t).CatalogOff)
 	require.NotNil(t, remoteTemplate(t, b, "keda-regular"))
-	byHand := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
-	byHand.Namespace = "kyma-system"
-	require.NoError(t, b.remote.Create(ctx, byHand))
+	userProvided := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
+	userProvided.Namespace = "kyma-system"
+	require.NoError(t, b.remote.Create(ctx, userProvided))
 
 	set(&off)
 	require.True(t, b.sync(t).CatalogOff)

@@ -35,14 +35,14 @@ func TestNobodyWaitsUntilALargeCatalogIsCopied(t *testing.T) {
 	}
 	result := b.sync(t)
 	require.Equal(t, OutcomeSynced, result.Outcome)
-	require.Equal(t, fault.Pending, result.Faults[fault.PartCatalog].Kind, "it is looked at again, and no error")
+	require.Equal(t, fault.Pending, result.Faults[fault.PartCatalog].Kind, "it is reconciled again, and no error")
 	require.Contains(t, result.Faults[fault.PartCatalog].Message, "31 of 100 objects that differ")
-	looks := 1
-	for ; !result.Faults[fault.PartCatalog].IsZero(); looks++ {
+	reconciles := 1
+	for ; !result.Faults[fault.PartCatalog].IsZero(); reconciles++ {
 		before := copies()
 		result = b.sync(t)
-		require.Greater(t, copies(), before, "each look comes on")
+		require.Greater(t, copies(), before, "each reconcile makes progress")
 	}
-	require.Equal(t, 4, looks)
+	require.Equal(t, 4, reconciles)
 	require.Equal(t, templates, copies())
 }

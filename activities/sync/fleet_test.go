@@ -245,8 +245,8 @@ func (p *pair) settle() {
 	require.Eventually(p.t, func() bool { return slices.Equal(versions(p.control), versions(p.catalog)) }, time.Minute, 10*time.Millisecond)
 }
 
-// look is one synchronization; what it asked of the remote cluster is in the requests.
-func (p *pair) look() syncing.Result {
+// reconcile is one synchronization; what it asked of the remote cluster is in the requests.
+func (p *pair) reconcile() syncing.Result {
 	p.t.Helper()
 	p.settle()
 	p.requests.since()
@@ -276,7 +276,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	p.offer(desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	p.offer(desiredtest.Template("btp", "1.0.0"))
 	p.offer(desiredtest.ReleaseMeta("btp", "regular=1.0.0"))
-	require.True(t, p.look().Faults[fault.PartCatalog].IsZero())
+	require.True(t, p.reconcile().Faults[fault.PartCatalog].IsZero())
 	original := p.inRemote("keda-regular").Spec
 
 	steady := []string{
@@ -284,7 +284,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 		"GET namespaces/" + p.namespace + "/moduletemplates metadata",
 		"GET namespaces/" + p.namespace + "/modulereleasemetas metadata",
 	}
-	result := p.look()
+	result := p.reconcile()
 	require.Zero(t, result.Writes)
 	require.Equal(t, steady, p.requests.since(), "one list of metadata for each kind")
 
@@ -305,7 +305,7 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 			edited := p.inRemote("keda-regular")
 			edit(edited)
 			require.NoError(t, p.remote.Update(ctx, edited, client.FieldOwner("kubectl-edit")))
-			result := p.look()
+			result := p.reconcile()
 			require.True(t, result.Faults[fault.PartCatalog].IsZero(), result.Faults[fault.PartCatalog].Message)
 			require.Positive(t, result.Writes)
 			require.LessOrEqual(t, result.Writes, 3)
@@ -319,15 +319,15 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 			restored.Spec.Descriptor = original.Descriptor
 			require.Equal(t, original, restored.Spec)
 			require.Equal(t, "keda", restored.Labels[shared.LabelModuleName])
-			require.Zero(t, p.look().Writes, "and then it is quiet")
+			require.Zero(t, p.reconcile().Writes, "and then it is quiet")
 		})
 	}
 
-	byHand := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
-	byHand.Namespace, byHand.UID, byHand.Name = p.namespace, "", "other-regular"
-	require.NoError(t, p.remote.Create(ctx, byHand, client.FieldOwner("kubectl-create")))
+	userProvided := desiredtest.ChannelTemplate("mine", "regular", "9.0.0")
+	userProvided.Namespace, userProvided.UID, userProvided.Name = p.namespace, "", "other-regular"
+	require.NoError(t, p.remote.Create(ctx, userProvided, client.FieldOwner("kubectl-create")))
 	p.offer(desiredtest.ChannelTemplate("other", "regular", "1.0.0"))
-	result = p.look()
+	result = p.reconcile()
 	require.Contains(t, result.Faults[fault.PartCatalog].Message, "ModuleTemplate other-regular")
 	require.Equal(t, "mine", p.inRemote("other-regular").Labels[shared.LabelModuleName], "it is its owner's")
 	require.Zero(t, result.Writes)
@@ -336,14 +336,14 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	require.NoError(t, p.control.Get(ctx, types.NamespacedName{Namespace: p.namespace, Name: "keda-regular"}, template))
 	template.Labels[shared.LabelBeta] = "true"
 	require.NoError(t, p.control.Update(ctx, template))
-	require.Equal(t, 1, p.look().Writes)
+	require.Equal(t, 1, p.reconcile().Writes)
 	require.Contains(t, p.requests.since(), "DELETE namespaces/"+p.namespace+"/moduletemplates/keda-regular")
 
 	off := false
 	kyma := p.kyma()
 	kyma.Spec.Sync.ModuleCatalog = &off
 	require.NoError(t, p.control.Update(ctx, kyma))
-	result = p.look()
+	result = p.reconcile()
 	require.True(t, result.CatalogOff)
 	require.Equal(t, 2, result.Writes)
 	var left v1beta2.ModuleTemplateList
@@ -352,10 +352,10 @@ func TestTheCatalogOnRealClusters(t *testing.T) {
 	require.Equal(t, "other-regular", left.Items[0].Name)
 }
 
-func TestATemplateMadeByHandOnRealClusters(t *testing.T) {
+func TestAUserProvidedTemplateOnRealClusters(t *testing.T) {
 	p := newPair(t)
 	ctx := context.Background()
-	p.look()
+	p.reconcile()
 	made := desiredtest.Template("mine", "1.0.0")
 	made.Namespace, made.UID = p.namespace, ""
 	made.Spec.Mandatory, made.Spec.Target = true, v1beta2.TargetControlPlane
@@ -365,22 +365,22 @@ func TestATemplateMadeByHandOnRealClusters(t *testing.T) {
 	copied.Spec.Modules = []v1beta2.Module{{Name: "own", RemoteModuleTemplateRef: made.Name}, {Name: "mine-1.0.0"}}
 	require.NoError(t, p.remote.Update(ctx, copied))
 
-	result := p.look()
+	result := p.reconcile()
 	require.Empty(t, result.Refused)
-	require.Len(t, result.TakenIn, 1, "two entries mean the same")
-	key := types.NamespacedName{Namespace: p.namespace, Name: desired.TakenInName(p.kyma(), p.namespace, made.Name)}
+	require.Len(t, result.Imported, 1, "two entries mean the same")
+	key := types.NamespacedName{Namespace: p.namespace, Name: desired.ImportedName(p.kyma(), p.namespace, made.Name)}
 	taken := &v1beta2.ModuleTemplate{}
 	require.NoError(t, p.control.Get(ctx, key, taken))
-	require.Equal(t, result.TakenIn[0].ResourceVersion, taken.ResourceVersion)
+	require.Equal(t, result.Imported[0].ResourceVersion, taken.ResourceVersion)
 	require.Equal(t, v1beta2.TargetRemote, taken.Spec.Target)
 	require.False(t, taken.Spec.Mandatory)
 	for _, module := range copied.Spec.Modules {
-		templates, _, err := desired.HandMade(ctx, desired.NewCached(p.catalog), desired.Settings{ManagedBy: p.namespace}, p.kyma().UID, module, p.namespace)
+		templates, _, err := desired.UserProvided(ctx, desired.NewCached(p.catalog), desired.Settings{ManagedBy: p.namespace}, p.kyma().UID, module, p.namespace)
 		require.NoError(t, err)
 		require.Len(t, templates, 1, module.Name)
 	}
 
-	require.Empty(t, p.look().TakenIn)
+	require.Empty(t, p.reconcile().Imported)
 	require.Len(t, p.requests.since(), 3, "the catalog's list says that it is the same")
 	unchanged := &v1beta2.ModuleTemplate{}
 	require.NoError(t, p.control.Get(ctx, key, unchanged))
@@ -391,12 +391,12 @@ func TestATemplateMadeByHandOnRealClusters(t *testing.T) {
 	made = p.inRemote(made.Name)
 	made.Spec.Info = &v1beta2.ModuleInfo{Repository: "https://example.com"}
 	require.NoError(t, p.remote.Update(ctx, made))
-	require.Len(t, p.look().TakenIn, 1)
+	require.Len(t, p.reconcile().Imported, 1)
 	taken = &v1beta2.ModuleTemplate{}
 	require.NoError(t, p.control.Get(ctx, key, taken))
 	require.Equal(t, "https://example.com", taken.Spec.Info.Repository)
 	require.False(t, taken.Spec.Mandatory || taken.Spec.RequiresDowntime, "what was added to the copy is taken out")
-	require.Empty(t, p.look().TakenIn)
+	require.Empty(t, p.reconcile().Imported)
 
 	kyma := p.kyma()
 	require.NoError(t, p.control.Delete(ctx, kyma))
@@ -411,7 +411,7 @@ func TestATemplateMadeByHandOnRealClusters(t *testing.T) {
 func TestAClusterThatTheAccessNoLongerLeadsToIsNotTakenForClean(t *testing.T) {
 	p := newPair(t)
 	ctx := context.Background()
-	p.look()
+	p.reconcile()
 	require.NoError(t, p.control.Delete(ctx, p.kyma()))
 	secret := &corev1.Secret{}
 	require.NoError(t, p.control.Get(ctx, types.NamespacedName{Namespace: p.namespace, Name: "access"}, secret))

@@ -35,7 +35,7 @@ func (r *session) forceRemoteKyma(ctx context.Context, key types.NamespacedName,
 		object := purge.Object{
 			Kind: shared.KindKyma, Namespace: key.Namespace, Name: key.Name, UID: uid, Finalizers: off, In: "the remote cluster",
 		}
-		if err := r.force.purges.Announce(ctx, r.force.kyma, object); err != nil {
+		if err := r.force.purges.RecordIntent(ctx, r.force.kyma, object); err != nil {
 			return err
 		}
 		before := found.DeepCopy()

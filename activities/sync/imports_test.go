@@ -60,7 +60,7 @@ func (b *bench) copies(t *testing.T) map[string]v1beta2.ModuleTemplate {
 	require.NoError(t, b.control.List(context.Background(), &list))
 	copies := map[string]v1beta2.ModuleTemplate{}
 	for _, template := range list.Items {
-		if ref, ok := desired.TakenFrom(&template); ok {
+		if ref, ok := desired.ImportedFrom(&template); ok {
 			copies[ref] = template
 		}
 	}
@@ -76,7 +76,7 @@ func (b *bench) editMade(t *testing.T, change func(*v1beta2.ModuleTemplate)) {
 	b.forget()
 }
 
-func TestATemplateMadeByHandIsTakenInForItsKymaAndForItsClusterOnly(t *testing.T) {
+func TestAUserProvidedTemplateIsImportedForItsKymaAndForItsClusterOnly(t *testing.T) {
 	ctx := context.Background()
 	b := handBench(t)
 	b.editMade(t, func(m *v1beta2.ModuleTemplate) {
@@ -90,11 +90,11 @@ func TestATemplateMadeByHandIsTakenInForItsKymaAndForItsClusterOnly(t *testing.T
 	result := b.sync(t)
 	require.Empty(t, result.Refused)
 	require.True(t, result.Faults[fault.PartTemplates].IsZero(), result.Faults[fault.PartTemplates].Message)
-	require.Len(t, result.TakenIn, 1)
+	require.Len(t, result.Imported, 1)
 
 	taken := b.copies(t)["default/mine"]
-	require.Equal(t, taken.Name, result.TakenIn[0].Name)
-	require.Equal(t, taken.ResourceVersion, result.TakenIn[0].ResourceVersion)
+	require.Equal(t, taken.Name, result.Imported[0].Name)
+	require.Equal(t, taken.ResourceVersion, result.Imported[0].ResourceVersion)
 	require.Equal(t, "kcp-system", taken.Namespace)
 	require.False(t, taken.Spec.Mandatory)
 	require.Equal(t, v1beta2.TargetRemote, taken.Spec.Target)
@@ -107,18 +107,18 @@ func TestATemplateMadeByHandIsTakenInForItsKymaAndForItsClusterOnly(t *testing.T
 	require.Equal(t, types.UID("kyma-uid"), owner.UID)
 	require.Equal(t, []string{desired.RemoteTemplateKey("kyma-uid", "default", "mine")}, desired.KeysOfTemplate(&taken))
 
-	templates, only, err := desired.HandMade(ctx, desired.NewCached(b.control), desired.Settings{}, "kyma-uid", b.kyma(t).Spec.Modules[0], "kyma-system")
+	templates, only, err := desired.UserProvided(ctx, desired.NewCached(b.control), desired.Settings{}, "kyma-uid", b.kyma(t).Spec.Modules[0], "kyma-system")
 	require.NoError(t, err)
 	require.True(t, only)
 	require.Len(t, templates, 1)
 	require.NotContains(t, strings.Join(b.remote.Writes(), "\n"), "apply ModuleTemplate", "it is in no catalog")
 }
 
-func TestASteadyLookAtATemplateMadeByHandReadsItsMetadataAndWritesNothing(t *testing.T) {
+func TestASteadyReconcileOfAUserProvidedTemplateReadsItsMetadataAndWritesNothing(t *testing.T) {
 	b := handBench(t)
 	b.sync(t)
 	b.forget()
-	require.Empty(t, b.sync(t).TakenIn)
+	require.Empty(t, b.sync(t).Imported)
 	require.Empty(t, b.control.Writes())
 	require.Empty(t, b.remote.Writes())
 	require.Equal(t, []string{
@@ -137,14 +137,14 @@ func TestASteadyLookAtATemplateMadeByHandReadsItsMetadataAndWritesNothing(t *tes
 	require.Len(t, b.remote.Reads(), 6, "in the remote namespace, the catalog's list is enough")
 }
 
-func TestATakenInTemplateFollowsTheOneMadeByHand(t *testing.T) {
+func TestAnImportedTemplateFollowsTheUserProvidedOne(t *testing.T) {
 	ctx := context.Background()
 	b := handBench(t)
 	b.sync(t)
 	b.editMade(t, func(m *v1beta2.ModuleTemplate) {
 		m.Spec.Version, m.Spec.Descriptor = "2.0.0", desiredtest.Descriptor(desiredtest.Component("mine"), "2.0.0")
 	})
-	require.Len(t, b.sync(t).TakenIn, 1)
+	require.Len(t, b.sync(t).Imported, 1)
 	require.Contains(t, string(ptrTo(b.copies(t)["default/mine"]).Spec.Descriptor.Raw), "2.0.0")
 	b.editMade(t, func(m *v1beta2.ModuleTemplate) { m.Labels = map[string]string{shared.LabelSignature: "mine"} })
 	b.sync(t)
@@ -162,7 +162,7 @@ func TestATakenInTemplateFollowsTheOneMadeByHand(t *testing.T) {
 
 func ptrTo[T any](value T) *T { return &value }
 
-func TestATakenInTemplateGoesWhenItIsOfNoUse(t *testing.T) {
+func TestAnImportedTemplateGoesWhenItIsOfNoUse(t *testing.T) {
 	ctx := context.Background()
 	for name, test := range map[string]struct {
 		change  func(*testing.T, *bench)
@@ -215,7 +215,7 @@ func TestWhatCannotBeReadTakesNothingAway(t *testing.T) {
 	require.Len(t, b.copies(t), 1)
 }
 
-func TestWhichTemplatesMadeByHandAreRefused(t *testing.T) {
+func TestWhichUserProvidedTemplatesAreRefused(t *testing.T) {
 	large := func(size int) func(*v1beta2.ModuleTemplate) {
 		return func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Data = &runtime.RawExtension{Raw: fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Large","x":%q}`, strings.Repeat("a", size))}
@@ -289,7 +289,7 @@ func TestWhatTheControlPlaneDoesNotAcceptIsRefused(t *testing.T) {
 	require.True(t, result.Faults[fault.PartTemplates].IsZero())
 }
 
-func TestSoManyAndSoLargeTemplatesAreTakenInAndNoMore(t *testing.T) {
+func TestSoManyAndSoLargeTemplatesAreImportedAndNoMore(t *testing.T) {
 	ctx := context.Background()
 	b := handBench(t)
 	var modules []v1beta2.Module
@@ -301,7 +301,7 @@ func TestSoManyAndSoLargeTemplatesAreTakenInAndNoMore(t *testing.T) {
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = modules })
 	result := b.sync(t)
-	require.Len(t, result.TakenIn, imports.MaxTemplates)
+	require.Len(t, result.Imported, imports.MaxTemplates)
 	require.Len(t, result.Refused, 3)
 	require.Contains(t, result.Refused["made-34"], "at most 32 user-provided templates are used")
 
@@ -320,7 +320,7 @@ func TestSoManyAndSoLargeTemplatesAreTakenInAndNoMore(t *testing.T) {
 	}
 }
 
-func TestATemplateMadeByHandNeverShadowsTheControlPlanes(t *testing.T) {
+func TestAUserProvidedTemplateNeverShadowsTheControlPlanes(t *testing.T) {
 	ctx := context.Background()
 	b := handBench(t)
 	b.sync(t)
@@ -340,7 +340,7 @@ func TestATemplateMadeByHandNeverShadowsTheControlPlanes(t *testing.T) {
 	}
 }
 
-func TestNothingIsTakenInWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) {
+func TestNothingIsImportedWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) {
 	on := true
 	kyma := desiredtest.Kyma()
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: &on, Namespace: "copies"}
@@ -356,7 +356,7 @@ func TestNothingIsTakenInWhereTheRemoteClusterIsTheControlPlanes(t *testing.T) {
 	require.Empty(t, b.copies(t), "else everybody could have what is internal")
 }
 
-func TestNothingIsTakenInBeforeTheRemoteKymaIsKnown(t *testing.T) {
+func TestNothingIsImportedBeforeTheRemoteKymaIsKnown(t *testing.T) {
 	b := handBench(t)
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "twice"}, {Name: "twice"}} })
@@ -364,7 +364,7 @@ func TestNothingIsTakenInBeforeTheRemoteKymaIsKnown(t *testing.T) {
 	require.Len(t, b.copies(t), 1, "what was last accepted stays in force")
 }
 
-func TestTheProbeNoticesAnEditOfATemplateMadeByHand(t *testing.T) {
+func TestTheProbeNoticesAnEditOfAUserProvidedTemplate(t *testing.T) {
 	ctx := context.Background()
 	setup := func(t *testing.T) *bench {
 		b := handBench(t)

@@ -91,12 +91,12 @@ func New(options Options) (*Activities, error) {
 		options.Known = fleet.Live(options.ControlPlane)
 	}
 	if options.Purges == nil {
-		options.Purges = purge.NewTeller(options.ControlPlane)
+		options.Purges = purge.NewRecorder(options.ControlPlane)
 	}
 	if options.Clock == nil {
 		options.Clock = time.Now
 	}
-	definitions, err := definitions.New(options.Definitions, options.Version)
+	remoteDefinitions, err := definitions.New(options.Definitions, options.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func New(options Options) (*Activities, error) {
 	if err != nil {
 		return nil, err
 	}
-	imports, err := imports.New(settings, options.ControlPlane, options.Catalog, options.RemoteTemplateRegistries)
+	importer, err := imports.New(settings, options.ControlPlane, options.Catalog, options.RemoteTemplateRegistries)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +119,9 @@ func New(options Options) (*Activities, error) {
 		catalog:      options.Catalog,
 		known:        options.Known,
 		clusters:     options.Clusters,
-		definitions:  definitions,
+		definitions:  remoteDefinitions,
 		catalogs:     remoteCatalog,
-		imports:      imports,
+		imports:      importer,
 		identity:     newIdentity(options.ControlPlane),
 		undone:       undone,
 		pullSecret:   options.PullSecret,
@@ -130,9 +130,9 @@ func New(options Options) (*Activities, error) {
 	}, nil
 }
 
-// Purges records which objects are forced; *purge.Teller does.
+// Purges records which objects are forced; *purge.Recorder does.
 type Purges interface {
-	Announce(ctx context.Context, kyma kick.Ref, o purge.Object) error
+	RecordIntent(ctx context.Context, kyma kick.Ref, o purge.Object) error
 	Done(kyma kick.Ref, o purge.Object)
 }
 

@@ -50,7 +50,7 @@ func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
 		},
 	}
 	switch {
-	case desired.TakenIn(kyma):
+	case desired.Imported(kyma):
 		created.Spec.Channel = kyma.Status.Remote.Channel
 		created.Spec.Modules = kyma.Status.Remote.Modules
 	case s.CopyModules:

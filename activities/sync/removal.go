@@ -62,7 +62,7 @@ func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result
 	if err := a.clean(ctx, kyma, s, r); err != nil {
 		err = clusters.Classify(err)
 		if forced := r.force.names(); len(forced) > 0 {
-			return Result{Outcome: OutcomeDeleting, Cluster: string(r.UID), Writes: r.Writes, Forced: forced, Fault: fault.OfLasting(err)}, nil
+			return Result{Outcome: OutcomeDeleting, Cluster: string(r.UID), Writes: r.Writes, Forced: forced, Fault: fault.OfPersistent(err)}, nil
 		}
 		return Result{}, err
 	}

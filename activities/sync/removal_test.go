@@ -50,7 +50,7 @@ func TestCleaningUpLeavesNothingButTheNamespace(t *testing.T) {
 	}, b.remote.Writes())
 	b.forget()
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
-	require.Empty(t, b.remote.Writes(), "twice does no harm")
+	require.Empty(t, b.remote.Writes(), "the second time changes nothing")
 }
 
 func TestDefinitionsStayWhileAnythingOfOursIsLeft(t *testing.T) {

@@ -109,7 +109,8 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 			return Result{}, err
 		}
 		fresh, err = a.definitions.Ensure(ctx, r.Cluster)
-		if err = result.note(fault.PartDefinitions, err, definitions.ReasonNotSynced); err != nil {
+		err = result.note(fault.PartDefinitions, err, definitions.ReasonNotSynced)
+		if err != nil {
 			return Result{}, err
 		}
 	}
@@ -136,9 +137,10 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		return Result{}, err
 	}
 	result.Faults = result.Faults.With(fault.PartInvalid, invalid)
-	if s.MoveTo != nil && kyma.Status.Remote.MovingFrom == nil && desired.TakenIn(kyma) {
+	if s.MoveTo != nil && kyma.Status.Remote.MovingFrom == nil && desired.Imported(kyma) {
 		s, err = a.move(ctx, kyma, s, r)
-		if err = result.note(fault.PartMove, err, ReasonMove); err != nil {
+		err = result.note(fault.PartMove, err, ReasonMove)
+		if err != nil {
 			return Result{}, err
 		}
 		early = nil // it is of the old place
@@ -161,7 +163,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 			return Result{}, err
 		}
 	}
-	result.Refused, result.TakenIn = taken.Refused, taken.Versions
+	result.Refused, result.Imported = taken.Refused, taken.Versions
 	result.Writes = r.Writes
 	return result, nil
 }

@@ -69,10 +69,10 @@ func newBench(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, objec
 
 func (b *bench) assemble(t *testing.T, settings desired.Settings, version string) {
 	t.Helper()
-	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	all, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
 	require.NoError(t, err)
 	b.Activities, err = New(Options{
-		Settings: settings, ControlPlane: b.control, Catalog: b.control, Clusters: b, Definitions: definitions, Version: version,
+		Settings: settings, ControlPlane: b.control, Catalog: b.control, Clusters: b, Definitions: all, Version: version,
 		Clock: func() time.Time {
 			if b.now != nil {
 				return b.now()
@@ -179,7 +179,7 @@ func TestASteadySynchronizationWritesNothing(t *testing.T) {
 	}, b.remote.Reads())
 }
 
-func TestTheRemoteOwnersEditIsTakenInBeforeAnybodyActsOnIt(t *testing.T) {
+func TestTheRemoteOwnersEditIsImportedBeforeAnybodyActsOnIt(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{})
 	b.sync(t)
 	b.editRemote(t, func(k *v1beta2.Kyma) {
@@ -400,7 +400,7 @@ func TestAMarkThatNamesAnotherKymaTellsNobodyWhetherThereIsOne(t *testing.T) {
 			forged := map[string]string{desired.AnnotationSyncedFrom: "kcp-system/other"}
 			b.editRemote(t, func(k *v1beta2.Kyma) { k.Annotations = forged })
 			b.sync(t)
-			require.Equal(t, "kcp-system/kyma-sample", b.remoteKyma(t).Annotations[desired.AnnotationSyncedFrom], "it is put right")
+			require.Equal(t, "kcp-system/kyma-sample", b.remoteKyma(t).Annotations[desired.AnnotationSyncedFrom], "its drift is corrected")
 		})
 	}
 }

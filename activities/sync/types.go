@@ -60,9 +60,9 @@ type Result struct {
 	Faults fault.Parts `json:"-"`
 	// Refused says, by module entry, why a user-provided template of the remote cluster is not used for it.
 	Refused map[string]string `json:"refused,omitempty"`
-	// TakenIn are the versions of the copies of such templates that this synchronization wrote in the control plane: a
+	// Imported are the versions of the copies of such templates that this synchronization wrote in the control plane: a
 	// resolution that follows must see them at least as new.
-	TakenIn []desired.Seen `json:"takenIn,omitempty"`
+	Imported []desired.Seen `json:"takenIn,omitempty"`
 	// Forced names what of a purged Kyma was forced in the remote cluster. Fault is why a clean-up that forced
 	// something did not end: it is not an error of the step, so that these names are not forgotten.
 	Forced []string    `json:"forced,omitempty"`

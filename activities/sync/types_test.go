@@ -24,15 +24,15 @@ func TestAResultOfEarlierReleasesIsReadAndWrittenTheSame(t *testing.T) {
 		Outcome: OutcomeSynced, Cluster: "c", AcceptedChange: true, CatalogOff: true,
 		Faults: fault.Parts{
 			fault.PartDefinitions: {Kind: fault.Rejected, Reason: "D", Message: "d"},
-			fault.PartCatalog:     {Kind: fault.Transient, Reason: "C", Message: "c", Hint: "h", Seldom: true},
+			fault.PartCatalog:     {Kind: fault.Transient, Reason: "C", Message: "c", Hint: "h", SlowRetry: true},
 			fault.PartInvalid:     {Kind: fault.Rejected, Reason: "I", Message: "i"},
 			fault.PartTemplates:   {Kind: fault.Transient, Reason: "T", Message: "t"},
 			fault.PartPullSecret:  {Kind: fault.Rejected, Reason: "P", Message: "p"},
 			fault.PartMove:        {Kind: fault.Rejected, Reason: "M", Message: "m"},
 		},
-		Refused: map[string]string{"keda": "why"},
-		TakenIn: []desired.Seen{{Kind: "ModuleTemplate", Namespace: "n", Name: "a", ResourceVersion: "1"}},
-		Forced:  []string{"x"}, Fault: fault.Fault{Kind: fault.Transient, Reason: "F", Message: "f"}, Writes: 3,
+		Refused:  map[string]string{"keda": "why"},
+		Imported: []desired.Seen{{Kind: "ModuleTemplate", Namespace: "n", Name: "a", ResourceVersion: "1"}},
+		Forced:   []string{"x"}, Fault: fault.Fault{Kind: fault.Transient, Reason: "F", Message: "f"}, Writes: 3,
 	}, read)
 	written, err := json.Marshal(read)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestAResultOfEarlierReleasesIsReadAndWrittenTheSame(t *testing.T) {
 func TestAResultWithoutFaultsIsEncodedWithoutThem(t *testing.T) {
 	written, err := json.Marshal(Result{Outcome: OutcomeSynced})
 	require.NoError(t, err)
-	require.Equal(t, `{"outcome":"Synced","writes":0}`, string(written))
+	require.JSONEq(t, `{"outcome":"Synced","writes":0}`, string(written))
 	var read Result
 	require.NoError(t, json.Unmarshal(written, &read))
 	require.Equal(t, Result{Outcome: OutcomeSynced}, read)

@@ -18,7 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// heard are the Events that people were told of.
+// heard are the Events that people got.
 type heard []string
 
 func (h *heard) Event(_ runtime.Object, eventType, reason, message string) {
@@ -61,7 +61,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	for range undoneTimes {
 		strip()
 		require.Equal(t, "labels of the remote Kyma were changed", pass())
-		require.NotEmpty(t, b.remoteKyma(t).Labels, "it is put right")
+		require.NotEmpty(t, b.remoteKyma(t).Labels, "its drift is corrected")
 	}
 	require.Empty(t, *told)
 	strip()
@@ -77,7 +77,7 @@ func TestWhatAClusterUndoesEachTimeIsWrittenAnewOnceADayOnly(t *testing.T) {
 	strip()
 	require.Empty(t, pass())
 	now = now.Add(undoneRest)
-	require.Equal(t, "labels of the remote Kyma were changed", pass(), "once a day it is put right")
+	require.Equal(t, "labels of the remote Kyma were changed", pass(), "once a day its drift is corrected")
 	strip()
 	require.Empty(t, pass())
 	require.Len(t, *told, 2)

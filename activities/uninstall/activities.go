@@ -1,6 +1,6 @@
-// Package uninstall removes the module of a Manifest that is being deleted: its default custom resource first, while the
-// operator still runs, then its resources, and the Manifest's finalizers last. RemoveManifest and WaitRemoval are its
-// activities. Each of them can be run again at any point.
+// Package uninstall removes the module of a Manifest that is being deleted: its default custom resource first, while
+// the operator still runs, then its resources, and the Manifest's finalizers last. RemoveManifest and WaitRemoval are
+// its activities. Each of them can be run again at any point.
 package uninstall
 
 import (

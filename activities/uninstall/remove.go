@@ -16,10 +16,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// RemoveManifest takes one pass of the removal, as far as it goes without waiting long: the default custom
-// resource first, while its operator still runs; then, when no custom resource is left that a user made of the module's
+// RemoveManifest reconciles the removal once, as far as it gets without waiting long: the default custom resource
+// first, while its operator still runs; then, when no custom resource remains that a user created of the module's
 // kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
-// OutcomeWaiting. It can be cut off and taken up again at any point. Errors are faults.
+// OutcomeWaiting. It can be interrupted and run again at any point. Errors are faults.
 func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
 	result, err := a.Remove(ctx, in.Ref)
 	if errors.Is(err, manifests.ErrChanged) {
@@ -28,7 +28,8 @@ func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (Remove
 	return result, err
 }
 
-// afterChange is the result of a pass that was cut off as the Manifest changed: it is gone, or was given a newer version.
+// afterChange is the result of a reconcile that was cut short as the Manifest changed: it is gone, or has a newer
+// version.
 func (a *Activities) afterChange(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
 	now, err := a.steps.Read(ctx, ref)
 	if err != nil || now == nil {
@@ -40,6 +41,7 @@ func (a *Activities) afterChange(ctx context.Context, ref kick.Ref) (RemoveResul
 	}
 }
 
+// Remove is RemoveManifest for callers in this process; manifests.ErrChanged is an error of it.
 func (a *Activities) Remove(ctx context.Context, ref kick.Ref) (RemoveResult, error) {
 	m, err := a.steps.Read(ctx, ref)
 	if err != nil {
@@ -53,14 +55,14 @@ func (a *Activities) Remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 	case !manifests.HasOwnFinalizer(m):
 		return RemoveResult{Outcome: manifests.OutcomeRemoved}, nil
 	}
-	stands, err := a.steps.CheckOwnership(ctx, m)
+	ownership, err := a.steps.CheckOwnership(ctx, m)
 	if err != nil {
 		return RemoveResult{}, err
 	}
-	if stands.Refusal != nil {
-		return RemoveResult{Outcome: manifests.OutcomeRefused, Observed: *stands.Refusal}, nil
+	if ownership.Refusal != nil {
+		return RemoveResult{Outcome: manifests.OutcomeRefused, Observed: *ownership.Refusal}, nil
 	}
-	if stands.Orphaned {
+	if ownership.Orphaned {
 		a.steps.Recorder.Orphaned(m)
 		return RemoveResult{Outcome: manifests.OutcomeRemoved}, a.steps.RemoveFinalizers(ctx, m)
 	}
@@ -101,8 +103,8 @@ func waitingFor(o *readiness.Observed) RemoveResult {
 	return RemoveResult{Outcome: manifests.OutcomeWaiting, Observed: *o}
 }
 
-// RemoveAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits for,
-// or nil when nothing is left.
+// removeAll removes what the Manifest brought and no other Kyma in the same cluster needs. It returns what it waits
+// for, or nil when nothing is left.
 func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readiness.Observed, error) {
 	cluster, err := a.steps.Target(ctx, m)
 	if err != nil {
@@ -144,7 +146,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readi
 	}
 	a.steps.Recorder.KeptForOthers(m, r.Kept)
 	if waiting == nil {
-		// The Manifest goes: its inventory needs no more care.
+		// The Manifest is released: its inventory is no longer needed.
 		return nil, nil //nolint:nilnil // waiting for nothing is the good case
 	}
 	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {

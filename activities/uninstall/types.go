@@ -12,7 +12,7 @@ type RemoveInput struct {
 	Reported readiness.Observed `json:"reported"`
 }
 
-// RemoveResult says how far the removal is.
+// RemoveResult is the progress of the removal.
 type RemoveResult struct {
 	Outcome  manifests.Outcome  `json:"outcome"` // OutcomeGone, OutcomeWaiting, OutcomeRemoved, or OutcomeApplied when it is not being deleted
 	Observed readiness.Observed `json:"observed"`

@@ -18,9 +18,9 @@ import (
 // EventNotMended: a newer version of a module whose removal waits for its operator could not be applied.
 const EventNotMended = "NotMended"
 
-// upgradeWhileDeleting applies the newer version that a Manifest asks for while nothing but its default custom resource keeps it from
-// being removed: the operator that is to let go of it may need mending (docs/contract.md#removal). What is said of the removal
-// stays the same. One that cannot be applied without a change keeps no removal from going on.
+// upgradeWhileDeleting applies the newer version that a Manifest asks for while nothing but its default custom resource
+// keeps it from being removed: the operator that has to release it may need the fix (docs/contract.md#removal). The
+// reported state of the removal does not change. A version that cannot be applied blocks no removal.
 func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manifest, waiting readiness.Observed) error {
 	if m.Status.InstalledRef == "" || m.Status.InstalledRef == inventory.LayersRef(m) || !desired.IsDecided(m) || desired.IsEdited(m) {
 		return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
 )
 
-// WaitRemoval looks once at what a removal waits for and returns when that is not what was last reported, so
-// that another pass of RemoveManifest makes sense. Otherwise it is a benign fault.Pending error. After 5
-// failed reads in a row it returns their fault. It writes nothing.
+// WaitRemoval checks once what a removal waits for and returns when that is not what was last reported, so that
+// RemoveManifest has to run again. Otherwise it returns a benign fault.Pending error. After 5 failed reads in a row it
+// returns their fault. It writes nothing.
 func (a *Activities) WaitRemoval(ctx context.Context, in RemoveInput) (RemoveResult, error) {
 	w := manifests.WaitOf(ctx, a.steps.Options.Clock())
-	look, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
+	attempt, cancel := context.WithTimeout(ctx, manifests.AttemptLimit)
 	defer cancel()
-	result, err := a.CheckRemoval(look, in.Ref)
+	result, err := a.CheckRemoval(attempt, in.Ref)
 	if err != nil {
 		return RemoveResult{}, w.Failed(ctx, err)
 	}
@@ -53,12 +53,12 @@ func (a *Activities) CheckRemoval(ctx context.Context, ref kick.Ref) (RemoveResu
 		return waitingFor(waiting), nil
 	}
 	for s := kinds.StageCount - 1; s >= 0; s-- {
-		left, err := r.Remaining(ctx, inventory.OfStage(m.Status.Inventory, s))
+		remaining, err := r.Remaining(ctx, inventory.OfStage(m.Status.Inventory, s))
 		if err != nil {
 			return RemoveResult{}, clusters.Classify(err)
 		}
-		if len(left) > 0 {
-			return waitingFor(removal.StageWaits(left)), nil
+		if len(remaining) > 0 {
+			return waitingFor(removal.StageWaits(remaining)), nil
 		}
 	}
 	return RemoveResult{Outcome: manifests.OutcomeRemoved}, nil

@@ -176,7 +176,7 @@ func readUnless(path string, seen fs.FileInfo) ([]byte, fs.FileInfo, error) {
 	return content, info, nil
 }
 
-// same tells whether two looks saw one file in one state: inode, size and time of change are equal.
+// same tells whether two reads saw one file in one state: inode, size and time of change are equal.
 func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

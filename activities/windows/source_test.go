@@ -124,7 +124,7 @@ func TestAChangedFileIsSeenWithinASecond(t *testing.T) {
 	for _, tc := range changes {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.change()
-			require.Equal(t, before, s.Digest(), "it was looked at less than a second ago")
+			require.Equal(t, before, s.Digest(), "it was read less than a second ago")
 			c.pass(time.Second)
 			require.Equal(t, tc.want, windowsOf(t, s))
 			require.NotEqual(t, before, s.Digest())
@@ -233,7 +233,7 @@ func TestAnUnchangedFileIsParsedOnce(t *testing.T) {
 	}
 }
 
-func TestAClockThatIsSetBackDoesNotStopTheLooks(t *testing.T) {
+func TestAClockThatIsSetBackDoesNotStopTheReads(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.json")
 	write(t, path, saturdays)
 	s, c, _ := newSource(t, path, false)
@@ -284,7 +284,7 @@ func TestTheLogSaysWhatChangedOnce(t *testing.T) {
 	path, c := filepath.Join(t.TempDir(), "policy.json"), newClock()
 	s, err := New(Options{Path: path, MinSize: 4 * time.Hour, Now: c.Now, Log: log})
 	require.NoError(t, err)
-	look := func() []string {
+	read := func() []string {
 		lines = nil
 		for range 3 {
 			c.pass(time.Second)
@@ -292,16 +292,16 @@ func TestTheLogSaysWhatChangedOnce(t *testing.T) {
 		}
 		return lines
 	}
-	require.Len(t, look(), 1)
+	require.Len(t, read(), 1)
 	require.Contains(t, lines[0], "there is no maintenance policy")
 	write(t, path, saturdays)
-	require.Len(t, look(), 2)
+	require.Len(t, read(), 2)
 	require.Contains(t, lines[0], "maintenance policy read")
 	require.Contains(t, lines[1], `"window"="Sat 20:00:00Z to 23:00:00Z"`)
 	write(t, path, `{`)
-	require.Len(t, look(), 1)
+	require.Len(t, read(), 1)
 	require.Contains(t, lines[0], "cannot be used")
-	require.Empty(t, look())
+	require.Empty(t, read())
 }
 
 func TestTwoSourcesCannotShareOneGauge(t *testing.T) {

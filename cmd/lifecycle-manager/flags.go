@@ -104,7 +104,7 @@ func (f *flags) groups() flagGroups {
 	set.IntVar(&f.remoteConcurrency, "k8s-skr-client-concurrency", 16, "requests to one remote cluster that are under way at once, per process")
 	set.IntVar(&f.workflowSlots, "workflow-slots", 20, "workflow tasks at once, in which short steps are tried first")
 	set.IntVar(&f.controlPlaneSlots, "control-plane-slots", 100, "activities on the control plane at once")
-	set.IntVar(&f.backgroundSlots, "background-slots", 4, "looks at once that nobody waits for, such as after a change of the catalog")
+	set.IntVar(&f.backgroundSlots, "background-slots", 4, "background reconciles at once, such as those after a change of the catalog")
 	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
 
 	set = groups.add("Instance and remote clusters")
@@ -141,7 +141,7 @@ func (f *flags) groups() flagGroups {
 	set = groups.add("Trust")
 	set.StringVar(&f.signaturePolicy, "signature-policy", string(signature.Ignore), "which component descriptors must carry a signature that verifies with a key in a Secret: ignore (none), if-signed or require")
 	f.access.register(set)
-	set.StringSliceVar(&f.remoteTemplateRegistries, "remote-template-registries", nil, "registries (host or host:port) that ModuleTemplates made by hand in remote clusters may refer to; none by default")
+	set.StringSliceVar(&f.remoteTemplateRegistries, "remote-template-registries", nil, "registries (host or host:port) that user-provided ModuleTemplates in remote clusters may refer to; none by default")
 
 	set = groups.add("Maintenance windows")
 	f.maintenance.register(set, os.Getenv)

@@ -163,7 +163,7 @@ func TestAPulseLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
 	require.True(t, leader.atWork())
 }
 
-func TestAPulseBeforeTheFirstLookOrTheFirstRecordSaysNothing(t *testing.T) {
+func TestAPulseBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.T) {
 	b := newPulseBench(t)
 	b.since = time.Time{}
 	b.after(t, time.Minute)

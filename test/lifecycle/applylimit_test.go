@@ -14,24 +14,24 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-func TestAnInstallationThatTakesLongerThanAStepGoesOn(t *testing.T) {
+func TestAnInstallationThatTakesLongerThanAStepContinues(t *testing.T) {
 	const objects = 40
 	names := make([]string, objects)
 	for i := range names {
 		names[i] = fmt.Sprintf("part-%d", i)
 	}
-	s := newStand(t, configMap(names...), nil)
+	s := newEnvironment(t, configMap(names...), nil)
 	s.activities.Install.Options.ApplyLimit = 2 * time.Second
-	s.requests.cut(func(r *http.Request) error {
+	s.requests.intercept(func(r *http.Request) error {
 		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/") {
 			time.Sleep(time.Second)
 		}
 		return nil
 	})
-	applied, looks, patches := 0, 0, 0
+	applied, reconciles, patches := 0, 0, 0
 	for {
 		result := s.apply()
-		looks++
+		reconciles++
 		for _, request := range s.requests.take() {
 			if strings.HasPrefix(request, http.MethodPatch) && strings.Contains(request, "/configmaps/") {
 				patches++
@@ -43,7 +43,7 @@ func TestAnInstallationThatTakesLongerThanAStepGoesOn(t *testing.T) {
 				known++
 			}
 		}
-		require.Greater(t, known, applied, "each look comes on")
+		require.Greater(t, known, applied, "each reconcile makes progress")
 		applied = known
 		if result.Outcome == manifests.OutcomeApplied {
 			break
@@ -51,12 +51,12 @@ func TestAnInstallationThatTakesLongerThanAStepGoesOn(t *testing.T) {
 		require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 		require.Equal(t, shared.StateProcessing, result.Observed.State)
 		require.Equal(t, readiness.ReasonApplyGoesOn, result.Observed.Reason)
-		require.Equal(t, fmt.Sprintf("%d of %d objects are applied, the next look goes on", applied, objects), result.Observed.Message)
+		require.Equal(t, fmt.Sprintf("%d of %d objects are applied, the next reconcile continues", applied, objects), result.Observed.Message)
 		require.Empty(t, s.read().Status.InstalledVersion)
 	}
-	require.Greater(t, looks, 1)
+	require.Greater(t, reconciles, 1)
 	require.Equal(t, objects, applied)
-	// A namespace that is not there yet costs the first ones two.
-	require.LessOrEqual(t, patches, objects+s.activities.Applier.Options.Parallel, "nothing is applied again that is as it should be")
+	// A namespace that does not exist yet costs the first ones two.
+	require.LessOrEqual(t, patches, objects+s.activities.Applier.Options.Parallel, "what is unchanged is not applied again")
 	require.Equal(t, "1.0.0", s.read().Status.InstalledVersion)
 }

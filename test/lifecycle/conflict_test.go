@@ -19,8 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// beside makes another module of the same Kyma.
-func (s *stand) beside(name, module string) *stand {
+// otherModule creates another module of the same Kyma.
+func (s *environment) otherModule(name, module string) *environment {
 	s.Helper()
 	other := *s
 	m := &v1beta2.Manifest{
@@ -33,10 +33,10 @@ func (s *stand) beside(name, module string) *stand {
 	s.create(m)
 	other.manifest = m
 	s.Cleanup(func() {
-		left := &v1beta2.Manifest{}
-		if err := s.control.Get(context.Background(), kick.RefOf(m).Key(), left); err == nil {
-			left.Finalizers = nil
-			_ = s.control.Update(context.Background(), left)
+		remaining := &v1beta2.Manifest{}
+		if err := s.control.Get(context.Background(), kick.RefOf(m).Key(), remaining); err == nil {
+			remaining.Finalizers = nil
+			_ = s.control.Update(context.Background(), remaining)
 		}
 	})
 	return &other
@@ -50,19 +50,19 @@ func configMap(names ...string) string {
 	return all.String()
 }
 
-func (s *stand) owner(kind, namespace, name string) string {
+func (s *environment) owner(kind, namespace, name string) string {
 	s.Helper()
 	u := s.get("v1", kind, namespace, name)
 	if u == nil {
-		return "nobody: it is not there"
+		return "nobody: it does not exist"
 	}
 	return strings.TrimPrefix(u.GetAnnotations()[shared.AnnotationOwnedBy], s.id+"/"+s.id+"-")
 }
 
-func TestAnObjectOfAnotherModuleIsRefusedAndTheRestGoesOn(t *testing.T) {
-	s := newStand(t, configMap("both", "first"), nil)
+func TestAnObjectOfAnotherModuleIsRefusedAndTheOthersAreApplied(t *testing.T) {
+	s := newEnvironment(t, configMap("both", "first"), nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
-	other := s.beside("other", configMap("both", "second"))
+	other := s.otherModule("other", configMap("both", "second"))
 
 	result := other.apply()
 	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
@@ -75,9 +75,9 @@ func TestAnObjectOfAnotherModuleIsRefusedAndTheRestGoesOn(t *testing.T) {
 
 	other.delete()
 	require.Equal(t, manifests.OutcomeRemoved, other.remove(readiness.Observed{}).Outcome)
-	require.Equal(t, "sample", s.owner("ConfigMap", "ID-remote", "both"), "a removal leaves what is another's")
+	require.Equal(t, "sample", s.owner("ConfigMap", "ID-remote", "both"), "a removal keeps what is another's")
 
-	third := s.beside("third", configMap("both"))
+	third := s.otherModule("third", configMap("both"))
 	require.Equal(t, manifests.OutcomeIncomplete, third.apply().Outcome)
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(configMap("first")) })
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
@@ -85,10 +85,10 @@ func TestAnObjectOfAnotherModuleIsRefusedAndTheRestGoesOn(t *testing.T) {
 	require.Equal(t, "third", s.owner("ConfigMap", "ID-remote", "both"))
 }
 
-func TestOfTwoModulesThatClaimAnObjectAtTheSameTimeExactlyOneGetsIt(t *testing.T) {
-	s := newStand(t, configMap("both", "first"), nil)
-	other := s.beside("other", configMap("both", "second"))
-	modules := []*stand{s, other}
+func TestOfTwoModulesWithTheSameObjectExactlyOneGetsIt(t *testing.T) {
+	s := newEnvironment(t, configMap("both", "first"), nil)
+	other := s.otherModule("other", configMap("both", "second"))
+	modules := []*environment{s, other}
 	results := make([]install.ApplyResult, len(modules))
 	together := func() {
 		var done sync.WaitGroup
@@ -101,7 +101,7 @@ func TestOfTwoModulesThatClaimAnObjectAtTheSameTimeExactlyOneGetsIt(t *testing.T
 		done.Wait()
 		require.NoError(t, errors.Join(errs...))
 	}
-	// What the other has only claimed is tried again: it is decided when it belongs to one of them.
+	// What the other has only recorded is tried again: it is decided when one of them owns it.
 	decided := func() (winner int, refused bool) {
 		together()
 		if results[1].Outcome == manifests.OutcomeApplied {
@@ -121,18 +121,18 @@ func TestOfTwoModulesThatClaimAnObjectAtTheSameTimeExactlyOneGetsIt(t *testing.T
 	require.Equal(t, names[winner], s.owner("ConfigMap", "ID-remote", "both"))
 	again, refused := decided()
 	require.True(t, refused, "%v", results)
-	require.Equal(t, winner, again, "it stays so")
+	require.Equal(t, winner, again, "it does not change")
 	require.Contains(t, results[1-winner].Observed.Message, belongs)
 	require.Equal(t, names[winner], s.owner("ConfigMap", "ID-remote", "both"))
 }
 
-func TestANamespaceOfTwoModulesKeepsTheMarkOfTheFirstAndWhatBothWant(t *testing.T) {
+func TestANamespaceOfTwoModulesKeepsTheMarkOfTheFirstAndTheLabelsOfBoth(t *testing.T) {
 	namespace := func(label string) string {
 		return "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID, labels: {" + label + ": wanted}}\n---\n"
 	}
-	s := newStand(t, namespace("first"), nil)
+	s := newEnvironment(t, namespace("first"), nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
-	other := s.beside("other", namespace("second")+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: ID}\n")
+	other := s.otherModule("other", namespace("second")+"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inside, namespace: ID}\n")
 	require.Equal(t, manifests.OutcomeApplied, other.apply().Outcome)
 	for range 2 {
 		require.Equal(t, "sample", s.owner("Namespace", "", "ID"))

@@ -42,11 +42,11 @@ metadata: {name: quota, namespace: ID-remote}
 spec: {hard: {count/secrets: "0"}}
 `
 
-func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T) {
+func TestRefusedObjectsAreReportedAndTheOthersAreApplied(t *testing.T) {
 	fixed := func(value string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fixed}\nimmutable: true\ndata: {password: " + value + "}\n---\n"
 	}
-	s := newStand(t, fixed("hunter2"), nil)
+	s := newEnvironment(t, fixed("hunter2"), nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	for _, document := range strings.Split(strings.ReplaceAll(denierYAML, "ID", s.id), "---\n") {
 		u := &unstructured.Unstructured{}
@@ -64,7 +64,7 @@ func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T)
 	}
 	var result install.ApplyResult
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		// What came through before the policies worked is as it should be, and would not be applied again.
+		// What was applied before the policies worked is unchanged, and would not be applied again.
 		for kind, name := range map[string]string{"ConfigMap": "denied", "Secret": "over"} {
 			if early := s.get("v1", kind, "ID-remote", name); early != nil {
 				require.NoError(t, s.remote.Delete(context.Background(), early))
@@ -73,7 +73,7 @@ func TestWhatTheClusterRefusesIsSaidObjectByObjectAndTheRestGoesOn(t *testing.T)
 		result = s.apply()
 		assert.True(c, strings.HasPrefix(result.Observed.Message, "3 of 4 objects could not be applied: "), result.Observed.Message)
 		for _, word := range words {
-			// Before a quota's controller has counted, the API server refuses what it is for in other words.
+			// Before a quota's controller has counted, the API server refuses with another message.
 			assert.Contains(c, result.Observed.Message, word)
 		}
 	}, 2*time.Minute, 200*time.Millisecond, "policies and quotas take a moment to work")
@@ -98,11 +98,11 @@ metadata: {name: ID-refuser}
 spec: {policyName: ID-refuser, validationActions: [Deny]}
 `
 
-func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
+func TestADefaultCRThatIsNotAdmittedIsRetried(t *testing.T) {
 	testfleet.NeedsRealRemote(t, "asking admission policies")
 	for _, reason := range []string{"Forbidden", "Invalid"} {
 		t.Run(reason, func(t *testing.T) {
-			s := newStand(t, moduleYAML, withDefaultCR)
+			s := newEnvironment(t, moduleYAML, withDefaultCR)
 			seen := s.apply().Observed
 			for !seen.DefaultCRWanted {
 				seen = s.wait(seen)
@@ -142,8 +142,8 @@ func TestADefaultCRThatIsNotAdmittedIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestADefaultCRThatDoesNotFitItsKindIsRefusedForGood(t *testing.T) {
-	s := newStand(t, strings.Replace(moduleYAML, "spec: {type: object, ", "spec: {type: object, required: [needed], ", 1), withDefaultCR)
+func TestADefaultCRWithASchemaMismatchIsRejected(t *testing.T) {
+	s := newEnvironment(t, strings.Replace(moduleYAML, "spec: {type: object, ", "spec: {type: object, required: [needed], ", 1), withDefaultCR)
 	seen := s.apply().Observed
 	for !seen.DefaultCRWanted {
 		seen = s.wait(seen)

@@ -19,18 +19,18 @@ import (
 )
 
 // by patches an object of the remote cluster under the name of a manager.
-func (s *stand) by(manager string, u *unstructured.Unstructured, change string) {
+func (s *environment) by(manager string, u *unstructured.Unstructured, change string) {
 	s.Helper()
 	require.NotNil(s, u)
 	require.NoError(s, s.remote.Patch(context.Background(), u, client.RawPatch(types.MergePatchType, []byte(change)), client.FieldOwner(manager)))
 }
 
-func (s *stand) settings() *unstructured.Unstructured {
+func (s *environment) settings() *unstructured.Unstructured {
 	return s.get("v1", "ConfigMap", "ID-remote", "settings")
 }
 
-func TestWhatIsAsItWasLeftCostsOneListPerKindForAllModulesTogether(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestUnchangedModulesCostOneListPerKindForAllOfThem(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	first := s.cached()
 	other := s.manifest.DeepCopy()
@@ -59,14 +59,14 @@ spec: {ports: [{port: 443, name: b}, {port: 80, name: a}]}
 	require.Empty(t, writes(requests))
 }
 
-func TestDriftIsSeenAndPutRightInOnePass(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestDriftIsDetectedAndCorrectedInOneReconcile(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	installed := s.read()
 	const kinds = 6
 	for _, drift := range []struct {
-		what, told string
-		does       func()
+		what, message string
+		does          func()
 	}{
 		{"edited", ".data.key by kubectl-edit", func() { s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`) }},
 		{"cut", ".data.key by somebody", func() { s.by("kubectl-edit", s.settings(), `{"data":{"key":null}}`) }},
@@ -86,7 +86,7 @@ func TestDriftIsSeenAndPutRightInOnePass(t *testing.T) {
 		how, requests := s.differs()
 		require.Equal(t, "the module's resources drifted", how, drift.what)
 		require.Len(t, requests, kinds+1, drift.what)
-		s.told.take()
+		s.recorded.take()
 		version := s.read().ResourceVersion
 
 		result := s.apply()
@@ -104,10 +104,10 @@ func TestDriftIsSeenAndPutRightInOnePass(t *testing.T) {
 		if drift.what == "unlabelled" {
 			require.Equal(t, version, m.ResourceVersion, "what is as before is not written")
 		}
-		events, corrected := s.told.take()
+		events, corrected := s.recorded.take()
 		require.Equal(t, 1, corrected, drift.what)
-		require.Contains(t, events[0], "Normal *v1beta2.Manifest DriftCorrected: 1 of the module's objects put right: ConfigMap", drift.what)
-		require.Contains(t, events[0], drift.told, drift.what)
+		require.Contains(t, events[0], "Normal *v1beta2.Manifest DriftCorrected: 1 of the module's objects corrected: ConfigMap", drift.what)
+		require.Contains(t, events[0], drift.message, drift.what)
 		require.Len(t, events, 1)
 		require.Empty(t, s.kicks.take(), "nothing that the Kyma shows has changed")
 
@@ -116,14 +116,14 @@ func TestDriftIsSeenAndPutRightInOnePass(t *testing.T) {
 		how, _ = s.differs()
 		require.Empty(t, how, drift.what)
 		installed = m
-		// What was corrected lately is no matter of this test.
+		// Earlier corrections are not tested here.
 		m.Status.Corrections = nil
 		require.NoError(t, s.control.Status().Update(context.Background(), m))
 	}
 }
 
-func TestAWorkloadThatIsPutRightIsWaitedFor(t *testing.T) {
-	s := newStand(t, operatorYAML, nil)
+func TestAWaitFollowsTheDriftCorrectionOfAWorkload(t *testing.T) {
+	s := newEnvironment(t, operatorYAML, nil)
 	s.installReady()
 	s.by("kubectl-edit", s.get("apps/v1", "Deployment", "ID-remote", "operator"), `{"spec":{"minReadySeconds":1}}`)
 	how := ""
@@ -136,14 +136,14 @@ func TestAWorkloadThatIsPutRightIsWaitedFor(t *testing.T) {
 	require.Equal(t, "the module's resources drifted", how)
 	result := s.apply()
 	require.False(t, result.Judged)
-	require.Equal(t, shared.StateReady, s.read().Status.State, "its state stays until it is seen to be another")
+	require.Equal(t, shared.StateReady, s.read().Status.State, "its state stays until another one is read")
 	s.report(s.ready(s.settle(result)), true)
 	how, _ = s.differs()
 	require.Empty(t, how)
 }
 
-func TestWhatIsDeletedWhileAModuleIsWaitedForIsMadeAgain(t *testing.T) {
-	s := newStand(t, moduleYAML+heldYAML, nil)
+func TestObjectsThatAreDeletedDuringAWaitAreRecreated(t *testing.T) {
+	s := newEnvironment(t, moduleYAML+heldYAML, nil)
 	held := func() *unstructured.Unstructured { return s.get("ID.example.com/v1", "Sample", "ID-remote", "held") }
 	seen := s.apply().Observed
 	unready := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","message":"broken"}]}}`
@@ -169,8 +169,8 @@ func TestWhatIsDeletedWhileAModuleIsWaitedForIsMadeAgain(t *testing.T) {
 	require.Equal(t, shared.StateReady, s.ready(seen).State)
 }
 
-func TestDriftOfAModuleThatStaysInErrorIsPutRight(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestDriftOfAModuleThatStaysInErrorIsCorrected(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	seen := s.install()
 	s.setState("default", "Error")
 	for seen.State != shared.StateError {
@@ -187,7 +187,7 @@ func TestDriftOfAModuleThatStaysInErrorIsPutRight(t *testing.T) {
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	value, _, _ := unstructured.NestedString(s.settings().Object, "data", "key")
 	require.Equal(t, "value", value)
-	events, _ := s.told.take()
+	events, _ := s.recorded.take()
 	require.Contains(t, events[len(events)-1], "DriftCorrected")
 	require.Equal(t, shared.StateError, s.read().Status.State)
 	how, _ = s.differs()
@@ -200,8 +200,8 @@ func TestDriftOfAModuleThatStaysInErrorIsPutRight(t *testing.T) {
 	require.Empty(t, differing, "the live Manifest says that something happened since")
 }
 
-func TestAnObjectThatIsNoLongerReadyIsSeen(t *testing.T) {
-	s := newStand(t, moduleYAML+heldYAML, nil)
+func TestAnObjectThatIsNoLongerReadyIsDetected(t *testing.T) {
+	s := newEnvironment(t, moduleYAML+heldYAML, nil)
 	s.installReady()
 	held := s.sample("held")
 	unready := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Broken","message":"broken"}]}}`
@@ -209,12 +209,12 @@ func TestAnObjectThatIsNoLongerReadyIsSeen(t *testing.T) {
 	how, _ := s.differs()
 	require.Equal(t, "the module changed its state", how)
 	result := s.apply()
-	require.False(t, result.Judged, "only a wait may say so")
+	require.False(t, result.Judged, "only a wait may report it")
 	require.Equal(t, shared.StateProcessing, s.wait(readiness.Observed{State: shared.StateReady}).State)
 }
 
-func TestAnAutoscalerIsNotFought(t *testing.T) {
-	s := newStand(t, strings.Replace(operatorYAML, "replicas: 0", "replicas: 1", 1), nil)
+func TestTheReplicasThatAnAutoscalerSetsAreIgnored(t *testing.T) {
+	s := newEnvironment(t, strings.Replace(operatorYAML, "replicas: 0", "replicas: 1", 1), nil)
 	s.installReady()
 	deployment := s.get("apps/v1", "Deployment", "ID-remote", "operator")
 	for replicas := range 3 {
@@ -222,14 +222,14 @@ func TestAnAutoscalerIsNotFought(t *testing.T) {
 		require.NoError(t, s.remote.SubResource("scale").Patch(context.Background(), deployment, scaled, client.FieldOwner("kube-controller-manager")))
 		how, _ := s.differs()
 		if replicas > 0 {
-			require.NotEqual(t, "the module's resources drifted", how, "it is given up once and for all")
+			require.NotEqual(t, "the module's resources drifted", how, "it is ignored from then on")
 		}
 		result := s.apply()
 		live, _, _ := unstructured.NestedInt64(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "replicas")
 		require.EqualValues(t, 2+replicas, live)
 		s.report(s.ready(s.settle(result)), true)
 	}
-	events, corrected := s.told.take()
+	events, corrected := s.recorded.take()
 	require.Empty(t, events)
 	require.Zero(t, corrected)
 
@@ -241,8 +241,8 @@ func TestAnAutoscalerIsNotFought(t *testing.T) {
 	require.EqualValues(t, 4, live, "nor by an upgrade")
 }
 
-func TestAnInjectedCABundleIsLeftAlone(t *testing.T) {
-	s := newStand(t, `
+func TestAnInjectedCABundleIsIgnored(t *testing.T) {
+	s := newEnvironment(t, `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: ID.example.com}
@@ -267,8 +267,8 @@ webhooks:
 	}
 }
 
-func TestAFightEndsInAWarningAndIsTakenUpOnceADay(t *testing.T) {
-	s := newStand(t, operatorYAML, nil)
+func TestAFieldOwnershipConflictEndsInAWarningAndIsRetriedOnceADay(t *testing.T) {
+	s := newEnvironment(t, operatorYAML, nil)
 	s.installReady()
 	edit := func() { s.by("argocd", s.settings(), `{"data":{"key":"theirs"}}`) }
 	value := func() string {
@@ -277,7 +277,7 @@ func TestAFightEndsInAWarningAndIsTakenUpOnceADay(t *testing.T) {
 	}
 	for n := range 3 {
 		edit()
-		s.told.take()
+		s.recorded.take()
 		result := s.apply()
 		require.Equal(t, "value", value())
 		require.EqualValues(t, n+1, s.read().Status.Corrections[0].Times)
@@ -289,28 +289,28 @@ func TestAFightEndsInAWarningAndIsTakenUpOnceADay(t *testing.T) {
 	require.Equal(t, shared.StateWarning, m.Status.State)
 	require.Contains(t, m.Status.LastOperation.Operation, "argocd keeps changing .data.key of ConfigMap "+s.id+"-remote/settings")
 	require.Equal(t, []string{"Manifest is Warning"}, s.kicks.take())
-	events, _ := s.told.take()
+	events, _ := s.recorded.take()
 	require.Contains(t, events[1], "Warning *v1beta2.Manifest DriftDisputed: argocd keeps changing .data.key")
 	how, _ := s.differs()
 	require.Empty(t, how)
 
 	edit()
 	how, _ = s.differs()
-	require.Empty(t, how, "it is left for a day")
+	require.Empty(t, how, "it is ignored for a day")
 	require.True(t, s.apply().Judged)
 	require.Equal(t, "theirs", value())
 	require.Equal(t, shared.StateWarning, s.read().Status.State)
 
 	require.NoError(t, s.remote.Delete(context.Background(), s.settings()))
 	how, _ = s.differs()
-	require.Equal(t, "the module's resources drifted", how, "what is deleted is made again each time")
+	require.Equal(t, "the module's resources drifted", how, "what is deleted is recreated each time")
 	s.apply()
 	require.Equal(t, "value", value())
 	require.Equal(t, shared.StateWarning, s.read().Status.State)
-	require.EqualValues(t, 3, s.read().Status.Corrections[0].Times, "a deletion is no part of the dispute")
+	require.EqualValues(t, 3, s.read().Status.Corrections[0].Times, "a deletion is no part of the conflict")
 	edit()
 	how, _ = s.differs()
-	require.Empty(t, how, "it is still left for a day")
+	require.Empty(t, how, "it is still ignored for a day")
 
 	s.later = 25 * time.Hour
 	how, _ = s.differs()
@@ -328,10 +328,10 @@ func TestAFightEndsInAWarningAndIsTakenUpOnceADay(t *testing.T) {
 	require.Empty(t, m.Status.Corrections)
 }
 
-func TestAnObjectWithOurMarkThatWeDoNotKnowIsToldOfAndLeftAlone(t *testing.T) {
-	s := newStand(t, operatorYAML, nil)
+func TestAnUnknownObjectWithOurMarkIsReportedAndUnchanged(t *testing.T) {
+	s := newEnvironment(t, operatorYAML, nil)
 	s.installReady()
-	s.told.take()
+	s.recorded.take()
 	copied := s.settings()
 	copied.SetName("copied")
 	copied.SetResourceVersion("")
@@ -342,13 +342,13 @@ func TestAnObjectWithOurMarkThatWeDoNotKnowIsToldOfAndLeftAlone(t *testing.T) {
 		how, _ := s.differs()
 		require.Empty(t, how)
 	}
-	events, _ := s.told.take()
+	events, _ := s.recorded.take()
 	require.Equal(t, []string{"Warning *v1beta2.Manifest UnknownObject: in the cluster with this module's mark, but not made by it, and left alone: ConfigMap " + s.id + "-remote/copied"}, events)
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "copied"))
 }
 
 func TestAnUpgradeAppliesOnlyWhatChanged(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) {
 		m.Spec.Version = "1.1.0"
@@ -359,19 +359,19 @@ func TestAnUpgradeAppliesOnlyWhatChanged(t *testing.T) {
 	requests := s.requests.take()
 	require.Equal(t, []string{"PATCH /api/v1/namespaces/" + s.id + "-remote/configmaps/settings"}, writes(requests))
 	require.LessOrEqual(t, len(requests), 6+1+1, "kinds, what changed, and the stored versions of definitions: %v", requests)
-	_, corrected := s.told.take()
+	_, corrected := s.recorded.take()
 	require.Zero(t, corrected, "an upgrade is no correction")
 	require.False(t, s.read().Status.Settled)
 }
 
-func TestNothingIsComparedWhileAManifestIsWorkedOn(t *testing.T) {
-	s := newStand(t, operatorYAML, nil)
+func TestNothingIsComparedWhileAManifestIsReconciled(t *testing.T) {
+	s := newEnvironment(t, operatorYAML, nil)
 	s.installReady()
 	stale := s.cached()
 	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Version = "1.1.0" })
 	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{stale})
 	require.NoError(t, err)
-	require.Empty(t, differing, "the live Manifest says that it has yet to be looked at")
+	require.Empty(t, differing, "the live Manifest says that it has yet to be reconciled")
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// chart makes the layer of a Helm chart with one template, in which ID stands for what is unique to the stand.
-func (s *stand) chart(version, template string) v1beta2.ImageSpec {
+// chart pushes the layer of a Helm chart with one template, in which ID is replaced by a name that is unique to the
+// environment.
+func (s *environment) chart(version, template string) v1beta2.ImageSpec {
 	s.Helper()
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -49,13 +50,13 @@ func hookJob(name, hook string) string {
 		"spec: {backoffLimit: 0, template: {spec: " + held + "}}\n---\n"
 }
 
-// end lets a Job be done, or fail.
-func (s *stand) end(name, condition string) {
+// end completes a Job, or makes it fail.
+func (s *environment) end(name, condition string) {
 	s.Helper()
 	require.Eventually(s, func() bool { return s.tryEnd(name, condition) == nil }, time.Minute, 20*time.Millisecond, "%s: %s", name, condition)
 }
 
-func (s *stand) tryEnd(name, condition string) error {
+func (s *environment) tryEnd(name, condition string) error {
 	job := s.get("batch/v1", "Job", "ID-remote", name)
 	if job == nil {
 		return errors.New("it is not there")
@@ -81,7 +82,7 @@ func (s *stand) tryEnd(name, condition string) error {
 	return s.remote.Status().Patch(context.Background(), job, patch)
 }
 
-func (s *stand) runOf(name string) string {
+func (s *environment) runOf(name string) string {
 	s.Helper()
 	job := s.get("batch/v1", "Job", "ID-remote", name)
 	require.NotNil(s, job, name)
@@ -95,7 +96,7 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 			hookJob("last", `helm.sh/hook: "post-install,post-upgrade", helm.sh/hook-delete-policy: "hook-succeeded"`) +
 			hookJob("never", `helm.sh/hook: "pre-delete"`) + configMap("settings"+extra)
 	}
-	s := newStand(t, "", nil)
+	s := newEnvironment(t, "", nil)
 	s.activities.Applier.Options.HookPatience = time.Millisecond
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.chart("1.0.0", template("")) })
 
@@ -165,13 +166,13 @@ func TestHooksRunOnceForAVersionAndInTheirOrder(t *testing.T) {
 	}
 }
 
-func (s *stand) eventuallyGone(job string) {
+func (s *environment) eventuallyGone(job string) {
 	s.Helper()
 	require.Eventually(s, func() bool { return s.get("batch/v1", "Job", "ID-remote", job) == nil }, time.Minute, 50*time.Millisecond, job)
 }
 
-func TestAHookIsWaitedForWithinAPass(t *testing.T) {
-	s := newStand(t, "", nil)
+func TestAReconcileWaitsForAHook(t *testing.T) {
+	s := newEnvironment(t, "", nil)
 	s.activities.Applier.Options.HookPatience = 2 * time.Minute
 	s.update(func(m *v1beta2.Manifest) {
 		m.Spec.Install.Source = s.chart("1.0.0", "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: rights, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: \"-5\"}}\n---\n"+
@@ -184,8 +185,8 @@ func TestAHookIsWaitedForWithinAPass(t *testing.T) {
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
 }
 
-func TestAJobOfAnIncompletePassIsNotRunTwice(t *testing.T) {
-	s := newStand(t, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {template: {spec: "+held+"}}\n---\n"+
+func TestAJobOfAnIncompleteReconcileDoesNotRunTwice(t *testing.T) {
+	s := newEnvironment(t, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {template: {spec: "+held+"}}\n---\n"+
 		"apiVersion: unknown.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n", nil)
 	require.Equal(t, manifests.OutcomeIncomplete, s.apply().Outcome)
 	require.NoError(t, s.remote.Delete(context.Background(), s.get("batch/v1", "Job", "ID-remote", "once"), client.PropagationPolicy("Background")))

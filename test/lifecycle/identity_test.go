@@ -32,8 +32,8 @@ import (
 
 var errNoAnswer = errors.New("no answer")
 
-// unanswered makes some requests to the control plane fail.
-func unanswered(a *worker.ManifestActivities, funcs interceptor.Funcs) {
+// failRequests makes some requests to the control plane fail.
+func failRequests(a *worker.ManifestActivities, funcs interceptor.Funcs) {
 	inner, ok := a.Steps.Options.ControlPlane.(client.WithWatch)
 	if !ok {
 		panic("the fake client can watch")
@@ -41,8 +41,8 @@ func unanswered(a *worker.ManifestActivities, funcs interceptor.Funcs) {
 	a.Steps.Options.ControlPlane = interceptor.NewClient(inner, funcs)
 }
 
-// successor replaces a Manifest by another one of the same name.
-func successor(t *testing.T, c client.Client, m *v1beta2.Manifest) *v1beta2.Manifest {
+// replaceManifest replaces a Manifest by another one of the same name.
+func replaceManifest(t *testing.T, c client.Client, m *v1beta2.Manifest) *v1beta2.Manifest {
 	t.Helper()
 	next := m.DeepCopy()
 	m = m.DeepCopy()
@@ -54,7 +54,7 @@ func successor(t *testing.T, c client.Client, m *v1beta2.Manifest) *v1beta2.Mani
 	return next
 }
 
-func TestAnotherManifestOfTheNameIsAsGoodAsNone(t *testing.T) {
+func TestAnotherManifestOfTheSameNameCountsAsNone(t *testing.T) {
 	m := sharedManifest("a", 1, nil)
 	a, _ := sharing(t, m)
 	found, err := a.Steps.Read(t.Context(), kick.RefOf(m))
@@ -78,7 +78,7 @@ func TestAnotherManifestOfTheNameIsAsGoodAsNone(t *testing.T) {
 	require.Equal(t, manifests.ReportResult{Outcome: manifests.OutcomeGone}, reported)
 }
 
-func TestAStageIsBegunOnlyForTheVeryManifestThatWasReadAndAsItWasRead(t *testing.T) {
+func TestAStageBeginsOnlyForTheUnchangedManifestThatWasRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, c client.Client, m *v1beta2.Manifest)
 		stops  bool
@@ -100,7 +100,7 @@ func TestAStageIsBegunOnlyForTheVeryManifestThatWasReadAndAsItWasRead(t *testing
 			require.NoError(t, c.Update(t.Context(), m))
 			require.NoError(t, c.Delete(t.Context(), m))
 		}},
-		"it is another one": {stops: true, change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) { successor(t, c, m) }},
+		"it is another one": {stops: true, change: func(t *testing.T, c client.Client, m *v1beta2.Manifest) { replaceManifest(t, c, m) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := sharedManifest("a", 1, nil)
@@ -117,13 +117,13 @@ func TestAStageIsBegunOnlyForTheVeryManifestThatWasReadAndAsItWasRead(t *testing
 	}
 	m := sharedManifest("a", 1, nil)
 	a, _ := sharing(t, m)
-	unanswered(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+	failRequests(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return errNoAnswer
 	}})
-	require.ErrorIs(t, a.Steps.Unchanged(t.Context(), m), errNoAnswer, "who does not know does not go on")
+	require.ErrorIs(t, a.Steps.Unchanged(t.Context(), m), errNoAnswer, "without an answer it does not continue")
 }
 
-func TestFinalizersAreWrittenAndTakenOffAtTheVersionThatWasRead(t *testing.T) {
+func TestFinalizersAreAddedAndRemovedAtTheVersionThatWasRead(t *testing.T) {
 	bare := sharedManifest("a", 1, func(m *v1beta2.Manifest) { m.Finalizers = nil })
 	a, c := sharing(t, bare)
 	stale, err := a.Steps.Read(t.Context(), kick.RefOf(bare))
@@ -138,27 +138,27 @@ func TestFinalizersAreWrittenAndTakenOffAtTheVersionThatWasRead(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(bare), now))
 	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
 
-	// The one that was let go has a successor already: it keeps its finalizers.
+	// The deleted one is already replaced: its replacement keeps its finalizers.
 	m := sharedManifest("b", 1, nil)
 	a, c = sharing(t, m)
 	require.NoError(t, c.Delete(t.Context(), m))
-	leaving, err := a.Steps.Read(t.Context(), kick.RefOf(m))
+	deleted, err := a.Steps.Read(t.Context(), kick.RefOf(m))
 	require.NoError(t, err)
-	next := successor(t, c, leaving)
-	require.NoError(t, a.Steps.RemoveFinalizers(t.Context(), leaving))
+	next := replaceManifest(t, c, deleted)
+	require.NoError(t, a.Steps.RemoveFinalizers(t.Context(), deleted))
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(next), next))
 	require.EqualValues(t, "another", next.UID)
 	require.Equal(t, desired.ManifestFinalizers(), next.Finalizers)
 }
 
-// toldAt is what the Kyma's workflow was told, and what the Manifest's status said at that moment.
-type toldAt struct {
+// notifiedAt records the kicks to the Kyma's workflow, with the state of the Manifest at that moment.
+type notifiedAt struct {
 	c      client.Client
 	states []shared.State
 	err    error
 }
 
-func (k *toldAt) OpenKyma(ctx context.Context, _ kick.Ref, about kick.Kick) error {
+func (k *notifiedAt) OpenKyma(ctx context.Context, _ kick.Ref, about kick.Kick) error {
 	m := &v1beta2.Manifest{}
 	if err := k.c.Get(ctx, types.NamespacedName{Namespace: about.Namespace, Name: about.Name}, m); err != nil {
 		return err
@@ -167,14 +167,14 @@ func (k *toldAt) OpenKyma(ctx context.Context, _ kick.Ref, about kick.Kick) erro
 	return k.err
 }
 
-// A lost signal costs time: whoever wrote a status tells of it, after it was written, and tries again what it could not.
-func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
+// A lost signal costs time: whoever wrote a status notifies after the write, and retries what failed.
+func TestTheKymasWorkflowIsNotifiedAfterTheStatusWasWritten(t *testing.T) {
 	controls := true
 	m := sharedManifest("a", 1, func(m *v1beta2.Manifest) {
 		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "operator.kyma-project.io/v1beta2", Kind: "Kyma", Name: "a", UID: "k", Controller: &controls}}
 	})
 	a, c := sharing(t, m)
-	kyma := &toldAt{c: c}
+	kyma := &notifiedAt{c: c}
 	a.Steps.Options.Kymas = kyma
 	in := manifests.ReportInput{Ref: kick.RefOf(m), Observed: readiness.Observed{State: shared.StateReady}, Settled: true}
 	_, err := a.Steps.Report(t.Context(), in, true)
@@ -186,7 +186,7 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 	require.Len(t, kyma.states, 1, "nothing changed")
 	_, err = a.Steps.Report(t.Context(), in, false)
 	require.NoError(t, err)
-	require.Len(t, kyma.states, 2, "an earlier attempt may have written and then failed to tell")
+	require.Len(t, kyma.states, 2, "an earlier attempt may have written and then failed to notify")
 
 	kyma.err = errNoAnswer
 	in.Observed.State = shared.StateWarning
@@ -194,13 +194,13 @@ func TestTheKymasWorkflowIsToldAfterTheStatusWasWritten(t *testing.T) {
 	require.ErrorIs(t, err, errNoAnswer)
 
 	kyma.err, kyma.states = nil, nil
-	unanswered(a, interceptor.Funcs{SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
+	failRequests(a, interceptor.Funcs{SubResourceUpdate: func(context.Context, client.Client, string, client.Object, ...client.SubResourceUpdateOption) error {
 		return errNoAnswer
 	}})
 	in.Observed.State = shared.StateError
 	_, err = a.Steps.Report(t.Context(), in, true)
 	require.ErrorIs(t, err, errNoAnswer)
-	require.Empty(t, kyma.states, "nothing was written that could be told")
+	require.Empty(t, kyma.states, "nothing was written")
 }
 
 func TestAStatusIsWrittenAtTheVersionThatWasRead(t *testing.T) {
@@ -225,23 +225,23 @@ func activityEnvironment() *testsuite.TestActivityEnvironment {
 	return env
 }
 
-// waitAfter runs one attempt of a wait that cannot read, after so many that could not, and returns what it says.
+// waitAfter runs one attempt of a wait that cannot read, after so many failed ones, and returns its error.
 func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.ApplicationError, remembered int) {
 	t.Helper()
 	m := sharedManifest("a", 1, nil)
 	a, _ := sharing(t, m)
-	unanswered(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+	failRequests(a, interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return failure
 	}})
 	env := activityEnvironment()
 	env.RegisterActivity(a.Install.WaitManifest)
 	env.RegisterActivity(a.Uninstall.WaitRemoval)
-	left := manifests.WaitDetails{Reads: failedBefore}
+	reported := manifests.WaitDetails{Reads: failedBefore}
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
-		require.NoError(t, details.Get(&left))
+		require.NoError(t, details.Get(&reported))
 	})
 	if failedBefore > 0 {
-		env.SetHeartbeatDetails(left)
+		env.SetHeartbeatDetails(reported)
 	}
 	_, err := env.ExecuteActivity(a.Install.WaitManifest, install.WaitInput{Ref: kick.RefOf(m)})
 	require.ErrorAs(t, err, &app)
@@ -249,7 +249,7 @@ func waitAfter(t *testing.T, failedBefore int, failure error) (app *temporal.App
 	var other *temporal.ApplicationError
 	require.ErrorAs(t, removal, &other)
 	require.Equal(t, fault.FromTemporal(app).Kind, fault.FromTemporal(other).Kind, "a removal is waited for in the same way")
-	return app, left.Reads
+	return app, reported.Reads
 }
 
 func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {
@@ -264,10 +264,10 @@ func TestAWaitGivesUpAfterFiveFailedReads(t *testing.T) {
 	require.Equal(t, fault.Fault{Kind: fault.Transient, Reason: "Error", Message: "read Manifest kcp-system/a-keda: no answer"}, fault.FromTemporal(app))
 
 	app, _ = waitAfter(t, 0, fault.New(fault.Rejected, "Forbidden", "no"))
-	require.Equal(t, fault.Rejected, fault.FromTemporal(app).Kind, "what cannot succeed without a change is told at once")
+	require.Equal(t, fault.Rejected, fault.FromTemporal(app).Kind, "what cannot succeed without a change is reported at once")
 }
 
-func TestTheLooksOfAWaitBecomeFewer(t *testing.T) {
+func TestTheReadsOfAWaitBecomeFewer(t *testing.T) {
 	for elapsed, pause := range map[time.Duration]time.Duration{
 		0: time.Second, 19 * time.Second: time.Second, time.Minute: 6 * time.Second, 5 * time.Minute: 30 * time.Second, 50 * time.Minute: 30 * time.Second,
 	} {

@@ -11,7 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Objects that are too large for the annotation of a client-side apply, which holds 256 KiB, in a layer of more than 5 MB.
+// Objects that are too large for the annotation of a client-side apply, which holds 256 KiB, in a layer of more than 5
+// MB.
 func TestALayerOfFiveMegabytesIsInstalled(t *testing.T) {
 	const objects, bytes = 8, 700_000
 	var layer strings.Builder
@@ -19,7 +20,7 @@ func TestALayerOfFiveMegabytesIsInstalled(t *testing.T) {
 		fmt.Fprintf(&layer, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: large-%d}\ndata: {content: %s}\n", i, strings.Repeat("x", bytes))
 	}
 	require.Greater(t, layer.Len(), 5<<20)
-	s := newStand(t, layer.String(), nil)
+	s := newEnvironment(t, layer.String(), nil)
 	seen := s.ready(s.wait(s.apply().Observed))
 	require.Equal(t, shared.StateReady, seen.State, seen.Message)
 	require.Equal(t, int32(objects), seen.Total)

@@ -16,14 +16,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-func TestAPageThatIsTooLargeIsAskedForInSmallerOnes(t *testing.T) {
+func TestAPageThatIsTooLargeIsReadInSmallerOnes(t *testing.T) {
 	module := moduleYAML
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		module += strings.ReplaceAll("---\n"+sampleYAML+"}\n", "name: one", "name: "+name)
 	}
-	s := newStand(t, module, nil)
+	s := newEnvironment(t, module, nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
-	s.requests.cut(func(r *http.Request) error {
+	s.requests.intercept(func(r *http.Request) error {
 		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 		if strings.HasSuffix(r.URL.Path, "/samples") && err == nil && limit > 2 {
 			return clusters.ErrResponseTooLarge

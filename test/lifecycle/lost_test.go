@@ -18,16 +18,16 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// forget takes the status off the Manifest, as a restored backup does.
-func (s *stand) forget() {
+// forget clears the Manifest's status, as a restored backup does.
+func (s *environment) forget() {
 	s.Helper()
 	m := s.read()
 	m.Status = v1beta2.ManifestStatus{}
 	require.NoError(s, s.control.Status().Update(context.Background(), m))
 }
 
-func TestALostInventoryIsFoundAgainByTheRemoval(t *testing.T) {
-	s := newStand(t, strings.Replace(moduleYAML, "replicas: 0", "replicas: 1", 1)+configMap("users"), withDefaultCR)
+func TestARemovalRecoversALostInventory(t *testing.T) {
+	s := newEnvironment(t, strings.Replace(moduleYAML, "replicas: 0", "replicas: 1", 1)+configMap("users"), withDefaultCR)
 	s.installReady()
 	users := s.get("v1", "ConfigMap", "ID-remote", "users")
 	users.SetAnnotations(nil)
@@ -42,8 +42,8 @@ func TestALostInventoryIsFoundAgainByTheRemoval(t *testing.T) {
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "users"), "what does not carry our mark is not ours")
 }
 
-func TestALostInventoryIsFoundAgainByTheNextLook(t *testing.T) {
-	s := newStand(t, moduleYAML+configMap("old"), nil)
+func TestTheNextReconcileRecoversALostInventory(t *testing.T) {
+	s := newEnvironment(t, moduleYAML+configMap("old"), nil)
 	s.installReady()
 	s.forget()
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(moduleYAML) })
@@ -56,20 +56,20 @@ func TestALostInventoryIsFoundAgainByTheNextLook(t *testing.T) {
 	require.Len(t, s.read().Status.Inventory, 6)
 }
 
-func TestAManifestWithoutAnInventoryGoesWhenItsClusterCannotBeReached(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+func TestAManifestWithoutAnInventoryIsReleasedWhenItsClusterCannotBeReached(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = manifests.OwnFinalizers() })
 	s.delete()
-	s.requests.cut(func(*http.Request) error { return errors.New("cut") })
+	s.requests.intercept(func(*http.Request) error { return errors.New("cut") })
 	require.Equal(t, manifests.OutcomeRemoved, s.remove(readiness.Observed{}).Outcome)
-	events, _ := s.told.take()
-	require.Len(t, events, 1, "somebody has to look what it left there")
-	require.Contains(t, events[0], "Warning *v1beta2.Kyma ReleasedWithoutCluster: Manifest "+s.id+"-sample of module sample is let go without a look at its cluster")
+	events, _ := s.recorded.take()
+	require.Len(t, events, 1, "somebody has to check what remains there")
+	require.Contains(t, events[0], "Warning *v1beta2.Kyma ReleasedWithoutCluster: Manifest "+s.id+"-sample of module sample is released without a check of its cluster")
 }
 
 func TestAnInstallationThatWasNeverCompleteCanLoseAStoredVersionToo(t *testing.T) {
 	const unknown = "apiVersion: unknown.example.com/v1\nkind: Unknown\nmetadata: {name: unknown}\n"
-	s := newStand(t, crdYAML+unknown, nil)
+	s := newEnvironment(t, crdYAML+unknown, nil)
 	require.Equal(t, manifests.OutcomeIncomplete, s.apply().Outcome)
 	require.Empty(t, s.read().Status.InstalledRef)
 	s.update(func(m *v1beta2.Manifest) {
@@ -85,7 +85,7 @@ func TestAnInstallationThatWasNeverCompleteCanLoseAStoredVersionToo(t *testing.T
 }
 
 func TestAnUpgradeThatWouldLoseAStoredVersionAppliesNothing(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	upgrade := func(from, to string) install.ApplyResult {
 		s.update(func(m *v1beta2.Manifest) {

@@ -28,7 +28,7 @@ spec:
   template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, image: i, env: [{name: A, value: %s}]}]}}
 ---
 `
-	s := newStand(t, operatorYAML+fmt.Sprintf(deployment, "env", "1", "48151623")+fmt.Sprintf(deployment, "replicas", `"48151623"`, "a")+`
+	s := newEnvironment(t, operatorYAML+fmt.Sprintf(deployment, "env", "1", "48151623")+fmt.Sprintf(deployment, "replicas", `"48151623"`, "a")+`
 apiVersion: v1
 kind: Secret
 metadata: {name: secret}
@@ -53,9 +53,9 @@ stringData: {password: 48151623}
 	require.NotContains(t, string(encoded), "48151623")
 }
 
-func TestWhatCannotBeAppliedForTheMomentIsAnErrorAfterAWhile(t *testing.T) {
-	s := newStand(t, configMap("late"), nil)
-	s.requests.cut(func(req *http.Request) error {
+func TestARetryableFailureIsAnErrorAfterAWhile(t *testing.T) {
+	s := newEnvironment(t, configMap("late"), nil)
+	s.requests.intercept(func(req *http.Request) error {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/late") {
 			return apierrors.NewInternalError(errors.New("failed calling webhook"))
 		}
@@ -70,12 +70,12 @@ func TestWhatCannotBeAppliedForTheMomentIsAnErrorAfterAWhile(t *testing.T) {
 	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 	require.Equal(t, shared.StateError, result.Observed.State)
 	require.Equal(t, readiness.ReasonApplyRetried, result.Observed.Reason)
-	s.requests.cut(nil)
+	s.requests.intercept(nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 }
 
-func TestAnItemThatIsThereTwiceIsCalledThat(t *testing.T) {
-	s := newStand(t, `
+func TestADuplicateItemIsReportedAsSuch(t *testing.T) {
+	s := newEnvironment(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: twice}

@@ -32,27 +32,27 @@ spec:
       containers: [{name: operator, image: "example.com/operator:1.0.0"}]
 `
 
-// The namespace goes, with what Kubernetes has not taken away yet of the workloads in it.
-func TestANamespaceWithNothingButTheModuleGoesWithIt(t *testing.T) {
-	s := newStand(t, namespacedModule, nil)
+// The namespace is removed, with the objects of its workloads that Kubernetes has not deleted yet.
+func TestANamespaceWithNothingButTheModuleIsRemovedWithIt(t *testing.T) {
+	s := newEnvironment(t, namespacedModule, nil)
 	s.installReady()
 	s.delete()
 	require.Eventually(t, func() bool { return s.remove(readiness.Observed{}).Outcome == manifests.OutcomeRemoved }, 2*time.Minute, pollEvery)
-	said, _ := s.told.take()
+	said, _ := s.recorded.take()
 	require.Empty(t, said)
 	live := s.get("v1", "Namespace", "", "ID")
 	require.True(t, live == nil || !live.GetDeletionTimestamp().IsZero())
 }
 
-func TestANamespaceInWhichAUserKeepsSomethingStays(t *testing.T) {
+func TestANamespaceWithAUsersObjectStays(t *testing.T) {
 	for name, c := range map[string]struct {
-		live func(*stand)
+		live func(*environment)
 		why  string
 	}{
-		"a Secret": {func(s *stand) {
+		"a Secret": {func(s *environment) {
 			require.NoError(s, s.remote.Create(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "mine"}}))
 		}, "Secret ID/mine"},
-		"a claim that belongs to an object": {func(s *stand) {
+		"a PersistentVolumeClaim that belongs to an object": {func(s *environment) {
 			ctx := context.Background()
 			set := &corev1.ReplicationController{
 				ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "theirs", Labels: map[string]string{"app": "theirs"}},
@@ -75,13 +75,13 @@ func TestANamespaceInWhichAUserKeepsSomethingStays(t *testing.T) {
 		}, "PersistentVolumeClaim ID/data"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, namespacedModule, nil)
+			s := newEnvironment(t, namespacedModule, nil)
 			s.installReady()
 			c.live(s)
 			s.delete()
 			require.Eventually(t, func() bool { return s.remove(readiness.Observed{}).Outcome == manifests.OutcomeRemoved }, 2*time.Minute, pollEvery)
 			require.True(t, s.get("v1", "Namespace", "", "ID").GetDeletionTimestamp().IsZero())
-			said, _ := s.told.take()
+			said, _ := s.recorded.take()
 			require.Contains(t, strings.Join(said, "\n"), "Normal *v1beta2.Kyma LeftToOtherKymas: ")
 			require.Contains(t, strings.Join(said, "\n"), "Namespace "+s.id+": in use by "+strings.ReplaceAll(c.why, "ID", s.id))
 			require.Nil(t, s.get("apps/v1", "Deployment", "ID", "operator"))

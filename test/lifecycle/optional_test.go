@@ -23,8 +23,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// define makes the kind Sample known to the remote cluster, by somebody else than the module.
-func (s *stand) define() {
+// define makes the kind Sample known to the remote cluster, outside of the module.
+func (s *environment) define() {
 	s.Helper()
 	crd := &unstructured.Unstructured{}
 	text := strings.Split(strings.ReplaceAll(crdYAML, "ID", s.id), "\nstatus:")[0]
@@ -34,13 +34,13 @@ func (s *stand) define() {
 
 const sampleYAML = "apiVersion: ID.example.com/v1\nkind: Sample\nmetadata: {name: one"
 
-func TestAnOptionalObjectIsTakenUpWhenItsKindAppears(t *testing.T) {
-	s := newStand(t, operatorYAML+sampleYAML+`, annotations: {operator.kyma-project.io/optional: "true"}}`, nil)
+func TestAnOptionalObjectIsAppliedWhenItsKindAppears(t *testing.T) {
+	s := newEnvironment(t, operatorYAML+sampleYAML+`, annotations: {operator.kyma-project.io/optional: "true"}}`, nil)
 	s.installReady()
 	require.Equal(t, []string{s.id + ".example.com/v1/Sample"}, s.read().Status.Skipped)
 	changed, requests := s.probe()
 	require.False(t, changed)
-	require.Len(t, requests, 5+1, "one look at each kind, and one at the API version that is not there")
+	require.Len(t, requests, 5+1, "one list of each kind, and one request for the API version that is missing")
 
 	s.define()
 	require.Eventually(t, func() bool { changed, _ = s.probe(); return changed }, time.Minute, 100*time.Millisecond)
@@ -49,11 +49,11 @@ func TestAnOptionalObjectIsTakenUpWhenItsKindAppears(t *testing.T) {
 	require.Empty(t, s.read().Status.Skipped)
 	changed, requests = s.probe()
 	require.False(t, changed)
-	require.Len(t, requests, 6, "one look at each kind, and none at the API version")
+	require.Len(t, requests, 6, "one list of each kind, and none for the API version")
 }
 
-// undefine takes the kind Sample away again, and waits until the remote cluster does not serve it any more.
-func (s *stand) undefine() {
+// undefine removes the kind Sample again, and waits until the remote cluster no longer serves it.
+func (s *environment) undefine() {
 	s.Helper()
 	ctx := context.Background()
 	require.NoError(s, s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}}))
@@ -69,7 +69,7 @@ func (s *stand) undefine() {
 
 const optionalSampleYAML = operatorYAML + sampleYAML + `, annotations: {operator.kyma-project.io/optional: "true"}}`
 
-func (s *stand) recordsSample() bool {
+func (s *environment) recordsSample() bool {
 	s.Helper()
 	return slices.ContainsFunc(s.read().Status.Inventory, func(e v1beta2.InventoryEntry) bool {
 		gvk, _, err := e.Object()
@@ -78,7 +78,7 @@ func (s *stand) recordsSample() bool {
 }
 
 func TestAnOptionalObjectWhoseKindDisappearsIsSkippedUntilItIsBack(t *testing.T) {
-	s := newStand(t, optionalSampleYAML, nil)
+	s := newEnvironment(t, optionalSampleYAML, nil)
 	s.define()
 	require.Eventually(t, func() bool { return s.apply().Outcome == manifests.OutcomeApplied && s.recordsSample() }, time.Minute, 100*time.Millisecond)
 	s.report(s.ready(readiness.Observed{State: shared.StateProcessing}), true)
@@ -101,7 +101,7 @@ func TestAnOptionalObjectWhoseKindDisappearsIsSkippedUntilItIsBack(t *testing.T)
 }
 
 func TestAnOptionalObjectWhoseKindIsUnknownForAMomentStays(t *testing.T) {
-	s := newStand(t, optionalSampleYAML, nil)
+	s := newEnvironment(t, optionalSampleYAML, nil)
 	s.define()
 	require.Eventually(t, func() bool { return s.apply().Outcome == manifests.OutcomeApplied && s.recordsSample() }, time.Minute, 100*time.Millisecond)
 	s.report(s.ready(readiness.Observed{State: shared.StateProcessing}), true)
@@ -111,7 +111,7 @@ func TestAnOptionalObjectWhoseKindIsUnknownForAMomentStays(t *testing.T) {
 	require.NoError(t, err)
 	cluster.Mapper.Reset()
 	var once atomic.Bool
-	s.requests.cut(func(r *http.Request) error {
+	s.requests.intercept(func(r *http.Request) error {
 		if r.URL.Path == "/apis/"+s.id+".example.com/v1" && once.CompareAndSwap(false, true) {
 			return apierrors.NewNotFound(schema.GroupResource{}, "")
 		}
@@ -132,8 +132,8 @@ func TestAnOptionalObjectWhoseKindIsUnknownForAMomentStays(t *testing.T) {
 	require.Empty(t, s.read().Status.Skipped)
 }
 
-func TestAMissingAPIIsAnErrorAfterAWhileAndIsTakenUpWhenItAppears(t *testing.T) {
-	s := newStand(t, operatorYAML+sampleYAML+"}", nil)
+func TestAMissingAPIIsAnErrorAfterAWhileAndIsUsedWhenItAppears(t *testing.T) {
+	s := newEnvironment(t, operatorYAML+sampleYAML+"}", nil)
 	result := s.apply()
 	require.Equal(t, shared.StateProcessing, result.Observed.State)
 	s.report(result.Observed, false)

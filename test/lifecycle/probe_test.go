@@ -15,7 +15,7 @@ import (
 )
 
 func TestTheProbeReadsTheDefaultCustomResourceAndEachKindOnce(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 
 	changed, requests := s.probe()
@@ -44,7 +44,7 @@ func TestTheProbeReadsTheDefaultCustomResourceAndEachKindOnce(t *testing.T) {
 }
 
 func TestTheProbeReadsTheStateWhereTheModuleSaysItIs(t *testing.T) {
-	s := newStand(t, moduleYAML, func(m *v1beta2.Manifest) {
+	s := newEnvironment(t, moduleYAML, func(m *v1beta2.Manifest) {
 		withDefaultCR(m)
 		m.Annotations = map[string]string{
 			"operator.kyma-project.io/custom-state-check": `[{"jsonPath":"spec.greeting","value":"hello","mappedState":"Ready"}]`,
@@ -61,9 +61,9 @@ func TestTheProbeReadsTheStateWhereTheModuleSaysItIs(t *testing.T) {
 }
 
 func TestTheProbeOfAClusterThatDoesNotAnswerKnowsNothing(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
-	s.requests.cut(func(r *http.Request) error {
+	s.requests.intercept(func(r *http.Request) error {
 		if strings.Contains(r.URL.Path, "/samples/") {
 			return errors.New("no route")
 		}

@@ -23,22 +23,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// leave deletes the Kyma, and with it the Manifest.
-func (s *stand) leave() {
+// deleteKyma deletes the Kyma, and with it the Manifest.
+func (s *environment) deleteKyma() {
 	s.Helper()
 	require.NoError(s, s.control.Delete(context.Background(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "kyma"}}))
 	require.NoError(s, client.IgnoreNotFound(s.control.Delete(context.Background(), s.manifest)))
 }
 
-func (s *stand) purge(letGo bool) purge.PurgeResult {
+func (s *environment) purge(letGo bool) purge.Result {
 	s.Helper()
-	result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest), LetGo: letGo})
+	result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(s.manifest), Abandon: letGo})
 	require.NoError(s, err)
 	return result
 }
 
-// hold gives an object in the remote cluster finalizers that nobody serves.
-func (s *stand) hold(apiVersion, kind, namespace, name string, finalizers ...string) {
+// hold gives an object in the remote cluster finalizers that no controller removes.
+func (s *environment) hold(apiVersion, kind, namespace, name string, finalizers ...string) {
 	s.Helper()
 	held := s.get(apiVersion, kind, namespace, name)
 	require.NotNil(s, held)
@@ -47,7 +47,7 @@ func (s *stand) hold(apiVersion, kind, namespace, name string, finalizers ...str
 }
 
 // events are the Events on the Kyma.
-func (s *stand) events() []string {
+func (s *environment) events() []string {
 	s.Helper()
 	var list corev1.EventList
 	require.NoError(s, s.control.List(context.Background(), &list, client.InNamespace(s.id)))
@@ -60,20 +60,20 @@ func (s *stand) events() []string {
 	return all
 }
 
-func (s *stand) manifestIsGone() bool {
+func (s *environment) manifestIsGone() bool {
 	s.Helper()
 	err := s.control.Get(context.Background(), client.ObjectKeyFromObject(s.manifest), &v1beta2.Manifest{})
 	return client.IgnoreNotFound(err) == nil && err != nil
 }
 
 func TestAPurgeRemovesAModuleThatFinalizersHold(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	ctx := context.Background()
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody", "example.com/neither")
 	require.NoError(t, s.remote.Create(ctx, s.sample("mine")))
 	s.hold("v1", "ConfigMap", "ID-remote", "settings", "example.com/nobody", shared.FinalizerPurge)
-	s.leave()
+	s.deleteKyma()
 	require.Equal(t, manifests.OutcomeWaiting, s.remove(readiness.Observed{}).Outcome)
 	s.kicks.take()
 
@@ -97,18 +97,18 @@ func TestAPurgeRemovesAModuleThatFinalizersHold(t *testing.T) {
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
 	require.Nil(t, s.get("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"))
-	require.Equal(t, manifests.OutcomeGone, s.purge(true).Outcome, "twice does no harm")
+	require.Equal(t, manifests.OutcomeGone, s.purge(true).Outcome, "it is safe to repeat")
 }
 
-func TestAPurgeNeverTakesOffAProtectedFinalizer(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestAPurgeNeverRemovesAProtectedFinalizer(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.activities.Purge.Options.PurgeRules = purge.Rules{Never: []string{"example.com/never"}}
 	s.installReady()
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody", "example.com/never")
-	s.leave()
+	s.deleteKyma()
 	result := s.purge(false)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
-	require.True(t, s.manifestIsGone(), "the Manifest is let go all the same")
+	require.True(t, s.manifestIsGone(), "the Manifest is released nevertheless")
 	require.Contains(t, result.Stays, "Sample "+s.id+"-remote/default has finalizers that are never taken off: [example.com/never]")
 	held := s.get("ID.example.com/v1", "Sample", "ID-remote", "default")
 	require.NotNil(t, held)
@@ -117,11 +117,11 @@ func TestAPurgeNeverTakesOffAProtectedFinalizer(t *testing.T) {
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default")
 }
 
-func TestAPurgeLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestAPurgeHandsOverWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	ctx := context.Background()
-	using := s.neighbour(s.manifest.Spec)
+	using := s.otherKyma(s.manifest.Spec)
 	for _, e := range s.read().Status.Inventory {
 		if strings.Contains(e.ID, "CustomResourceDefinition") || strings.Contains(e.ID, "ConfigMap") {
 			using.Status.Inventory = append(using.Status.Inventory, e)
@@ -131,7 +131,7 @@ func TestAPurgeLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
 	require.NoError(t, s.control.Status().Update(ctx, using))
 	require.NoError(t, s.remote.Create(ctx, s.sample("of-another")))
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody")
-	s.leave()
+	s.deleteKyma()
 
 	result := s.purge(false)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
@@ -140,11 +140,11 @@ func TestAPurgeLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
 	require.True(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com").GetDeletionTimestamp().IsZero())
 	require.True(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "of-another").GetDeletionTimestamp().IsZero())
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"))
-	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), "our own custom resource goes")
+	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), "our own custom resource is removed")
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 }
 
-// A dead operator takes its webhooks with it, and then nobody can change its custom resources any more.
+// When an operator is down, so are its webhooks, and then nobody can change its custom resources.
 func TestAPurgeGetsPastTheWebhooksOfADeadOperator(t *testing.T) {
 	testfleet.NeedsRealRemote(t, "asking webhooks")
 	const webhook = `
@@ -160,7 +160,7 @@ webhooks:
   rules: [{apiGroups: ["ID.example.com"], apiVersions: ["*"], operations: [UPDATE, DELETE], resources: ["*"]}]
 ---
 `
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody")
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer(moduleYAML + webhook) })
@@ -168,29 +168,29 @@ webhooks:
 	require.Eventually(t, func() bool {
 		return s.remote.Delete(context.Background(), s.sample("default"), client.DryRunAll) != nil
 	}, time.Minute, 50*time.Millisecond, "the webhook is called")
-	s.leave()
+	s.deleteKyma()
 	require.Eventually(t, func() bool {
-		// The server forgets a webhook only a moment after its deletion; the step is retried.
-		result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+		// The server drops a webhook only a moment after its deletion; the step is retried.
+		result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(s.manifest)})
 		return err == nil && result.Outcome == manifests.OutcomeRemoved
 	}, time.Minute, time.Second)
 	require.Nil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))
 }
 
-func TestAPurgeOfALostClusterLetsGoOnlyWhenToldToAndSaysWhatIsLeft(t *testing.T) {
-	for name, lose := range map[string]func(s *stand){
-		"nobody answers": func(s *stand) { s.requests.cut(func(*http.Request) error { return errors.New("cut") }) },
-		"the access Secret is gone": func(s *stand) {
+func TestAPurgeAbandonsALostClusterOnlyOnRequestAndReportsWhatRemains(t *testing.T) {
+	for name, lose := range map[string]func(s *environment){
+		"nobody answers": func(s *environment) { s.requests.intercept(func(*http.Request) error { return errors.New("cut") }) },
+		"the access Secret is gone": func(s *environment) {
 			require.NoError(s, s.control.Delete(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: s.id}}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, moduleYAML, withDefaultCR)
+			s := newEnvironment(t, moduleYAML, withDefaultCR)
 			s.installReady()
 			s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 			lose(s)
-			s.leave()
-			_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+			s.deleteKyma()
+			_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(s.manifest)})
 			require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
 			require.False(t, s.manifestIsGone())
 
@@ -206,7 +206,7 @@ func TestAPurgeOfALostClusterLetsGoOnlyWhenToldToAndSaysWhatIsLeft(t *testing.T)
 }
 
 func TestAManifestWhoseKymaStaysIsNotPurged(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	require.Equal(t, manifests.OutcomeApplied, s.purge(true).Outcome, "it is not being deleted")
 	s.delete()

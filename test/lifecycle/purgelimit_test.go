@@ -19,18 +19,18 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestAPurgeThatHasMuchToDoGoesOnAndLetsNothingGo(t *testing.T) {
+func TestALongPurgeContinuesAndAbandonsNothing(t *testing.T) {
 	const crs = 40
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	for i := range crs {
 		cr := s.sample(fmt.Sprintf("mine-%d", i))
 		cr.SetFinalizers([]string{"example.com/nobody"})
 		require.NoError(t, s.remote.Create(context.Background(), cr))
 	}
-	s.leave()
+	s.deleteKyma()
 	s.activities.Purge.Options.PurgeLimit = 6 * time.Second
-	s.requests.cut(func(r *http.Request) error {
+	s.requests.intercept(func(r *http.Request) error {
 		if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/samples/") {
 			time.Sleep(800 * time.Millisecond)
 		}
@@ -59,12 +59,12 @@ func TestAPurgeThatHasMuchToDoGoesOnAndLetsNothingGo(t *testing.T) {
 	}, time.Minute, 100*time.Millisecond)
 }
 
-func TestOfTwoPurgesTheSlowerOneSaysNothing(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestOfTwoPurgesTheSlowerOneReportsNothing(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
-	s.leave()
+	s.deleteKyma()
 	var once sync.Once
-	s.requests.cut(func(r *http.Request) error {
+	s.requests.intercept(func(r *http.Request) error {
 		if r.Method == http.MethodDelete {
 			// The other one releases the Manifest meanwhile.
 			once.Do(func() { s.update(func(m *v1beta2.Manifest) { m.Finalizers = nil }) })
@@ -76,12 +76,12 @@ func TestOfTwoPurgesTheSlowerOneSaysNothing(t *testing.T) {
 	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeLetGo")
 }
 
-func TestAPurgeThatFailsHalfwayNamesWhatItForcedAndThenWhatItLeaves(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestAPurgeThatFailsHalfwayNamesWhatItForcedAndThenWhatRemains(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	s.hold("ID.example.com/v1", "Sample", "ID-remote", "default", "example.com/nobody")
-	s.leave()
-	s.requests.cut(func(r *http.Request) error {
+	s.deleteKyma()
+	s.requests.intercept(func(r *http.Request) error {
 		if r.Method == http.MethodDelete && !strings.Contains(r.URL.Path, "/samples/") {
 			return errors.New("cut")
 		}
@@ -94,7 +94,7 @@ func TestAPurgeThatFailsHalfwayNamesWhatItForcedAndThenWhatItLeaves(t *testing.T
 	require.Equal(t, []string{"Sample " + s.id + "-remote/default"}, result.Names)
 	require.False(t, s.manifestIsGone())
 
-	_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(s.manifest)})
+	_, err := s.activities.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(s.manifest)})
 	require.Error(t, err, "nothing was forced")
 	result = s.purge(true)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)

@@ -12,9 +12,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-func TestARefusedModuleStaysInErrorWhileItIsTriedAgain(t *testing.T) {
+func TestARefusedModuleStaysInErrorWhileItIsRetried(t *testing.T) {
 	immutable := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fixed}\nimmutable: true\ndata: {a: "
-	s := newStand(t, configMap("fine")+immutable+"ours}\n", nil)
+	s := newEnvironment(t, configMap("fine")+immutable+"ours}\n", nil)
 	fixed := true
 	theirs := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "fixed", Namespace: s.id + "-remote"}, Immutable: &fixed, Data: map[string]string{"a": "theirs"},

@@ -21,7 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// withOurOwn is a module that brings what is Lifecycle Manager's, beside something of its own.
+// withOurOwn is a module that brings Lifecycle Manager's objects, in addition to its own.
 const withOurOwn = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -48,7 +48,7 @@ metadata: {name: own, namespace: ID-remote}
 `
 
 func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
-	s := newStandApart(t, withOurOwn, nil)
+	s := newSeparateEnvironment(t, withOurOwn, nil)
 	ctx := context.Background()
 	definitions, err := crds.Get(crds.Kymas)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
 		require.NotContains(t, e.ID, "kyma", "what is refused is in no inventory")
 	}
 
-	// Earlier versions let it: their marks are on our objects, which are in the inventory.
+	// Earlier versions allowed it: their marks are on our objects, which are in the inventory.
 	marks, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{shared.AnnotationOwnedBy: s.id + "/" + s.id + "-sample"},
 		"labels":      map[string]string{shared.LabelComponent: s.id + "-sample", shared.LabelManagedBy: shared.ManagedByKyma},
@@ -105,8 +105,8 @@ func TestAModuleCannotBringOrRemoveWhatIsLifecycleManagersOwn(t *testing.T) {
 	require.Nil(t, s.get("operator.kyma-project.io/v1beta2", "Kyma", "default", s.id).GetDeletionTimestamp())
 }
 
-func TestANamespaceThatWasThereBeforeLosesWhatAModulePutOnIt(t *testing.T) {
-	s := newStand(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID, labels: {module: its-own, both: module}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own, namespace: ID}\n", nil)
+func TestANamespaceThatExistedBeforeLosesWhatAModuleSetOnIt(t *testing.T) {
+	s := newEnvironment(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID, labels: {module: its-own, both: module}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: own, namespace: ID}\n", nil)
 	ctx := context.Background()
 	require.NoError(t, s.remote.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id, Labels: map[string]string{"user": "theirs"}}}))
 	s.install()
@@ -115,9 +115,9 @@ func TestANamespaceThatWasThereBeforeLosesWhatAModulePutOnIt(t *testing.T) {
 	require.Contains(t, labels, shared.LabelManagedBy)
 	s.delete()
 	require.Equal(t, manifests.OutcomeRemoved, s.remove(readiness.Observed{}).Outcome)
-	left := s.get("v1", "Namespace", "", "ID")
-	require.NotNil(t, left)
-	require.Nil(t, left.GetDeletionTimestamp())
-	require.Equal(t, map[string]string{"user": "theirs", "kubernetes.io/metadata.name": s.id}, left.GetLabels())
-	require.NotContains(t, left.GetAnnotations(), shared.AnnotationOwnedBy)
+	remaining := s.get("v1", "Namespace", "", "ID")
+	require.NotNil(t, remaining)
+	require.Nil(t, remaining.GetDeletionTimestamp())
+	require.Equal(t, map[string]string{"user": "theirs", "kubernetes.io/metadata.name": s.id}, remaining.GetLabels())
+	require.NotContains(t, remaining.GetAnnotations(), shared.AnnotationOwnedBy)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// sharedManifest is that of a Kyma which has the module in the control plane, since so many minutes.
+// sharedManifest is the Manifest of a Kyma that has the module in the control plane, created so many minutes ago.
 func sharedManifest(kyma string, age int, change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 	m := &v1beta2.Manifest{
 		ObjectMeta: metav1.ObjectMeta{
@@ -44,7 +44,7 @@ func kymaNamed(name string) *v1beta2.Kyma {
 	return &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kcp-system", UID: types.UID("uid-of-kyma-" + name)}}
 }
 
-// sharing has no clusters at all: whoever shares a module touches none.
+// sharing returns activities without clusters: sharing a module needs none.
 func sharing(t *testing.T, all ...*v1beta2.Manifest) (*worker.ManifestActivities, client.Client) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -99,7 +99,7 @@ func TestAModuleThatAnotherKymaHasInTheControlPlaneShowsWhatIsInstalled(t *testi
 	}
 }
 
-func TestWhoHoldsASharedModuleIsNotKeptFromInstallingIt(t *testing.T) {
+func TestTheHolderOfASharedModuleInstallsIt(t *testing.T) {
 	first, second := sharedManifest("first", 5, nil), sharedManifest("second", 1, nil)
 	a, _ := sharing(t, first, second)
 	other, err := a.Steps.InstalledByAnother(context.Background(), first)
@@ -125,7 +125,7 @@ func TestTheHolderHandsOverWhatItHasAndRemovesNothing(t *testing.T) {
 	result, err := a.Uninstall.Remove(ctx, kick.RefOf(first))
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
-	require.Error(t, c.Get(ctx, client.ObjectKeyFromObject(first), &v1beta2.Manifest{}), "it is let go, without access to any cluster")
+	require.Error(t, c.Get(ctx, client.ObjectKeyFromObject(first), &v1beta2.Manifest{}), "it is released, without access to any cluster")
 
 	now := &v1beta2.Manifest{}
 	require.NoError(t, c.Get(ctx, client.ObjectKeyFromObject(second), now))
@@ -133,7 +133,7 @@ func TestTheHolderHandsOverWhatItHasAndRemovesNothing(t *testing.T) {
 	require.Equal(t, first.Status.DefaultCR, now.Status.DefaultCR)
 	require.Equal(t, "sha256:1", now.Status.InstalledRef)
 	require.Equal(t, []string{"kcp-system/first-keda", "kcp-system/zeroth-keda"}, now.Status.TakenOverFrom)
-	require.Empty(t, now.Status.InputsDigest, "a look is due")
+	require.Empty(t, now.Status.InputsDigest, "a reconcile is due")
 	require.False(t, now.Status.Settled)
 	for mark, owns := range map[string]bool{"kcp-system/second-keda": true, "kcp-system/first-keda": true, "kcp-system/zeroth-keda": true, "kcp-system/other": false, "": false} {
 		live := &metav1.ObjectMeta{Annotations: map[string]string{shared.AnnotationOwnedBy: mark}}
@@ -141,7 +141,7 @@ func TestTheHolderHandsOverWhatItHasAndRemovesNothing(t *testing.T) {
 	}
 }
 
-func TestHandingOverTwiceIsAsGoodAsOnce(t *testing.T) {
+func TestHandingOverTwiceEqualsHandingOverOnce(t *testing.T) {
 	ctx := context.Background()
 	first := sharedManifest("first", 5, func(m *v1beta2.Manifest) { holding(m); going(m) })
 	second := sharedManifest("second", 1, nil)
@@ -164,7 +164,7 @@ func TestOnlyTheLastOwnerRemovesASharedModule(t *testing.T) {
 	a, _ := sharing(t, first, second)
 	handed, err := a.Steps.HandOver(ctx, first)
 	require.NoError(t, err)
-	require.False(t, handed, "the other one goes too")
+	require.False(t, handed, "the other one is being deleted too")
 
 	remote := sharedManifest("third", 1, func(m *v1beta2.Manifest) { holding(m); m.Spec.Remote = true })
 	handed, err = a.Steps.HandOver(ctx, remote)
@@ -187,7 +187,7 @@ func TestWhatWasHandedOverMeanwhileIsNotForgotten(t *testing.T) {
 	require.NotEmpty(t, read.Finalizers)
 }
 
-func TestANewerVersionThatWasTakenOverIsNotLowered(t *testing.T) {
+func TestANewerVersionThatWasTakenOverIsNotDowngraded(t *testing.T) {
 	second := sharedManifest("second", 1, func(m *v1beta2.Manifest) {
 		m.Status.InstalledVersion, m.Status.InstalledRef, m.Status.TakenOverFrom = "2.0.0", "sha256:2", []string{"kcp-system/first-keda"}
 	})

@@ -17,7 +17,7 @@ import (
 )
 
 func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
-	s := newStand(t, strings.NewReplacer("replicas: 0", "replicas: 1",
+	s := newEnvironment(t, strings.NewReplacer("replicas: 0", "replicas: 1",
 		"serviceAccountName: operator", "nodeSelector: {nowhere: \"true\"}\n      serviceAccountName: operator").Replace(operatorYAML), nil)
 	applied := s.apply()
 	require.Equal(t, manifests.OutcomeApplied, applied.Outcome, applied.Observed.Message)
@@ -49,7 +49,7 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 	s.report(seen, false)
 
 	require.Eventually(t, func() bool {
-		// The scheduler may come between, and tries again at times.
+		// The scheduler may interfere, and retries from time to time.
 		require.True(t, listed())
 		pod := pods.Items[0].DeepCopy()
 		pod.Status.Conditions = nil
@@ -74,12 +74,12 @@ func TestAWorkloadThatIsStuckIsAnErrorAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestADeploymentThatGaveUpSaysWhatItsPodsSay(t *testing.T) {
-	s := newStand(t, strings.NewReplacer("replicas: 0", "replicas: 1\n  progressDeadlineSeconds: 1",
+func TestADeploymentThatGaveUpReportsWhatItsPodsReport(t *testing.T) {
+	s := newEnvironment(t, strings.NewReplacer("replicas: 0", "replicas: 1\n  progressDeadlineSeconds: 1",
 		"serviceAccountName: operator", "nodeSelector: {nowhere: \"true\"}\n      serviceAccountName: operator").Replace(operatorYAML), nil)
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	var seen readiness.Observed
-	// The scheduler may say so only after the Deployment gave up, and a wait does not report other words at once.
+	// The scheduler may report it only after the Deployment gave up, and a wait does not report a new message at once.
 	require.Eventually(t, func() bool {
 		var err error
 		seen, err = s.activities.Install.Observe(context.Background(), s.ref())

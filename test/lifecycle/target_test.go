@@ -28,7 +28,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// access says which cluster somebody was given access to.
+// access names the cluster that access was given to.
 type access struct{ manifests.Access }
 
 func (access) ControlPlane() *clusters.Cluster { return &clusters.Cluster{Name: "the control plane"} }
@@ -41,7 +41,7 @@ func (access) ForKyma(_ context.Context, namespace, kyma string) (*clusters.Clus
 	return &clusters.Cluster{Name: "the cluster of " + namespace + "/" + kyma}, nil
 }
 
-// owned is a Kyma with a Manifest for the control plane as it was decided and recorded.
+// owned returns a Kyma with a Manifest for the control plane as it was decided and recorded.
 func owned(change func(*v1beta2.Kyma, *v1beta2.Manifest)) (*v1beta2.Kyma, *v1beta2.Manifest) {
 	m := sharedManifest("first", 1, nil)
 	kyma := kymaNamed("first")
@@ -66,8 +66,8 @@ func acting(t *testing.T, settings desired.Settings, objects ...client.Object) (
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{}).WithObjects(objects...).Build()
-	told := &kicks{}
-	return assembled(t, manifests.Options{ControlPlane: c, Settings: settings, Clusters: access{}, Kymas: told}), told, c
+	sent := &kicks{}
+	return assembled(t, manifests.Options{ControlPlane: c, Settings: settings, Clusters: access{}, Kymas: sent}), sent, c
 }
 
 func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
@@ -101,12 +101,12 @@ func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
-			a, told, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			a, sent, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 			result, err := a.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
 			require.NoError(t, err)
 			_, err = a.Steps.Target(context.Background(), m)
 			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
-			require.Empty(t, told.all)
+			require.Empty(t, sent.all)
 			if test.others {
 				require.Equal(t, manifests.OutcomeNotOurs, result.Outcome)
 				return
@@ -126,7 +126,7 @@ func TestAManifestIsInstalledOnlyWhereAKymaOfThisInstanceOwnsIt(t *testing.T) {
 			require.Equal(t, metav1.ConditionFalse, condition.Status)
 			require.Equal(t, manifests.ReasonNotOwned, condition.Reason)
 			require.Contains(t, condition.Message, test.says)
-			require.True(t, now.Status.Settled, "nobody looks again and again")
+			require.True(t, now.Status.Settled, "it is not reconciled again and again")
 			require.True(t, manifests.IsRefused(now))
 		})
 	}
@@ -143,7 +143,7 @@ func TestAManifestThatNobodyOwnsIsNeitherRemovedNorReleased(t *testing.T) {
 	result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, result.Outcome)
-	purged, err := a.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
+	purged, err := a.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(m), Abandon: true})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
 	now := &v1beta2.Manifest{}
@@ -151,7 +151,7 @@ func TestAManifestThatNobodyOwnsIsNeitherRemovedNorReleased(t *testing.T) {
 	require.Equal(t, desired.ManifestFinalizers(), now.Finalizers)
 }
 
-func TestAManifestThatItsKymaLeftIsReleasedWithItsObjectsLeftWhenItIsDeleted(t *testing.T) {
+func TestAnOrphanedManifestIsReleasedAndItsObjectsStay(t *testing.T) {
 	t.Parallel()
 	_, m := owned(func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
 		going(m)
@@ -159,11 +159,11 @@ func TestAManifestThatItsKymaLeftIsReleasedWithItsObjectsLeftWhenItIsDeleted(t *
 		m.OwnerReferences = nil
 	})
 	a, _, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, m)
-	events := &told{}
-	teller, err := manifests.NewRecorder(events, nil, time.Now)
+	events := &recordedEvents{}
+	recorder, err := manifests.NewRecorder(events, nil, time.Now)
 	require.NoError(t, err)
-	a.Steps.Recorder, a.Steps.Options.Clusters = teller, nil // no cluster is touched
-	purged, err := a.Purge.PurgeManifest(context.Background(), purge.PurgeInput{Ref: kick.RefOf(m), LetGo: true})
+	a.Steps.Recorder, a.Steps.Options.Clusters = recorder, nil // no cluster is touched
+	purged, err := a.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(m), Abandon: true})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeRefused, purged.Outcome)
 	result, err := a.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(m)})
@@ -245,7 +245,7 @@ func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAsItWasDecidedIsNotInstalledAndItsKymaIsAsked(t *testing.T) {
+func TestAnUndecidedManifestIsNotInstalledAndItsKymaIsNotified(t *testing.T) {
 	t.Parallel()
 	remote := func(m *v1beta2.Manifest) {
 		m.Spec.Remote, m.Status.Target = true, nil
@@ -261,7 +261,7 @@ func TestWhatIsNotAsItWasDecidedIsNotInstalledAndItsKymaIsAsked(t *testing.T) {
 		"a remote one":                    {change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m) }},
 		"a remote one, edited":            {reason: manifests.ReasonEdited, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m); m.Spec.Version = "9.9.9" }},
 		"a remote one, written by others": {change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m); m.Annotations = nil }},
-		"a remote one of a Kyma left alone": {change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+		"a remote one of a skipped Kyma": {change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
 			remote(m)
 			m.Spec.Version, k.Labels = "9.9.9", map[string]string{shared.LabelSkipReconciliation: "true"}
 		}},
@@ -269,28 +269,28 @@ func TestWhatIsNotAsItWasDecidedIsNotInstalledAndItsKymaIsAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
-			a, told, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			a, sent, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 			_, undecided, err := a.Steps.Undecided(context.Background(), m, kyma)
 			require.NoError(t, err)
 			if test.reason == "" {
 				require.Nil(t, undecided)
-				require.Empty(t, told.all)
+				require.Empty(t, sent.all)
 				return
 			}
 			require.Equal(t, test.reason, undecided.Reason)
-			require.Len(t, told.all, 1)
-			require.True(t, told.all[0].Whole, "a whole look, not only a report of states")
-			require.Equal(t, m.ResourceVersion, told.all[0].ResourceVersion, "by what the Manifest is now")
+			require.Len(t, sent.all, 1)
+			require.True(t, sent.all[0].Whole, "a whole reconcile, not only a report of states")
+			require.Equal(t, m.ResourceVersion, sent.all[0].ResourceVersion, "for the current Manifest")
 		})
 	}
 }
 
-func TestALookWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T) {
+func TestAReconcileWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T) {
 	t.Parallel()
 	kyma, m := owned(nil)
 	record := m.Status.Target
 	m.Status.Target = nil
-	a, told, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+	a, sent, c := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
 	go func() {
 		time.Sleep(400 * time.Millisecond)
 		now := &v1beta2.Manifest{}
@@ -304,5 +304,5 @@ func TestALookWaitsALittleForTheDecisionThatComesAfterTheSpec(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, undecided)
 	require.Equal(t, record, now.Status.Target)
-	require.Empty(t, told.all)
+	require.Empty(t, sent.all)
 }

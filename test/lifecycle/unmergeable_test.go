@@ -47,8 +47,8 @@ spec:
 ---
 `
 
-// changes patches an object of the module, as somebody does with kubectl edit.
-func (s *stand) changes(apiVersion, kind, name, patch string) {
+// changes patches an object of the module, as kubectl edit does.
+func (s *environment) changes(apiVersion, kind, name, patch string) {
 	s.Helper()
 	u := s.get(apiVersion, kind, "ID-remote", name)
 	require.NotNil(s, u)
@@ -57,8 +57,8 @@ func (s *stand) changes(apiVersion, kind, name, patch string) {
 	require.NoError(s, s.remote.Patch(context.Background(), u, client.RawPatch(types.JSONPatchType, encoded), client.FieldOwner("kubectl-edit")))
 }
 
-// ports are those of an object, as "name number protocol".
-func (s *stand) ports(apiVersion, kind, name string) []any {
+// ports returns the ports of an object, as "name number protocol".
+func (s *environment) ports(apiVersion, kind, name string) []any {
 	s.Helper()
 	u := s.get(apiVersion, kind, "ID-remote", name)
 	ports, found, err := unstructured.NestedSlice(u.Object, "spec", "ports")
@@ -71,44 +71,44 @@ func (s *stand) ports(apiVersion, kind, name string) []any {
 	return ports
 }
 
-func TestAPortThatWasGivenAnotherNumberIsPutBack(t *testing.T) {
-	s := newStand(t, portsYAML, nil)
+func TestTheDriftOfAPortNumberIsCorrected(t *testing.T) {
+	s := newEnvironment(t, portsYAML, nil)
 	s.installReady()
 	before := map[string][]any{}
 	kinds := map[string]string{"single": "v1 Service", "several": "v1 Service", "web": "apps/v1 Deployment"}
-	look := func(name string) []any {
+	portsOf := func(name string) []any {
 		if kinds[name] == "v1 Service" {
 			return s.ports("v1", "Service", name)
 		}
 		return s.ports("apps/v1", "Deployment", name)
 	}
 	for name := range kinds {
-		before[name] = look(name)
+		before[name] = portsOf(name)
 	}
 	s.changes("v1", "Service", "single", `[{op: replace, path: /spec/ports/0/port, value: 81}]`)
 	s.changes("v1", "Service", "several", `[{op: replace, path: /spec/ports/0/port, value: 81}, {op: add, path: /spec/ports/-, value: {name: mine, port: 99}}]`)
-	const ports = "/spec/template/spec/containers/0/ports/"
-	s.changes("apps/v1", "Deployment", "web", `[{op: replace, path: `+ports+`0/containerPort, value: 8081}, {op: replace, path: `+ports+`1, value: {containerPort: 9091, hostPort: 9090}}]`)
+	const path = "/spec/template/spec/containers/0/ports/"
+	s.changes("apps/v1", "Deployment", "web", `[{op: replace, path: `+path+`0/containerPort, value: 8081}, {op: replace, path: `+path+`1, value: {containerPort: 9091, hostPort: 9090}}]`)
 	how, _ := s.differs()
 	require.Equal(t, "the module's resources drifted", how)
 
 	result := s.apply()
 	require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
 	s.report(s.ready(s.settle(result)), true)
-	require.ElementsMatch(t, before["single"], look("single"))
-	require.Len(t, look("several"), len(before["several"])+1, "what others added and clashes with nothing stays")
-	require.ElementsMatch(t, before["web"], look("web"))
+	require.ElementsMatch(t, before["single"], portsOf("single"))
+	require.Len(t, portsOf("several"), len(before["several"])+1, "what others added and clashes with nothing stays")
+	require.ElementsMatch(t, before["web"], portsOf("web"))
 	how, _ = s.differs()
 	require.Empty(t, how)
-	s.told.take()
+	s.recorded.take()
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
-	_, corrected := s.told.take()
+	_, corrected := s.recorded.take()
 	require.Zero(t, corrected, "once is enough")
 }
 
-func TestAClaimThatItsOwnerExpandedStaysAsLargeAsItIs(t *testing.T) {
+func TestAnExpandedPersistentVolumeClaimKeepsItsSize(t *testing.T) {
 	ctx := context.Background()
-	s := newStand(t, `
+	s := newEnvironment(t, `
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data, labels: {app: web}}
@@ -147,8 +147,8 @@ spec:
 	require.Empty(t, how)
 }
 
-func TestTheRulesThatKubernetesGathersAreNotOurs(t *testing.T) {
-	s := newStand(t, `
+func TestTheRulesThatKubernetesAggregatesAreNotOurs(t *testing.T) {
+	s := newEnvironment(t, `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: ID-gathered}
@@ -180,12 +180,12 @@ spec:
 	require.Empty(t, how, "what controllers write is no drift")
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.True(t, gathered())
-	_, corrected := s.told.take()
+	_, corrected := s.recorded.take()
 	require.Zero(t, corrected)
 }
 
 func TestReadyObjectsAreCountedAlsoWhereOthersCouldNotBeApplied(t *testing.T) {
-	s := newStand(t, portsYAML+"apiVersion: nowhere.example.com/v1\nkind: Unknown\nmetadata: {name: u}\n---\n", nil)
+	s := newEnvironment(t, portsYAML+"apiVersion: nowhere.example.com/v1\nkind: Unknown\nmetadata: {name: u}\n---\n", nil)
 	require.Equal(t, manifests.OutcomeIncomplete, s.apply().Outcome)
 	var result install.ApplyResult
 	require.Eventually(t, func() bool { result = s.apply(); return result.Observed.Ready == 3 }, 20*time.Second, pollEvery)

@@ -19,8 +19,8 @@ metadata: {name: held}
 ---
 `
 
-func TestWhatAModuleNoLongerHasDoesNotHoldUpItsReadiness(t *testing.T) {
-	s := newStand(t, moduleYAML+heldYAML, nil)
+func TestARemovedInventoryEntryDoesNotBlockReadiness(t *testing.T) {
+	s := newEnvironment(t, moduleYAML+heldYAML, nil)
 	s.installReady()
 	held := s.get("ID.example.com/v1", "Sample", "ID-remote", "held")
 	held.SetFinalizers([]string{"example.com/somebody"})
@@ -51,8 +51,8 @@ func TestWhatAModuleNoLongerHasDoesNotHoldUpItsReadiness(t *testing.T) {
 	require.Equal(t, int32(7), s.ready(s.wait(back.Observed)).Total, "what it has again counts again")
 }
 
-func TestAJobThatRanAndWasCleanedUpIsNoLackOfAnything(t *testing.T) {
-	s := newStand(t, operatorYAML+`
+func TestAJobThatRanAndWasCleanedUpIsNotMissing(t *testing.T) {
+	s := newEnvironment(t, operatorYAML+`
 apiVersion: batch/v1
 kind: Job
 metadata: {name: once}

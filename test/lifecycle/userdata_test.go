@@ -32,8 +32,8 @@ func othersCRD() string {
 	return strings.NewReplacer("Sample", "Other", "samples", "others", "sample", "other").Replace(crdYAML)
 }
 
-// make makes an object of a kind that the module defines, as its user does.
-func (s *stand) make(kind, name string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+// make creates an object of a kind that the module defines, as its user does.
+func (s *environment) make(kind, name string, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	s.Helper()
 	u := s.sample(name)
 	u.SetKind(kind)
@@ -45,14 +45,14 @@ func (s *stand) make(kind, name string, change func(*unstructured.Unstructured))
 }
 
 // removedSoon waits until the module is removed.
-func (s *stand) removedSoon() {
+func (s *environment) removedSoon() {
 	s.Helper()
 	require.Eventually(s, func() bool { return s.remove(readiness.Observed{}).Outcome == manifests.OutcomeRemoved }, time.Minute, pollEvery)
 }
 
 func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
 	ctx := context.Background()
-	s := newStand(t, moduleYAML+othersCRD(), nil)
+	s := newEnvironment(t, moduleYAML+othersCRD(), nil)
 	s.installReady()
 	mine := s.make("Other", "mine", nil)
 	s.delete()
@@ -65,7 +65,7 @@ func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
 	require.Contains(t, result.Observed.Hint, "Other "+s.id+"-remote/mine")
 	require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 	require.NotNil(t, s.get("ID.example.com/v1", "Other", "ID-remote", "mine"))
-	events, _ := s.told.take()
+	events, _ := s.recorded.take()
 	require.Len(t, events, 2, events)
 	for i, about := range []string{"Warning *v1beta2.Manifest UserDataBlocksRemoval: ", "Warning *v1beta2.Kyma UserDataBlocksRemoval: "} {
 		require.True(t, strings.HasPrefix(events[i], about), events[i])
@@ -73,7 +73,7 @@ func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
 		require.Contains(t, events[i], "operator.kyma-project.io/delete-user-data")
 	}
 	s.remove(result.Observed)
-	events, _ = s.told.take()
+	events, _ = s.recorded.take()
 	require.Empty(t, events, "the same is told once")
 
 	s.report(result.Observed, false)
@@ -94,7 +94,7 @@ func TestUsersObjectsOfAnyKindThatAModuleDefinesBlockItsRemoval(t *testing.T) {
 }
 
 func TestOnlyTheKindsThatATemplateNamesBlockARemovalWhereItNamesAny(t *testing.T) {
-	s := newStand(t, moduleYAML+othersCRD(), func(m *v1beta2.Manifest) {
+	s := newEnvironment(t, moduleYAML+othersCRD(), func(m *v1beta2.Manifest) {
 		m.Annotations = map[string]string{desired.AnnotationAssociatedKinds: desired.KindsText([]v1beta2.GroupVersionKind{
 			{Group: m.Namespace + ".example.com", Version: "v1", Kind: "Sample"}, {Version: "v1", Kind: "Secret"},
 		})}
@@ -110,9 +110,9 @@ func TestOnlyTheKindsThatATemplateNamesBlockARemovalWhereItNamesAny(t *testing.T
 	s.removedSoon()
 }
 
-func TestWhatTheModuleItselfHasDoesNotBlockItsRemoval(t *testing.T) {
+func TestTheModulesOwnObjectsDoNotBlockItsRemoval(t *testing.T) {
 	testfleet.NeedsRealRemote(t, "making the ConfigMap kube-root-ca.crt in each namespace")
-	s := newStand(t, moduleYAML+othersCRD()+"apiVersion: ID.example.com/v1\nkind: Other\nmetadata: {name: shipped}\n---\n", withDefaultCR)
+	s := newEnvironment(t, moduleYAML+othersCRD()+"apiVersion: ID.example.com/v1\nkind: Other\nmetadata: {name: shipped}\n---\n", withDefaultCR)
 	s.installReady()
 	ownedBy := func(owner *unstructured.Unstructured, controls bool) func(*unstructured.Unstructured) {
 		return func(u *unstructured.Unstructured) {
@@ -134,18 +134,18 @@ func TestWhatTheModuleItselfHasDoesNotBlockItsRemoval(t *testing.T) {
 }
 
 func TestTheOwnerOfAModuleMayAllowThatItsUsersDataIsDeleted(t *testing.T) {
-	for name, allow := range map[string]func(*stand){
-		"at the Manifest": func(s *stand) {
+	for name, allow := range map[string]func(*environment){
+		"at the Manifest": func(s *environment) {
 			s.update(func(m *v1beta2.Manifest) {
 				metav1.SetMetaDataAnnotation(&m.ObjectMeta, shared.AnnotationDeleteUserData, "true")
 			})
 		},
-		"at the Kyma":                       func(s *stand) { s.annotateKyma("keda, sample") },
-		"at the Kyma in the remote cluster": func(s *stand) { s.annotateRemoteKyma("sample") },
+		"at the Kyma":                       func(s *environment) { s.annotateKyma("keda, sample") },
+		"at the Kyma in the remote cluster": func(s *environment) { s.annotateRemoteKyma("sample") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			s := newStandApart(t, moduleYAML, withDefaultCR)
+			s := newSeparateEnvironment(t, moduleYAML, withDefaultCR)
 			s.installReady()
 			s.make("Sample", "mine", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/operator"}) })
 			s.delete()
@@ -153,13 +153,13 @@ func TestTheOwnerOfAModuleMayAllowThatItsUsersDataIsDeleted(t *testing.T) {
 			require.Equal(t, readiness.ReasonBlockedByModuleCRs, s.remove(readiness.Observed{}).Observed.Reason, "other modules are meant")
 
 			allow(s)
-			s.told.take()
+			s.recorded.take()
 			result := s.remove(readiness.Observed{})
 			require.Equal(t, readiness.ReasonWaitingForModuleCR, result.Observed.Reason, result.Observed.Hint)
 			require.Equal(t, "waiting for module crs deletion", result.Observed.Message)
 			require.Contains(t, result.Observed.Hint, "Sample "+s.id+"-remote/mine")
 			require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"), "the operator runs while they go")
-			events, _ := s.told.take()
+			events, _ := s.recorded.take()
 			require.Len(t, events, 1)
 			require.Contains(t, events[0], "Normal *v1beta2.Kyma UserDataDeleted: ")
 
@@ -171,22 +171,22 @@ func TestTheOwnerOfAModuleMayAllowThatItsUsersDataIsDeleted(t *testing.T) {
 	}
 }
 
-func (s *stand) kyma() *v1beta2.Kyma {
+func (s *environment) kyma() *v1beta2.Kyma {
 	s.Helper()
 	kyma := &v1beta2.Kyma{}
 	require.NoError(s, s.control.Get(context.Background(), types.NamespacedName{Namespace: s.id, Name: "kyma"}, kyma))
 	return kyma
 }
 
-func (s *stand) annotateKyma(value string) {
+func (s *environment) annotateKyma(value string) {
 	s.Helper()
 	kyma := s.kyma()
 	metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationDeleteUserData, value)
 	require.NoError(s, s.control.Update(context.Background(), kyma))
 }
 
-// annotateRemoteKyma makes the Kyma's copy in the remote cluster, with an annotation.
-func (s *stand) annotateRemoteKyma(value string) {
+// annotateRemoteKyma creates the Kyma's copy in the remote cluster, with an annotation.
+func (s *environment) annotateRemoteKyma(value string) {
 	s.Helper()
 	ctx := context.Background()
 	s.installDefinitionsIn(s.remote)
@@ -201,8 +201,8 @@ func (s *stand) annotateRemoteKyma(value string) {
 	require.NoError(s, s.control.Status().Update(ctx, kyma))
 }
 
-// convertedCRD makes a definition convert by a webhook that nobody serves, from the version in which it is stored to
-// the one that is preferred.
+// convertedCRD is a definition with a conversion webhook that nobody serves, from the version in which it is stored to
+// the preferred one.
 func convertedCRD() string {
 	converted := strings.Replace(crdYAML, "  versions:\n", `  conversion:
     strategy: Webhook
@@ -218,8 +218,8 @@ func convertedCRD() string {
 	return converted
 }
 
-func TestARemovalEndsThoughTheModulesConversionWebhookIsDead(t *testing.T) {
-	s := newStandApart(t, convertedCRD()+operatorYAML, withDefaultCR)
+func TestARemovalEndsAlthoughTheModulesConversionWebhookIsDown(t *testing.T) {
+	s := newSeparateEnvironment(t, convertedCRD()+operatorYAML, withDefaultCR)
 	s.installReady()
 	mine := s.make("Sample", "mine", nil)
 	s.delete()
@@ -231,9 +231,9 @@ func TestARemovalEndsThoughTheModulesConversionWebhookIsDead(t *testing.T) {
 	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
 }
 
-// storeInV2 makes the definition store what is written from now on as v2. What is there stays stored as v1, and a webhook
-// that nobody serves would convert it.
-func (s *stand) storeInV2() {
+// storeInV2 makes the definition store what is written from now on as v2. Existing objects stay stored as v1, and would
+// be converted by a webhook that nobody serves.
+func (s *environment) storeInV2() {
 	definition := s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com")
 	versions, _, err := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	require.NoError(s, err)
@@ -260,7 +260,7 @@ func (s *stand) storeInV2() {
 }
 
 // switchConversionOff makes objects readable as they are stored.
-func (s *stand) switchConversionOff() error {
+func (s *environment) switchConversionOff() error {
 	definition := &unstructured.Unstructured{}
 	definition.SetAPIVersion("apiextensions.k8s.io/v1")
 	definition.SetKind("CustomResourceDefinition")
@@ -269,10 +269,10 @@ func (s *stand) switchConversionOff() error {
 	return s.remote.Patch(context.Background(), definition, off)
 }
 
-func TestARemovalReadsWhatIsStoredInAnOldVersionAndSaysThatTheConversionWebhookIsDead(t *testing.T) {
+func TestARemovalReadsWhatIsStoredInAnOldVersionAndReportsThatTheConversionWebhookIsDown(t *testing.T) {
 	testfleet.NeedsRealRemote(t, "telling that the conversion webhook is dead")
 	ctx := context.Background()
-	s := newStandApart(t, moduleYAML, nil)
+	s := newSeparateEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	s.make("Sample", "mine", nil)
 	s.storeInV2()

@@ -45,7 +45,7 @@ func (s *sleeping) activities() map[string]any {
 	return all
 }
 
-// SyncRemote implements look.Synchronizer.
+// SyncRemote implements background.Synchronizer.
 func (s *sleeping) SyncRemote(_ context.Context, in syncing.Input) (syncing.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *sleeping) SyncRemote(_ context.Context, in syncing.Input) (syncing.Resu
 	return syncing.Result{Outcome: syncing.OutcomeOff}, nil
 }
 
-// ResolveKyma implements look.Resolver.
+// ResolveKyma implements background.Resolver.
 func (s *sleeping) ResolveKyma(context.Context, resolve.Input) (resolve.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -173,7 +173,7 @@ func modified[T any](object T, change func(T)) T {
 func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
 	off, on := false, true
 	decided := func(change func(*v1beta2.Kyma)) *v1beta2.Kyma {
-		kyma := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular")
+		kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular")
 		change(kyma)
 		return kyma
 	}
@@ -193,7 +193,7 @@ func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
 		{name: "something else", before: decided(nothing), change: func(k *v1beta2.Kyma) { k.Spec.SkipMaintenanceWindows = true }},
 		{name: "before the remote Kyma was read", before: desiredtest.Kyma("keda"), change: modules},
 		{name: "where both sides decide", change: modules, before: func() *v1beta2.Kyma {
-			k := desiredtest.TakenIn(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+			k := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 			k.Spec.Sync = &v1beta2.Sync{Enabled: &on}
 			return k
 		}()},

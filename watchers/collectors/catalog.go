@@ -22,7 +22,7 @@ type Catalog struct {
 	leads     <-chan struct{}
 	settings  desired.Settings
 	mandatory *prometheus.Desc
-	held      *prometheus.Desc
+	guarded   *prometheus.Desc
 }
 
 // NewCatalog returns a collector that reads templates and release metas from a cache. It exports nothing
@@ -30,14 +30,14 @@ type Catalog struct {
 func NewCatalog(reader client.Reader, leads <-chan struct{}, settings desired.Settings) *Catalog {
 	return &Catalog{
 		reader: reader, leads: leads, settings: settings.WithDefaults(),
-		mandatory: metrics.MandatoryModules(), held: metrics.RemovalsHeld(),
+		mandatory: metrics.MandatoryModules(), guarded: metrics.RemovalsHeld(),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *Catalog) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- c.mandatory
-	descriptions <- c.held
+	descriptions <- c.guarded
 }
 
 // collectTimeout bounds a scrape; the cache answers at once.
@@ -70,7 +70,7 @@ func (c *Catalog) Collect(out chan<- prometheus.Metric) {
 		if meta.Spec.Mandatory != nil {
 			mandatory.Insert(desired.ReleaseMetaModule(meta))
 		}
-		c.collectHeld(out, shared.KindModuleReleaseMeta, meta)
+		c.collectGuarded(out, shared.KindModuleReleaseMeta, meta)
 	}
 	for i := range templates.Items {
 		template := &templates.Items[i]
@@ -80,7 +80,7 @@ func (c *Catalog) Collect(out chan<- prometheus.Metric) {
 		if module := desired.MandatoryModuleOf(template); desired.MakesMandatory(template) && !byMeta.Has(module) {
 			mandatory.Insert(module)
 		}
-		c.collectHeld(out, shared.KindModuleTemplate, template)
+		c.collectGuarded(out, shared.KindModuleTemplate, template)
 	}
 	out <- prometheus.MustNewConstMetric(c.mandatory, prometheus.GaugeValue, float64(mandatory.Len()))
 }
@@ -89,8 +89,8 @@ func (c *Catalog) counts(object client.Object) bool {
 	return c.settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object)
 }
 
-func (c *Catalog) collectHeld(out chan<- prometheus.Metric, kind string, object client.Object) {
-	if resolve.IsHeld(object, c.settings) {
-		out <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, 1, kind, object.GetNamespace(), object.GetName())
+func (c *Catalog) collectGuarded(out chan<- prometheus.Metric, kind string, object client.Object) {
+	if resolve.AwaitsApproval(object, c.settings) {
+		out <- prometheus.MustNewConstMetric(c.guarded, prometheus.GaugeValue, 1, kind, object.GetNamespace(), object.GetName())
 	}
 }

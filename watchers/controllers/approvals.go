@@ -60,7 +60,7 @@ func (c *controllers) clearMarks(ctx context.Context, req approvalRequest) (reco
 	}
 	again, err := c.patch(ctx, object, func() bool {
 		annotations := object.GetAnnotations()
-		for _, mark := range []string{desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval} {
+		for _, mark := range []string{desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApproveRemoval} {
 			delete(annotations, mark)
 		}
 		object.SetAnnotations(annotations)

@@ -16,7 +16,7 @@ func TestTheMarksOfARemovalGuardGoWithTheChangeThatTheyWereAbout(t *testing.T) {
 	ctx := context.Background()
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	meta.Annotations = map[string]string{
-		desired.AnnotationHeldRemoval: "7", desired.AnnotationHeldChange: "of an earlier change", desired.AnnotationApproveRemoval: "7", "theirs": "stays",
+		desired.AnnotationGuardedRemoval: "7", desired.AnnotationGuardedChange: "of an earlier change", desired.AnnotationApproveRemoval: "7", "theirs": "stays",
 	}
 	cluster := desiredtest.NewCluster("cp", meta)
 	c := &controllers{settings: desired.Settings{}.WithDefaults(), reader: cluster, live: cluster, writer: cluster}

@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// file is one file of an archive.
-type file struct {
+// File is one file of an archive.
+type File struct {
 	Name    string
 	Content []byte
 }
@@ -25,7 +25,7 @@ const (
 
 // Unpack takes a layer apart: the files of a tar archive (compressed or not), or nil and the plain
 // content where it is no archive.
-func Unpack(layer []byte, limits Limits) ([]file, []byte, error) {
+func Unpack(layer []byte, limits Limits) ([]File, []byte, error) {
 	content := layer
 	if bytes.HasPrefix(layer, []byte{0x1f, 0x8b}) {
 		decompressor, err := gzip.NewReader(bytes.NewReader(layer))
@@ -53,9 +53,9 @@ func isTar(content []byte) bool {
 
 // Untar reads the regular files of an archive. What could reach beyond it (absolute and parent paths,
 // links, devices) is an error and not skipped: an archive that has it was not made by honest tools.
-func Untar(content []byte, limits Limits) ([]file, error) {
+func Untar(content []byte, limits Limits) ([]File, error) {
 	reader := tar.NewReader(bytes.NewReader(content))
-	var files []file
+	var files []File
 	seen := map[string]bool{}
 	left := limits.UnpackedBytes
 	for entries := 0; ; entries++ {
@@ -88,7 +88,7 @@ func Untar(content []byte, limits Limits) ([]file, error) {
 		if left -= int64(len(data)); left < 0 {
 			return nil, fault.New(fault.Rejected, ReasonLayerTooLarge, "it unpacks to more than %d bytes", limits.UnpackedBytes)
 		}
-		files = append(files, file{Name: name, Content: data})
+		files = append(files, File{Name: name, Content: data})
 	}
 }
 

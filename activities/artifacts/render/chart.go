@@ -27,7 +27,7 @@ const (
 )
 
 // ChartRoot returns the folder of an archive that holds a chart: the root, or the one folder in it.
-func ChartRoot(files []file) (string, bool) {
+func ChartRoot(files []File) (string, bool) {
 	for _, f := range files {
 		folder, base := path.Split(f.Name)
 		if base == chartFile && strings.Count(folder, "/") <= 1 {
@@ -37,7 +37,7 @@ func ChartRoot(files []file) (string, bool) {
 	return "", false
 }
 
-func loadChart(files []file) (*chart.Chart, error) {
+func loadChart(files []File) (*chart.Chart, error) {
 	root, ok := ChartRoot(files)
 	if !ok {
 		return nil, fault.New(fault.Rejected, ReasonInvalidChart, "the archive has no %s", chartFile)
@@ -98,11 +98,7 @@ func (job Job) run() (answer Answer) {
 			answer = Answer{Fault: fmt.Sprintf("the chart made its renderer panic: %.200v", p)}
 		}
 	}()
-	var files []file
-	for _, f := range job.Files {
-		files = append(files, file{Name: f.Name, Content: f.Content})
-	}
-	loaded, err := loadChart(files)
+	loaded, err := loadChart(job.Files)
 	if err != nil {
 		return Answer{Fault: err.Error()}
 	}
@@ -148,12 +144,12 @@ func (job Job) render(loaded *chart.Chart) Answer {
 	total := int64(0)
 	for _, definition := range loaded.CRDObjects() {
 		total += int64(len(definition.File.Data))
-		answer.Definitions = append(answer.Definitions, ChartFile{Name: definition.Filename, Content: definition.File.Data})
+		answer.Definitions = append(answer.Definitions, File{Name: definition.Filename, Content: definition.File.Data})
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		total += int64(len(texts[name]))
 		if base := path.Base(name); base != notesFile && !strings.HasPrefix(base, "_") {
-			answer.Texts = append(answer.Texts, ChartFile{Name: name, Content: []byte(texts[name])})
+			answer.Texts = append(answer.Texts, File{Name: name, Content: []byte(texts[name])})
 		}
 	}
 	if total > job.Limits.UnpackedBytes {

@@ -48,7 +48,7 @@ func probe(address, folder string) map[string]string {
 		"read a file":        told(readErr),
 		"write a file":       told(os.WriteFile(filepath.Join(folder, "new"), []byte("x"), 0o600)),
 		"start a program":    told(startErr),
-		"look for a file":    told(statErr),
+		"stat a file":        told(statErr),
 		"remove a file":      told(os.Remove(filepath.Join(folder, "secret"))),
 		"end its parent":     told(syscall.Kill(os.Getppid(), 0)),
 		"get its files back": told(syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 100, Max: 100})),
@@ -89,7 +89,7 @@ func TestARendererHasNoEnvironmentNoNetworkAndNoFiles(t *testing.T) {
 
 	refused := []string{"connect by TCP", "send by UDP", "open a socket", "list a folder", "read a file", "write a file", "start a program"}
 	if runtime.GOOS == "linux" && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") {
-		refused = append(refused, "look for a file", "remove a file", "end its parent", "get its files back")
+		refused = append(refused, "stat a file", "remove a file", "end its parent", "get its files back")
 	}
 	for _, what := range refused {
 		require.NotEmpty(t, came[what], "a renderer could %s", what)

@@ -16,18 +16,13 @@ type Requirements struct {
 
 // Job is what is needed to inspect or render a chart, and goes to a renderer as JSON.
 type Job struct {
-	Files []ChartFile
+	Files []File
 	// Inspect asks only for what the chart asks of the cluster.
 	Inspect bool
 	Values  []byte
 	Release Release
 	Known   *chartutil.Capabilities
 	Limits  Limits
-}
-
-type ChartFile struct {
-	Name    string
-	Content []byte
 }
 
 // Answer is what comes back.
@@ -37,19 +32,14 @@ type Answer struct {
 	Asks  Requirements
 	// Definitions are the files of its crds folders, and Texts what its templates come to, in the order in which they
 	// are applied.
-	Definitions, Texts []ChartFile
+	Definitions, Texts []File
 	// Fault says what is wrong with the chart; TooLarge that it is its size.
 	Fault    string
 	TooLarge bool
 }
 
-func NewJob(files []file, limits Limits) Job {
-	job := Job{Limits: limits}
-	for _, f := range files {
-		job.Files = append(job.Files, ChartFile{Name: f.Name, Content: f.Content})
-	}
-	return job
-}
+// NewJob returns a job that renders the chart of these files.
+func NewJob(files []File, limits Limits) Job { return Job{Files: files, Limits: limits} }
 
 // err is what is wrong with the chart.
 func (a Answer) err() error {

@@ -26,6 +26,7 @@ type Limits struct {
 	RenderBytes int64
 }
 
+// WithDefaults returns the limits with a default for each that is zero.
 func (l Limits) WithDefaults() Limits {
 	SetDefault(&l.LayerBytes, 16<<20)
 	SetDefault(&l.UnpackedBytes, 64<<20)
@@ -39,6 +40,7 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
+// SetDefault sets a field that has its zero value.
 func SetDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -22,8 +22,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// parser collects the objects of a module from its documents and checks them.
-type parser struct {
+// Parser collects the objects of a module from its documents and checks them.
+type Parser struct {
 	limits   Limits
 	Rendered Rendered
 	seen     map[identity]string
@@ -41,15 +41,16 @@ type identity struct {
 	name types.NamespacedName
 }
 
-func NewParser(limits Limits) *parser {
-	return &parser{limits: limits, seen: map[identity]string{}}
+// NewParser returns a parser that has no objects yet.
+func NewParser(limits Limits) *Parser {
+	return &Parser{limits: limits, seen: map[identity]string{}}
 }
 
 // Directory reads all YAML and JSON files of an archive in the order of their paths. Others are ignored,
 // as are hidden ones.
-func (p *parser) Directory(files []file) error {
+func (p *Parser) Directory(files []File) error {
 	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	for _, f := range files {
 		base := path.Base(f.Name)
 		switch {
@@ -70,7 +71,7 @@ func (p *parser) Directory(files []file) error {
 }
 
 // Documents reads a stream of YAML documents, decoding as kubectl does. where is for messages.
-func (p *parser) Documents(where string, content []byte) error {
+func (p *Parser) Documents(where string, content []byte) error {
 	if !utf8.Valid(content) {
 		return Invalid("%s is not UTF-8", where)
 	}
@@ -94,7 +95,7 @@ func (p *parser) Documents(where string, content []byte) error {
 	}
 }
 
-func (p *parser) document(at string, document []byte) error {
+func (p *Parser) document(at string, document []byte) error {
 	if err := checkAliases(document, p.limits.UnpackedBytes-p.bytes); err != nil {
 		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s: %w", at, err)
 	}
@@ -120,7 +121,7 @@ func (p *parser) document(at string, document []byte) error {
 }
 
 // object takes an object, of which size is the number of bytes as JSON.
-func (p *parser) object(at string, u *unstructured.Unstructured, size int) error {
+func (p *Parser) object(at string, u *unstructured.Unstructured, size int) error {
 	apiVersion, kind := u.GetAPIVersion(), u.GetKind()
 	if apiVersion == "" || kind == "" {
 		return Invalid("%s has no apiVersion or kind", at)
@@ -158,7 +159,7 @@ func (p *parser) object(at string, u *unstructured.Unstructured, size int) error
 }
 
 // list takes a list apart, as kubectl does.
-func (p *parser) list(at string, u *unstructured.Unstructured) error {
+func (p *Parser) list(at string, u *unstructured.Unstructured) error {
 	items, _ := u.Object["items"].([]any)
 	for i, item := range items {
 		content, isMap := item.(map[string]any)

@@ -20,6 +20,7 @@ const (
 	ReasonRendererFailed = "RendererFailed"
 )
 
+// Invalid is the fault of layers that cannot be installed without a change (ReasonInvalidManifest).
 func Invalid(format string, args ...any) error {
 	return fault.New(fault.Rejected, ReasonInvalidManifest, format, args...)
 }

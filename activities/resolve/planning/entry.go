@@ -9,6 +9,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// entry is one module entry, or mandatory module, on its way to a plan.
+type entry struct {
+	versions.Choice
+	mandatory bool
+	component string
+	// sharedIn is the namespace in which another Kyma has the module in the control plane; empty where none has.
+	sharedIn   string
+	descriptor *versions.Descriptor
+	manifest   *v1beta2.Manifest
+	plan       ModulePlan
+}
+
+// planner makes the plan of one Kyma.
+type planner struct {
+	Request
+	sync     desired.Sync
+	entries  []*entry
+	assigned map[string]*entry // by Manifest name
+}
+
 // isMandatoryEntry tells whether an entry lists a module that every Kyma has anyway: it is refused, and no Manifest
 // is its own.
 func (e *entry) isMandatoryEntry() bool {
@@ -22,25 +42,6 @@ func (p *planner) give(e *entry, manifest *v1beta2.Manifest) {
 	}
 	e.manifest = manifest
 	p.assigned[manifest.Name] = e
-}
-
-// entry is one module entry, or mandatory module, on its way to a plan.
-type entry struct {
-	versions.Choice
-	mandatory bool
-	component string
-	// sharedIn is the namespace in which another Kyma has the module in the control plane; empty where none has.
-	sharedIn   string
-	descriptor *versions.Descriptor
-	manifest   *v1beta2.Manifest
-	plan       ModulePlan
-}
-
-type planner struct {
-	Request
-	sync     desired.Sync
-	entries  []*entry
-	assigned map[string]*entry // by Manifest name
 }
 
 // identify finds out which component an entry is.

@@ -61,8 +61,8 @@ func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
 
 	b := manifestSpec{settings: settings, choice: versions.Choice{Template: template}}
 	require.Equal(t, "mirror.example.com/kyma", b.repository())
-	b.choice.Template = takenIn("keda", "1.0.0", "mine")
-	require.Empty(t, b.repository(), "who made a template by hand reaches what its descriptor names, and not our registry")
+	b.choice.Template = imported("keda", "1.0.0", "mine")
+	require.Empty(t, b.repository(), "who provides a template reaches what its descriptor names, and not our registry")
 	b.choice.Template.Spec.Descriptor.Raw = []byte(strings.Replace(string(b.choice.Template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
 	require.Empty(t, b.repository(), "also where the component's name is hidden from other readers")
 	b.choice.Template.Spec.Descriptor = nil
@@ -104,8 +104,8 @@ func TestADefaultCRMayBeALayer(t *testing.T) {
 		require.False(t, refusal.Transient)
 		require.False(t, plan(template(), "", fault.New(fault.Rejected, "InvalidManifest", "it holds 2 objects")).Refusal.Transient)
 	})
-	t.Run("one that the registry does not have is looked for again now and then, and holds up nobody", func(t *testing.T) {
-		refusal := plan(template(), "", &fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", Seldom: true}).Refusal
+	t.Run("one that the registry does not have is requested again now and then, and delays nobody", func(t *testing.T) {
+		refusal := plan(template(), "", &fault.Error{Kind: fault.Transient, Reason: "LayerNotFound", SlowRetry: true}).Refusal
 		require.False(t, refusal.Transient)
 		require.Equal(t, "the default custom resource in the registry", refusal.Elsewhere)
 	})

@@ -185,7 +185,7 @@ func (b manifestSpec) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructur
 	if err != nil {
 		refusal := versions.Refuse(versions.ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", b.descriptor.Component, err)
 		refusal.Err, refusal.Transient = err, versions.IsRetryable(err)
-		if fault.Of(err).Seldom {
+		if fault.Of(err).SlowRetry {
 			refusal.Elsewhere = "the default custom resource in the registry"
 		}
 		return nil, refusal
@@ -198,6 +198,7 @@ func (b manifestSpec) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructur
 	return object, nil
 }
 
+// OwnerReference makes a Kyma the controller of its Manifests.
 func OwnerReference(kyma *v1beta2.Kyma) metav1.OwnerReference {
 	return *metav1.NewControllerRef(kyma, v1beta2.GroupVersion.WithKind(shared.KindKyma))
 }
@@ -302,6 +303,7 @@ func templateRef(template *v1beta2.ModuleTemplate) *v1beta2.TrackedObject {
 	}
 }
 
+// Describe names a Manifest, for messages.
 func Describe(manifest *v1beta2.Manifest) string {
 	return fmt.Sprintf("Manifest %s/%s", manifest.Namespace, manifest.Name)
 }

@@ -116,14 +116,14 @@ func modified[T any](object T, change func(T)) T {
 	return object
 }
 
-// byHand makes an entry ask for a template that was user-provided in the remote cluster.
-func byHand(module *v1beta2.Module) { module.RemoteModuleTemplateRef = "mine" }
+// userProvided makes an entry ask for a user-provided template of the remote cluster.
+func userProvided(module *v1beta2.Module) { module.RemoteModuleTemplateRef = "mine" }
 
-// takenIn is the copy of such a template in the control plane.
-func takenIn(module, version, remoteName string) *v1beta2.ModuleTemplate {
+// imported is the copy of such a template in the control plane.
+func imported(module, version, remoteName string) *v1beta2.ModuleTemplate {
 	template := desiredtest.Template(module, version)
-	template.Name = "taken-in"
-	template.Annotations[desired.AnnotationTakenFrom] = "kyma-system/" + remoteName
+	template.Name = "imported"
+	template.Annotations[desired.AnnotationImportedFrom] = "kyma-system/" + remoteName
 	template.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(desiredtest.Kyma(), v1beta2.GroupVersion.WithKind("Kyma"))}
 	return template
 }
@@ -141,7 +141,7 @@ func TestPlan(t *testing.T) {
 	synced := desired.Settings{Mode: desired.ModeControlPlane}
 	remotely := func(change func(*v1beta2.Module)) *v1beta2.Kyma {
 		kyma := keda(change)
-		return desiredtest.TakenIn(kyma, v1beta2.SyncGenerationDefault, "regular", kyma.Spec.Modules...)
+		return desiredtest.Imported(kyma, v1beta2.SyncGenerationDefault, "regular", kyma.Spec.Modules...)
 	}
 	mt := desiredtest.Template
 	ct := desiredtest.ChannelTemplate
@@ -473,7 +473,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "the strategy local-client brings nothing into the control plane by itself",
-			setup: setup{kyma: modified(desiredtest.TakenIn(keda(nil), v1beta2.SyncGenerationExplicit, "regular"), func(k *v1beta2.Kyma) {
+			setup: setup{kyma: modified(desiredtest.Imported(keda(nil), v1beta2.SyncGenerationExplicit, "regular"), func(k *v1beta2.Kyma) {
 				on := true
 				k.Spec.Sync = &v1beta2.Sync{Enabled: &on, Strategy: v1beta2.SyncStrategyLocalClient, Namespace: k.Status.Remote.Namespace}
 			}), settings: desired.Settings{Mode: desired.ModeControlPlane}, templates: templates(ct("keda", "regular", "1.0.0"))},
@@ -528,12 +528,12 @@ func TestPlan(t *testing.T) {
 		// Templates user-provided in the remote cluster, as they are accepted.
 		{
 			name:   "a reference means the template that was accepted, whatever its channel",
-			setup:  setup{settings: synced, kyma: remotely(byHand), templates: templates(takenIn("keda", "3.0.0", "mine"), ct("keda", "regular", "1.0.0"))},
-			action: ActionCreate, version: "3.0.0", template: "taken-in",
+			setup:  setup{settings: synced, kyma: remotely(userProvided), templates: templates(imported("keda", "3.0.0", "mine"), ct("keda", "regular", "1.0.0"))},
+			action: ActionCreate, version: "3.0.0", template: "imported",
 		},
 		{
 			name:   "a reference to nothing that may be used falls back to nothing else",
-			setup:  setup{settings: synced, kyma: remotely(byHand), templates: templates(ct("keda", "regular", "1.0.0"))},
+			setup:  setup{settings: synced, kyma: remotely(userProvided), templates: templates(ct("keda", "regular", "1.0.0"))},
 			action: ActionNone, channel: "regular", reason: versions.ReasonTemplateNotFound, message: "no ModuleTemplate mine found in the remote cluster",
 		},
 		{
@@ -543,25 +543,25 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name:   "a name that nothing here answers to may mean a template of the remote cluster",
-			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(takenIn("keda", "3.0.0", "keda"))},
-			action: ActionCreate, version: "3.0.0", template: "taken-in",
+			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(imported("keda", "3.0.0", "keda"))},
+			action: ActionCreate, version: "3.0.0", template: "imported",
 		},
 		{
 			name:   "a template of the remote cluster never stands in for one of the control plane",
-			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(takenIn("keda", "3.0.0", "keda"), ct("keda", "regular", "1.0.0"))},
+			setup:  setup{settings: synced, kyma: remotely(nil), templates: templates(imported("keda", "3.0.0", "keda"), ct("keda", "regular", "1.0.0"))},
 			action: ActionCreate, channel: "regular", version: "1.0.0", template: "keda-regular",
 		},
 		{
 			name: "a template of one Kyma's remote cluster is not another Kyma's",
-			setup: setup{settings: synced, kyma: remotely(byHand), templates: templates(modified(takenIn("keda", "3.0.0", "mine"), func(m *v1beta2.ModuleTemplate) {
+			setup: setup{settings: synced, kyma: remotely(userProvided), templates: templates(modified(imported("keda", "3.0.0", "mine"), func(m *v1beta2.ModuleTemplate) {
 				m.OwnerReferences[0].UID = "another"
 			}))},
 			action: ActionNone, channel: "regular", reason: versions.ReasonTemplateNotFound,
 		},
 		{
 			name:   "a pinned version must be that of the template that is referred to",
-			setup:  setup{settings: synced, kyma: remotely(func(m *v1beta2.Module) { byHand(m); m.Version = "2.0.0" }), templates: templates(takenIn("keda", "3.0.0", "mine"))},
-			action: ActionNone, version: "3.0.0", template: "taken-in", reason: versions.ReasonTemplateNotFound, message: "is not of version 2.0.0",
+			setup:  setup{settings: synced, kyma: remotely(func(m *v1beta2.Module) { userProvided(m); m.Version = "2.0.0" }), templates: templates(imported("keda", "3.0.0", "mine"))},
+			action: ActionNone, version: "3.0.0", template: "imported", reason: versions.ReasonTemplateNotFound, message: "is not of version 2.0.0",
 		},
 		// Signatures.
 		{
@@ -656,7 +656,7 @@ func TestAnEntryThatNothingIsKnownOfKeepsTheManifestThatItMayMean(t *testing.T) 
 
 	s.kyma = desiredtest.Kyma("btp")
 	_, left = s.plan(t)
-	require.Len(t, left, 1, "with the entry corrected or gone, the module that is listed no more goes")
+	require.Len(t, left, 1, "with the entry fixed or gone, the module that is listed no more goes")
 
 	s.kyma = desiredtest.Kyma("btp")
 	s.kyma.Spec.Modules[0].Channel = "unknown"

@@ -44,9 +44,9 @@ type ModulePlan struct {
 	Mandatory bool
 	// Window is set while an upgrade waits for a maintenance window; what is installed stays.
 	Window *Wait
-	// Held is set while a removal is held, for the change that causes it would remove too much at once; what is
+	// Guarded is set while a removal waits for approval, for the change that causes it would remove too much at once; what is
 	// installed stays.
-	Held *HeldRemoval
+	Guarded *GuardedRemoval
 	// Chosen is what was chosen, and meta the release meta of its module; they are shared with the catalog.
 	Chosen      *v1beta2.ModuleTemplate
 	ReleaseMeta *v1beta2.ModuleReleaseMeta

@@ -39,9 +39,9 @@ func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module
 		return c
 	}
 	switch {
-	case candidates.OnlyHandMade,
-		len(candidates.ReleaseMetas) == 0 && len(candidates.Templates) == 0 && len(candidates.HandMade) > 0:
-		c.userProvided(candidates.HandMade)
+	case candidates.OnlyUserProvided,
+		len(candidates.ReleaseMetas) == 0 && len(candidates.Templates) == 0 && len(candidates.UserProvided) > 0:
+		c.userProvided(candidates.UserProvided)
 	case len(candidates.ReleaseMetas) == 0:
 		c.byTemplate(candidates.Templates)
 	case len(candidates.ReleaseMetas) == 1:
@@ -203,9 +203,10 @@ func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.Mod
 	return refusal
 }
 
+// IsUserProvided tells whether a template is a copy of one that was imported from a remote cluster.
 func IsUserProvided(template *v1beta2.ModuleTemplate) bool {
-	_, handMade := desired.TakenFrom(template)
-	return handMade
+	_, imported := desired.ImportedFrom(template)
+	return imported
 }
 
 // ChooseMandatory finds the template of a mandatory module: a release meta decides about the version, else the
@@ -241,7 +242,7 @@ func components(candidates desired.Candidates) []string {
 	for _, meta := range candidates.ReleaseMetas {
 		all = append(all, meta.Spec.OCMComponentName)
 	}
-	for _, template := range append(slices.Clone(candidates.Templates), candidates.HandMade...) {
+	for _, template := range append(slices.Clone(candidates.Templates), candidates.UserProvided...) {
 		all = append(all, desired.EmbeddedComponent(template))
 	}
 	return all
@@ -308,6 +309,7 @@ func noVersion(channel, module string, channels []string) *Refusal {
 	return refusal.WithHint("%smodule %s is in %s: choose one of these channels", DidYouMean(channel, channels), module, strings.Join(channels, ", "))
 }
 
+// NameOf is the namespace and name of an object, for messages.
 func NameOf(object interface {
 	GetNamespace() string
 	GetName() string

@@ -55,9 +55,10 @@ type Refusal struct {
 // IsRetryable tells whether what failed may succeed when it is tried again soon.
 func IsRetryable(err error) bool {
 	f := fault.Of(err)
-	return f.Kind != fault.Rejected && !f.Seldom
+	return f.Kind != fault.Rejected && !f.SlowRetry
 }
 
+// Refuse is a refusal that makes the module an error.
 func Refuse(reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...), State: shared.StateError}
 }
@@ -68,6 +69,7 @@ func (r *Refusal) WithHint(format string, args ...any) *Refusal {
 	return r
 }
 
+// Warn is a refusal that makes the module a warning.
 func Warn(reason, format string, args ...any) *Refusal {
 	r := Refuse(reason, format, args...)
 	r.State = shared.StateWarning

@@ -27,7 +27,7 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 	var allowed []client.Object
 	var seen []*v1beta2.ModuleReleaseMeta
 	visible := func(object client.Object) bool {
-		_, taken := desired.TakenFrom(object)
+		_, taken := desired.ImportedFrom(object)
 		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !taken &&
 			// In the control plane's own cluster, what is in the remote namespace already is the original.
 			(!own || object.GetNamespace() != remoteNamespace)
@@ -56,7 +56,7 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 	for i := range templates {
 		template := &templates[i]
 		module := moduleOf(template, spoken)
-		_, taken := desired.TakenFrom(template)
+		_, taken := desired.ImportedFrom(template)
 		switch {
 		case !settings.Ours(template.Labels), desired.IsSyncedCopy(template), taken, desired.IsMandatory(template),
 			!settings.Serves(template.Labels[shared.LabelControllerName]),

@@ -52,7 +52,7 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		channel("copied", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationSyncedFrom] = "a/b" }),
 		channel("btp", func(t *v1beta2.ModuleTemplate) { t.Namespace = "another" }),
 		channel("labelled", label(shared.LabelMandatoryModule)),
-		channel("taken", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationTakenFrom] = "default/mine" }),
+		channel("taken", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationImportedFrom] = "default/mine" }),
 		template("quiet", "1.0.0", func(t *v1beta2.ModuleTemplate) { t.Spec.ModuleName = "" }),
 	}
 	metas := []v1beta2.ModuleReleaseMeta{

@@ -20,8 +20,17 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// wantedCatalog is what the remote catalog is to hold for a Kyma, from the cache: nothing where it is switched off.
-func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, own bool) ([]object, error) {
+// Catalogs keeps the module catalogs of remote clusters.
+type Catalogs struct {
+	settings     desired.Settings
+	controlPlane client.Reader
+	catalog      client.Reader
+	digests      *digests
+	now          func() time.Time
+}
+
+// Wanted is what the remote catalog should have for a Kyma, from the cache: nothing where it is switched off.
+func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, own bool) ([]Object, error) {
 	if !s.Catalog {
 		return nil, nil
 	}
@@ -34,13 +43,13 @@ func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 		return nil, fmt.Errorf("list ModuleReleaseMetas: %w", err)
 	}
 	allowed := allowed(kyma, c.settings, s.Namespace, own, templates.Items, metas.Items)
-	wanted := make([]object, 0, len(allowed))
+	wanted := make([]Object, 0, len(allowed))
 	for _, source := range allowed {
 		digest, err := c.digests.of(source)
 		if err != nil {
 			return nil, err
 		}
-		wanted = append(wanted, object{
+		wanted = append(wanted, Object{
 			source: source, kind: kindOf(source), name: source.GetName(), namespace: s.Namespace,
 			digest: digest, mark: desired.SyncedFrom(kyma),
 		})
@@ -83,7 +92,7 @@ func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, clu
 // wait until a catalog of thousands is copied.
 const patience = 30 * time.Second
 
-// ensureCatalog makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
+// Ensure makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
 // object that cannot be written does not keep the others from it.
 func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, read Reading) error {
 	if read.Err != nil {
@@ -167,15 +176,7 @@ const ReasonNotSynced = "CatalogNotSynced"
 // ReasonGoesOn: the catalog is so large that it is written in several synchronizations (kind Pending).
 const ReasonGoesOn = "CatalogGoesOn"
 
-// Catalogs keeps the module catalogs of remote clusters.
-type Catalogs struct {
-	settings     desired.Settings
-	controlPlane client.Reader
-	catalog      client.Reader
-	digests      *digests
-	now          func() time.Time
-}
-
+// New returns the catalogs.
 func New(settings desired.Settings, controlPlane, cache client.Reader, clock func() time.Time) (*Catalogs, error) {
 	digests, err := newDigests()
 	if err != nil {

@@ -45,16 +45,17 @@ func (d Difference) Digest() string {
 }
 
 type change struct {
-	object object
+	object Object
 	// generation is the one that the object will have when its spec changes by being applied.
 	generation int64
 }
 
+// IsEmpty tells whether nothing has to be written.
 func (d Difference) IsEmpty() bool { return len(d.apply) == 0 && len(d.remove) == 0 }
 
 // Diff compares by metadata alone: the digest that an object carries, the generation that its spec
 // had when we wrote it, its labels and annotations. What others made is neither changed nor removed.
-func Diff(wanted []object, there Lists, whose Owner) Difference {
+func Diff(wanted []Object, there Lists, whose Owner) Difference {
 	var diff Difference
 	named := map[[2]string]*metav1.PartialObjectMetadata{}
 	for kind, list := range there {
@@ -91,7 +92,7 @@ func Diff(wanted []object, there Lists, whose Owner) Difference {
 	return diff
 }
 
-func asWanted(object object, found *metav1.PartialObjectMetadata) bool {
+func asWanted(object Object, found *metav1.PartialObjectMetadata) bool {
 	return remote.IsUnchanged(found) && IsApplied(found) && remote.HasLabels(found.Labels, object.labels()) &&
 		remote.HasLabels(found.Annotations, object.annotations())
 }

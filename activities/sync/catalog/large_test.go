@@ -29,7 +29,7 @@ func largeCatalog(templates int) []client.Object {
 }
 
 // A cache that is smaller than what is gone through in order has forgotten each object when its turn comes again: all
-// would be encoded for each Kyma, at each look and in each pass of the sweep.
+// would be encoded for each Kyma, at each reconcile and in each pass of the sweep.
 func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
 	d, err := newDigests()
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
 	for i, object := range all {
 		first[i], err = d.of(object)
 		require.NoError(t, err)
-		// Of a version that is known nobody looks at the content again.
+		// The content of a known version is not read again.
 		object.SetLabels(map[string]string{"changed": "true"})
 	}
 	encoded := 0
@@ -53,7 +53,7 @@ func TestALargeCatalogIsEncodedOnceAndNotForEachKyma(t *testing.T) {
 }
 
 // copied is a remote catalog that is as wanted.
-func copied(tb testing.TB, wanted []object) Lists {
+func copied(tb testing.TB, wanted []Object) Lists {
 	tb.Helper()
 	there := Lists{}
 	for _, object := range wanted {
@@ -76,7 +76,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// BenchmarkCatalog is what one look at a remote catalog computes in which nothing differs, without what it asks of the
+// BenchmarkCatalog is what one reconcile of a remote catalog computes in which nothing differs, without what it asks of the
 // cluster, by the number of templates that the Kyma may see. Encode is the digest of one template that is seen for the
 // first time.
 func BenchmarkCatalog(b *testing.B) {

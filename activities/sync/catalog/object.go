@@ -25,18 +25,18 @@ func kindOf(object client.Object) string {
 	return shared.KindModuleTemplate
 }
 
-// object is one object that the remote catalog is to hold.
-type object struct {
+// Object is one object that the remote catalog is to hold.
+type Object struct {
 	source                client.Object // shared with the cache
 	kind, name, namespace string
 	digest, mark          string
 }
 
-func (o object) labels() map[string]string {
+func (o Object) labels() map[string]string {
 	return remote.Merged(o.source.GetLabels(), map[string]string{shared.LabelManagedBy: shared.ManagedByKyma})
 }
 
-func (o object) annotations() map[string]string {
+func (o Object) annotations() map[string]string {
 	annotations := copiedAnnotations(o.source)
 	annotations[shared.AnnotationAppliedDigest] = o.digest
 	annotations[desired.AnnotationSyncedFrom] = o.mark
@@ -47,7 +47,7 @@ func (o object) annotations() map[string]string {
 }
 
 // body is the object as it is applied. The generation is the one that it is expected to have afterwards.
-func (o object) body(generation int64) (*unstructured.Unstructured, error) {
+func (o Object) body(generation int64) (*unstructured.Unstructured, error) {
 	spec, err := SpecOf(o.source)
 	if err != nil {
 		return nil, err
@@ -63,6 +63,7 @@ func (o object) body(generation int64) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
+// SpecOf returns the spec of an object as it is encoded.
 func SpecOf(source client.Object) (map[string]any, error) {
 	encoded, err := json.Marshal(source)
 	if err != nil {
@@ -82,7 +83,7 @@ func SpecOf(source client.Object) (map[string]any, error) {
 func copiedAnnotations(source client.Object) map[string]string {
 	annotations := remote.Merged(source.GetAnnotations(), nil)
 	for _, own := range []string{
-		LastApplied, desired.AnnotationHeldRemoval, desired.AnnotationHeldChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+		LastApplied, desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
 		shared.AnnotationChannels, // the copy has its own
 	} {
 		delete(annotations, own)

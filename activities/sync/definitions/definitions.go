@@ -43,6 +43,7 @@ type definition struct {
 // Set are the definitions that remote clusters get.
 type Set struct{ all []definition }
 
+// New prepares the definitions for remote clusters, as those of a version of this program.
 func New(crds []*apiextensionsv1.CustomResourceDefinition, version string) (*Set, error) {
 	prepared := make([]definition, 0, len(crds))
 	for _, crd := range crds {

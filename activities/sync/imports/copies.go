@@ -22,7 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// annotationImportedVersion on a taken-in template says which version of the template in the remote cluster it is a
+// annotationImportedVersion on an imported template says which version of the template in the remote cluster it is a
 // copy of, `<uid>/<generation>`, and by a digest under which list of registries it was let in.
 const annotationImportedVersion = shared.OperatorGroup + "/taken-version"
 
@@ -32,7 +32,7 @@ func copiedLabels() []string {
 	return []string{shared.LabelModuleName, shared.LabelControllerName, shared.LabelSignature}
 }
 
-// copiesOf lists the taken-in templates of a Kyma by name, from the cache.
+// copiesOf lists the imported templates of a Kyma by name, from the cache.
 func (m *Importer) copiesOf(ctx context.Context, kyma *v1beta2.Kyma) (map[string]*v1beta2.ModuleTemplate, error) {
 	var list v1beta2.ModuleTemplateList
 	if err := m.catalog.List(ctx, &list, client.InNamespace(kyma.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -41,7 +41,7 @@ func (m *Importer) copiesOf(ctx context.Context, kyma *v1beta2.Kyma) (map[string
 	copies := map[string]*v1beta2.ModuleTemplate{}
 	for i := range list.Items {
 		template := &list.Items[i]
-		_, taken := desired.TakenFrom(template)
+		_, taken := desired.ImportedFrom(template)
 		if owner := metav1.GetControllerOf(template); taken && owner != nil && owner.UID == kyma.UID {
 			copies[template.Name] = template
 		}
@@ -67,8 +67,8 @@ func (m *Importer) copyMetadata(kyma *v1beta2.Kyma, found client.Object) (labels
 		}
 	}
 	annotations = map[string]string{
-		desired.AnnotationTakenFrom: remote.NameOf(found),
-		annotationImportedVersion:   m.importedVersion(found),
+		desired.AnnotationImportedFrom: remote.NameOf(found),
+		annotationImportedVersion:      m.importedVersion(found),
 	}
 	if value := found.GetAnnotations()[shared.AnnotationIsClusterScoped]; value != "" {
 		annotations[shared.AnnotationIsClusterScoped] = value
@@ -99,7 +99,7 @@ func (m *Importer) writeCopy(ctx context.Context, kyma *v1beta2.Kyma, template, 
 	if err != nil {
 		return desired.Seen{}, err
 	}
-	name := desired.TakenInName(kyma, template.Namespace, template.Name)
+	name := desired.ImportedName(kyma, template.Namespace, template.Name)
 	body := func(generation int64) (*unstructured.Unstructured, error) {
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		object.SetGroupVersionKind(remote.Kind(shared.KindModuleTemplate))

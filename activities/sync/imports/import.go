@@ -24,8 +24,8 @@ const (
 	maxTemplatesBytes = 4 << 20
 )
 
-// takeInTemplates keeps copies, in the control plane, of the user-provided templates of the remote cluster that
-// the Kyma's modules ask for: see desired.HandMade. Where nothing changed, it costs no request for those in the remote
+// Import keeps copies, in the control plane, of the user-provided templates of the remote cluster that
+// the Kyma's modules ask for: see desired.UserProvided. Where nothing changed, it costs no request for those in the remote
 // namespace, whose metadata were listed with the catalog, and one for their metadata for others. A copy that
 // nothing asks for, whose template is positively gone or may not be used, is deleted; that removes no module.
 //
@@ -50,7 +50,7 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	var failed []error
 	size := 0
 	for i, ask := range asked {
-		name := desired.TakenInName(kyma, ask.place.Namespace, ask.place.Name)
+		name := desired.ImportedName(kyma, ask.place.Namespace, ask.place.Name)
 		existing := copies[name]
 		var why string
 		var err error
@@ -174,7 +174,7 @@ func (m *Importer) Changed(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		return false, "", err
 	}
 	for _, ask := range asked[:min(len(asked), MaxTemplates)] {
-		name := desired.TakenInName(kyma, ask.place.Namespace, ask.place.Name)
+		name := desired.ImportedName(kyma, ask.place.Namespace, ask.place.Name)
 		existing := copies[name]
 		found, err := findTemplate(ctx, r, s, listed, ask.place)
 		gone := errors.Is(err, errNotFound)

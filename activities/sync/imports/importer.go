@@ -48,6 +48,7 @@ type Importer struct {
 	noticed      *reported
 }
 
+// New returns an importer that accepts templates whose layers are in registries on these hosts.
 func New(settings desired.Settings, controlPlane client.Client, cache client.Reader, hosts []string) (*Importer, error) {
 	allowed, err := newRegistries(hosts)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func TestWhereATemplateMadeByHandMayTakeItsPartsFrom(t *testing.T) {
+func TestWhereAUserProvidedTemplateMayTakeItsPartsFrom(t *testing.T) {
 	blob := func(reference string) map[string]any {
 		return map[string]any{
 			"name": "raw-manifest", "type": "raw-manifest", "relation": "local", "version": "1.0.0",

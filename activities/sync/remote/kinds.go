@@ -15,8 +15,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// GroupVersionKind is that of the API machinery.
 type GroupVersionKind = schema.GroupVersionKind
 
+// Kind is a kind of our own API in its stored version.
 func Kind(kind string) GroupVersionKind { return v1beta2.GroupVersion.WithKind(kind) }
 
 // ListMetadata lists objects without their bodies.
@@ -45,12 +47,14 @@ func KindMissing(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
+// MetadataOf returns an empty object to read the metadata of a kind into.
 func MetadataOf(gvk GroupVersionKind) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)
 	return object
 }
 
+// NameOf is the namespace and name of an object, for messages.
 func NameOf(object client.Object) string { return object.GetNamespace() + "/" + object.GetName() }
 
 // KymaOfMark reads a mark `<namespace>/<name>`.

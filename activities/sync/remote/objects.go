@@ -38,6 +38,7 @@ func (r *Cluster) Label(ctx context.Context, object client.Object, labels, annot
 	return nil
 }
 
+// HasLabels tells whether all wanted labels are there with their values.
 func HasLabels(has, wants map[string]string) bool {
 	for key, value := range wants {
 		if has[key] != value {
@@ -47,6 +48,7 @@ func HasLabels(has, wants map[string]string) bool {
 	return true
 }
 
+// Merged returns base with the entries of over, which win.
 func Merged(base, over map[string]string) map[string]string {
 	all := make(map[string]string, len(base)+len(over))
 	for key, value := range base {

@@ -87,7 +87,7 @@ func (m modulectl) module() Module {
 	for _, resource := range m.Resources {
 		module.Resources = append(module.Resources, v1beta2.Resource(resource))
 	}
-	// As modulectl has it, who looks at the module finds its manifest.
+	// As modulectl has it, who inspects the module finds its manifest.
 	const rawManifest = "raw-manifest"
 	if IsURL(m.Manifest) && !slices.ContainsFunc(m.Resources, func(l link) bool { return l.Name == rawManifest }) {
 		module.Resources = append(module.Resources, v1beta2.Resource{Name: rawManifest, Link: m.Manifest})

@@ -31,7 +31,7 @@ type builtin struct {
 	fields        *fields
 }
 
-// newBuiltin looks at objects as Kubernetes in the given version does.
+// newBuiltin checks objects as Kubernetes in the given version does.
 func newBuiltin(kubeVersion string) (*builtin, error) {
 	version, err := semver.NewVersion(kubeVersion)
 	if err != nil {

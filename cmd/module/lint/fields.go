@@ -18,7 +18,7 @@ import (
 var fieldsFile []byte
 
 // fields are the required fields and the enumerated values of kinds. The zero value is ready for use: the file is read
-// when the first object is looked at, and the schema of a kind when the first object of that kind is.
+// when the first object is checked, and the schema of a kind when the first object of that kind is.
 type fields struct {
 	schemas map[string]json.RawMessage
 	// validators by the name of the kind's schema; nil for a kind of which nothing is known.

@@ -30,7 +30,7 @@ func Backoff(f fault.Fault, attempt int, id string) (time.Duration, bool) {
 	case fault.Transient, fault.Pending:
 	}
 	wait := maxBackoff
-	if shift := attempt - 1; shift < 16 && !f.Seldom {
+	if shift := attempt - 1; shift < 16 && !f.SlowRetry {
 		wait = min(minBackoff<<max(shift, 0), maxBackoff)
 	}
 	return wait + Spread(id, wait/4), true

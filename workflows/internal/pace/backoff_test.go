@@ -25,7 +25,7 @@ func TestBackoffFollowsTheKindOfFault(t *testing.T) {
 	require.True(t, again)
 	require.LessOrEqual(t, last, maxBackoff+maxBackoff/4)
 
-	slow, again := Backoff(fault.Fault{Kind: fault.Transient, Reason: "LayerNotFound", Seldom: true}, 1, "id")
+	slow, again := Backoff(fault.Fault{Kind: fault.Transient, Reason: "LayerNotFound", SlowRetry: true}, 1, "id")
 	require.True(t, again)
 	require.Equal(t, last, slow)
 

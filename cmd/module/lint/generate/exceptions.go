@@ -15,7 +15,7 @@ type exceptions struct {
 func ofKubernetes() exceptions {
 	return exceptions{
 		// With what an API server makes of a field that is not there. A field is required in a schema where Go writes it
-		// out even when it is empty, which says nothing about whether anything looks at it.
+		// out even when it is empty, which says nothing about whether anything reads it.
 		notRequired: map[string]string{
 			"batch.v1.PodFailurePolicy.rules":                 "a policy without rules fails no pod",
 			"core.v1.HTTPHeader.value":                        "an empty header",

@@ -11,7 +11,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// metadata is the schema of an object's metadata, of which nothing is kept: an API server does not look at all of it
+// metadata is the schema of an object's metadata, of which nothing is kept: an API server does not read all of it
 // where it is in the template of another object.
 const metadata = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 

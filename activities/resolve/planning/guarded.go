@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// HeldRemoval says why a removal is held.
-type HeldRemoval struct {
+// GuardedRemoval says why a removal is held.
+type GuardedRemoval struct {
 	// Cause is the template or release meta whose change would remove too much.
 	Cause client.Object
 	// Change is the digest of what the change is about.
@@ -23,11 +23,12 @@ type HeldRemoval struct {
 }
 
 // Message is for people.
-func (h *HeldRemoval) Message() string {
+func (h *GuardedRemoval) Message() string {
 	return fmt.Sprintf("its removal from %d Kymas (more than %d) is held: approve it on %s %s with the annotation %s, whose value is that of %s there",
-		h.Kymas, h.Limit, KindOf(h.Cause), versions.NameOf(h.Cause), desired.AnnotationApproveRemoval, desired.AnnotationHeldRemoval)
+		h.Kymas, h.Limit, KindOf(h.Cause), versions.NameOf(h.Cause), desired.AnnotationApproveRemoval, desired.AnnotationGuardedRemoval)
 }
 
+// KindOf is the kind of an object of the catalog, for messages.
 func KindOf(object client.Object) string {
 	switch object.(type) {
 	case *v1beta2.ModuleReleaseMeta:

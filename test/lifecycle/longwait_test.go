@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Most steps of an installation take a moment, and their words are not worth a status of the Kyma each. What lasts is.
-func TestAWaitThatLastsTellsTheKymaOnce(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+// Most steps of an installation take a moment, and are not worth a status write of the Kyma each. Longer ones are.
+func TestALongWaitNotifiesTheKymaOnce(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	seen := s.wait(readiness.Observed{})
 	waiting := func(elapsed time.Duration, before *manifests.WaitDetails) []string {
@@ -33,15 +33,15 @@ func TestAWaitThatLastsTellsTheKymaOnce(t *testing.T) {
 	}
 	require.Empty(t, waiting(0, nil), "it may be over in a moment")
 	require.Equal(t, []string{"Manifest is Ready"}, waiting(30*time.Second, nil))
-	require.Empty(t, waiting(time.Minute, &manifests.WaitDetails{Told: true}), "it was told")
+	require.Empty(t, waiting(time.Minute, &manifests.WaitDetails{Notified: true}), "it was notified")
 }
 
-func TestAKymaHearsOfWhatItsManifestWaitsForAfterItWasReleased(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+func TestAKymaIsNotifiedOfWhatItsManifestWaitsForAfterItWasReleased(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 	s.delete()
 	s.kicks.take()
 	require.Eventually(t, func() bool { return s.remove(readiness.Observed{}).Outcome == manifests.OutcomeRemoved }, time.Minute, pollEvery)
-	require.Contains(t, s.kicks.take(), "Manifest is Deleting", "nobody of ours looks at the Manifest again")
+	require.Contains(t, s.kicks.take(), "Manifest is Deleting", "the Manifest is not reconciled again")
 }

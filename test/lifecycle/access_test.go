@@ -24,7 +24,7 @@ import (
 
 const rbac = rbacv1.GroupName + "/v1"
 
-// withOurAccess is a module that brings what gives us access, beside something of its own.
+// withOurAccess is a module that brings what gives us access, in addition to its own objects.
 const withOurAccess = `
 apiVersion: v1
 kind: ServiceAccount
@@ -72,8 +72,8 @@ kind: ServiceAccount
 metadata: {name: own, namespace: ID-remote}
 `
 
-// ourAccess makes an account with its rights in the remote cluster, which from then on is the only access to it.
-func (s *stand) ourAccess() types.NamespacedName {
+// ourAccess creates an account with its rights in the remote cluster, which from then on is the only access to it.
+func (s *environment) ourAccess() types.NamespacedName {
 	s.Helper()
 	ctx := context.Background()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.id + "-access"}}
@@ -105,7 +105,7 @@ func (s *stand) ourAccess() types.NamespacedName {
 	admin, err := clientcmd.LoadFromFile(testfleet.Require(s, "LM_TEST_REMOTE"))
 	require.NoError(s, err)
 	cluster := admin.Clusters[admin.Contexts[admin.CurrentContext].Cluster]
-	s.leadTo([]byte(fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
+	s.setAccess([]byte(fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
 clusters: [{name: a, cluster: {server: %q, certificate-authority-data: %s}}], users: [{name: a, user: {token: %s}}]}`,
 		cluster.Server, base64.StdEncoding.EncodeToString(cluster.CertificateAuthorityData), token.Status.Token)))
 	return client.ObjectKeyFromObject(account)
@@ -118,9 +118,9 @@ func clusterRoleBinding(name, role string, subjects []rbacv1.Subject) *rbacv1.Cl
 	}
 }
 
-func TestAModuleCannotTakeAwayTheAccessToItsCluster(t *testing.T) {
+func TestAModuleCannotRemoveTheAccessToItsCluster(t *testing.T) {
 	testfleet.NeedsRealRemote(t, "tokens of ServiceAccounts")
-	s := newStand(t, withOurAccess, nil)
+	s := newEnvironment(t, withOurAccess, nil)
 	account := s.ourAccess()
 
 	for range 2 {
@@ -141,7 +141,7 @@ func TestAModuleCannotTakeAwayTheAccessToItsCluster(t *testing.T) {
 		namespace := map[string]string{"Role": "default"}[kind]
 		require.NotEmpty(t, s.get(rbac, kind, namespace, "ID-rights").Object["rules"], "which are the account's rights")
 	}
-	require.Contains(t, s.get(rbac, "ClusterRole", "", "ID-others").GetLabels(), "taken", "those of others are the module's business")
+	require.Contains(t, s.get(rbac, "ClusterRole", "", "ID-others").GetLabels(), "taken", "those of others are not refused")
 	require.NotNil(t, s.get("v1", "ServiceAccount", "ID-remote", "own"), "the rest is applied")
 	require.NotNil(t, s.get(rbac, "ClusterRoleBinding", "", "ID-own"), "what everybody has is not our access")
 	for _, e := range s.read().Status.Inventory {
@@ -154,9 +154,9 @@ func TestAModuleCannotTakeAwayTheAccessToItsCluster(t *testing.T) {
 	require.NotNil(t, s.get(rbac, "ClusterRole", "", "ID-rights"))
 }
 
-func TestAHookCannotTakeATokenOfOurAccount(t *testing.T) {
+func TestAHookCannotGetATokenOfOurAccount(t *testing.T) {
 	testfleet.NeedsRealRemote(t, "tokens of ServiceAccounts")
-	s := newStand(t, "", nil)
+	s := newEnvironment(t, "", nil)
 	s.ourAccess()
 	s.update(func(m *v1beta2.Manifest) {
 		m.Spec.Install.Source = s.chart("1.0.0", "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/service-account-token\n"+

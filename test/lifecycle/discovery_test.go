@@ -18,7 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// What a chart renders only where an API is served must not be removed because that API does not answer for a moment.
+// Objects that a chart renders only where an API is served must not be removed because that API does not answer for a
+// moment.
 func TestNothingIsPrunedWhileTheClusterDoesNotSayWhatItServes(t *testing.T) {
 	const template = `apiVersion: v1
 kind: ConfigMap
@@ -31,11 +32,11 @@ kind: ConfigMap
 metadata: {name: with-api}
 {{ end }}
 `
-	s := newStand(t, "", nil)
+	s := newEnvironment(t, "", nil)
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(strings.TrimSuffix(crdYAML, "---\n"), "ID", s.id)), definition))
 	require.NoError(t, s.remote.Create(t.Context(), definition))
-	// No access is kept: with a new one the cluster is asked anew.
+	// No access is cached: with a new one the cluster's APIs are read again.
 	access, ok := s.activities.Steps.Options.Clusters.(*clusters.Registry)
 	require.True(t, ok)
 	anew := func() { access.Evict(s.id, "kyma", "") }
@@ -53,23 +54,23 @@ metadata: {name: with-api}
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "with-api"))
 
 	anew()
-	s.requests.cut(func(r *http.Request) error {
-		// Each group version is asked for by itself.
+	s.requests.intercept(func(r *http.Request) error {
+		// Each group version is a request of its own.
 		r.Header.Set("Accept", "application/json")
 		if r.URL.Path == "/apis/"+s.id+".example.com/v1" {
 			return errors.New("cut off")
 		}
 		return nil
 	})
-	s.told.take()
+	s.recorded.take()
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "with-api"))
-	said, _ := s.told.take()
+	said, _ := s.recorded.take()
 	require.Equal(t, []string{"Warning *v1beta2.Manifest NotPruned: 1 objects that the chart does not render now are kept: " +
 		"the cluster does not say what it serves of " + s.id + ".example.com/v1"}, said)
 
-	s.requests.cut(nil)
-	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome, "what was not complete is not taken for all")
+	s.requests.intercept(nil)
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome, "an incomplete answer does not count as complete")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "with-api"))
 
 	require.NoError(t, client.IgnoreNotFound(s.remote.Delete(t.Context(), definition)))

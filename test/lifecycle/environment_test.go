@@ -51,12 +51,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// pollEvery is how often what comes by itself is read.
+// pollEvery is how often asynchronous changes are read.
 const pollEvery = 250 * time.Millisecond
 
-// stand is one Manifest on real clusters: a Kyma and its Manifest in a namespace of their own in the control
+// environment is one Manifest on real clusters: a Kyma and its Manifest in a namespace of their own in the control
 // plane, module objects under names of their own in the remote cluster.
-type stand struct {
+type environment struct {
 	*testing.T
 	id         string
 	activities *worker.ManifestActivities
@@ -65,7 +65,7 @@ type stand struct {
 	requests   *requests
 	registry   *httptest.Server
 	kicks      *kicks
-	told       *told
+	recorded   *recordedEvents
 	// later is added to the time that the activities see.
 	later    time.Duration
 	manifest *v1beta2.Manifest
@@ -73,7 +73,7 @@ type stand struct {
 
 // requests are the requests to the remote cluster.
 type requests struct {
-	// base is what the paths of the cluster's address begin with.
+	// base is the prefix of the paths in the cluster's address.
 	base string
 	mu   sync.Mutex
 	all  []string
@@ -96,8 +96,8 @@ func (r *requests) wrap(_ string, next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// cut makes requests be answered as given.
-func (r *requests) cut(refuse func(*http.Request) error) {
+// intercept sets the function that may refuse requests.
+func (r *requests) intercept(refuse func(*http.Request) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refuse = refuse
@@ -126,31 +126,31 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// told are the Events that people were told of, and the corrections that were counted.
-type told struct {
+// recordedEvents are the recorded Events, and the drift corrections that were counted.
+type recordedEvents struct {
 	mu        sync.Mutex
 	all       []string
 	corrected int
 }
 
-func (t *told) Event(about runtime.Object, eventType, reason, message string) {
+func (t *recordedEvents) Event(about runtime.Object, eventType, reason, message string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.all = append(t.all, fmt.Sprintf("%s %T %s: %s", eventType, about, reason, message))
 }
 
-func (t *told) AnnotatedEventf(about runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
+func (t *recordedEvents) AnnotatedEventf(about runtime.Object, _ map[string]string, eventType, reason, format string, args ...any) {
 	t.Event(about, eventType, reason, fmt.Sprintf(format, args...))
 }
 
-func (t *told) DriftCorrected(objects int) {
+func (t *recordedEvents) DriftCorrected(objects int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.corrected += objects
 }
 
 // take returns the Events and the number of corrections since the last call.
-func (t *told) take() ([]string, int) {
+func (t *recordedEvents) take() ([]string, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all, corrected := t.all, t.corrected
@@ -158,7 +158,7 @@ func (t *told) take() ([]string, int) {
 	return all, corrected
 }
 
-// kicks are what the Kyma's workflow was told.
+// kicks are the kicks that were sent to the Kyma's workflow.
 type kicks struct {
 	mu  sync.Mutex
 	all []kick.Kick
@@ -185,7 +185,7 @@ func (k *kicks) take() []string {
 }
 
 func TestMain(m *testing.M) {
-	// What controller-runtime logs is no matter of these tests, and without a logger it complains.
+	// These tests do not check the logs of controller-runtime, which complains without a logger.
 	crlog.SetLogger(logr.Discard())
 	os.Exit(m.Run())
 }
@@ -199,27 +199,27 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// newStand makes a stand with a module that is made of the given YAML, in which ID stands for what is unique
-// to the stand.
-func newStand(t *testing.T, module string, change func(*v1beta2.Manifest)) *stand {
+// newEnvironment returns an environment with a module of the given YAML, in which ID is replaced by a name that is
+// unique to the environment.
+func newEnvironment(t *testing.T, module string, change func(*v1beta2.Manifest)) *environment {
 	t.Helper()
-	return newStandIn(t, "LM_TEST_REMOTE", module, change)
+	return newEnvironmentIn(t, "LM_TEST_REMOTE", module, change)
 }
 
-// newStandApart makes one for a test that brings our own definitions into the remote cluster, or a kind that the API
-// server cannot list, by which no namespace can be deleted for a while: not the one where tests of other packages see
-// that everything is cleaned up.
-func newStandApart(t *testing.T, module string, change func(*v1beta2.Manifest)) *stand {
+// newSeparateEnvironment returns one for a test that brings our own definitions into the remote cluster, or a kind that
+// the API server cannot list, so that no namespace can be deleted for a while: it uses another cluster than the one
+// where tests of other packages check that everything is cleaned up.
+func newSeparateEnvironment(t *testing.T, module string, change func(*v1beta2.Manifest)) *environment {
 	t.Helper()
-	return newStandIn(t, "FLEET_REMOTE_1_KUBECONFIG", module, change)
+	return newEnvironmentIn(t, "FLEET_REMOTE_1_KUBECONFIG", module, change)
 }
 
-// newStandIn makes one with a remote cluster that is named by the variable that leads to it.
-func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manifest)) *stand {
+// newEnvironmentIn returns one with the remote cluster of the kubeconfig in the named variable.
+func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.Manifest)) *environment {
 	t.Helper()
 	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, remote)
 	t.Parallel()
-	s := &stand{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}, told: &told{}}
+	s := &environment{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}, recorded: &recordedEvents{}}
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
 	require.NoError(t, err)
 	config.QPS = -1
@@ -251,7 +251,7 @@ func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manife
 	s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
 		Steps: manifests.Options{
 			ControlPlane: s.control, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
-			Events: s.told, Drift: s.told, Clock: func() time.Time { return time.Now().Add(s.later) },
+			Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) },
 		},
 		Apply:   apply.Options{Artifacts: store},
 		Install: install.Options{ReadyWithin: -1},
@@ -263,23 +263,23 @@ func newStandIn(t *testing.T, remote, module string, change func(*v1beta2.Manife
 	return s
 }
 
-// cached is the Manifest as the caches hold it: without what is large.
-func (s *stand) cached() *v1beta2.Manifest {
+// cached is the Manifest as the caches hold it: without its large fields.
+func (s *environment) cached() *v1beta2.Manifest {
 	s.Helper()
 	m := s.read()
 	m.ManagedFields, m.Status.Inventory, m.Status.Synced, m.Spec.Resource = nil, nil, nil, nil
 	return m
 }
 
-// probe says what the sweep learns of the module, and the requests to the cluster that it took.
-func (s *stand) probe() (changed bool, requests []string) {
+// probe says whether the sweep finds the module changed, and which requests to the cluster that took.
+func (s *environment) probe() (changed bool, requests []string) {
 	s.Helper()
 	differs, requests := s.differs()
 	return differs != "", requests
 }
 
 // differs says how the module differs for the sweep, "" if it does not, and the requests to the cluster.
-func (s *stand) differs() (how string, requests []string) {
+func (s *environment) differs() (how string, requests []string) {
 	s.Helper()
 	s.requests.take()
 	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{s.cached()})
@@ -290,8 +290,8 @@ func (s *stand) differs() (how string, requests []string) {
 	return how, s.requests.take()
 }
 
-// cleanUp leaves nothing behind that could hold up other tests on the same clusters.
-func (s *stand) cleanUp() {
+// cleanUp removes everything that could block other tests on the same clusters.
+func (s *environment) cleanUp() {
 	ctx := context.Background()
 	m := &v1beta2.Manifest{}
 	if err := s.control.Get(ctx, client.ObjectKeyFromObject(s.manifest), m); err == nil {
@@ -305,11 +305,11 @@ func (s *stand) cleanUp() {
 	_ = s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}})
 }
 
-func (s *stand) host() string { return strings.TrimPrefix(s.registry.URL, "http://") }
+func (s *environment) host() string { return strings.TrimPrefix(s.registry.URL, "http://") }
 
-func (s *stand) installDefinitions() { s.installDefinitionsIn(s.control) }
+func (s *environment) installDefinitions() { s.installDefinitionsIn(s.control) }
 
-func (s *stand) installDefinitionsIn(cluster client.Client) {
+func (s *environment) installDefinitionsIn(cluster client.Client) {
 	s.Helper()
 	definitions, err := crds.Get(crds.Kymas, crds.Manifests)
 	require.NoError(s, err)
@@ -323,18 +323,18 @@ func (s *stand) installDefinitionsIn(cluster client.Client) {
 	}, time.Minute, 100*time.Millisecond)
 }
 
-func (s *stand) create(object client.Object) {
+func (s *environment) create(object client.Object) {
 	s.Helper()
 	require.NoError(s, s.control.Create(context.Background(), object))
 }
 
-// layer pushes a layer made of YAML, in which ID stands for what is unique to the stand.
-func (s *stand) layer(module string) v1beta2.ImageSpec {
+// layer pushes a layer of YAML, in which ID is replaced by a name that is unique to the environment.
+func (s *environment) layer(module string) v1beta2.ImageSpec {
 	s.Helper()
 	return s.blob([]byte(strings.ReplaceAll(module, "ID", s.id)))
 }
 
-func (s *stand) blob(content []byte) v1beta2.ImageSpec {
+func (s *environment) blob(content []byte) v1beta2.ImageSpec {
 	s.Helper()
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])
@@ -345,7 +345,7 @@ func (s *stand) blob(content []byte) v1beta2.ImageSpec {
 	return v1beta2.ImageSpec{Repo: s.host() + "/component-descriptors", Name: "example.com/sample", Ref: digest, Type: v1beta2.ImageSourceOCIRef}
 }
 
-func (s *stand) createManifest(module string, change func(*v1beta2.Manifest)) {
+func (s *environment) createManifest(module string, change func(*v1beta2.Manifest)) {
 	s.Helper()
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: s.id, Name: "kyma"}}
 	s.create(kyma)
@@ -365,31 +365,31 @@ func (s *stand) createManifest(module string, change func(*v1beta2.Manifest)) {
 }
 
 // read reads the Manifest as it is now.
-func (s *stand) read() *v1beta2.Manifest {
+func (s *environment) read() *v1beta2.Manifest {
 	s.Helper()
 	m := &v1beta2.Manifest{}
 	require.NoError(s, s.control.Get(context.Background(), client.ObjectKeyFromObject(s.manifest), m))
 	return m
 }
 
-func (s *stand) update(change func(*v1beta2.Manifest)) {
+func (s *environment) update(change func(*v1beta2.Manifest)) {
 	s.Helper()
 	m := s.read()
 	change(m)
 	require.NoError(s, s.control.Update(context.Background(), m))
 }
 
-func (s *stand) ref() kick.Ref { return kick.RefOf(s.manifest) }
+func (s *environment) ref() kick.Ref { return kick.RefOf(s.manifest) }
 
-func (s *stand) apply() install.ApplyResult {
+func (s *environment) apply() install.ApplyResult {
 	s.Helper()
 	result, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
 	require.NoError(s, err)
 	return result
 }
 
-// wait looks until something else is to be said than what was reported.
-func (s *stand) wait(reported readiness.Observed) readiness.Observed {
+// wait reads until the state differs from what was reported.
+func (s *environment) wait(reported readiness.Observed) readiness.Observed {
 	s.Helper()
 	var seen readiness.Observed
 	require.Eventually(s, func() bool {
@@ -403,16 +403,16 @@ func (s *stand) wait(reported readiness.Observed) readiness.Observed {
 	return seen
 }
 
-// install applies and follows the module until its resources are ready, and makes the default CR if wanted.
-func (s *stand) install() readiness.Observed {
+// install applies and follows the module until its resources are ready, and creates the default CR if wanted.
+func (s *environment) install() readiness.Observed {
 	s.Helper()
 	result := s.apply()
 	require.Equal(s, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
 	return s.follow(result.Observed)
 }
 
-// settle says how the module is after a look: what the look itself saw, or what a wait sees.
-func (s *stand) settle(result install.ApplyResult) readiness.Observed {
+// settle returns the state of the module after a reconcile: as the reconcile itself, or else a wait, has read it.
+func (s *environment) settle(result install.ApplyResult) readiness.Observed {
 	s.Helper()
 	if result.Judged {
 		return result.Observed
@@ -420,7 +420,7 @@ func (s *stand) settle(result install.ApplyResult) readiness.Observed {
 	return s.wait(result.Observed)
 }
 
-func (s *stand) follow(seen readiness.Observed) readiness.Observed {
+func (s *environment) follow(seen readiness.Observed) readiness.Observed {
 	s.Helper()
 	for seen = s.wait(seen); seen.Reason == readiness.ReasonResourcesPending; {
 		seen = s.wait(seen)
@@ -433,7 +433,7 @@ func (s *stand) follow(seen readiness.Observed) readiness.Observed {
 	return seen
 }
 
-func (s *stand) report(observed readiness.Observed, settled bool) manifests.ReportResult {
+func (s *environment) report(observed readiness.Observed, settled bool) manifests.ReportResult {
 	s.Helper()
 	result, err := s.activities.Steps.ReportManifest(context.Background(), manifests.ReportInput{
 		Ref: kick.RefOf(s.manifest), Observed: observed, InputsDigest: manifests.InputsDigest(s.read()), Settled: settled,
@@ -442,8 +442,8 @@ func (s *stand) report(observed readiness.Observed, settled bool) manifests.Repo
 	return result
 }
 
-// installReady installs the module, lets its custom resource say Ready, and reports it.
-func (s *stand) installReady() {
+// installReady installs the module, sets its custom resource to Ready, and reports it.
+func (s *environment) installReady() {
 	s.Helper()
 	seen := s.install()
 	if seen.Reason == readiness.ReasonModuleCRPending {
@@ -457,7 +457,7 @@ func (s *stand) installReady() {
 
 // ready follows a module until it is ready. On a busy machine the simulated node may be late with its
 // heartbeat, and pods that were ready are not for a while.
-func (s *stand) ready(seen readiness.Observed) readiness.Observed {
+func (s *environment) ready(seen readiness.Observed) readiness.Observed {
 	s.Helper()
 	for seen.State != shared.StateReady {
 		require.Equal(s, shared.StateProcessing, seen.State, seen.Message)
@@ -466,20 +466,20 @@ func (s *stand) ready(seen readiness.Observed) readiness.Observed {
 	return seen
 }
 
-func (s *stand) remove(reported readiness.Observed) uninstall.RemoveResult {
+func (s *environment) remove(reported readiness.Observed) uninstall.RemoveResult {
 	s.Helper()
 	result, err := s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(s.manifest), Reported: reported})
 	require.NoError(s, err)
 	return result
 }
 
-func (s *stand) delete() {
+func (s *environment) delete() {
 	s.Helper()
 	require.NoError(s, s.control.Delete(context.Background(), s.read()))
 }
 
-// get reads an object of the remote cluster; nil when it is not there. Group and version as in apiVersion.
-func (s *stand) get(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+// get reads an object of the remote cluster; nil when it does not exist. Group and version as in apiVersion.
+func (s *environment) get(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
 	s.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetAPIVersion(strings.ReplaceAll(apiVersion, "ID", s.id))
@@ -497,7 +497,7 @@ func isNoMatch(err error) bool {
 }
 
 // sample is the address of a custom resource of the module.
-func (s *stand) sample(name string) *unstructured.Unstructured {
+func (s *environment) sample(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: s.id + ".example.com", Version: "v1", Kind: "Sample"})
 	u.SetNamespace(s.id + "-remote")
@@ -505,14 +505,14 @@ func (s *stand) sample(name string) *unstructured.Unstructured {
 	return u
 }
 
-func (s *stand) setState(name, state string) {
+func (s *environment) setState(name, state string) {
 	s.Helper()
 	u := s.sample(name)
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"state":"`+state+`"}}`))
 	require.NoError(s, s.remote.Status().Patch(context.Background(), u, patch))
 }
 
-func (s *stand) condition(kind shared.ConditionType) metav1.ConditionStatus {
+func (s *environment) condition(kind shared.ConditionType) metav1.ConditionStatus {
 	s.Helper()
 	for _, c := range s.read().Status.Conditions {
 		if c.Type == string(kind) {
@@ -523,7 +523,7 @@ func (s *stand) condition(kind shared.ConditionType) metav1.ConditionStatus {
 }
 
 // withDefaultCR gives the Manifest a default custom resource.
-func (s *stand) defaultCR() *runtime.RawExtension { return rawSample(s.id) }
+func (s *environment) defaultCR() *runtime.RawExtension { return rawSample(s.id) }
 
 func rawSample(id string) *runtime.RawExtension {
 	raw, _ := json.Marshal(map[string]any{

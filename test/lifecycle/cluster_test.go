@@ -25,7 +25,7 @@ import (
 )
 
 // recordCluster records that the Kyma is synchronized to a cluster.
-func (s *stand) recordCluster(uid types.UID) {
+func (s *environment) recordCluster(uid types.UID) {
 	s.Helper()
 	kyma := &v1beta2.Kyma{}
 	require.NoError(s, s.control.Get(context.Background(), types.NamespacedName{Namespace: s.id, Name: "kyma"}, kyma))
@@ -33,8 +33,8 @@ func (s *stand) recordCluster(uid types.UID) {
 	require.NoError(s, s.control.Status().Update(context.Background(), kyma))
 }
 
-// leadTo makes the access Secret hold another kubeconfig.
-func (s *stand) leadTo(kubeconfig []byte) {
+// setAccess writes another kubeconfig into the access Secret.
+func (s *environment) setAccess(kubeconfig []byte) {
 	s.Helper()
 	ctx, secret := context.Background(), &corev1.Secret{}
 	require.NoError(s, s.control.Get(ctx, types.NamespacedName{Namespace: s.id, Name: "access"}, secret))
@@ -43,12 +43,12 @@ func (s *stand) leadTo(kubeconfig []byte) {
 }
 
 // repoint makes the access Secret lead to another cluster, and returns that one.
-func (s *stand) repoint() client.Client {
+func (s *environment) repoint() client.Client {
 	s.Helper()
 	path := testfleet.Require(s.T, "LM_TEST_CONTROL_PLANE")
 	kubeconfig, err := os.ReadFile(path)
 	require.NoError(s, err)
-	s.leadTo(kubeconfig)
+	s.setAccess(kubeconfig)
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(s, err)
 	other, err := client.New(config, client.Options{Scheme: scheme(s.T)})
@@ -64,7 +64,7 @@ func uidOf(t *testing.T, c client.Client) types.UID {
 }
 
 func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	ctx := context.Background()
 	home := uidOf(t, s.remote)
 	s.recordCluster(home)
@@ -105,7 +105,7 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	require.ErrorContains(t, err, "leads to cluster")
 	untouched()
 
-	// Once the cluster is recorded to have been replaced, the module goes there.
+	// Once the new cluster is recorded, the module is installed there.
 	require.NoError(t, other.Delete(ctx, settings))
 	s.recordCluster(uidOf(t, other))
 	s.activities.Steps.Options.Settings.AllowControlPlaneModules = true // of which it is the cluster
@@ -125,8 +125,8 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	})
 }
 
-func TestARemovalNeverTakesAnotherClusterForOneThatIsCleanAlready(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestARemovalNeverMistakesAnotherClusterForACleanOne(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	ctx := context.Background()
 	s.recordCluster(uidOf(t, s.remote))
 	s.installReady()
@@ -134,7 +134,7 @@ func TestARemovalNeverTakesAnotherClusterForOneThatIsCleanAlready(t *testing.T) 
 	s.repoint()
 	// Both the Kyma and its record stay for as long as the Manifest does.
 	s.holdKyma()
-	s.leave()
+	s.deleteKyma()
 
 	changed := func(err error) {
 		t.Helper()
@@ -148,14 +148,14 @@ func TestARemovalNeverTakesAnotherClusterForOneThatIsCleanAlready(t *testing.T) 
 	changed(err)
 	_, err = s.activities.Uninstall.WaitRemoval(ctx, uninstall.RemoveInput{Ref: s.ref()})
 	changed(err)
-	_, err = s.activities.Purge.PurgeManifest(ctx, purge.PurgeInput{Ref: s.ref()})
+	_, err = s.activities.Purge.PurgeManifest(ctx, purge.Input{Ref: s.ref()})
 	changed(err)
 
 	result := s.purge(true)
 	require.Equal(t, manifests.OutcomeRemoved, result.Outcome)
 	require.Contains(t, result.Unreached, "leads to cluster")
 	require.True(t, s.manifestIsGone())
-	require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"), "it is left there")
+	require.NotNil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"), "it stays there")
 	require.Empty(t, writes(s.requests.take()))
 	events := s.events()
 	require.Len(t, events, 1)
@@ -164,20 +164,20 @@ func TestARemovalNeverTakesAnotherClusterForOneThatIsCleanAlready(t *testing.T) 
 }
 
 func TestAManifestWithoutAnInventoryWaitsForItsOwnCluster(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.recordCluster(uidOf(t, s.remote))
 	s.installReady()
 	s.forget()
 	s.repoint()
 	s.holdKyma()
-	s.leave()
+	s.deleteKyma()
 	_, err := s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: s.ref()})
 	require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
 	require.False(t, s.manifestIsGone())
 }
 
-// holdKyma gives the Kyma our finalizer, as every Kyma has that was worked on.
-func (s *stand) holdKyma() {
+// holdKyma gives the Kyma our finalizer, as every reconciled Kyma has it.
+func (s *environment) holdKyma() {
 	s.Helper()
 	ctx := context.Background()
 	kyma := &v1beta2.Kyma{}
@@ -193,7 +193,7 @@ func (s *stand) holdKyma() {
 }
 
 func TestAnAccessSecretThatLeadsToTheControlPlaneInstallsNothingThere(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.repoint()
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: s.ref()})
 	require.Error(t, err)
@@ -212,7 +212,7 @@ func TestAnAccessSecretThatLeadsToTheControlPlaneInstallsNothingThere(t *testing
 }
 
 func TestAManifestThatNobodyOwnsIsNotInstalledOnRealClusters(t *testing.T) {
-	s := newStand(t, moduleYAML, func(m *v1beta2.Manifest) { m.OwnerReferences, m.Spec.Remote = nil, false })
+	s := newEnvironment(t, moduleYAML, func(m *v1beta2.Manifest) { m.OwnerReferences, m.Spec.Remote = nil, false })
 	result := s.apply()
 	require.Equal(t, manifests.OutcomeRefused, result.Outcome)
 	s.report(result.Observed, true)

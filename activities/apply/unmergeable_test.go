@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestAPortThatStandsInThePlaceOfOursIsTakenOver(t *testing.T) {
+func TestAPortThatClashesWithOursIsTakenOver(t *testing.T) {
 	raw, err := yaml.YAMLToJSON([]byte(`
 apiVersion: v1
 kind: Service

@@ -15,7 +15,7 @@ import (
 )
 
 func TestImagesAndPullSecretOfAManifestReachItsPods(t *testing.T) {
-	s := newStand(t, operatorYAML, nil)
+	s := newEnvironment(t, operatorYAML, nil)
 	s.installReady()
 	pods := func() corev1.PodSpec {
 		deployment := &appsv1.Deployment{}
@@ -26,7 +26,7 @@ func TestImagesAndPullSecretOfAManifestReachItsPods(t *testing.T) {
 		m.Annotations = map[string]string{desired.AnnotationImagePullSecret: "regcred"}
 		m.Spec.LocalizedImages = []string{"local.example.com/copies/operator:1.0.0"}
 	})
-	require.NotEqual(t, s.read().Status.InputsDigest, manifests.InputsDigest(s.cached()), "it is looked at again")
+	require.NotEqual(t, s.read().Status.InputsDigest, manifests.InputsDigest(s.cached()), "it is reconciled again")
 	s.installReady()
 	require.Equal(t, []corev1.LocalObjectReference{{Name: "regcred"}}, pods().ImagePullSecrets)
 	require.Equal(t, "local.example.com/copies/operator:1.0.0", pods().Containers[0].Image)
@@ -39,6 +39,6 @@ func TestImagesAndPullSecretOfAManifestReachItsPods(t *testing.T) {
 	s.installReady()
 	require.Empty(t, pods().ImagePullSecrets)
 	require.Empty(t, pods().Containers[0].Env)
-	_, corrected := s.told.take()
-	require.Zero(t, corrected, "what the instance wants anew is no drift")
+	_, corrected := s.recorded.take()
+	require.Zero(t, corrected, "what the instance newly wants is no drift")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Remaining names what of a stage is still there and ours, with one request per kind.
+// Remaining names the objects of a stage that still exist and are ours, with one request per kind.
 func (r *Remover) Remaining(ctx context.Context, entries []v1beta2.InventoryEntry) ([]string, error) {
 	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
 	for _, e := range entries {
@@ -23,19 +23,19 @@ func (r *Remover) Remaining(ctx context.Context, entries []v1beta2.InventoryEntr
 			byKind[gvk] = append(byKind[gvk], e)
 		}
 	}
-	var left []string
+	var remaining []string
 	for gvk, entries := range byKind {
 		there, err := r.remainingOfKind(ctx, gvk, entries)
 		if err != nil {
 			return nil, err
 		}
-		left = append(left, there...)
+		remaining = append(remaining, there...)
 	}
-	return left, nil
+	return remaining, nil
 }
 
-// remainingOfKind names what of one kind is still there and ours. What lost the label by which it is listed is read
-// by its name, until the first one that is gone: then there is news, whatever else is to be seen.
+// remainingOfKind names the objects of one kind that still exist and are ours. One that lost the label by which it is
+// listed is read by its name, until the first one that is gone: that one is a change already.
 func (r *Remover) remainingOfKind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) ([]string, error) {
 	listed := map[types.NamespacedName]bool{}
 	resources, err := r.resources(ctx, gvk)
@@ -54,25 +54,25 @@ func (r *Remover) remainingOfKind(ctx context.Context, gvk schema.GroupVersionKi
 	if err != nil {
 		return nil, err
 	}
-	var left []string
-	news := false
+	var remaining []string
+	changed := false
 	for _, e := range entries {
 		_, name, err := e.Object()
 		if err != nil || kinds.IsProtected(gvk, name) {
 			continue
 		}
 		ours, there := listed[name]
-		if !there && !news {
+		if !there && !changed {
 			live, _, err := r.Live(ctx, gvk, name)
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
 			}
 			ours = live != nil && r.Owner.Owns(live)
-			news = !ours
+			changed = !ours
 		}
 		if ours {
-			left = append(left, objects.Describe(gvk.Kind, name))
+			remaining = append(remaining, objects.Describe(gvk.Kind, name))
 		}
 	}
-	return left, nil
+	return remaining, nil
 }

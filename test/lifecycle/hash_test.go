@@ -35,9 +35,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// These tests show on a real API server that an object's hash says what the detection of drift takes it to say:
-// another one when somebody changed or took what is ours, the same when others do what is no matter of ours, and
-// the very same again after applying. They stay, for it is the API server that has to go on behaving so.
+// These tests show on a real API server that an object's hash means what drift detection assumes: it differs when
+// somebody changed or removed our fields, it is the same when others change fields that are not ours, and it is the
+// same again after applying. They are kept because they test the behaviour of the API server.
 
 // proof is a namespace in a real cluster, with objects that are applied as a module's are.
 type proof struct {
@@ -78,7 +78,7 @@ func (p *proof) resource(gvk schema.GroupVersionKind) clusters.Resource {
 	return resource
 }
 
-// create makes an object that is not ours, and has it deleted at the end.
+// create creates an object that is not ours, and deletes it at the end.
 func (p *proof) create(content string) *unstructured.Unstructured {
 	p.Helper()
 	u := p.object(content)
@@ -101,7 +101,7 @@ type subject struct {
 	at  bundle.Placed
 }
 
-// subject prepares an object as a module's are: what others own by design is given up, it is marked and encoded.
+// subject prepares an object as a module's are: fields that others own by design are ignored, it is marked and encoded.
 func (p *proof) subject(content string) *subject {
 	p.Helper()
 	b, _, err := bundle.Build(&render.Rendered{Objects: []*unstructured.Unstructured{p.object(content)}}, bundle.Adaptation{})
@@ -142,10 +142,10 @@ func (s *subject) seen() string {
 
 func (s *subject) listed(inFull bool) string {
 	s.Helper()
-	look := objects.Surveyor{
+	surveyor := objects.Surveyor{
 		Target: s.job.Target, Selector: "proof!=none", InFull: func(schema.GroupKind) bool { return inFull },
 	}
-	saw, err := look.Read(context.Background(), map[schema.GroupKind]schema.GroupVersionKind{s.at.Object.GVK.GroupKind(): s.at.Object.GVK})
+	saw, err := surveyor.Read(context.Background(), map[schema.GroupKind]schema.GroupVersionKind{s.at.Object.GVK.GroupKind(): s.at.Object.GVK})
 	require.NoError(s, err)
 	require.Empty(s, saw.Failed)
 	require.Contains(s, saw.Seen, s.at.Entry.ID)
@@ -214,11 +214,11 @@ func (s *subject) applyAs(manager, content string, force bool) {
 // mutation is something that others do to an object.
 type mutation struct {
 	does func(s *subject)
-	// seen is true when the hash is to be another afterwards.
+	// seen is true when the hash has to differ afterwards.
 	seen bool
 }
 
-// shows applies the object, has it mutated, looks, and applies it again, for each mutation.
+// shows applies the object, mutates it, reads it, and applies it again, for each mutation.
 func (p *proof) shows(content string, mutations map[string]mutation) {
 	p.Helper()
 	s := p.subject(content)
@@ -296,7 +296,7 @@ func TestTheHashOfAWorkload(t *testing.T) {
 	})
 }
 
-func TestTheHashOfAScaledWorkloadThatWeGiveTheReplicasUpFor(t *testing.T) {
+func TestTheHashOfAScaledWorkloadWhoseReplicasAreIgnored(t *testing.T) {
 	p := newProof(t)
 	s := p.subject(proofDeployment)
 	full := s.apply()
@@ -307,7 +307,7 @@ func TestTheHashOfAScaledWorkloadThatWeGiveTheReplicasUpFor(t *testing.T) {
 	require.NoError(t, err)
 	live, err := apply.Patch(context.Background(), s.job, s.at, body)
 	require.NoError(t, err)
-	require.Equal(t, taken, inventory.ObjectHash(live), "what the autoscaler took is all that is given up")
+	require.Equal(t, taken, inventory.ObjectHash(live), "only what the autoscaler owns is ignored")
 	for n := range 20 {
 		// The API server writes our fields in an order that changes from time to time.
 		s.by("kube-controller-manager", fmt.Sprintf(`{spec: {replicas: %d}}`, n), "scale")
@@ -533,7 +533,7 @@ webhooks:
 		}}})
 }
 
-// mutatingServer changes a key of every ConfigMap that it is asked about, and adds another, as webhooks do.
+// mutatingServer changes a key of every ConfigMap that it is called for, and adds another, as webhooks do.
 func mutatingServer(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -554,12 +554,12 @@ func mutatingServer(t *testing.T) *httptest.Server {
 
 const proofMutated = `{apiVersion: v1, kind: ConfigMap, metadata: {name: m}, data: {a: "1", b: "2"}}`
 
-// mutated shows that what admission makes of our objects is no drift, and that drift is seen all the same.
+// mutated shows that mutations by admission are no drift, and that drift is still detected.
 func (p *proof) mutated(value string) {
 	p.Helper()
 	s := p.subject(proofMutated)
 	require.Eventually(p, func() bool {
-		// While the API server takes a policy or webhook up, it may refuse what that is for.
+		// While the API server loads a policy or webhook, it may refuse the objects that it applies to.
 		if _, err := apply.Patch(context.Background(), s.job, s.at, s.at.Object.Body.Fill(s.job.Owner)); err != nil {
 			return false
 		}

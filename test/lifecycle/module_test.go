@@ -87,22 +87,22 @@ spec:
 
 const moduleYAML = crdYAML + operatorYAML
 
-func TestInstallMakesAModuleReadyAndSaysSo(t *testing.T) {
-	s := newStand(t, strings.Replace(moduleYAML, "replicas: 0", "replicas: 2", 1), withDefaultCR)
+func TestInstallMakesAModuleReadyAndReportsIt(t *testing.T) {
+	s := newEnvironment(t, strings.Replace(moduleYAML, "replicas: 0", "replicas: 2", 1), withDefaultCR)
 
 	result := s.apply()
 	require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
 	require.Equal(t, shared.StateProcessing, result.Observed.State)
 	require.Equal(t, "sample", result.Module)
 	const objects = 6
-	// How often it looks whether the definition is served depends on the API server.
+	// How often it checks whether the definition is served depends on the API server.
 	requests := slices.DeleteFunc(s.requests.take(), func(r string) bool { return r == "GET /apis/"+s.id+".example.com/v1" })
 	const namespace = "POST /api/v1/namespaces"
 	require.Equal(t, []string{namespace}, slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return r != namespace }))
-	// What is applied side by side may find that the namespace is missing once each, and is sent again.
+	// Objects that are applied in parallel may each find the namespace missing once, and are sent again.
 	slices.Sort(requests)
 	requests = slices.Compact(requests)
-	// Beside those, it asks which cluster it is, whom that takes it for, and what is bound to it.
+	// In addition it reads which cluster it is, which account we have there, and what is bound to it.
 	require.LessOrEqual(t, len(requests), objects+4, requests)
 
 	m := s.read()
@@ -173,7 +173,7 @@ func TestInstallMakesAModuleReadyAndSaysSo(t *testing.T) {
 }
 
 func TestInstallAgainChangesNothing(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	before, deployment := s.read(), s.get("apps/v1", "Deployment", "ID-remote", "operator")
 
@@ -189,7 +189,7 @@ func TestInstallAgainChangesNothing(t *testing.T) {
 }
 
 func TestInstallRepairsWhatOthersChanged(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	hashes := s.read().Status.Inventory
 	settings := s.get("v1", "ConfigMap", "ID-remote", "settings")
@@ -221,7 +221,7 @@ kind: Namespace
 metadata: {name: ID}
 ---
 `
-	s := newStand(t, moduleYAML+extra, nil)
+	s := newEnvironment(t, moduleYAML+extra, nil)
 	s.installReady()
 	ctx := context.Background()
 	taken := s.get("v1", "ConfigMap", "ID-remote", "taken")
@@ -241,9 +241,9 @@ metadata: {name: ID}
 	containers, _, _ := unstructured.NestedSlice(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "template", "spec", "containers")
 	require.Equal(t, []any{map[string]any{"name": "operator", "image": "example.com/operator:1.1.0"}}, pick(containers, "name", "image"))
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "old"), "what the module no longer has is pruned")
-	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "taken"), "what another owner claims is not")
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "taken"), "what another owner has marked is not")
 	require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "mine"), "nor are definitions with user data")
-	require.NotNil(t, s.get("v1", "Namespace", "", "ID"), "nor namespaces, before the module goes")
+	require.NotNil(t, s.get("v1", "Namespace", "", "ID"), "nor namespaces, before the module is removed")
 	m := s.read()
 	require.Equal(t, "1.1.0", m.Status.InstalledVersion)
 	ids := map[string]bool{}
@@ -254,7 +254,7 @@ metadata: {name: ID}
 }
 
 func TestAFailedRenderingChangesNothing(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	before := s.read()
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = s.layer("<html>") })
@@ -265,24 +265,24 @@ func TestAFailedRenderingChangesNothing(t *testing.T) {
 	require.Empty(t, writes(s.requests.take()))
 	m := s.read()
 	require.Equal(t, before.Status.Inventory, m.Status.Inventory)
-	require.Equal(t, manifests.InputsDigest(m), m.Status.InputsDigest, "the sweep need not look at it again")
+	require.Equal(t, manifests.InputsDigest(m), m.Status.InputsDigest, "the sweep need not reconcile it again")
 }
 
-func TestALayerThatTheRegistryDoesNotHaveYetIsAskedForSeldom(t *testing.T) {
-	s := newStand(t, configMap("late"), nil)
+func TestALayerThatTheRegistryDoesNotHaveYetIsRetriedSlowly(t *testing.T) {
+	s := newEnvironment(t, configMap("late"), nil)
 	there := s.read().Spec.Install.Source
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = "sha256:" + strings.Repeat("0", 64) })
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: s.ref()})
 	f := fault.Of(err)
 	require.Equal(t, fault.Transient, f.Kind)
 	require.Equal(t, "LayerNotFound", f.Reason)
-	require.True(t, f.Seldom)
+	require.True(t, f.SlowRetry)
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Install.Source = there })
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 }
 
 func TestObjectsThatFailDoNotStopTheOthers(t *testing.T) {
-	s := newStand(t, operatorYAML+`
+	s := newEnvironment(t, operatorYAML+`
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: Not_A_Name}
@@ -319,8 +319,8 @@ metadata: {name: elsewhere, namespace: ID-nowhere}
 	require.Equal(t, shared.StateError, s.read().Status.State)
 }
 
-func TestAnUnknownKindKeepsTheModuleAtWork(t *testing.T) {
-	s := newStand(t, operatorYAML+`
+func TestAnUnknownKindKeepsTheModuleProcessing(t *testing.T) {
+	s := newEnvironment(t, operatorYAML+`
 apiVersion: unknown.example.com/v1
 kind: Unknown
 metadata: {name: unknown}
@@ -334,7 +334,7 @@ metadata: {name: unknown}
 }
 
 func TestTheDefaultCRBelongsToItsUser(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	ctx := context.Background()
 	require.NoError(t, s.remote.Delete(ctx, s.sample("default")))
@@ -353,8 +353,8 @@ func TestTheDefaultCRBelongsToItsUser(t *testing.T) {
 	require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"))
 }
 
-func TestAnExistingCRIsAdoptedAsItIs(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+func TestAnExistingCRIsAdoptedUnchanged(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	user := s.sample("default")
 	require.NoError(t, unstructured.SetNestedField(user.Object, "mine", "spec", "greeting"))
@@ -368,8 +368,8 @@ func TestAnExistingCRIsAdoptedAsItIs(t *testing.T) {
 	require.Equal(t, string(adopted.GetUID()), s.read().Status.DefaultCR.UID)
 }
 
-func TestWithThePolicyIgnoreTheDefaultCRIsLeftToTheUser(t *testing.T) {
-	s := newStand(t, moduleYAML, func(m *v1beta2.Manifest) {
+func TestWithThePolicyIgnoreTheDefaultCRIsTheUsers(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, func(m *v1beta2.Manifest) {
 		withDefaultCR(m)
 		m.Spec.CustomResourcePolicy = v1beta2.CustomResourcePolicyIgnore
 	})
@@ -384,8 +384,8 @@ func TestWithThePolicyIgnoreTheDefaultCRIsLeftToTheUser(t *testing.T) {
 	require.Contains(t, result.Observed.Hint, s.id+"-remote/default")
 }
 
-func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
-	s := newStand(t, moduleYAML+"apiVersion: v1\nkind: Namespace\nmetadata: {name: ID}\n---\n", withDefaultCR)
+func TestRemovalRunsInOrderAndRemovesEverything(t *testing.T) {
+	s := newEnvironment(t, moduleYAML+"apiVersion: v1\nkind: Namespace\nmetadata: {name: ID}\n---\n", withDefaultCR)
 	s.installReady()
 	ctx := context.Background()
 	held := s.get("ID.example.com/v1", "Sample", "ID-remote", "default")
@@ -430,10 +430,10 @@ func TestRemovalGoesInOrderAndLeavesNothing(t *testing.T) {
 	require.Equal(t, manifests.OutcomeGone, s.apply().Outcome)
 }
 
-// An API server that serves a kind for the first time while it deletes the definition fails at that, and may leave
-// the definition there for minutes.
+// An API server that serves a kind for the first time while it deletes the definition fails to delete it, and may keep
+// the definition for minutes.
 func TestADefinitionIsDeletedOnlyAfterItsKindWasServed(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	s.delete()
 	s.requests.take()
@@ -445,9 +445,9 @@ func TestADefinitionIsDeletedOnlyAfterItsKindWasServed(t *testing.T) {
 	require.Greater(t, deleted, listed, all)
 }
 
-func TestANamespaceThatWasThereBeforeOrIsUsedByOthersStays(t *testing.T) {
+func TestANamespaceThatExistedBeforeOrIsUsedByOthersStays(t *testing.T) {
 	const module = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: %s}\n---\n"
-	s := newStand(t, strings.ReplaceAll(module, "%s", "ID")+strings.ReplaceAll(module, "%s", "ID-remote"), nil)
+	s := newEnvironment(t, strings.ReplaceAll(module, "%s", "ID")+strings.ReplaceAll(module, "%s", "ID-remote"), nil)
 	ctx := context.Background()
 	require.NoError(t, s.remote.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id}}))
 	s.installReady()
@@ -461,12 +461,12 @@ func TestANamespaceThatWasThereBeforeOrIsUsedByOthersStays(t *testing.T) {
 	require.Nil(t, s.get("v1", "ConfigMap", "ID", "a"))
 	require.True(t, s.get("v1", "Namespace", "", "ID").GetDeletionTimestamp().IsZero())
 	require.True(t, s.get("v1", "Namespace", "", "ID-remote").GetDeletionTimestamp().IsZero())
-	said, _ := s.told.take()
+	said, _ := s.recorded.take()
 	require.Contains(t, strings.Join(said, "\n"), "Namespace "+s.id+"-remote: in use by Service "+s.id+"-remote/mine")
 }
 
 func TestAnUnmanagedModuleStaysWithoutOurMarks(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Annotations = map[string]string{shared.AnnotationIsUnmanaged: "true"} })
 	result := s.apply()
@@ -484,7 +484,7 @@ func TestAnUnmanagedModuleStaysWithoutOurMarks(t *testing.T) {
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome, "it can be managed again")
 }
 
-func (s *stand) createManifestAgain() {
+func (s *environment) createManifestAgain() {
 	s.Helper()
 	m := s.manifest.DeepCopy()
 	m.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels, OwnerReferences: m.OwnerReferences}
@@ -493,8 +493,8 @@ func (s *stand) createManifestAgain() {
 	s.manifest = m
 }
 
-func TestASkippedManifestIsLeftAloneUntilItsKymaGoes(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+func TestASkippedManifestIsUnchangedUntilItsKymaIsDeleted(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Labels[shared.LabelSkipReconciliation] = "true" })
 	result := s.apply()
@@ -510,15 +510,15 @@ func TestASkippedManifestIsLeftAloneUntilItsKymaGoes(t *testing.T) {
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
 }
 
-func TestAnUnreachableClusterIsSaidToBeAndNothingIsLost(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+func TestAnUnreachableClusterIsReportedAndNothingIsLost(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
-	s.requests.cut(func(*http.Request) error { return errors.New("cut") })
+	s.requests.intercept(func(*http.Request) error { return errors.New("cut") })
 	_, err := s.activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(s.manifest)})
 	require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
 	before := s.read()
 	require.True(t, s.report(readiness.Observed{State: shared.StateReady, Reason: "UnreachableNetwork", Message: "cut"}, false).Changed)
-	require.Equal(t, metav1.ConditionTrue, s.condition(shared.ConditionInstallation), "nobody looked, so what was seen last stands")
+	require.Equal(t, metav1.ConditionTrue, s.condition(shared.ConditionInstallation), "nothing was read, so the last state remains")
 	require.Equal(t, before.Status.Inventory, s.read().Status.Inventory)
 	s.delete()
 	_, err = s.activities.Uninstall.RemoveManifest(context.Background(), uninstall.RemoveInput{Ref: kick.RefOf(s.manifest)})
@@ -527,10 +527,10 @@ func TestAnUnreachableClusterIsSaidToBeAndNothingIsLost(t *testing.T) {
 }
 
 func TestADeletionStopsAnInstallationBetweenStages(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	manifest := s.manifest.DeepCopy()
 	var once sync.Once
-	s.requests.cut(func(req *http.Request) error {
+	s.requests.intercept(func(req *http.Request) error {
 		var err error
 		if strings.Contains(req.URL.Path, "/serviceaccounts/") {
 			once.Do(func() { err = s.control.Delete(context.Background(), manifest) })
@@ -544,7 +544,7 @@ func TestADeletionStopsAnInstallationBetweenStages(t *testing.T) {
 }
 
 func TestForeignFinalizersAreNamed(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
 	s.update(func(m *v1beta2.Manifest) { m.Finalizers = append(m.Finalizers, "example.com/other") })
 	s.delete()
@@ -555,7 +555,7 @@ func TestForeignFinalizersAreNamed(t *testing.T) {
 }
 
 func TestAManifestOfAnotherUIDIsNotTouched(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+	s := newEnvironment(t, moduleYAML, nil)
 	other := kick.RefOf(s.manifest)
 	other.UID = "another"
 	ctx := context.Background()

@@ -8,20 +8,20 @@ import (
 	"go.temporal.io/sdk/testsuite"
 )
 
-func firstTry(ctx context.Context) (bool, error) { return isFirstTry(ctx), nil }
+func firstAttempt(ctx context.Context) (bool, error) { return isFirstAttempt(ctx), nil }
 
-func TestAReportFromAQueueFollowsATryInTheWorkflowTask(t *testing.T) {
-	require.True(t, isFirstTry(t.Context()))
+func TestAReportFromAQueueFollowsAnAttemptInTheWorkflowTask(t *testing.T) {
+	require.True(t, isFirstAttempt(t.Context()))
 
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(firstTry)
+	env.RegisterActivity(firstAttempt)
 	var first bool
-	value, err := env.ExecuteLocalActivity(firstTry)
+	value, err := env.ExecuteLocalActivity(firstAttempt)
 	require.NoError(t, err)
 	require.NoError(t, value.Get(&first))
 	require.True(t, first)
 
-	value, err = env.ExecuteActivity(firstTry)
+	value, err = env.ExecuteActivity(firstAttempt)
 	require.NoError(t, err)
 	require.NoError(t, value.Get(&first))
 	require.False(t, first)

@@ -25,7 +25,7 @@ func (r *counting) Get(ctx context.Context, key client.ObjectKey, object client.
 	return r.Client.Get(ctx, key, object, options...)
 }
 
-func TestAStageBeginsByAReadingThatIsASecondOldAtMostOrTheInformersWord(t *testing.T) {
+func TestAStageBeginsWithAReadOfTheLastSecondOrTheInformersState(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		age time.Duration

@@ -64,19 +64,19 @@ func BenchmarkApply(b *testing.B) {
 		Purge: purge.Options{Manifests: &kicks{}},
 	})
 	require.NoError(b, err)
-	install := func() {
+	applyOnce := func() {
 		result, err := activities.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
 		if err != nil || result.Outcome != manifests.OutcomeApplied {
 			b.Fatal(result.Observed.Message, err)
 		}
 	}
-	install()
+	applyOnce()
 
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	b.ReportAllocs()
 	for b.Loop() {
-		install()
+		applyOnce()
 	}
 	runtime.ReadMemStats(&after)
 	total := float64(b.N * objects)
@@ -101,7 +101,7 @@ func benchLayer(b *testing.B, registry string, objects int) v1beta2.ImageSpec {
 	}
 }
 
-// benchServer has one Manifest, which never changes, and takes whatever is applied.
+// benchServer has one Manifest, which never changes, and accepts whatever is applied.
 type benchServer struct{ manifest *v1beta2.Manifest }
 
 // ServeHTTP implements http.Handler.

@@ -14,7 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
-func TestALetGoNamesWhatFitsInItsEventAndEverythingInTheLog(t *testing.T) {
+func TestAnAbandonmentNamesWhatFitsInItsEventAndEverythingInTheLog(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects int
 		message string
@@ -33,10 +33,10 @@ func TestALetGoNamesWhatFitsInItsEventAndEverythingInTheLog(t *testing.T) {
 				objects = append(objects, fmt.Sprintf("ConfigMap a/%d", i))
 			}
 			c := fake.NewClientBuilder().Build()
-			teller := NewTeller(c)
+			recorder := NewRecorder(c)
 			logged := ""
-			teller.Log = funcr.New(func(_, args string) { logged += args }, funcr.Options{})
-			require.NoError(t, teller.LetGoObjects(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "kyma", UID: "u"}, test.message, objects))
+			recorder.Log = funcr.New(func(_, args string) { logged += args }, funcr.Options{})
+			require.NoError(t, recorder.AbandonObjects(context.Background(), kick.Ref{Namespace: "kcp-system", Name: "kyma", UID: "u"}, test.message, objects))
 			var events corev1.EventList
 			require.NoError(t, c.List(context.Background(), &events))
 			require.Len(t, events.Items, 1)

@@ -24,15 +24,15 @@ import (
 const (
 	// EventPurged: an object was forced. There is one Event for each.
 	EventPurged = "Purged"
-	// EventLetGo: something could not be reached, and was let go.
-	EventLetGo = "PurgeLetGo"
+	// EventAbandoned: something could not be reached, and was abandoned.
+	EventAbandoned = "PurgeLetGo"
 )
 
 // Object is an object that is forced.
 type Object struct {
 	Kind, Namespace, Name string
 	UID                   types.UID
-	// Finalizers are those that are taken off; none when the object is deleted against the will of its user only.
+	// Finalizers are those that are taken off; none when the object is deleted only without the consent of its user.
 	Finalizers []string
 	// In names the cluster, such as "the remote cluster".
 	In string
@@ -55,13 +55,13 @@ func (o Object) describe() string {
 	return fmt.Sprintf("%s in %s %s", o, o.In, what)
 }
 
-// Counter counts forced objects. It is the only thing a Teller knows of metrics.
+// Counter counts forced objects. It is the only thing a Recorder knows of metrics.
 type Counter interface {
 	ObjectPurged()
 }
 
-// Teller says which objects are forced: by an Event on the Kyma, a line in the log, and a metric.
-type Teller struct {
+// Recorder says which objects are forced: by an Event on the Kyma, a line in the log, and a metric.
+type Recorder struct {
 	// ControlPlane writes Events.
 	ControlPlane client.Client
 	// Counter may be nil.
@@ -72,27 +72,27 @@ type Teller struct {
 	Now func() time.Time
 }
 
-// NewTeller returns a Teller that writes Events; counter and log may be set afterwards.
-func NewTeller(controlPlane client.Client) *Teller {
-	return &Teller{ControlPlane: controlPlane, Log: logr.Discard(), Now: time.Now}
+// NewRecorder returns a Recorder that writes Events; counter and log may be set afterwards.
+func NewRecorder(controlPlane client.Client) *Recorder {
+	return &Recorder{ControlPlane: controlPlane, Log: logr.Discard(), Now: time.Now}
 }
 
-// Announce writes the Event before an object is forced, so that no death in between makes a forced object that
-// nobody was told of. There is one Event for each object, however often it is tried: its name says which.
-func (t *Teller) Announce(ctx context.Context, kyma kick.Ref, o Object) error {
-	return t.event(ctx, kyma, EventPurged, o.describe(), o.Kind, o.Namespace, o.Name, string(o.UID))
+// RecordIntent writes the Event before an object is forced, so that no death in between makes a forced object that
+// has no Event. There is one Event for each object, however often it is attempted: its name says which.
+func (r *Recorder) RecordIntent(ctx context.Context, kyma kick.Ref, o Object) error {
+	return r.event(ctx, kyma, EventPurged, o.describe(), o.Kind, o.Namespace, o.Name, string(o.UID))
 }
 
-// LetGo writes the Event that says what could not be reached.
-func (t *Teller) LetGo(ctx context.Context, kyma kick.Ref, message string) error {
-	return t.LetGoObjects(ctx, kyma, message, nil)
+// Abandon writes the Event that says what could not be reached.
+func (r *Recorder) Abandon(ctx context.Context, kyma kick.Ref, message string) error {
+	return r.AbandonObjects(ctx, kyma, message, nil)
 }
 
-// LetGoObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
+// AbandonObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
 // as fit, while the log has them all.
-func (t *Teller) LetGoObjects(ctx context.Context, kyma kick.Ref, message string, objects []string) error {
-	t.Log.Info("purge: let go", "kyma", kyma.String(), "message", message, "objects", objects)
-	return t.event(ctx, kyma, EventLetGo, message+NameObjects(objects, maxMessage-len(message)), message)
+func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message string, objects []string) error {
+	r.Log.Info("purge: abandoned", "kyma", kyma.String(), "message", message, "objects", objects)
+	return r.event(ctx, kyma, EventAbandoned, message+NameObjects(objects, maxMessage-len(message)), message)
 }
 
 // maxNamed is how many objects are named to people at most.
@@ -124,21 +124,21 @@ func NameObjects(objects []string, most int) string {
 }
 
 // Done counts and logs an object that was forced.
-func (t *Teller) Done(kyma kick.Ref, o Object) {
-	if t.Counter != nil {
-		t.Counter.ObjectPurged()
+func (r *Recorder) Done(kyma kick.Ref, o Object) {
+	if r.Counter != nil {
+		r.Counter.ObjectPurged()
 	}
-	t.Log.Info("purge: forced", "kyma", kyma.String(), "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "finalizers", o.Finalizers)
+	r.Log.Info("purge: forced", "kyma", kyma.String(), "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "finalizers", o.Finalizers)
 }
 
 // maxMessage is what a server takes for the message of an Event.
 const maxMessage = 1024
 
-func (t *Teller) event(ctx context.Context, kyma kick.Ref, reason, message string, about ...string) error {
+func (r *Recorder) event(ctx context.Context, kyma kick.Ref, reason, message string, about ...string) error {
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
 	}
-	now := metav1.NewTime(t.Now())
+	now := metav1.NewTime(r.Now())
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: eventName(kyma, append(about, reason))},
 		InvolvedObject: corev1.ObjectReference{
@@ -149,7 +149,7 @@ func (t *Teller) event(ctx context.Context, kyma kick.Ref, reason, message strin
 		Source:         corev1.EventSource{Component: shared.FieldManagerLifecycleManager},
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}
-	if err := t.ControlPlane.Create(ctx, event); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := r.ControlPlane.Create(ctx, event); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("write the Event %s on Kyma %s: %w", reason, kyma, err)
 	}
 	return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// neighbour makes a second Kyma that is synchronized to the same cluster, and its Manifest.
-func (s *stand) neighbour(spec v1beta2.ManifestSpec) *v1beta2.Manifest {
+// otherKyma creates a second Kyma that is synchronized to the same cluster, and its Manifest.
+func (s *environment) otherKyma(spec v1beta2.ManifestSpec) *v1beta2.Manifest {
 	s.Helper()
 	ctx := context.Background()
 	var system corev1.Namespace
@@ -51,8 +51,8 @@ func (s *stand) neighbour(spec v1beta2.ManifestSpec) *v1beta2.Manifest {
 	return m
 }
 
-// as works on another Manifest for a while.
-func (s *stand) as(m *v1beta2.Manifest, do func()) {
+// as runs do with another Manifest.
+func (s *environment) as(m *v1beta2.Manifest, do func()) {
 	s.Helper()
 	own := s.manifest
 	s.manifest = m
@@ -60,8 +60,8 @@ func (s *stand) as(m *v1beta2.Manifest, do func()) {
 	do()
 }
 
-// removed removes the module, as its workflow does: what it waits for is looked at in between.
-func (s *stand) removed() {
+// removed removes the module, as its workflow does: in between it checks what it waits for.
+func (s *environment) removed() {
 	s.Helper()
 	var result uninstall.RemoveResult
 	require.Eventually(s, func() bool {
@@ -69,15 +69,15 @@ func (s *stand) removed() {
 		if result.Outcome != manifests.OutcomeWaiting {
 			return true
 		}
-		look, err := s.activities.Uninstall.CheckRemoval(context.Background(), s.ref())
+		checked, err := s.activities.Uninstall.CheckRemoval(context.Background(), s.ref())
 		require.NoError(s, err)
-		require.Contains(s, []manifests.Outcome{manifests.OutcomeWaiting, manifests.OutcomeRemoved, manifests.OutcomeGone}, look.Outcome)
+		require.Contains(s, []manifests.Outcome{manifests.OutcomeWaiting, manifests.OutcomeRemoved, manifests.OutcomeGone}, checked.Outcome)
 		return false
 	}, 2*time.Minute, 100*time.Millisecond, "%+v", result)
 	require.Equal(s, manifests.OutcomeRemoved, result.Outcome)
 }
 
-func TestARemovalLeavesWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
+func TestARemovalHandsOverWhatAnotherKymaInTheSameClusterUses(t *testing.T) {
 	const extra = `
 ---
 apiVersion: v1
@@ -90,11 +90,11 @@ metadata: {name: extra, namespace: ID-remote}
 		"with a default custom resource":    withDefaultCR,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStand(t, moduleYAML+extra, change)
+			s := newEnvironment(t, moduleYAML+extra, change)
 			ctx := context.Background()
 			spec := *s.manifest.Spec.DeepCopy()
 			spec.Install.Source = s.layer(moduleYAML)
-			other := s.neighbour(spec)
+			other := s.otherKyma(spec)
 			s.as(other, s.installReady)
 			s.installReady()
 			require.NoError(t, s.remote.Create(ctx, s.sample("of-another")))
@@ -113,7 +113,7 @@ metadata: {name: extra, namespace: ID-remote}
 			require.Equal(t, inventory.MarkOf(other), mark(definition, "", definitionName))
 			require.Equal(t, inventory.MarkOf(other), mark("Deployment", "ID-remote", "operator"))
 			require.Equal(t, inventory.MarkOf(other), mark("ConfigMap", "ID-remote", "settings"))
-			require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "extra"), "what only this module has goes")
+			require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "extra"), "what only this module has is removed")
 			require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "of-another"), "with its custom resources")
 			if change != nil {
 				require.NotNil(t, s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), "the other one has adopted it")
@@ -121,18 +121,18 @@ metadata: {name: extra, namespace: ID-remote}
 			s.as(other, func() {
 				require.Empty(t, s.read().Status.Corrections)
 				drifted, _ := s.probe()
-				require.False(t, drifted, "what was handed over is as the one that stays would have left it")
+				require.False(t, drifted, "what was handed over is as the remaining one applies it")
 				hashes := map[string]string{}
 				for _, e := range s.read().Status.Inventory {
 					hashes[e.ID] = e.Hash
 				}
 				s.apply()
 				for _, e := range s.read().Status.Inventory {
-					require.Equal(t, hashes[e.ID], e.Hash, "its next look has nothing to put right: %s", e.ID)
+					require.Equal(t, hashes[e.ID], e.Hash, "its next reconcile has nothing to correct: %s", e.ID)
 				}
 			})
-			said, corrected := s.told.take()
-			require.Zero(t, corrected, "nobody disputes with himself: %v", said)
+			said, corrected := s.recorded.take()
+			require.Zero(t, corrected, "there is no conflict with itself: %v", said)
 			require.Contains(t, strings.Join(said, "\n"), "Normal *v1beta2.Kyma LeftToOtherKymas: ")
 			require.Contains(t, strings.Join(said, "\n"), "is used by Kyma "+s.id+"/other")
 
@@ -147,12 +147,12 @@ metadata: {name: extra, namespace: ID-remote}
 	}
 }
 
-func TestAClusterThatClaimsToBeAnotherKeepsNothingThere(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
-	other := s.neighbour(s.manifest.Spec)
+func TestAClusterThatPretendsToBeAnotherKeepsNothing(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
+	other := s.otherKyma(s.manifest.Spec)
 	s.as(other, s.installReady)
 	s.installReady()
-	// The other one's access leads elsewhere, and its remote Kyma is not to be seen in this cluster.
+	// The other one's access leads elsewhere, and its remote Kyma does not exist in this cluster.
 	access := &corev1.Secret{}
 	require.NoError(t, s.control.Get(context.Background(), client.ObjectKey{Namespace: s.id, Name: "access-of-other"}, access))
 	elsewhere, err := os.ReadFile(testfleet.Require(t, "LM_TEST_CONTROL_PLANE"))
@@ -164,18 +164,18 @@ func TestAClusterThatClaimsToBeAnotherKeepsNothingThere(t *testing.T) {
 	s.removed()
 	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
 	require.Nil(t, s.get("apps/v1", "Deployment", "ID-remote", "operator"))
-	said, _ := s.told.take()
+	said, _ := s.recorded.take()
 	require.NotContains(t, strings.Join(said, "\n"), "LeftToOtherKymas")
 }
 
-func TestAModuleThatNobodyElseHasIsRemovedThoughAnotherKymaIsInTheSameCluster(t *testing.T) {
-	s := newStand(t, moduleYAML, nil)
+func TestAModuleThatNobodyElseHasIsRemovedAlthoughAnotherKymaIsInTheSameCluster(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
 	s.installReady()
-	other := s.neighbour(s.manifest.Spec)
+	other := s.otherKyma(s.manifest.Spec)
 	require.Empty(t, other.Status.Inventory)
 	s.delete()
 	s.removed()
 	require.Nil(t, s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"))
-	said, _ := s.told.take()
+	said, _ := s.recorded.take()
 	require.Empty(t, said)
 }

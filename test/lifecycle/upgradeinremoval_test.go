@@ -17,7 +17,7 @@ import (
 )
 
 func TestANewerVersionIsAppliedWhileOnlyTheDefaultCustomResourceBlocksARemoval(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	held := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/hold"]}}`))
 	require.NoError(t, s.remote.Patch(context.Background(), s.sample("default"), held))
@@ -32,7 +32,7 @@ func TestANewerVersionIsAppliedWhileOnlyTheDefaultCustomResourceBlocksARemoval(t
 	again := s.remove(waiting.Observed)
 	require.Equal(t, waiting, again, "what is said of the removal stays the same")
 	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "mended-settings"))
-	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"), "what it no longer has goes")
+	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"), "what it no longer has is removed")
 	require.Equal(t, "1.1.0", s.read().Status.InstalledVersion)
 	require.Equal(t, shared.StateDeleting, s.read().Status.State)
 	s.requests.take()
@@ -45,8 +45,8 @@ func TestANewerVersionIsAppliedWhileOnlyTheDefaultCustomResourceBlocksARemoval(t
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "mended-settings"))
 }
 
-func TestANewerVersionIsNotAppliedWhileWhatUsersMadeBlocksARemoval(t *testing.T) {
-	s := newStand(t, moduleYAML, withDefaultCR)
+func TestANewerVersionIsNotAppliedWhileUsersObjectsBlockARemoval(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
 	s.installReady()
 	require.NoError(t, s.remote.Create(context.Background(), s.sample("of-a-user")))
 	s.delete()

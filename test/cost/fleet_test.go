@@ -323,11 +323,11 @@ func (i *instance) requireUnchanged() func() {
 // cleanUp removes everything without the code under test.
 func (i *instance) cleanUp() {
 	ctx := context.Background()
-	var manifests v1beta2.ManifestList
-	require.NoError(i, i.Control.List(ctx, &manifests, client.InNamespace(i.id)))
-	for n := range manifests.Items {
-		manifests.Items[n].Finalizers = nil
-		require.NoError(i, i.Control.Update(ctx, &manifests.Items[n]))
+	var all v1beta2.ManifestList
+	require.NoError(i, i.Control.List(ctx, &all, client.InNamespace(i.id)))
+	for n := range all.Items {
+		all.Items[n].Finalizers = nil
+		require.NoError(i, i.Control.Update(ctx, &all.Items[n]))
 	}
 	var kymas v1beta2.KymaList
 	require.NoError(i, i.Control.List(ctx, &kymas, client.InNamespace(i.id)))

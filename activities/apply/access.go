@@ -34,35 +34,27 @@ func (job *Installation) ExcludeAccess(ctx context.Context) error {
 		has[e.ID] = has[e.ID] || e.UID != ""
 	}
 	refused, bindings := map[string]bool{}, bindings{}
-	planned := []*[]bundle.Placed{&job.Plan.Before, &job.Plan.After}
-	for number := range job.Plan.Stages {
-		planned = append(planned, &job.Plan.Stages[number])
-	}
-	for _, objects := range planned {
-		for _, p := range *objects {
-			if has[p.Entry.ID] || refused[p.Entry.ID] || !mayBePartOfAccess(p.Object.GVK.GroupKind()) {
-				continue
-			}
-			account, err := job.Cluster.Account(ctx)
-			if err != nil {
-				return clusters.Classify(err)
-			}
-			isPart, err := isPartOfAccess(ctx, job, p, account, bindings)
-			if err != nil {
-				return err
-			}
-			if isPart {
-				refused[p.Entry.ID] = true
-				job.Refused = append(job.Refused, bundle.Failure{Object: p.String(), Message: partOfAccess})
-			}
+	for _, p := range job.Plan.All() {
+		if has[p.Entry.ID] || refused[p.Entry.ID] || !mayBePartOfAccess(p.Object.GVK.GroupKind()) {
+			continue
+		}
+		account, err := job.Cluster.Account(ctx)
+		if err != nil {
+			return clusters.Classify(err)
+		}
+		isPart, err := isPartOfAccess(ctx, job, p, account, bindings)
+		if err != nil {
+			return err
+		}
+		if isPart {
+			refused[p.Entry.ID] = true
+			job.Refused = append(job.Refused, bundle.Failure{Object: p.String(), Message: partOfAccess})
 		}
 	}
 	if len(refused) == 0 {
 		return nil
 	}
-	for _, objects := range planned {
-		*objects = slices.DeleteFunc(*objects, func(p bundle.Placed) bool { return refused[p.Entry.ID] })
-	}
+	job.Plan.Withhold(refused)
 	job.Plan.Entries = slices.DeleteFunc(job.Plan.Entries, func(e v1beta2.InventoryEntry) bool { return refused[e.ID] })
 	return nil
 }

@@ -254,7 +254,7 @@ func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (appli
 func applyInto(ctx context.Context, job *Installation, p bundle.Placed, body []byte) (*metav1.PartialObjectMetadata, error) {
 	applied, err := Patch(ctx, job, p, body)
 	if NamespaceMissing(err) && p.Name.Namespace == job.RemoteNamespace {
-		if err = job.makeRemoteNamespace(); err == nil {
+		if err = job.ensureRemoteNamespace(); err == nil {
 			applied, err = Patch(ctx, job, p, body)
 		}
 	}

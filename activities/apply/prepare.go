@@ -32,10 +32,10 @@ type Installation struct {
 	objects.Target
 	bundle *bundle.Bundle
 	Plan   bundle.Plan
-	// RemoteNamespace is the namespace of objects that name none, and makeRemoteNamespace creates it, once in a reconcile:
+	// RemoteNamespace is the namespace of objects that name none, and ensureRemoteNamespace creates it, once in a reconcile:
 	// objects that are applied in parallel find it missing at the same time.
-	RemoteNamespace     string
-	makeRemoteNamespace func() error
+	RemoteNamespace       string
+	ensureRemoteNamespace func() error
 	// Repair is what is known of the objects from before.
 	Repair drift.Repair
 	// Begins is the state of the module from the moment that something is applied.
@@ -80,7 +80,7 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 		return nil, clusters.Classify(err)
 	}
 	job.Refused = job.Plan.Refused
-	job.makeRemoteNamespace = sync.OnceValue(func() error { return objects.MakeNamespace(ctx, cluster, job.RemoteNamespace) })
+	job.ensureRemoteNamespace = sync.OnceValue(func() error { return objects.EnsureNamespace(ctx, cluster, job.RemoteNamespace) })
 	return job, nil
 }
 

@@ -144,7 +144,7 @@ func mark(u *unstructured.Unstructured, digest string) {
 		labels = map[string]string{}
 	}
 	labels[shared.LabelManagedBy] = shared.ManagedByKyma
-	labels[shared.LabelComponent] = inventory.ManifestNamePlace
+	labels[shared.LabelComponent] = inventory.ManifestNamePlaceholder
 	labels[shared.LabelPartOf] = shared.PartOfKyma
 	u.SetLabels(labels)
 	annotations := maps.Clone(u.GetAnnotations())
@@ -152,7 +152,7 @@ func mark(u *unstructured.Unstructured, digest string) {
 		annotations = map[string]string{}
 	}
 	annotations[shared.AnnotationDisclaimer] = shared.DisclaimerText
-	annotations[shared.AnnotationOwnedBy] = inventory.OwnerPlace
+	annotations[shared.AnnotationOwnedBy] = inventory.OwnerPlaceholder
 	annotations[shared.AnnotationAppliedDigest] = digest
 	u.SetAnnotations(annotations)
 }
@@ -188,7 +188,7 @@ func newTemplate(encoded []byte) template {
 
 // nextPlaceholder returns the first placeholder and its position; "" where there is none.
 func nextPlaceholder(encoded []byte) (at int, placeholder string) {
-	for _, candidate := range []string{inventory.ManifestNamePlace, inventory.OwnerPlace, inventory.RunPlace} {
+	for _, candidate := range []string{inventory.ManifestNamePlaceholder, inventory.OwnerPlaceholder, inventory.RunPlaceholder} {
 		if found := bytes.Index(encoded, []byte(candidate)); found >= 0 && (placeholder == "" || found < at) {
 			at, placeholder = found, candidate
 		}

@@ -40,7 +40,7 @@ func encodeHooks(hooks []render.Hook) ([]hook, int64, error) {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[shared.AnnotationHookRun] = inventory.RunPlace + "-" + next.Phase
+		annotations[shared.AnnotationHookRun] = inventory.RunPlaceholder + "-" + next.Phase
 		h.Object.SetAnnotations(annotations)
 		var err error
 		if next.Object, err = encode(h.Object); err != nil {

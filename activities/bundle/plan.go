@@ -135,5 +135,22 @@ func placeObject(ctx context.Context, o *Object, k kinds.Mapper, remoteNamespace
 	return at, nil
 }
 
+// All are the objects of the plan, in the order of their stages, and its hooks.
+func (p *Plan) All() []Placed {
+	return slices.Concat(slices.Concat(p.Stages[:]...), p.Before, p.After)
+}
+
+// Withhold takes objects, by inventory id, out of what is applied. Their entries stay.
+func (p *Plan) Withhold(ids map[string]bool) {
+	if len(ids) == 0 {
+		return
+	}
+	withheld := func(at Placed) bool { return ids[at.Entry.ID] }
+	for s := range p.Stages {
+		p.Stages[s] = slices.DeleteFunc(p.Stages[s], withheld)
+	}
+	p.Before, p.After = slices.DeleteFunc(p.Before, withheld), slices.DeleteFunc(p.After, withheld)
+}
+
 // Objects is the number of objects that should be in the cluster.
 func (p *Plan) Objects() int { return len(p.Entries) + len(p.Unknown) }

@@ -16,10 +16,10 @@ const (
 	// AnnotationAllowDowngrade with "true" on a Kyma lets its modules go back to older versions.
 	AnnotationAllowDowngrade = shared.OperatorGroup + "/allow-downgrade"
 	// AnnotationApproveRemoval on a ModuleTemplate or ModuleReleaseMeta approves removals that a change of it
-	// causes and that were held (AnnotationGuardedRemoval): its value is that of AnnotationGuardedRemoval.
+	// causes and that wait for approval (AnnotationGuardedRemoval): its value is that of AnnotationGuardedRemoval.
 	AnnotationApproveRemoval = shared.OperatorGroup + "/approve-removal"
-	// AnnotationGuardedRemoval on a ModuleTemplate or ModuleReleaseMeta says that removals are held, for they are too
-	// many at once; its value is the resource version of the change that causes them.
+	// AnnotationGuardedRemoval on a ModuleTemplate or ModuleReleaseMeta says that removals wait for approval, as they
+	// are too many at once; its value is the resource version of the change that causes them.
 	AnnotationGuardedRemoval = shared.OperatorGroup + "/held-removal"
 	// AnnotationGuardedChange is, beside AnnotationGuardedRemoval, the digest of what the change is about.
 	AnnotationGuardedChange = shared.OperatorGroup + "/held-change"

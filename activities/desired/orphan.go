@@ -14,7 +14,7 @@ func IsOrphaning(kyma *v1beta2.Kyma) bool {
 	return !kyma.DeletionTimestamp.IsZero() && slices.Contains(kyma.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// IsOrphan tells whether a Manifest was left by its Kyma, which was deleted with `--cascade=orphan`: nobody owns it, and
+// IsOrphan tells whether a Manifest was orphaned by its Kyma, which was deleted with `--cascade=orphan`: nobody owns it, and
 // its status, which nobody but us writes, says that it was worked on.
 func IsOrphan(m *v1beta2.Manifest) bool {
 	return metav1.GetControllerOf(m) == nil && (IsPlaced(m) || m.Status.DefaultCR != nil)

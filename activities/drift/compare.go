@@ -37,7 +37,7 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, found *difference
 	if err != nil {
 		return err
 	}
-	marked := map[string][]objects.Sighting{}
+	marked := map[string][]objects.LiveObject{}
 	for _, s := range survey.Seen {
 		if mark := s.Meta.Annotations[shared.AnnotationOwnedBy]; mark != "" && inventory.InFingerprint(s.GVK.GroupKind(), s.Meta) {
 			marked[mark] = append(marked[mark], s)
@@ -94,7 +94,7 @@ func unreadOf(m *v1beta2.Manifest, survey objects.Survey) error {
 }
 
 // compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
-func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []objects.Sighting, survey objects.Survey) (string, error) {
+func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []objects.LiveObject, survey objects.Survey) (string, error) {
 	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
 		// It was installed by a release that recorded nothing to compare with.
 		return differsInKnowledge, nil
@@ -122,7 +122,7 @@ func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked 
 }
 
 // allHealthy tells whether all objects that were read in full are as those of a ready module.
-func allHealthy(marked []objects.Sighting) bool {
+func allHealthy(marked []objects.LiveObject) bool {
 	for _, s := range marked {
 		if s.Full == nil {
 			continue
@@ -136,7 +136,7 @@ func allHealthy(marked []objects.Sighting) bool {
 
 // compareAgain compares object by object with the live Manifest. A Manifest that changed since it was cached is being
 // reconciled: it is compared in the next pass, since the objects were read before.
-func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []objects.Sighting, survey objects.Survey) (bool, error) {
+func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []objects.LiveObject, survey objects.Survey) (bool, error) {
 	m, err := a.steps.Read(ctx, kick.RefOf(cached))
 	if err != nil {
 		return false, err
@@ -159,7 +159,7 @@ func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, mar
 
 // driftedFrom are the entries of objects that differ from what was applied: gone, created again, changed, or no longer
 // ours. What the module no longer has matters only once it is gone.
-func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.Sighting) []v1beta2.InventoryEntry {
+func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.LiveObject) []v1beta2.InventoryEntry {
 	var all []v1beta2.InventoryEntry
 	for _, e := range entries {
 		if e.Hash == "" || inventory.RunsOnce(e) {
@@ -174,7 +174,7 @@ func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.Sight
 }
 
 // unknownTo are the objects with our ownership annotation that are not in the inventory, as "Kind namespace/name".
-func unknownTo(entries []v1beta2.InventoryEntry, marked []objects.Sighting) []string {
+func unknownTo(entries []v1beta2.InventoryEntry, marked []objects.LiveObject) []string {
 	known := make(map[string]bool, len(entries))
 	for _, e := range entries {
 		known[e.ID] = true

@@ -108,7 +108,7 @@ func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.R
 	client := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(wanted.GetNamespace())
 	live, err := client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: shared.FieldManagerLifecycleManager})
 	if apply.NamespaceMissing(err) {
-		if err = objects.MakeNamespace(ctx, c, wanted.GetNamespace()); err == nil {
+		if err = objects.EnsureNamespace(ctx, c, wanted.GetNamespace()); err == nil {
 			live, err = client.Create(ctx, wanted, metav1.CreateOptions{FieldManager: shared.FieldManagerLifecycleManager})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// yield removes from the plan what another module of the same Kyma has: two that apply one object would undo each
+// yield withholds from the plan what another module of the same Kyma has: two that apply one object would undo each
 // other's changes for ever. It costs a request to the control plane for each module that has the same object, and only
 // while some of the plan was never applied before.
 //
@@ -29,35 +29,45 @@ func (a *Activities) yield(ctx context.Context, job *apply.Installation) error {
 	if err != nil {
 		return err
 	}
-	owners := ownershipOf(others)
-	if len(owners) == 0 {
-		return nil
-	}
-	applied := inventory.AppliedBefore(job.Manifest.Status.Inventory)
-	job.Yielded = map[string]bool{}
-	keep := func(p bundle.Placed) bool {
+	d := divide(job.Manifest, job.Plan.All(), others)
+	job.Plan.Withhold(d.withheld)
+	job.Refused, job.Yielded = append(job.Refused, d.refused...), d.yielded
+	return nil
+}
+
+// division is which objects of a plan are not applied because other modules of the same Kyma have them, by inventory
+// id.
+type division struct {
+	withheld map[string]bool
+	// refused says of each withheld object why.
+	refused []bundle.Failure
+	// yielded are those withheld objects that leave our inventory. The others are tried again.
+	yielded map[string]bool
+}
+
+// divide decides which of the planned objects are left to the Manifests of other modules.
+func divide(m *v1beta2.Manifest, planned []bundle.Placed, others []*v1beta2.Manifest) division {
+	d := division{withheld: map[string]bool{}, yielded: map[string]bool{}}
+	owners, applied := ownershipOf(others), inventory.AppliedBefore(m.Status.Inventory)
+	for _, p := range planned {
 		owner, contested := owners[p.Entry.ID]
 		if !contested || applied[p.Entry.ID] || kinds.IsShared(p.Object.GVK.GroupKind()) {
-			return true
+			continue
 		}
+		d.withheld[p.Entry.ID] = true
 		f := bundle.Failure{Object: p.String(), Message: "belongs to module " + owner.by.ModuleName()}
 		switch {
 		case !owner.by.DeletionTimestamp.IsZero():
 			f.Message, f.Retryable = f.Message+", which is being removed", true
-		case !owner.applied && precedes(job.Manifest, owner.by):
+			d.yielded[p.Entry.ID] = true
+		case !owner.applied && precedes(m, owner.by):
 			f.Message, f.Retryable = "is also in module "+owner.by.ModuleName(), true
-			job.Refused = append(job.Refused, f)
-			return false
+		default:
+			d.yielded[p.Entry.ID] = true
 		}
-		job.Refused = append(job.Refused, f)
-		job.Yielded[p.Entry.ID] = true
-		return false
+		d.refused = append(d.refused, f)
 	}
-	for s := range job.Plan.Stages {
-		job.Plan.Stages[s] = filter(job.Plan.Stages[s], keep)
-	}
-	job.Plan.Before, job.Plan.After = filter(job.Plan.Before, keep), filter(job.Plan.After, keep)
-	return nil
+	return d
 }
 
 // takesNew tells whether some of the plan was never applied by this Manifest before.
@@ -102,14 +112,4 @@ func precedes(a, b *v1beta2.Manifest) bool {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
 	return a.Name < b.Name
-}
-
-func filter(all []bundle.Placed, keep func(bundle.Placed) bool) []bundle.Placed {
-	var kept []bundle.Placed
-	for _, p := range all {
-		if keep(p) {
-			kept = append(kept, p)
-		}
-	}
-	return kept
 }

@@ -6,7 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -25,4 +29,65 @@ func TestWhoOwnsAnObjectOfTwoModules(t *testing.T) {
 	require.Equal(t, "a", ownershipOf([]*v1beta2.Manifest{older, at("a", 0, applied)})[id].by.Name, "unless the other has applied it")
 	require.True(t, precedes(older, younger))
 	require.True(t, precedes(at("a", 0), at("b", 0)), "of one age, the name decides")
+}
+
+func TestWhatOfAPlanIsLeftToOtherModules(t *testing.T) {
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	place := func(gvk schema.GroupVersionKind) bundle.Placed {
+		name := types.NamespacedName{Name: "shared"}
+		entry, err := v1beta2.NewInventoryEntry(gvk, name)
+		require.NoError(t, err)
+		return bundle.Placed{Object: &bundle.Object{GVK: gvk}, Name: name, Entry: entry}
+	}
+	p := place(configMap)
+	recorded, applied := p.Entry, p.Entry
+	applied.UID = "1"
+	obsolete := applied
+	obsolete.Leaving = true
+	manifest := func(age time.Duration, has ...v1beta2.InventoryEntry) *v1beta2.Manifest {
+		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+			Name: "m-" + age.String(), CreationTimestamp: metav1.NewTime(time.Unix(10_000, 0).Add(-age)),
+			Labels: map[string]string{shared.LabelModuleName: "other"},
+		}}
+		m.Spec.Version, m.Status.Inventory = "1.0.0", has
+		return m
+	}
+	deleting := manifest(time.Hour, applied)
+	deleting.DeletionTimestamp = &metav1.Time{Time: time.Unix(10_000, 0)}
+	decide := func(m *v1beta2.Manifest, others ...*v1beta2.Manifest) division {
+		return divide(m, []bundle.Placed{p}, others)
+	}
+
+	for name, d := range map[string]division{
+		"what no other module has":                      decide(manifest(0, recorded)),
+		"what another module no longer has":             decide(manifest(0, recorded), manifest(time.Hour, obsolete)),
+		"what we have applied before":                   decide(manifest(0, applied), manifest(time.Hour, applied)),
+		"a namespace, which modules have together":      divide(manifest(0), []bundle.Placed{place(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})}, []*v1beta2.Manifest{manifest(time.Hour, applied)}),
+		"another object than the one of another module": divide(manifest(0), []bundle.Placed{place(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})}, []*v1beta2.Manifest{manifest(time.Hour, applied)}),
+	} {
+		require.Empty(t, d.withheld, name)
+		require.Empty(t, d.refused, name)
+	}
+	for name, tc := range map[string]struct {
+		d                  division
+		message            string
+		retryable, yielded bool
+	}{
+		"another has applied it": {
+			decide(manifest(time.Hour, recorded), manifest(0, applied)), "belongs to module other", false, true,
+		},
+		"an older one has recorded it too": {
+			decide(manifest(0, recorded), manifest(time.Hour, recorded)), "belongs to module other", false, true,
+		},
+		"a younger one has recorded it too, and may have applied it already": {
+			decide(manifest(time.Hour, recorded), manifest(0, recorded)), "is also in module other", true, false,
+		},
+		"one that has it is being removed": {
+			decide(manifest(0, recorded), deleting), "belongs to module other, which is being removed", true, true,
+		},
+	} {
+		require.Equal(t, map[string]bool{p.Entry.ID: true}, tc.d.withheld, name)
+		require.Equal(t, []bundle.Failure{{Object: "ConfigMap shared", Message: tc.message, Retryable: tc.retryable}}, tc.d.refused, name)
+		require.Equal(t, tc.yielded, tc.d.yielded[p.Entry.ID], name)
+	}
 }

@@ -32,9 +32,9 @@ func MarkOf(m *v1beta2.Manifest) string { return m.Namespace + "/" + m.Name }
 // At is the value of a placeholder in an encoded object.
 func (o Owner) At(place string) string {
 	switch place {
-	case ManifestNamePlace:
+	case ManifestNamePlaceholder:
 		return o.Name
-	case RunPlace:
+	case RunPlaceholder:
 		return o.Run
 	default:
 		return o.Mark
@@ -55,9 +55,9 @@ func (o Owner) Selector() string {
 // Placeholders in an encoded object, which are replaced for each Manifest. The values need no JSON escapes: all are
 // names of Kubernetes objects, or hexadecimal.
 const (
-	ManifestNamePlace = "@@lifecycle-manager-manifest-name@@"
-	OwnerPlace        = "@@lifecycle-manager-owner@@"
-	RunPlace          = "@@lifecycle-manager-run@@"
+	ManifestNamePlaceholder = "@@lifecycle-manager-manifest-name@@"
+	OwnerPlaceholder        = "@@lifecycle-manager-owner@@"
+	RunPlaceholder          = "@@lifecycle-manager-run@@"
 )
 
 // LayersRef identifies the layers that a Manifest installs.

@@ -111,7 +111,7 @@ func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx con
 	case ownership.Refusal != nil:
 		return nil, fault.New(fault.Rejected, ownership.Refusal.Reason, "%s", ownership.Refusal.Message)
 	case ownership.Orphaned:
-		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s was orphaned by its Kyma", inventory.MarkOf(m))
+		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s was orphaned when its Kyma was deleted", inventory.MarkOf(m))
 	case ownership.OtherInstance:
 		return nil, fault.New(fault.Rejected, ReasonNotOwned, "Manifest %s is another instance's", inventory.MarkOf(m))
 	}

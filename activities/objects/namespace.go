@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// MakeNamespace creates the remote namespace if it does not exist. It belongs to all modules: it carries no module's
+// EnsureNamespace creates the remote namespace if it does not exist. It belongs to all modules: it carries no module's
 // ownership annotation, and the removal of no module deletes it.
-func MakeNamespace(ctx context.Context, c *clusters.Cluster, name string) error {
+func EnsureNamespace(ctx context.Context, c *clusters.Cluster, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name,
 		Labels: map[string]string{

@@ -21,8 +21,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Sighting is one object as it was read in a cluster.
-type Sighting struct {
+// LiveObject is one object as it was read in a cluster.
+type LiveObject struct {
 	ID   string
 	GVK  schema.GroupVersionKind
 	Meta *metav1.PartialObjectMetadata
@@ -31,7 +31,7 @@ type Sighting struct {
 }
 
 // String names the object for messages.
-func (s Sighting) String() string {
+func (s LiveObject) String() string {
 	return Describe(s.GVK.Kind, types.NamespacedName{Namespace: s.Meta.Namespace, Name: s.Meta.Name})
 }
 
@@ -46,7 +46,7 @@ type Surveyor struct {
 // Survey is what a surveyor read.
 type Survey struct {
 	// Seen are the objects by inventory id.
-	Seen map[string]Sighting
+	Seen map[string]LiveObject
 	// Failed are the kinds that could not be read, and why.
 	Failed map[schema.GroupKind]error
 }
@@ -55,7 +55,7 @@ type Survey struct {
 // what ends the whole pass (EndsPass); errors of single kinds are in the survey.
 func (s *Surveyor) Read(ctx context.Context, wanted map[schema.GroupKind]schema.GroupVersionKind) (Survey, error) {
 	var mu sync.Mutex
-	all := Survey{Seen: map[string]Sighting{}, Failed: map[schema.GroupKind]error{}}
+	all := Survey{Seen: map[string]LiveObject{}, Failed: map[schema.GroupKind]error{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(ParallelLists)
 	for kind, gvk := range wanted {
@@ -77,7 +77,7 @@ func (s *Surveyor) Read(ctx context.Context, wanted map[schema.GroupKind]schema.
 	return all, group.Wait()
 }
 
-func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[string]Sighting, error) {
+func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[string]LiveObject, error) {
 	resource, err := s.Mapper.Resource(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return nil, nil
@@ -89,7 +89,7 @@ func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 	if s.InFull(gvk.GroupKind()) {
 		page = s.fullPage
 	}
-	found := map[string]Sighting{}
+	found := map[string]LiveObject{}
 	err = Pages(metav1.ListOptions{LabelSelector: s.Selector}, func(options metav1.ListOptions) (string, error) {
 		all, next, err := page(ctx, resource.GroupVersionResource, options)
 		if err != nil {
@@ -119,12 +119,12 @@ func (s *Surveyor) list(ctx context.Context, gvk schema.GroupVersionKind) (map[s
 }
 
 // page reads the metadata of one page of objects, in the protobuf encoding.
-func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]Sighting, string, error) {
+func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]LiveObject, string, error) {
 	page, err := s.Cluster.Metadata.Resource(resource).List(ctx, options)
 	if err != nil {
 		return nil, "", err
 	}
-	objects := make([]Sighting, len(page.Items))
+	objects := make([]LiveObject, len(page.Items))
 	for i := range page.Items {
 		objects[i].Meta = &page.Items[i]
 	}
@@ -133,7 +133,7 @@ func (s *Surveyor) page(ctx context.Context, resource schema.GroupVersionResourc
 
 // fullPage reads one page of objects in full. Each is decoded twice: into maps, from which its health is judged, and into
 // its metadata, in which the managed fields keep the bytes that are hashed.
-func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]Sighting, string, error) {
+func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) ([]LiveObject, string, error) {
 	path := "/apis/" + resource.Group
 	if resource.Group == "" {
 		path = "/api"
@@ -151,7 +151,7 @@ func (s *Surveyor) fullPage(ctx context.Context, resource schema.GroupVersionRes
 	if err := json.Unmarshal(raw, &page); err != nil {
 		return nil, "", fmt.Errorf("the answer is not the expected JSON: %w", err)
 	}
-	objects := make([]Sighting, len(page.Items))
+	objects := make([]LiveObject, len(page.Items))
 	for i, item := range page.Items {
 		objects[i].Meta = &metav1.PartialObjectMetadata{}
 		objects[i].Full = &unstructured.Unstructured{}
@@ -176,7 +176,7 @@ func ReadInFull(kind schema.GroupKind) bool {
 func NothingInFull(schema.GroupKind) bool { return false }
 
 // Body is the object to judge the health of; where only the metadata was read, only name and deletion time.
-func (s Sighting) Body() *unstructured.Unstructured {
+func (s LiveObject) Body() *unstructured.Unstructured {
 	if s.Full != nil {
 		return s.Full
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // ReasonNotFound is the reason of the fault that the Secret is not there. It is not tried again: the Secret's
-// appearance is a change that every Kyma hears of.
+// appearance is a change that every Kyma is notified of.
 const ReasonNotFound = "ImagePullSecretNotFound"
 
 // fresh is for how long a version that was read is used: a sweep asks once for each Kyma.

@@ -71,7 +71,7 @@ func transitions(before, after v1beta2.KymaStatus, t transition) []event {
 		case !gone || module.Manifest == nil:
 		case t.orphans[module.Manifest.Metadata.Name]:
 			events = append(events, event{corev1.EventTypeNormal, EventModuleLeft,
-				fmt.Sprintf("module %s stays where it is installed: Manifest %s was left by its Kyma", module.Name, module.Manifest.Metadata.Name), ""})
+				fmt.Sprintf("module %s stays where it is installed: Manifest %s was orphaned when its Kyma was deleted", module.Name, module.Manifest.Metadata.Name), ""})
 		default:
 			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name), ""})
 		}

@@ -383,7 +383,7 @@ func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
 	left := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "kyma-keda"}, Status: v1beta2.ManifestStatus{InstalledRef: "sha256:1"}}
 	stays := transitions(before, v1beta2.KymaStatus{}, transition{orphans: orphans([]v1beta2.Manifest{left})})
 	require.Equal(t, EventModuleLeft, stays[0].reason)
-	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was left by its Kyma", stays[0].message)
+	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was orphaned when its Kyma was deleted", stays[0].message)
 }
 
 func TestARefusedModuleIsToldOnceWithItsReason(t *testing.T) {

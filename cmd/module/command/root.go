@@ -50,7 +50,7 @@ func Execute(arguments []string, streams Streams) int {
 
 A module is a folder with a ` + config.FileName + `, a manifest or a Helm chart, and
 optionally a default custom resource. It becomes an OCM component version in an
-OCI registry, announced by a ModuleTemplate and a ModuleReleaseMeta.
+OCI registry, published with a ModuleTemplate and a ModuleReleaseMeta.
 
 Exit codes: 0 done, 1 the module is not right, 2 wrong usage, 3 the registry or
 archive could not be read or written, 4 the registry has this version with other

@@ -69,7 +69,7 @@ func TestWhomARolloutKicks(t *testing.T) {
 		"not one that is to be left unchanged": {kyma: kymaWith(func(k *v1beta2.Kyma) {
 			k.Status.InputsDigest, k.Labels = "before", map[string]string{"operator.kyma-project.io/skip-reconciliation": "true"}
 		})},
-		"one with a removal that the template may mend": {kyma: kymaWith(func(k *v1beta2.Kyma) {
+		"one with a removal that the template may fix": {kyma: kymaWith(func(k *v1beta2.Kyma) {
 			k.Status.Modules = []v1beta2.ModuleStatus{{Name: "m", State: "Deleting"}}
 		}), reason: "ModuleTemplate changed", waits: true},
 		"one that changed itself, at once": {kyma: kymaWith(func(k *v1beta2.Kyma) { k.Status.InputsDigest, k.Generation = "before", 3 }), reason: "Kyma changed", urgent: true},

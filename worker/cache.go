@@ -14,9 +14,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// CacheOptions keep the caches of an instance small: of Secrets only the metadata of those that give access to clusters,
-// of Manifests hardly anything of the inventory, of nothing the managed fields, and of our own kinds only what is labelled as this
-// instance's. The default instance also takes what has no label, which no selector can say.
+// CacheOptions keep the caches of an instance small: of Secrets only the metadata of those that give access to
+// clusters, of Manifests hardly anything of the inventory, of nothing the managed fields, and of our own kinds only
+// what is labelled as this instance's. The default instance also takes what has no label, which no selector can say.
 func CacheOptions(settings desired.Settings) (cache.Options, error) {
 	isAccess, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
 	if err != nil {

@@ -15,13 +15,15 @@ import (
 // heartbeats three times within it.
 const heartbeatEvery = 5 * time.Second
 
-// Heartbeats is the interceptor that keeps activities alive and turns what they end with into faults. Every worker has
-// it, but the one of the sweeps.
+// Heartbeats is the interceptor that keeps activities alive and turns what they end with into faults. Every worker
+// but that of the sweeps has it.
 func Heartbeats() interceptor.WorkerInterceptor { return &heartbeats{} }
 
 // heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
-// cannot be done any more: then another attempt may be running already, and this one must not write (docs/design/workflows-and-signals.md#activities-that-write). What an activity ends with is carried as a fault. Both are here so that no activity can forget them. Activities that heartbeat details of their own do
-// not belong on a worker with this interceptor.
+// cannot be done any more: then another attempt may be running already, and this one must not write
+// (docs/design/workflows-and-signals.md#activities-that-write). What an activity ends with is carried as a fault. Both
+// are here so that no activity can forget them. Activities that heartbeat details of their own do not belong on a
+// worker with this interceptor.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
 }

@@ -14,9 +14,9 @@ import (
 // the processors are busy.
 const patience = time.Second
 
-// promptSlots are slots for tasks that are done soon. One that takes longer than patience, such as a reconcile of a cluster that
-// does not answer, mostly waits: it gives its slot to another, so that such clusters delay none of the others, however
-// many they are. It implements worker.SlotSupplier.
+// promptSlots are slots for tasks that are done soon. One that takes longer than patience, such as a reconcile of a
+// cluster that does not answer, mostly waits: it gives its slot to another, so that such clusters delay none of the
+// others, however many they are. It implements worker.SlotSupplier.
 type promptSlots struct {
 	// counted are the slots, all bounds how many tasks there are with those that do not count any more.
 	counted, all *semaphore.Weighted

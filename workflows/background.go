@@ -59,7 +59,7 @@ func answers(began, last time.Time) bool {
 func (r *kymaRun) inTurn(ctx workflow.Context) (background.Result, time.Time, error) {
 	turn, cancel := workflow.WithCancel(writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
-	future := workflow.ExecuteActivity(turn, r.joined.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions()})
+	future := workflow.ExecuteActivity(turn, r.inBackground.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions()})
 	var last time.Time
 	waiting := r.mail.Count()
 	if err := r.awaitUnless(ctx, future, cancel, func() bool {

@@ -2,6 +2,7 @@
 // SweepWorkflow; whoever kicks starts them (package kick).
 //
 //	kyma.go        KymaWorkflow: one per Kyma, open as long as the Kyma exists
+//	               kyma_versions.go has the versions of objects that kicks named;
 //	               kyma_next.go decides; kyma_reconcile.go, kyma_report.go, kyma_removal.go and kyma_purge.go do
 //	manifest.go    ManifestWorkflow: one per active Manifest, closed when the Manifest has settled
 //	               manifest_next.go decides; manifest_reconcile.go, _follow.go, _removal.go and _purge.go do

@@ -56,7 +56,7 @@ func TestAManifestUnderDeletionWhoseClusterStaysUnreachableIsLeftToTheSweep(t *t
 	require.Equal(t, unreachableAttempts+1, w.counts["remove"])
 }
 
-func TestWhatOnlyAnotherAccessSecretCanMendDoesNotSettleAManifest(t *testing.T) {
+func TestWhatOnlyAnotherAccessSecretCanFixDoesNotSettleAManifest(t *testing.T) {
 	for _, reason := range []string{clusters.ReasonKubeconfigRejected, clusters.ReasonAccessSecretAmbiguous, clusters.ReasonClusterChanged} {
 		w := quietWorld()
 		w.apply = func(context.Context, int) (install.ApplyResult, error) {

@@ -73,11 +73,11 @@ type kymaRun struct {
 	// deleted is true when the present reconcile deleted Manifests.
 	deleted bool
 
-	joined  *background.Activities
-	resolve *resolve.Activities
-	sync    *syncing.Activities
-	status  *status.Activities
-	purges  *purge.Activities
+	inBackground *background.Activities
+	resolve      *resolve.Activities
+	sync         *syncing.Activities
+	status       *status.Activities
+	purges       *purge.Activities
 }
 
 func newKymaRun(ctx workflow.Context, in KymaInput) *kymaRun {

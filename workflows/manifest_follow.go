@@ -46,7 +46,7 @@ func (r *manifestRun) follow(ctx workflow.Context) error {
 		phase = phaseEnded
 	case seen.SameAs(r.state.Reported):
 		// A wait ends when there is news. Should one ever end without, it must not be started again at once.
-		return r.failed(ctx, started, fault.Fault{Kind: fault.Transient, Reason: "NoNews", Message: "the wait ended without news"})
+		return r.failed(ctx, started, fault.Fault{Kind: fault.Transient, Reason: "WaitEnded", Message: "the wait ended without news"})
 	}
 	return r.finishFollow(ctx, started, seen, phase)
 }

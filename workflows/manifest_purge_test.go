@@ -135,7 +135,7 @@ func TestAPurgeThatComesOnGoesOnAndNamesEverythingItForced(t *testing.T) {
 		if n < 6 {
 			return purge.Result{
 				Outcome: manifests.OutcomeWaiting, Forced: 1, Names: []string{"Sample " + string(rune('a'+n))}, Progress: true,
-				Fault: fault.Fault{Kind: fault.Transient, Reason: purge.ReasonPurgeGoesOn, Message: "more"},
+				Fault: fault.Fault{Kind: fault.Transient, Reason: purge.ReasonPurgeContinues, Message: "more"},
 			}, nil
 		}
 		return purge.Result{Outcome: manifests.OutcomeRemoved, Forced: 1, Names: []string{"Sample last"}}, nil

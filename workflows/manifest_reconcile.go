@@ -59,7 +59,7 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		return r.finishReconcile(ctx, started, fault.Fault{}, res.Observed, true, phaseEnded)
 	case manifests.OutcomeIncomplete:
 		f := fault.Fault{Kind: fault.Transient, Reason: res.Observed.Reason, Message: res.Observed.Message}
-		if f.Reason == readiness.ReasonApplyGoesOn {
+		if f.Reason == readiness.ReasonApplyContinues {
 			r.attempt = 0 // it made progress
 		}
 		return r.finishReconcile(ctx, started, f, res.Observed, false, phaseRest)

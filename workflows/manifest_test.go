@@ -239,7 +239,7 @@ func TestAnInstallationThatTakesManyReconcilesIsNotSlowedDown(t *testing.T) {
 		res, err := quietWorld().apply(context.Background(), n)
 		if n <= 10 {
 			res.Outcome = manifests.OutcomeIncomplete
-			res.Observed = readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonApplyGoesOn, Message: "some are applied"}
+			res.Observed = readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonApplyContinues, Message: "some are applied"}
 		}
 		took = env.Now().Sub(began)
 		return res, err

@@ -177,7 +177,7 @@ func (u *upgrades) daily() []moment {
 				env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "ModuleReleaseMeta changed", Kind: "ModuleReleaseMeta", Name: "module", ResourceVersion: version, NotBefore: &turn})
 			}},
 			manifest(2*time.Hour, version+"1", false), manifest(2*time.Hour+time.Second, version+"2", true),
-			kicked(at+4*time.Hour, kick.Kick{Reason: "the inputs differ from those last looked at"}),
+			kicked(at+4*time.Hour, kick.Kick{Reason: "the inputs differ from those last reconciled"}),
 			moment{at + 5*time.Hour, func(*testsuite.TestWorkflowEnvironment) {
 				if u.seen != u.released {
 					u.missed = append(u.missed, fmt.Sprintf("day %d", d))

@@ -162,7 +162,7 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 		return manifests.OutcomeApplied, observed
 	}
 	if o.postponed && len(o.Failures) == 0 {
-		observed.State, observed.Reason = shared.StateProcessing, readiness.ReasonApplyGoesOn
+		observed.State, observed.Reason = shared.StateProcessing, readiness.ReasonApplyContinues
 		observed.Message = fmt.Sprintf("%d of %d objects are applied, the next reconcile continues", len(o.Entries), job.Plan.Objects())
 		return manifests.OutcomeIncomplete, observed
 	}

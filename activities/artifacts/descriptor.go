@@ -125,8 +125,8 @@ func descriptorForm(mediaType string) (isTar, isDescriptor bool) {
 	return strings.HasSuffix(mediaType, "+tar") || strings.Contains(mediaType, "component-descriptor.config"), true
 }
 
-func fromTar(content []byte, what string, limits render.Limits) ([]byte, error) {
-	files, err := render.Untar(content, limits)
+func fromTar(content []byte, what string, limits Limits) ([]byte, error) {
+	files, err := render.Untar(content, limits.Limits)
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: %w", what, err)
 	}

@@ -35,7 +35,7 @@ const (
 	ReasonRegistryUnauthorized = "RegistryUnauthorized"
 )
 
-// slowRetry is a fault that people mend at the registry. Nothing of ours changes when they have, so it is tried again, but
+// slowRetry is a fault that people fix at the registry. Nothing of ours changes when they have, so it is tried again, but
 // only now and then.
 func slowRetry(reason, format string, args ...any) error {
 	f := fault.New(fault.Transient, reason, format, args...)

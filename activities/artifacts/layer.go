@@ -40,7 +40,7 @@ type Layer struct {
 	// Repository is the registry with the path before the component name, e.g.
 	// "host:5000/sub/component-descriptors". A scheme before it is ignored.
 	Repository string
-	// Name is the component name, or what it is mapped to (see RepositoryName).
+	// Name is the component name, or what it is mapped to (see descriptor.Descriptor.Place).
 	Name string
 	// Digest is "sha256:…".
 	Digest string

@@ -15,11 +15,11 @@ func (s *Store) FetchObject(ctx context.Context, l Layer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, plain, err := render.Unpack(layer, s.options.Limits)
+	files, plain, err := render.Unpack(layer, s.options.Limits.Limits)
 	if err != nil {
 		return nil, inLayer(l, err)
 	}
-	p := render.NewParser(s.options.Limits)
+	p := render.NewParser(s.options.Limits.Limits)
 	p.Nameless = true
 	if files != nil {
 		err = p.Directory(files)

@@ -3,6 +3,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"crypto/x509"
 	"net/http"
 	"time"
@@ -21,7 +22,7 @@ type Options struct {
 	// MemoryBytes bounds the layers held in memory; 128 MiB.
 	MemoryBytes int64
 	// Limits bound what one artifact may cost.
-	Limits render.Limits
+	Limits Limits
 	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
 	// have TLS, wherever they are.
 	PlainHTTPHosts []string
@@ -37,7 +38,7 @@ type Options struct {
 	PullsPerHost int
 	// Pause is how long to wait before a request that failed with a retryable error is sent again, doubled each time; 500 ms.
 	Pause time.Duration
-	// Renderer is a program with its arguments that answers with ServeRenderer: charts are rendered in a process of
+	// Renderer is a program with its arguments that answers with render.ServeRenderer: charts are rendered in a process of
 	// its own, which a template cannot take this one down with. Empty: they are rendered in this process, and a
 	// template that recurses without an end, or takes all memory, ends it. For tests and trusted charts only.
 	Renderer []string
@@ -49,21 +50,37 @@ type Options struct {
 	Clock func() time.Time
 }
 
+// Limits bound what one artifact may cost.
+type Limits struct {
+	// LayerBytes is the size of a layer as transferred; 16 MiB.
+	LayerBytes int64
+	// DescriptorBytes is the size of a component descriptor; 4 MiB.
+	DescriptorBytes int64
+	render.Limits
+}
+
+func (l Limits) withDefaults() Limits {
+	l.LayerBytes = cmp.Or(l.LayerBytes, 16<<20)
+	l.DescriptorBytes = cmp.Or(l.DescriptorBytes, 4<<20)
+	l.Limits = l.Limits.WithDefaults()
+	return l
+}
+
 func (o Options) withDefaults() Options {
-	render.SetDefault(&o.DiskBytes, 2<<30)
-	render.SetDefault(&o.MemoryBytes, 128<<20)
-	render.SetDefault(&o.Timeout, time.Minute)
-	render.SetDefault(&o.PullsPerHost, 8)
-	render.SetDefault(&o.Pause, 500*time.Millisecond)
-	render.SetDefault(&o.Renderers, 2)
-	render.SetDefault(&o.DescriptorTTL, 5*time.Minute)
+	o.DiskBytes = cmp.Or(o.DiskBytes, 2<<30)
+	o.MemoryBytes = cmp.Or(o.MemoryBytes, 128<<20)
+	o.Timeout = cmp.Or(o.Timeout, time.Minute)
+	o.PullsPerHost = cmp.Or(o.PullsPerHost, 8)
+	o.Pause = cmp.Or(o.Pause, 500*time.Millisecond)
+	o.Renderers = cmp.Or(o.Renderers, 2)
+	o.DescriptorTTL = cmp.Or(o.DescriptorTTL, 5*time.Minute)
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
 	if o.Keychain == nil {
 		o.Keychain = anonymous{}
 	}
-	o.Limits = o.Limits.WithDefaults()
+	o.Limits = o.Limits.withDefaults()
 	return o
 }
 

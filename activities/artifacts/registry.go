@@ -30,7 +30,7 @@ type registry struct {
 	plain    []string
 	keychain authn.Keychain
 	next     http.RoundTripper
-	limits   render.Limits
+	limits   Limits
 	hosts    hosts
 	clock    func() time.Time
 }

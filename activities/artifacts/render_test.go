@@ -213,7 +213,7 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			_, err := renderLayer(t, test.layer, test.form, func(o *Options) {
-				o.Limits = render.Limits{UnpackedBytes: 20_000, Objects: 200, ObjectBytes: 1000, Entries: 10}
+				o.Limits.Limits = render.Limits{UnpackedBytes: 20_000, Objects: 200, ObjectBytes: 1000, Entries: 10}
 				if strings.Contains(test.name, "documents") {
 					o.Limits.UnpackedBytes = 0
 				}

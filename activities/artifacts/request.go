@@ -97,7 +97,7 @@ func (r *RenderRequest) Render(ctx context.Context) (*render.Rendered, error) {
 }
 
 func (r *RenderRequest) render(ctx context.Context, layer []byte) (*render.Rendered, error) {
-	limits := r.store.options.Limits
+	limits := r.store.options.Limits.Limits
 	r.store.counts.parses.Add(1)
 	files, plain, err := render.Unpack(layer, limits)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *Store) inspect(ctx context.Context, l Layer) (layerInfo, error) {
 	if err != nil {
 		return layerInfo{}, err
 	}
-	files, _, err := render.Unpack(layer, s.options.Limits)
+	files, _, err := render.Unpack(layer, s.options.Limits.Limits)
 	if err != nil {
 		return layerInfo{}, inLayer(l, err)
 	}
@@ -143,7 +143,7 @@ func (s *Store) inspect(ctx context.Context, l Layer) (layerInfo, error) {
 	if _, isChart := render.ChartRoot(files); !isChart {
 		return layerInfo{form: FormDirectory}, nil
 	}
-	job := render.NewJob(files, s.options.Limits)
+	job := render.NewJob(files, s.options.Limits.Limits)
 	job.Inspect = true
 	answer, err := s.renderer.Do(ctx, job)
 	if err != nil {

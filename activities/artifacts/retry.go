@@ -21,8 +21,8 @@ const (
 	maxRetryAfter = 5 * time.Minute
 )
 
-// retrying sends requests again that failed with a retryable error: 429 and 5xx, and connections that broke. It waits as long as
-// Retry-After says (RFC 9110, section 10.2.3), else twice as long each time.
+// retrying sends requests again that failed with a retryable error: 429 and 5xx, and connections that broke. It waits
+// as long as Retry-After says (RFC 9110, section 10.2.3), else twice as long each time.
 type retrying struct {
 	next http.RoundTripper
 	// first is the first pause.

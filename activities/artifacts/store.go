@@ -39,7 +39,7 @@ func New(o Options) (*Store, error) {
 		layers:      NewCache[[]byte](o.MemoryBytes),
 		infos:       NewCache[layerInfo](infoBudget),
 		descriptors: NewCache[descriptor](descriptorBudget),
-		renderer:    render.NewRenderer(o.Renderer, o.Renderers, o.Limits),
+		renderer:    render.NewRenderer(o.Renderer, o.Renderers, o.Limits.Limits),
 	}
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o750); err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
-// configFrom turns a kubeconfig that comes from outside into a client configuration. Only its current
-// context is used, and of that only the fields that are copied below: what is not named here cannot have
-// an effect. What reaches beyond the cluster is refused unless allowed (docs/design/identity-and-reads.md#access-to-remote-clusters). Every error is
+// configFrom turns a kubeconfig that comes from outside into a client configuration. Only its current context is used,
+// and of that only the fields that are copied below: what is not named here cannot have an effect. What reaches beyond
+// the cluster is refused unless allowed (docs/design/identity-and-reads.md#access-to-remote-clusters). Every error is
 // fault.Rejected with ReasonKubeconfigRejected, names the field, and never quotes the content.
 func configFrom(kubeconfig []byte, allow Allow) (*rest.Config, error) {
 	if len(kubeconfig) == 0 {

@@ -65,7 +65,7 @@ func (s Settings) restricted(kyma *v1beta2.Kyma, template *v1beta2.ModuleTemplat
 // ModulesFor names the modules of a catalog that a Kyma may list: those that are not mandatory, of this instance and
 // allowed to it.
 func (s Settings) ModulesFor(kyma *v1beta2.Kyma, templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta) []string {
-	spoken := map[string]bool{} // modules that a release meta speaks for
+	byMeta := map[string]bool{} // modules that a release meta speaks for
 	var names []string
 	for i := range metas {
 		meta := &metas[i]
@@ -73,7 +73,7 @@ func (s Settings) ModulesFor(kyma *v1beta2.Kyma, templates []v1beta2.ModuleTempl
 			continue
 		}
 		name := ReleaseMetaModule(meta)
-		spoken[name] = true
+		byMeta[name] = true
 		if meta.Spec.Mandatory == nil && s.Denied(kyma, nil, meta) == "" {
 			names = append(names, name)
 		}
@@ -82,7 +82,7 @@ func (s Settings) ModulesFor(kyma *v1beta2.Kyma, templates []v1beta2.ModuleTempl
 		template := &templates[i]
 		name := ModuleNameOf(template)
 		_, imported := ImportedFrom(template)
-		if name != "" && !spoken[name] && !imported && s.Ours(template.Labels) && !IsSyncedCopy(template) && !IsMandatory(template) &&
+		if name != "" && !byMeta[name] && !imported && s.Ours(template.Labels) && !IsSyncedCopy(template) && !IsMandatory(template) &&
 			s.Denied(kyma, template, nil) == "" {
 			names = append(names, name)
 		}

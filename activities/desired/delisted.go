@@ -15,16 +15,16 @@ func EntryOf(manifest *v1beta2.Manifest) string {
 	return manifest.ModuleName()
 }
 
-// MayBeMended tells whether a Manifest is being deleted and its removal waits for a default custom resource that is
+// MayUpgradeInRemoval tells whether a Manifest is being deleted and its removal waits for a default custom resource that is
 // deleted with the module, as far as can be told from the Manifest: then a newer version may bring it to an end
 // (docs/contract.md#removal).
-func MayBeMended(m *v1beta2.Manifest) bool {
+func MayUpgradeInRemoval(m *v1beta2.Manifest) bool {
 	return !m.DeletionTimestamp.IsZero() && m.Status.DefaultCR != nil && m.Status.DefaultCR.UID != "" &&
 		m.Spec.EffectivePolicy() == v1beta2.CustomResourcePolicyCreateAndDelete && !m.IsSkipReconciliation() && !m.IsUnmanaged()
 }
 
-// Delisted are the Manifests that may be mended and whose modules nobody lists any more, by name, each with the entry
-// that it was made for. One that was made for a version asks for no newer one.
+// Delisted are the Manifests that may be upgraded in their removal and whose modules nobody lists any more, by name,
+// each with the entry that it was made for. One that was made for a version asks for no newer one.
 func Delisted(wanted Wanted, manifests []v1beta2.Manifest) map[string]v1beta2.Module {
 	listed := map[string]bool{}
 	for _, module := range wanted.Modules {
@@ -33,7 +33,7 @@ func Delisted(wanted Wanted, manifests []v1beta2.Manifest) map[string]v1beta2.Mo
 	all := map[string]v1beta2.Module{}
 	for i := range manifests {
 		m := &manifests[i]
-		if channel := m.Labels[shared.LabelChannel]; channel != "" && MayBeMended(m) && !m.IsMandatory() && !listed[EntryOf(m)] {
+		if channel := m.Labels[shared.LabelChannel]; channel != "" && MayUpgradeInRemoval(m) && !m.IsMandatory() && !listed[EntryOf(m)] {
 			all[m.Name] = v1beta2.Module{Name: EntryOf(m), Channel: channel}
 		}
 	}

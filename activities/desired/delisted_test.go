@@ -27,7 +27,7 @@ func goingManifest() v1beta2.Manifest {
 }
 
 func TestTheDigestOfDelistedModulesChangesWithTheirCatalogOnly(t *testing.T) {
-	kyma := desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular")
+	kyma := desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular")
 	digest := func(kyma *v1beta2.Kyma, m v1beta2.Manifest, catalog ...client.Object) string {
 		t.Helper()
 		cluster := desiredtest.NewCluster("cp", catalog...)
@@ -44,7 +44,7 @@ func TestTheDigestOfDelistedModulesChangesWithTheirCatalogOnly(t *testing.T) {
 	require.NotEqual(t, before, digest(kyma, goingManifest(), newer))
 	require.Equal(t, before, digest(kyma, goingManifest(), old, desiredtest.ChannelTemplate("btp", "regular", "1.0.0")))
 
-	listed := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	listed := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	require.Empty(t, digest(listed, goingManifest(), old), "it is among the Kyma's inputs")
 	for name, change := range map[string]func(*v1beta2.Manifest){
 		"that stays":                        func(m *v1beta2.Manifest) { m.DeletionTimestamp = nil },

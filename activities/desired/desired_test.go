@@ -116,7 +116,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 		modules      map[string]string // name to channel
 	}{
 		{
-			name: "nothing may be concluded before the remote Kyma was imported",
+			name: "nothing may be concluded before the remote Kyma was accepted",
 			kyma: func() *v1beta2.Kyma { return desiredtest.Kyma("keda") }, wantChannel: "regular",
 			modules: map[string]string{"keda": ""},
 		},
@@ -136,19 +136,19 @@ func TestWhichModulesAreWanted(t *testing.T) {
 		{
 			name: "without spec.sync the remote Kyma alone decides once it is there",
 			kyma: func() *v1beta2.Kyma {
-				return desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
+				return desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"btp": ""},
 		},
 		{
 			name: "a remote Kyma without modules wants none",
 			kyma: func() *v1beta2.Kyma {
-				return desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast")
+				return desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast")
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{},
 		},
 		{
 			name: "with spec.sync both sides are wanted, and the remote entry decides where both name a module",
 			kyma: func() *v1beta2.Kyma {
-				k := desiredtest.Imported(desiredtest.Kyma("keda", "serverless"), v1beta2.SyncGenerationExplicit, "fast",
+				k := desiredtest.Accepted(desiredtest.Kyma("keda", "serverless"), v1beta2.SyncGenerationExplicit, "fast",
 					v1beta2.Module{Name: "keda", Channel: "alpha"}, v1beta2.Module{Name: "btp"})
 				k.Spec.Sync = on
 				k.Spec.Modules[0].Channel = "regular"
@@ -158,7 +158,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 		{
 			name: "switching synchronization off is no wish to uninstall what the remote side asked for",
 			kyma: func() *v1beta2.Kyma {
-				k := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
+				k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 				k.Spec.Sync = &v1beta2.Sync{Enabled: ptr(false)}
 				return k
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"keda": "", "btp": ""},
@@ -166,7 +166,7 @@ func TestWhichModulesAreWanted(t *testing.T) {
 		{
 			name: "restarting in the wrong mode is no wish to uninstall either", settings: desired.Settings{Mode: desired.ModeSingleCluster},
 			kyma: func() *v1beta2.Kyma {
-				return desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
+				return desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "fast", v1beta2.Module{Name: "btp"})
 			}, wantComplete: true, wantChannel: "fast", modules: map[string]string{"btp": ""},
 		},
 	}

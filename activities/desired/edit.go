@@ -9,7 +9,7 @@ import (
 // RemoteDecides tells whether the remote Kyma alone decides about channel and modules, so that those of the control
 // plane's Kyma have no effect (docs/contract.md#the-remote-kyma).
 func RemoteDecides(kyma *v1beta2.Kyma, sync Sync) bool {
-	return sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && Imported(kyma)
+	return sync.Enabled && sync.Generation == v1beta2.SyncGenerationDefault && IsAccepted(kyma)
 }
 
 // WishesDigest is the digest of what a Kyma's own spec asks for: channel and modules.

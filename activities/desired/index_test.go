@@ -45,7 +45,7 @@ func TestTheComponentNameIsReadInEitherSchema(t *testing.T) {
 }
 
 func TestAKymaIsFoundByEveryObjectThatConcernsIt(t *testing.T) {
-	kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "fast", v1beta2.Module{Name: "a/b"})
+	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "fast", v1beta2.Module{Name: "a/b"})
 	kyma.Status.Modules = []v1beta2.ModuleStatus{{Name: "old", Template: &v1beta2.TrackedObject{
 		Metadata: v1beta2.TrackedMeta{Name: "old-template", Namespace: "kcp-system"},
 	}}}

@@ -23,9 +23,10 @@ func annotationsThatMatter() []string {
 }
 
 // InputsDigest is the digest of everything that decides what is done for a Kyma (docs/design/sweep.md#seen-already):
-// the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked
-// for, the instance's settings, the candidates of each wanted module, and the versions of the access Secret
-// and the image pull Secret (see Secrets), and the fingerprint of the keys that are trusted. What our own writes change (status, finalizers, resource versions) is not in it.
+// the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked for, the instance's
+// settings, the candidates of each wanted module, and the versions of the access Secret and the image pull Secret (see
+// Secrets), and the fingerprint of the keys that are trusted. What our own writes change (status, finalizers, resource
+// versions) is not in it.
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
 	trusted string,
 ) string {

@@ -35,7 +35,7 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		kyma:     desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"}),
+		kyma:     desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"}),
 		template: desiredtest.Template("keda", "1.0.0"), meta: desiredtest.ReleaseMeta("keda", "regular=1.0.0"),
 		secret: accessSecret("7"),
 	}
@@ -62,7 +62,7 @@ func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
 		"wish for the default CR":            func(w *world) { w.kyma.Annotations[shared.AnnotationRecreateDefaultCR] = "true" },
 		"another channel in the remote Kyma": func(w *world) { w.kyma.Status.Remote.Channel = "fast" },
 		"another module in the remote Kyma":  func(w *world) { w.kyma.Status.Remote.Modules = []v1beta2.Module{{Name: "btp"}} },
-		"the remote Kyma was never imported": func(w *world) { w.kyma.Status.Remote.UID = "" },
+		"the remote Kyma was never accepted": func(w *world) { w.kyma.Status.Remote.UID = "" },
 		"an edited template":                 func(w *world) { w.template.Generation++ },
 		"a template made anew":               func(w *world) { w.template.UID = "new" },
 		"a beta template":                    func(w *world) { w.template.Labels[shared.LabelBeta] = "true" },

@@ -42,7 +42,7 @@ func KeysOfTemplate(template *v1beta2.ModuleTemplate) []string {
 	if IsSyncedCopy(template) {
 		return nil
 	}
-	if ref, taken := ImportedFrom(template); taken {
+	if ref, imported := ImportedFrom(template); imported {
 		return keysOfImported(template, ref)
 	}
 	keys := []string{template.Name, template.Namespace + "/" + template.Name}

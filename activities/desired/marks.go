@@ -33,9 +33,10 @@ const (
 	AnnotationCustomStateCheck = shared.OperatorGroup + "/custom-state-check"
 	// AnnotationAssociatedKinds on a Manifest holds `.spec.associatedResources` of its template, see KindsText.
 	AnnotationAssociatedKinds = shared.OperatorGroup + "/associated-kinds"
-	// AnnotationRemoteNamespace on a Manifest is the namespace of what names none (docs/contract.md#namespaces-and-defaults): the
-	// remote namespace of its Kyma when the Manifest was made. It stays when the Kyma moves to another one, for
-	// what is installed is not moved. A Manifest without it is of the namespace that `--sync-namespace` names.
+	// AnnotationRemoteNamespace on a Manifest is the namespace of what names none
+	// (docs/contract.md#namespaces-and-defaults): the remote namespace of its Kyma when the Manifest was made. It stays
+	// when the Kyma moves to another one, for what is installed is not moved. A Manifest without it is of the namespace
+	// that `--sync-namespace` names.
 	AnnotationRemoteNamespace = shared.OperatorGroup + "/remote-namespace"
 	// AnnotationRemoteStrategy on a Manifest for a remote cluster is `.spec.sync.strategy` of its Kyma, where that
 	// is not the default one.

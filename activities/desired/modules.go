@@ -13,7 +13,7 @@ import (
 
 // Wanted is what a Kyma asks for, from both of its sides.
 type Wanted struct {
-	// Complete is false while a synchronized Kyma's remote side was not yet imported: then nothing may be
+	// Complete is false while a synchronized Kyma's remote side was not yet accepted: then nothing may be
 	// concluded from what is missing here.
 	Complete bool
 	// Channel is that of the modules that name neither channel nor version.
@@ -40,7 +40,7 @@ func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
 }
 
 func wantedOf(kyma *v1beta2.Kyma, sync Sync) Wanted {
-	if !Imported(kyma) {
+	if !IsAccepted(kyma) {
 		return Wanted{
 			Complete: !sync.Enabled,
 			Channel:  kyma.Spec.EffectiveChannel(),

@@ -9,8 +9,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// PurgeSettings are the flags that say when the deletion of a Kyma is forced (docs/design/deletion-and-purge.md#the-deadline). The zero value
-// never purges.
+// PurgeSettings are the flags that say when the deletion of a Kyma is forced
+// (docs/design/deletion-and-purge.md#the-deadline). The zero value never purges.
 type PurgeSettings struct {
 	// Enabled is `--enable-purge-finalizer`: without it nothing is forced unless somebody asks for it.
 	Enabled bool

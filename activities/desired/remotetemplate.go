@@ -22,7 +22,7 @@ import (
 
 // AnnotationImportedFrom marks the copy of a user-provided template of a remote cluster. Its value is
 // `<namespace>/<name>` of the template there.
-const AnnotationImportedFrom = shared.OperatorGroup + "/taken-from"
+const AnnotationImportedFrom = shared.OperatorGroup + "/imported-from"
 
 // remoteKeyPrefix begins every key of RemoteTemplateKey. No name of a module entry begins like this (schema
 // of Kyma), so that no Kyma can ask by name for what was imported for another.

@@ -71,7 +71,7 @@ func TestWhichRemoteTemplateAModuleEntryMeans(t *testing.T) {
 }
 
 func TestAKymaIsConcernedByWhatItsEntriesMeanInTheRemoteCluster(t *testing.T) {
-	kyma := desiredtest.Imported(desiredtest.Kyma("first"), v1beta2.SyncGenerationDefault, "regular",
+	kyma := desiredtest.Accepted(desiredtest.Kyma("first"), v1beta2.SyncGenerationDefault, "regular",
 		v1beta2.Module{Name: "keda", RemoteModuleTemplateRef: "mine"})
 	require.Subset(t, desired.References(kyma), []string{
 		desired.RemoteTemplateKey(kyma.UID, "kyma-system", "mine"), desired.RemoteTemplateKey(kyma.UID, "kyma-system", "first"),

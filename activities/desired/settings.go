@@ -33,7 +33,7 @@ type Settings struct {
 	SyncNamespace string
 	// RemoteKymaName is the name of the remote Kyma where `.spec.sync` is unset (`--remote-kyma-name`).
 	RemoteKymaName string
-	// AccessSecretNamespace is where the access Secret is looked for when the Kyma's namespace has none
+	// AccessSecretNamespace is where the access Secret is looked up when the Kyma's namespace has none
 	// (`--access-secret-namespace`); empty means nowhere else.
 	AccessSecretNamespace string
 	// ManagedBy is the value of the label `managed-by` on what this instance works on. The instance whose

@@ -11,8 +11,9 @@ import (
 )
 
 // LabelSharedModule is on every Manifest that is for the control plane's own cluster: its value is that of SharedModule
-// for its component. The Manifests of several Kymas that have the same value are one installation (docs/contract.md#namespaces-and-defaults):
-// together they are the list of its owners. One of them holds it (Holder); the others show what it shows.
+// for its component. The Manifests of several Kymas that have the same value are one installation
+// (docs/contract.md#namespaces-and-defaults): together they are the list of its owners. One of them holds it (Holder);
+// the others show what it shows.
 const LabelSharedModule = shared.OperatorGroup + "/shared-module"
 
 // SharedModule is the value of LabelSharedModule for a component.

@@ -82,9 +82,9 @@ func Placed(kyma *v1beta2.Kyma) bool {
 	return kyma.Status.Remote != nil && kyma.Status.Remote.Cluster != ""
 }
 
-// Imported tells whether the remote Kyma was completely read at least once, so that what it asks for is
+// IsAccepted tells whether the remote Kyma was accepted, thus completely read at least once, so that what it asks for is
 // known.
-func Imported(kyma *v1beta2.Kyma) bool {
+func IsAccepted(kyma *v1beta2.Kyma) bool {
 	return kyma.Status.Remote != nil && kyma.Status.Remote.UID != ""
 }
 

@@ -42,7 +42,7 @@ func installedUnrecorded(m *v1beta2.Manifest) bool {
 }
 
 // WantsControlPlane is how a Manifest's spec and annotations ask for the control plane's own cluster; empty where they
-// ask for the remote one. Nothing may follow from it but that a record of it is looked for, or made by whoever decided it.
+// ask for the remote one. Nothing may follow from it but that a record of it is looked up, or made by whoever decided it.
 func WantsControlPlane(m *v1beta2.Manifest) v1beta2.TargetCluster {
 	switch {
 	case !m.Spec.Remote:

@@ -110,7 +110,7 @@ func TestAConflictMakesAReadyModuleWarn(t *testing.T) {
 	corrections := []v1beta2.Correction{{ID: "_ConfigMap_ns_a", Times: 1}, {ID: "apps_Deployment_ns_b", Manager: "argocd", Field: ".spec.paused", Times: 3}}
 	ready := readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady, Message: "module is ready", Ready: 2, Total: 2}
 	require.Equal(t, readiness.Observed{
-		State: "Warning", Reason: "Disputed", Ready: 2, Total: 2,
+		State: "Warning", Reason: "FieldConflict", Ready: 2, Total: 2,
 		Message: "argocd keeps changing .spec.paused of Deployment ns/b, which is corrected once a day from now on",
 	}, readiness.WithConflicts(ready, corrections))
 	require.Equal(t, ready, readiness.WithConflicts(ready, corrections[:1]))

@@ -43,5 +43,5 @@ func forgetSkipped(mapper *clusters.Mapper, m *v1beta2.Manifest) {
 
 // lacksOptional tells whether some optional objects of an installed module were skipped.
 func lacksOptional(m *v1beta2.Manifest) bool {
-	return len(m.Status.Skipped) > 0 && m.DeletionTimestamp.IsZero() && !m.IsSkipReconciliation() && !m.IsUnmanaged()
+	return len(m.Status.Skipped) > 0 && m.IsMaintained()
 }

@@ -32,7 +32,7 @@ const (
 	differsInState     = "the module changed its state"
 	differsInResources = "the module's resources drifted"
 	differsInKnowledge = "the module's resources are not recorded yet"
-	differsInConflicts = "a dispute about the module's resources has rested"
+	differsInConflicts = "a field ownership conflict may be corrected again"
 )
 
 // Probe says which modules of one Kyma differ from the status of their Manifests: settled ones by the state of their
@@ -47,7 +47,7 @@ const (
 func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]Difference, error) {
 	places := map[bool]*site{}
 	for _, m := range cached {
-		if !m.DeletionTimestamp.IsZero() || m.IsSkipReconciliation() || m.IsUnmanaged() {
+		if !m.IsMaintained() {
 			continue
 		}
 		at := places[desired.InControlPlane(m)]

@@ -34,8 +34,8 @@ const (
 // Parts are the faults of parts; those that succeeded are not in it.
 type Parts map[Part]Fault
 
-// mendOrder is the order in which people should mend parts that failed.
-func mendOrder() []Part {
+// reportOrder is the order in which people should fix parts that failed.
+func reportOrder() []Part {
 	return []Part{PartSync, PartInvalid, PartResolve, PartDefinitions, PartCatalog, PartPullSecret, PartMove, PartTemplates}
 }
 
@@ -45,10 +45,10 @@ func retryOrder() []Part {
 	return []Part{PartSync, PartResolve, PartReport, PartDefinitions, PartCatalog, PartTemplates, PartPullSecret, PartMove}
 }
 
-// ToMend is the fault that people should mend first; zero where nothing failed. What is merely not done yet comes last.
-func (p Parts) ToMend() Fault {
+// ToReport is the fault that people should fix first; zero where nothing failed. What is merely not done yet comes last.
+func (p Parts) ToReport() Fault {
 	var pending Fault
-	for _, part := range mendOrder() {
+	for _, part := range reportOrder() {
 		switch f := p[part]; {
 		case f.IsZero():
 		case f.Kind != Pending:
@@ -123,7 +123,7 @@ func UnmarshalParts(encoded []byte, rest any) (Parts, error) {
 		return nil, err
 	}
 	var all Parts
-	for _, part := range append(mendOrder(), PartReport) {
+	for _, part := range append(reportOrder(), PartReport) {
 		field, there := fields[part]
 		if !there {
 			continue

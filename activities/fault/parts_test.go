@@ -48,20 +48,20 @@ func TestTheOrderOfPartsDecides(t *testing.T) {
 	rejected := func(reason string) Fault { return Fault{Kind: Rejected, Reason: reason} }
 	transient := func(reason string) Fault { return Fault{Kind: Transient, Reason: reason} }
 	for name, test := range map[string]struct {
-		parts       Parts
-		mend, retry string
+		parts      Parts
+		fix, retry string
 	}{
 		"nothing failed":                     {nil, "", ""},
 		"the whole comes first":              {Parts{PartSync: transient("a"), PartCatalog: transient("b")}, "a", "a"},
 		"what can be retried decides":        {Parts{PartSync: rejected("a"), PartCatalog: transient("b")}, "a", "b"},
 		"of what cannot, the last":           {Parts{PartSync: rejected("a"), PartMove: rejected("b"), PartTemplates: rejected("c")}, "a", "b"},
 		"an invalid edit is not retried":     {Parts{PartInvalid: rejected("a")}, "a", ""},
-		"the report is nobody's to mend":     {Parts{PartReport: transient("a")}, "", "a"},
+		"the report is nobody's to fix":      {Parts{PartReport: transient("a")}, "", "a"},
 		"templates come before a move again": {Parts{PartMove: transient("a"), PartTemplates: transient("b")}, "a", "b"},
 		"what is not done yet comes last":    {Parts{PartCatalog: {Kind: Pending, Reason: "a"}, PartTemplates: transient("b")}, "b", "a"},
 		"but is there":                       {Parts{PartCatalog: {Kind: Pending, Reason: "a"}}, "a", "a"},
 	} {
-		require.Equal(t, test.mend, test.parts.ToMend().Reason, name)
+		require.Equal(t, test.fix, test.parts.ToReport().Reason, name)
 		require.Equal(t, test.retry, test.parts.ToRetry().Reason, name)
 	}
 }

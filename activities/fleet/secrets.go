@@ -50,7 +50,7 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 	return versions, nil
 }
 
-// AwaitSecrets waits until the informer of access Secrets knows of what kicks named. Its error is Transient.
+// AwaitSecrets waits until the informer of access Secrets has the versions that kicks named. Its error is Transient.
 func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
 	if newest := Newest(seen, kindSecret); !f.Await(ctx, SecretMetadata(), newest) {
 		return behind("access Secrets", newest)

@@ -21,8 +21,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// pulsing runs a pulse with beats that are answered as given and returns its context.
-func pulsing(t *testing.T, beat func(context.Context) error) (ctx context.Context, told *bool) {
+// keptAlive runs work with heartbeats that are answered as given, and returns its context.
+func keptAlive(t *testing.T, beat func(context.Context) error) (ctx context.Context, told *bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	told = new(bool)
@@ -37,7 +37,7 @@ func TestWorkGoesOnWhileHeartbeatsGetThrough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		beats := 0
-		ctx, _ := pulsing(t, func(context.Context) error { beats++; return nil })
+		ctx, _ := keptAlive(t, func(context.Context) error { beats++; return nil })
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.NoError(t, ctx.Err())
@@ -53,7 +53,7 @@ func TestWorkStopsWhenNoHeartbeatGotThroughForItsTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, _ := pulsing(t, beat)
+				ctx, _ := keptAlive(t, beat)
 				time.Sleep(9 * time.Second)
 				synctest.Wait()
 				require.NoError(t, ctx.Err(), "a few lost ones do not matter")
@@ -70,7 +70,7 @@ func TestTheTimeThatAHeartbeatTookCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		beats := 0
-		ctx, _ := pulsing(t, func(ctx context.Context) error {
+		ctx, _ := keptAlive(t, func(ctx context.Context) error {
 			beats++
 			if beats > 1 {
 				<-ctx.Done()
@@ -94,7 +94,7 @@ func TestWorkStopsWhenTheServerSaysThatItIsOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				ctx, told := pulsing(t, func(context.Context) error { return answer })
+				ctx, told := keptAlive(t, func(context.Context) error { return answer })
 				<-ctx.Done()
 				require.True(t, *told, "the SDK must learn of it too")
 				require.Equal(t, temporal.IsCanceledError(answer), temporal.IsCanceledError(Error(ctx, ctx.Err())))

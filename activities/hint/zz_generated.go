@@ -29,13 +29,13 @@ func ofReason(reason string) string {
 	case "ControlPlaneAccess":
 		return "give it the kubeconfig of the remote cluster; or, if that is wanted, set --allow-control-plane-modules"
 	case "ClusterChanged":
-		return "give back the access to the former cluster; where it was replaced on purpose, nothing: the next synchronization records the new one; where the Kyma is being deleted and the former cluster is gone, wait for the purge, or ask for it: the Event PurgeLetGo says what remains"
+		return "give back the access to the former cluster; where it was replaced on purpose, nothing: the next synchronization records the new one; where the Kyma is being deleted and the former cluster is gone, wait for the purge, or ask for it: the Event PurgeAbandoned says what remains"
 	case "SyncOntoItself":
 		return "set spec.sync.namespace to another namespace"
 	case "RemoteKymaClaimed":
 		return "give one of the two another cluster, name or namespace; the remote Kyma's annotation operator.kyma-project.io/synced-from names the other one"
 	case "RemoteKymaInvalid":
-		return "its owner mends the remote Kyma, whose status says the same"
+		return "its owner corrects the remote Kyma, whose status says the same"
 	case "RemoteKymaDeleting":
 		return "have those finalizers removed"
 	case "RemoteKymaNotMoved":
@@ -44,7 +44,7 @@ func ofReason(reason string) string {
 		return "see the message: rights, or a CRD of somebody else"
 	case "CatalogNotSynced":
 		return "see the message: rights, or a CRD of somebody else"
-	case "RemoteTemplateNotTakenIn":
+	case "RemoteTemplateNotImported":
 		return "see the module's message"
 	case "EditIgnored":
 		return "edit the Kyma in the remote cluster, or set spec.sync, so that both count"
@@ -144,7 +144,7 @@ func ofReason(reason string) string {
 		return "wait, or see its Job"
 	case "HookFailed":
 		return "see its Job"
-	case "Disputed":
+	case "FieldConflict":
 		return "make the two agree"
 	case "InvalidStateCheck":
 		return "publish the module with one that is"
@@ -180,13 +180,13 @@ func ofReason(reason string) string {
 		return "remove them manually, where they are not wanted"
 	case "SpecRestored":
 		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta instead"
-	case "NotMended":
+	case "RemovalUpgradeFailed":
 		return "publish one that can, or take the finalizer off the default custom resource"
 	case "RemovalHeld":
 		return "see removals that the catalog causes"
 	case "DriftCorrected":
 		return "find who changes them, if it happens again"
-	case "DriftDisputed":
+	case "DriftConflict":
 		return "make the two agree"
 	case "NotPruned":
 		return "repair the API that the message names, or delete its APIService"
@@ -202,7 +202,7 @@ func ofReason(reason string) string {
 		return "correct it"
 	case "Purged":
 		return "see what its finalizers were for"
-	case "PurgeLetGo":
+	case "PurgeAbandoned":
 		return "clean it up manually, if the cluster comes back"
 	default:
 		return ""

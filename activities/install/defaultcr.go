@@ -36,7 +36,7 @@ func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readine
 	if err != nil {
 		return readiness.Observed{}, err
 	}
-	if m == nil || !m.DeletionTimestamp.IsZero() || m.IsUnmanaged() || m.IsSkipReconciliation() {
+	if m == nil || !m.IsMaintained() {
 		return manifests.BeingDeleted(), nil
 	}
 	if !desired.IsDecided(m) {

@@ -20,7 +20,7 @@ const (
 	// EventDriftCorrected: objects differed from what was applied, and the drift was corrected.
 	EventDriftCorrected = "DriftCorrected"
 	// EventFieldConflict: somebody keeps changing an object.
-	EventFieldConflict = "DriftDisputed"
+	EventFieldConflict = "DriftConflict"
 	// EventUnknownObject: an object has our ownership annotation, but is in no inventory.
 	EventUnknownObject = "UnknownObject"
 	// EventNotPruned: objects that a chart no longer has were not removed, since the cluster did not say which APIs it has.

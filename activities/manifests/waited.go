@@ -11,7 +11,7 @@ import (
 // to wait until it is ready. That may be never: its custom resource can report Error for weeks. The Manifest may come
 // from a cache that leaves out what is large.
 func OnlyWaitedFor(m *v1beta2.Manifest) bool {
-	return !m.Status.Settled && m.DeletionTimestamp.IsZero() && !m.IsSkipReconciliation() && !m.IsUnmanaged() &&
+	return !m.Status.Settled && m.IsMaintained() &&
 		m.Status.InstalledRef == inventory.LayersRef(m) && m.Status.InputsDigest == InputsDigest(m)
 }
 

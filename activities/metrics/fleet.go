@@ -17,12 +17,12 @@ const MaxStateLabels = 5
 // Family is a metric of which each series has the value 1.
 type Family struct {
 	*prometheus.GaugeVec
-	// Labels is how many labels it has.
-	Labels int
+	// LabelCount is how many labels it has.
+	LabelCount int
 }
 
 func newFamily(name, help string, labels ...string) *Family {
-	return &Family{GaugeVec: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels), Labels: len(labels)}
+	return &Family{GaugeVec: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels), LabelCount: len(labels)}
 }
 
 // KymaStates have a series per Kyma; labels: instance, Kyma, shoot, state.

@@ -52,8 +52,8 @@ type Result struct {
 // maxPurgeNames bounds the names in a result, which is kept in a history.
 const maxPurgeNames = 20
 
-// ReasonPurgeGoesOn: a purge did not end within its step, and continues with the next one.
-const ReasonPurgeGoesOn = "PurgeGoesOn"
+// ReasonPurgeContinues: a purge did not end within its step, and continues with the next one.
+const ReasonPurgeContinues = "PurgeContinues"
 
 // PurgeManifest removes a Manifest that an orderly removal could not remove, once and without waiting long: with the
 // same inventory it deletes the module's custom resources, its resources in reverse order of their stages, and removes
@@ -103,12 +103,12 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 		case errors.Is(err, manifests.ErrChanged):
 			// Another purge of it, by its Kyma's workflow or its own, was faster.
 			return Result{}, err
-		case in.Abandon && !p.goesOn(err, late):
+		case in.Abandon && !p.continues(err, late):
 			if err := p.abandon(ctx, err); err != nil {
 				return p.stopped(err, false)
 			}
 		default:
-			return p.stopped(p.interrupted(err, late), p.goesOn(err, late))
+			return p.stopped(p.interrupted(err, late), p.continues(err, late))
 		}
 	}
 	if err := p.release(ctx); err != nil {
@@ -118,9 +118,9 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	return p.result(manifests.OutcomeRemoved), nil
 }
 
-// goesOn tells whether a purge that ended with an error should continue, as its cluster answers and something was done.
+// continues tells whether a purge that ended with an error should continue, as its cluster answers and something was done.
 // It comes to an end: each object is deleted once, and loses its finalizers once.
-func (p *purger) goesOn(err error, late bool) bool {
+func (p *purger) continues(err error, late bool) bool {
 	if !p.progressed() {
 		return false
 	}
@@ -134,7 +134,7 @@ func (p *purger) interrupted(err error, late bool) error {
 	if !late || !p.progressed() {
 		return err
 	}
-	return fault.New(fault.Transient, ReasonPurgeGoesOn, "there is more to purge of Manifest %s/%s than one step could do, the next one continues",
+	return fault.New(fault.Transient, ReasonPurgeContinues, "there is more to purge of Manifest %s/%s than one step could do, the next one continues",
 		p.manifest.Namespace, p.manifest.Name)
 }
 

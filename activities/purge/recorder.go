@@ -25,7 +25,7 @@ const (
 	// EventPurged: an object was forced. There is one Event for each.
 	EventPurged = "Purged"
 	// EventAbandoned: something could not be reached, and was abandoned.
-	EventAbandoned = "PurgeLetGo"
+	EventAbandoned = "PurgeAbandoned"
 )
 
 // Object is an object that is forced.

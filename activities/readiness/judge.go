@@ -34,14 +34,14 @@ const (
 	// ReasonModuleCRRemoved: a user deleted the default custom resource, and it is not created again.
 	ReasonModuleCRRemoved = "ModuleCRRemoved"
 	// ReasonFieldConflict: the module is ready, but somebody keeps changing one of its objects.
-	ReasonFieldConflict = "Disputed"
+	ReasonFieldConflict = "FieldConflict"
 	// ReasonReady: the module is ready.
 	ReasonReady = shared.ReasonReady
 
 	// ReasonApplyFailed: the cluster refused some objects.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonApplyGoesOn: there is more to apply than one reconcile can do.
-	ReasonApplyGoesOn = "ApplyGoesOn"
+	// ReasonApplyContinues: there is more to apply than one reconcile can do.
+	ReasonApplyContinues = "ApplyContinues"
 	// ReasonApplyRetried: some objects could not be applied for the moment.
 	ReasonApplyRetried = "ApplyRetried"
 	// ReasonStoredVersions: an upgrade would remove a version in which custom resources are stored.

@@ -124,7 +124,7 @@ func (r *Remover) ownDefinitions(ctx context.Context, entries []v1beta2.Inventor
 type moduleObjects struct {
 	owner inventory.Owner
 	uids  map[types.UID]bool
-	// defaultCR is the default custom resource, where that is ours to delete.
+	// defaultKind is the default custom resource, where that is ours to delete.
 	defaultKind schema.GroupKind
 	defaultCR   *v1beta2.DefaultCRRecord
 }

@@ -38,7 +38,7 @@ func (a *Removals) successorsOf(ctx context.Context, used *usage, entries []v1be
 			continue
 		}
 		tried[inventory.MarkOf(by)] = true
-		if !by.DeletionTimestamp.IsZero() || by.IsSkipReconciliation() || by.IsUnmanaged() || by.Status.InstalledRef != inventory.LayersRef(by) {
+		if !by.IsMaintained() || by.Status.InstalledRef != inventory.LayersRef(by) {
 			continue
 		}
 		if job, err := a.applier.Prepare(ctx, by); err == nil {

@@ -18,11 +18,6 @@ import (
 // that are to be left unchanged otherwise, and those that another instance made, and says which are left and when their
 // removal is to be forced. One that cannot be deleted keeps no other from it: DeleteResult.Fault says so.
 func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResult, error) {
-	result, err := a.deleteAll(ctx, in)
-	return result, fault.ToTemporal(err)
-}
-
-func (a *Activities) deleteAll(ctx context.Context, in Input) (DeleteResult, error) {
 	kyma, outcome, err := a.read(ctx, in.Ref)
 	if err != nil || outcome != OutcomeDeleting {
 		return DeleteResult{Outcome: outcome, Alive: outcome == OutcomeDone || outcome == OutcomeSkipped}, err

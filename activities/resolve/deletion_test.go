@@ -35,7 +35,7 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	foreign.OwnerReferences[0].UID = types.UID("earlier")
 	b := newBench(t, kyma, desired.Settings{}, held, skipped, mandatory, foreign)
 
-	result, err := b.deleteAll(context.Background(), b.in)
+	result, err := b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{
 		Outcome: OutcomeDeleting, Remaining: []string{held.Name}, Manifests: []kick.Ref{{Namespace: held.Namespace, Name: held.Name}},
@@ -47,7 +47,7 @@ func TestADeletionDeletesEveryManifestAndSaysWhatIsLeft(t *testing.T) {
 	require.ElementsMatch(t, []string{held.Name, foreign.Name}, names)
 
 	b.Cluster.Forget()
-	result, err = b.deleteAll(context.Background(), b.in)
+	result, err = b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, []string{held.Name}, result.Remaining)
 	require.Empty(t, b.Cluster.Writes(), "it is being deleted already")
@@ -67,7 +67,7 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 		}
 		return nil
 	}
-	result, err := b.deleteAll(context.Background(), b.in)
+	result, err := b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{refused.Name, held.Name}, result.Remaining, "a Manifest without finalizers that was refused is left too")
 	require.Len(t, result.Manifests, 2)
@@ -81,7 +81,7 @@ func TestAManifestThatCannotBeDeletedKeepsNoOtherFromIt(t *testing.T) {
 	}
 
 	b.Cluster.Fail = nil
-	result, err = b.deleteAll(context.Background(), b.in)
+	result, err = b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, []string{held.Name}, result.Remaining)
 	require.True(t, result.Fault.IsZero())
@@ -95,7 +95,7 @@ func TestEveryReconcileOfADeletionComputesAnewWhenItIsForced(t *testing.T) {
 	b := newBench(t, kyma, settings)
 	b.now = func() time.Time { return deleted.Add(time.Hour) }
 	reconcile := func() DeleteResult {
-		result, err := b.deleteAll(context.Background(), b.in)
+		result, err := b.DeleteManifests(context.Background(), b.in)
 		require.NoError(t, err)
 		return result
 	}
@@ -112,7 +112,7 @@ func TestEveryReconcileOfADeletionComputesAnewWhenItIsForced(t *testing.T) {
 
 func TestWithoutADeletionNoManifestIsDeleted(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, installed("keda", "1.0.0"))
-	result, err := b.deleteAll(context.Background(), b.in)
+	result, err := b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{Outcome: OutcomeDone, Alive: true}, result)
 	require.Len(t, b.manifests(t), 1)
@@ -122,11 +122,11 @@ func TestAKymaThatIsGoneOrAnothersIsNotAliveToUs(t *testing.T) {
 	other := desiredtest.Kyma("keda")
 	other.Labels = map[string]string{shared.LabelManagedBy: "another-instance"}
 	b := newBench(t, other, desired.Settings{})
-	result, err := b.deleteAll(context.Background(), b.in)
+	result, err := b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{Outcome: OutcomeNotOurs}, result)
 	b.in.Ref.UID = "earlier"
-	result, err = b.deleteAll(context.Background(), b.in)
+	result, err = b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, DeleteResult{Outcome: OutcomeGone}, result)
 }
@@ -178,7 +178,7 @@ func TestADeletionSaysWhichManifestsCannotBeRemovedForWantOfAnAccessSecret(t *te
 			asked := &access{err: c.err}
 			b.clusters = asked
 
-			result, err := b.deleteAll(context.Background(), b.in)
+			result, err := b.DeleteManifests(context.Background(), b.in)
 			require.NoError(t, err)
 			require.Contains(t, result.Remaining, here.Name)
 			if c.want {

@@ -63,24 +63,24 @@ func (g *removalGuard) check(ctx context.Context, kyma *v1beta2.Kyma, view *View
 		if plan.Action != planning.ActionRemove {
 			continue
 		}
-		guarded, atOnce, err := g.guarded(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
+		guarded, affected, err := g.guarded(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
 			return g.settings.Denied(other, plan.Chosen, plan.ReleaseMeta) != ""
 		})
 		if err != nil {
 			return err
 		}
-		plan.Concerned = atOnce
+		plan.AffectedKymas = affected
 		if guarded != nil {
 			plan.Action, plan.Refusal, plan.Guarded = planning.ActionKeep, nil, guarded
 		}
 	}
 	for i := range view.Obsolete {
 		obsolete := &view.Obsolete[i]
-		guarded, atOnce, err := g.guarded(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
+		guarded, affected, err := g.guarded(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
 		if err != nil {
 			return err
 		}
-		obsolete.Guarded, obsolete.concerned = guarded, atOnce
+		obsolete.Guarded, obsolete.affectedKymas = guarded, affected
 	}
 	return nil
 }
@@ -95,14 +95,14 @@ func causeOf(p *planning.ModulePlan, kyma *v1beta2.Kyma) client.Object {
 	return p.ReleaseMeta
 }
 
-// guarded tells whether a removal must wait for approval; nil when it need not. atOnce is how many Kymas lose the
+// guarded tells whether a removal must wait for approval; nil when it need not. affected is how many Kymas lose the
 // module by the same change.
-func (g *removalGuard) guarded(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, concerned func(*v1beta2.Kyma) bool) (_ *planning.GuardedRemoval, atOnce int, _ error) {
+func (g *removalGuard) guarded(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, isAffected func(*v1beta2.Kyma) bool) (_ *planning.GuardedRemoval, affected int, _ error) {
 	if g.fleet == nil || !manifest.DeletionTimestamp.IsZero() {
 		return nil, 0, nil
 	}
 	change := changeOf(cause, g.settings)
-	c, err := g.count(ctx, string(cause.GetUID())+change, componentKey(manifest), manifest.IsMandatory(), concerned)
+	c, err := g.count(ctx, string(cause.GetUID())+change, componentKey(manifest), manifest.IsMandatory(), isAffected)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,7 +117,7 @@ func (g *removalGuard) guarded(ctx context.Context, cause client.Object, manifes
 }
 
 // count counts the Kymas that would lose a module.
-func (g *removalGuard) count(ctx context.Context, key, component string, mandatory bool, concerned func(*v1beta2.Kyma) bool) (count, error) {
+func (g *removalGuard) count(ctx context.Context, key, component string, mandatory bool, isAffected func(*v1beta2.Kyma) bool) (count, error) {
 	key = fmt.Sprintf("%s %s %t", key, component, mandatory)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,7 +147,7 @@ func (g *removalGuard) count(ctx context.Context, key, component string, mandato
 			continue
 		}
 		for _, owner := range manifest.OwnerReferences {
-			if kyma := ours[owner.UID]; kyma != nil && kyma.DeletionTimestamp.IsZero() && concerned(kyma) {
+			if kyma := ours[owner.UID]; kyma != nil && kyma.DeletionTimestamp.IsZero() && isAffected(kyma) {
 				c.kymas++
 			}
 		}
@@ -186,8 +186,9 @@ func AwaitsApproval(object client.Object, settings desired.Settings) bool {
 	return guarded != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApproveRemoval] != guarded
 }
 
-// MarksAreOutdated tells whether a template or release meta carries the marks of a guarded removal that was about another change than
-// the present one: they must go, for an approval among them would be taken for that of a later change.
+// MarksAreOutdated tells whether a template or release meta carries the marks of a guarded removal that was about
+// another change than the present one: they must go, for an approval among them would be taken for that of a later
+// change.
 func MarksAreOutdated(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
 	marked := annotations[desired.AnnotationGuardedChange] != "" || annotations[desired.AnnotationGuardedRemoval] != ""

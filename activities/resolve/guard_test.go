@@ -63,7 +63,7 @@ func (f *instance) reconcileAll(t *testing.T) []Result {
 	f.planner.guard.counts = map[string]count{}
 	results := make([]Result, 0, len(f.refs))
 	for _, ref := range f.refs {
-		result, err := f.resolve(context.Background(), Input{Ref: ref})
+		result, err := f.ResolveKyma(context.Background(), Input{Ref: ref})
 		require.NoError(t, err)
 		results = append(results, result)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -25,7 +24,7 @@ const EventRemovalHeld = "RemovalHeld"
 // markGuarded notes on the template or release meta that removals wait for approval, once per change, and records an Event.
 func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedRemoval) error {
 	var now client.Object = &v1beta2.ModuleTemplate{}
-	if planning.KindOf(guarded.Cause) == shared.KindModuleReleaseMeta {
+	if desired.KindOf(guarded.Cause) == shared.KindModuleReleaseMeta {
 		now = &v1beta2.ModuleReleaseMeta{}
 	}
 	err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(guarded.Cause), now)
@@ -33,7 +32,7 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s %s: %w", planning.KindOf(guarded.Cause), versions.NameOf(guarded.Cause), err)
+		return fmt.Errorf("read %s %s: %w", desired.KindOf(guarded.Cause), desired.NameOf(guarded.Cause), err)
 	}
 	if now.GetUID() != guarded.Cause.GetUID() || changeOf(now, a.settings) != guarded.Change || now.GetAnnotations()[desired.AnnotationGuardedChange] == guarded.Change {
 		return nil // it changed again, or somebody noted it already
@@ -51,7 +50,7 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 		return nil // it changed meanwhile, which is a reason for another reconcile
 	}
 	if err != nil {
-		return fmt.Errorf("note on %s %s that removals wait for approval: %w", planning.KindOf(now), versions.NameOf(now), err)
+		return fmt.Errorf("note on %s %s that removals wait for approval: %w", desired.KindOf(now), desired.NameOf(now), err)
 	}
 	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until the annotation %s has the value %s",
 		guarded.Kymas, guarded.Limit, desired.AnnotationApproveRemoval, version), hint.For(EventRemovalHeld))
@@ -60,7 +59,7 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 
 // paced tells whether a removal that the catalog causes may begin now. If not, the result says when to reconcile again:
 // the Kymas that lose a module by the same change share the time that this takes.
-func (a *Activities) paced(manifest *v1beta2.Manifest, atOnce int, result *Result) bool {
+func (a *Activities) paced(manifest *v1beta2.Manifest, affected int, result *Result) bool {
 	guard := a.planner.guard
 	reservation := guard.rate.Reserve()
 	delay := reservation.Delay()
@@ -70,7 +69,7 @@ func (a *Activities) paced(manifest *v1beta2.Manifest, atOnce int, result *Resul
 	reservation.Cancel()
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(manifest.UID))
-	all := time.Duration(atOnce) * time.Minute / time.Duration(guard.limits.PerMinute)
+	all := time.Duration(affected) * time.Minute / time.Duration(guard.limits.PerMinute)
 	share := time.Duration(float64(all) * float64(hash.Sum32()%10_000) / 10_000)
 	result.Paced = true
 	result.reconcileAt(guard.now().Add(delay+share), "removals at a limited rate")

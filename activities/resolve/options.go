@@ -49,7 +49,7 @@ type Clusters interface {
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
-// Limits bound what one change of the catalog may remove at once (issue: blast radius).
+// Limits bound what one change of the catalog may remove at once.
 type Limits struct {
 	// Kymas is the most Kymas that a change may remove a module from without approval; 10 by default.
 	Kymas int

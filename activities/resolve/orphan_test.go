@@ -20,7 +20,7 @@ func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
 	m := installed("keda", "1.0.0")
 	m.Finalizers = desired.ManifestFinalizers()
 	b := newBench(t, kyma, desired.Settings{}, m)
-	result, err := b.deleteAll(context.Background(), b.in)
+	result, err := b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Equal(t, []string{m.Name}, result.Remaining, "until the garbage collector has released it")
 	require.Empty(t, b.Cluster.Writes())
@@ -29,7 +29,7 @@ func TestAKymaThatIsDeletedWithOrphanLeavesItsManifests(t *testing.T) {
 	orphan := b.only(t)
 	orphan.OwnerReferences = nil
 	require.NoError(t, b.Cluster.Update(context.Background(), orphan))
-	result, err = b.deleteAll(context.Background(), b.in)
+	result, err = b.DeleteManifests(context.Background(), b.in)
 	require.NoError(t, err)
 	require.Empty(t, result.Remaining)
 	require.True(t, b.only(t).DeletionTimestamp.IsZero())

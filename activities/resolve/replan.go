@@ -7,9 +7,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
-	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -36,7 +36,7 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 			return view, err
 		}
 	}
-	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", versions.NameOf(kyma))
+	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", desired.NameOf(kyma))
 }
 
 // confirm reads Manifests live, each once, and tells whether one of them is not as it was known.
@@ -74,7 +74,7 @@ func (a *Activities) recordNames(ctx context.Context, kyma *v1beta2.Kyma, view V
 	kyma.Status.Manifests = names
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
-		return fmt.Errorf("record the Manifests of Kyma %s: %w", versions.NameOf(kyma), err)
+		return fmt.Errorf("record the Manifests of Kyma %s: %w", desired.NameOf(kyma), err)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestTheNamesOfManifestsAreOnRecordBeforeTheyAreMade(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := b.resolve(context.Background(), b.in)
+	_, err := b.ResolveKyma(context.Background(), b.in)
 	require.Error(t, err)
 	require.Equal(t, []string{name}, b.read(t).Status.Manifests, "also where making it fails")
 }

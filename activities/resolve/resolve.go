@@ -23,11 +23,6 @@ import (
 
 // ResolveKyma reconciles the Manifests of a Kyma. Where nothing changed, nothing is written.
 func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) {
-	result, err := a.resolve(ctx, in)
-	return result, fault.ToTemporal(err)
-}
-
-func (a *Activities) resolve(ctx context.Context, in Input) (Result, error) {
 	kyma, outcome, err := a.read(ctx, in.Ref)
 	if err != nil || outcome != OutcomeDone {
 		return Result{Outcome: outcome}, err
@@ -101,20 +96,20 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 		for i := range plans {
 			plan := &plans[i]
 			failed = append(failed, a.carryOut(ctx, kyma, plan, result)...)
-			if plan.Action == planning.ActionRemove && a.paced(plan.Existing, plan.Concerned, result) {
+			if plan.Action == planning.ActionRemove && a.paced(plan.Existing, plan.AffectedKymas, result) {
 				remove = append(remove, plan.Existing)
 			}
 		}
 	}
-	for i := range view.Mended {
-		failed = append(failed, a.carryOut(ctx, kyma, &view.Mended[i], result)...)
+	for i := range view.UpgradesInRemoval {
+		failed = append(failed, a.carryOut(ctx, kyma, &view.UpgradesInRemoval[i], result)...)
 	}
 	for _, obsolete := range view.Obsolete {
 		switch {
 		case obsolete.Guarded != nil:
 			failed = append(failed, a.markGuarded(ctx, obsolete.Guarded))
 		case !obsolete.Manifest.DeletionTimestamp.IsZero() || obsolete.Manifest.IsSkipReconciliation():
-		case a.paced(obsolete.Manifest, obsolete.concerned, result):
+		case a.paced(obsolete.Manifest, obsolete.affectedKymas, result):
 			remove = append(remove, obsolete.Manifest)
 		}
 	}
@@ -269,7 +264,7 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 	target.Name, target.Namespace = template.Name, template.Namespace
 	err := a.controlPlane.Patch(ctx, target, client.RawPatch(mergePatch, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("label ModuleTemplate %s: %w", versions.NameOf(template), err)
+		return fmt.Errorf("label ModuleTemplate %s: %w", desired.NameOf(template), err)
 	}
 	return nil
 }
@@ -288,10 +283,10 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, manifests [
 	}
 	now := &v1beta2.Kyma{}
 	if err := a.controlPlane.Get(ctx, client.ObjectKeyFromObject(kyma), now); err != nil {
-		return fmt.Errorf("read Kyma %s before removing modules: %w", versions.NameOf(kyma), err)
+		return fmt.Errorf("read Kyma %s before removing modules: %w", desired.NameOf(kyma), err)
 	}
 	if now.UID != kyma.UID || now.Generation != kyma.Generation || !sameRemote(now, kyma) {
-		return fault.New(fault.Transient, "Changed", "Kyma %s changed during the reconcile", versions.NameOf(kyma))
+		return fault.New(fault.Transient, "Changed", "Kyma %s changed during the reconcile", desired.NameOf(kyma))
 	}
 	var failed []error
 	for _, manifest := range due {

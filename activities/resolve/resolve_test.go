@@ -58,7 +58,7 @@ func newBench(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, objec
 
 func (b *bench) reconcile(t *testing.T) Result {
 	t.Helper()
-	result, err := b.resolve(context.Background(), b.in)
+	result, err := b.ResolveKyma(context.Background(), b.in)
 	require.NoError(t, err)
 	return result
 }
@@ -306,7 +306,7 @@ func TestOneManifestThatCannotBeWrittenDoesNotKeepTheOthersFromIt(t *testing.T) 
 		}
 		return nil
 	}
-	_, err := b.resolve(context.Background(), b.in)
+	_, err := b.ResolveKyma(context.Background(), b.in)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	require.ErrorContains(t, err, "etcd is tired")
 	require.Len(t, b.manifests(t), 1)
@@ -380,7 +380,7 @@ func TestAFinalizerThatIsTakenOffDuringAReconcileIsNotPutBack(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := b.resolve(context.Background(), b.in)
+	_, err := b.ResolveKyma(context.Background(), b.in)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind, "the reconcile is repeated")
 	require.Empty(t, b.only(t).Finalizers)
 	b.reconcile(t)

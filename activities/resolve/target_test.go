@@ -29,7 +29,7 @@ func TestThatAModuleGoesIntoTheControlPlaneIsRecordedForTheSpecThatWasPlanned(t 
 }
 
 func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {
-	kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	b.reconcile(t)
 	made := b.only(t)
@@ -39,7 +39,7 @@ func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {
 }
 
 func TestAManifestThatTodaysGenerationWroteBecomesRemote(t *testing.T) {
-	kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	theirs := installed("keda", "1.0.0") // with the schema's default, remote: false
 	theirs.Status.Synced = []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Name: "keda"}}
 	b := newBench(t, kyma, desired.Settings{Mode: desired.ModeControlPlane}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), theirs)

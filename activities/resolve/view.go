@@ -28,13 +28,13 @@ type Obsolete struct {
 	// Cause is the release meta or template that says so.
 	Cause client.Object
 	// Guarded is set while its removal waits for approval.
-	Guarded   *planning.GuardedRemoval
-	concerned int
+	Guarded       *planning.GuardedRemoval
+	affectedKymas int
 }
 
 // inBackground marks what this reconcile writes as work that makes way for others.
 func (v View) inBackground() {
-	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.Mended} {
+	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.UpgradesInRemoval} {
 		for _, plan := range plans {
 			if plan.Manifest != nil {
 				plan.Manifest.Annotations[desired.AnnotationBackground] = shared.ValueTrue
@@ -46,7 +46,7 @@ func (v View) inBackground() {
 // actedOn are the Manifests that something is to be done about.
 func (v *View) actedOn() []*v1beta2.Manifest {
 	var all []*v1beta2.Manifest
-	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.Mended) {
+	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		switch plan.Action {
 		case planning.ActionKeep:
 			if !plan.Destination.Differs(plan.Existing) {
@@ -71,7 +71,7 @@ func (v *View) actedOn() []*v1beta2.Manifest {
 // Names are those of all Manifests that a Kyma has on record, and of those that are to be made.
 func (v *View) Names(kyma *v1beta2.Kyma) []string {
 	names := slices.Clone(kyma.Status.Manifests)
-	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.Mended) {
+	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
 		if plan.Action == planning.ActionCreate && plan.Manifest != nil {
 			names = append(names, plan.Manifest.Name)
 		}

@@ -60,7 +60,8 @@ func TestASignatureMustCoverTheContentOfWhatIsInstalled(t *testing.T) {
 	})
 }
 
-// Whichever single byte is changed (every fifth is, for time): either the descriptor is refused, or what would be installed is the same.
+// Whichever single byte is changed (every fifth is, for time): either the descriptor is refused, or what would be
+// installed is the same.
 func TestNoChangedByteChangesWhatIsInstalled(t *testing.T) {
 	for name, raw := range map[string]string{"schema v2": descriptV2, "schema v3alpha1": descriptV3} {
 		t.Run(name, func(t *testing.T) {

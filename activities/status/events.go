@@ -29,8 +29,8 @@ const (
 	EventGracePeriod = "PurgeGracePeriodInvalid"
 )
 
-// transition is what else the Events of a transition say.
-type transition struct {
+// eventDetails is what Events say beside the two statuses.
+type eventDetails struct {
 	// reasons are those of refused modules, by name.
 	reasons map[string]string
 	// of is the reason of what the whole Kyma suffers from, if anything.
@@ -46,7 +46,7 @@ type event struct {
 
 // transitions lists what changed from one status to the next as far as it is worth an Event.
 // What stays as it is was recorded before.
-func transitions(before, after v1beta2.KymaStatus, t transition) []event {
+func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 	var events []event
 	was := map[string]v1beta2.ModuleStatus{}
 	for _, module := range before.Modules {

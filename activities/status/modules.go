@@ -36,7 +36,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		}
 		row := otherModule(kyma, manifest, unwanted[manifest.Name])
 		if uncertain[manifest.Name] {
-			row.Hint = "mend that entry"
+			row.Hint = "fix that entry"
 			row.Message = "is not removed while another entry of the list cannot be resolved, for that may be its new name"
 		}
 		rows = append(rows, row)

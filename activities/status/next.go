@@ -102,7 +102,7 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	if deleting {
 		return
 	}
-	synced := o.in.Faults[fault.PartSync].IsZero() && desired.Imported(o.kyma)
+	synced := o.in.Faults[fault.PartSync].IsZero() && desired.IsAccepted(o.kyma)
 	if o.view.Sync.Enabled {
 		set(shared.ConditionCRDsSync, synced && o.in.Faults[fault.PartDefinitions].IsZero())
 	} else {

@@ -44,8 +44,8 @@ type observation struct {
 	purgeProblem string
 }
 
-// worst is the fault that the whole Kyma suffers from, the one that people should mend first.
-func (o observation) worst() fault.Fault { return o.in.Faults.ToMend() }
+// worst is the fault that the whole Kyma suffers from, the one that people should fix first.
+func (o observation) worst() fault.Fault { return o.in.Faults.ToReport() }
 
 // waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such
 // thing.

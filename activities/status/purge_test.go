@@ -81,11 +81,11 @@ func TestReleasingTakesTheFinalizerOfEarlierGenerationsToo(t *testing.T) {
 	ctx := context.Background()
 	b, _ := heldBench(t, shared.FinalizerPurge, "example.com/other")
 	b.purges = &purge.Recorder{ControlPlane: b.control, Now: func() time.Time { return b.now }}
-	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref, Abandoned: "the catalog is left there"})
+	released, err := b.ReleaseKyma(ctx, ReleaseInput{Ref: b.in.Ref, Abandoned: "the catalog is left there"})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.Equal(t, []string{"example.com/other"}, b.kyma(t).Finalizers)
-	require.Equal(t, []string{"PurgeLetGo: the catalog is left there"}, b.events(t))
+	require.Equal(t, []string{"PurgeAbandoned: the catalog is left there"}, b.events(t))
 }
 
 func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 		}
 		return nil
 	}
-	released, err := b.release(ctx, ReleaseInput{Ref: b.in.Ref})
+	released, err := b.ReleaseKyma(ctx, ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.Equal(t, waits, released.Message)
@@ -110,7 +110,7 @@ func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 	b.in.Waiting = "modules are being removed"
 	require.Equal(t, waits, b.report(t).Message, "a workflow that reconciles again says the same")
 	b.control.Forget()
-	released, err = b.release(ctx, ReleaseInput{Ref: b.in.Ref})
+	released, err = b.ReleaseKyma(ctx, ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.Empty(t, b.control.Writes())

@@ -32,7 +32,7 @@ func (a *Activities) pushAndNote(ctx context.Context, o observation, changed boo
 	before := o.kyma.DeepCopy()
 	o.in.Faults, o.answered = o.in.Faults.With(fault.PartSync, fault.Fault{}), true
 	o.kyma.Status = next(o)
-	changed, err := a.write(ctx, before, o.kyma, transition{reasons: refusals(o.view), of: o.worst().Reason})
+	changed, err := a.write(ctx, before, o.kyma, eventDetails{reasons: refusals(o.view), of: o.worst().Reason})
 	if err != nil {
 		return false, fault.Fault{}, err
 	}
@@ -47,11 +47,12 @@ func mayBeOurs(ctx context.Context, failed fault.Fault) bool {
 		(failed.Kind == fault.Transient || failed.Reason == clusters.ReasonUnreachableTimeout)
 }
 
-// push writes the remote copy of the status, where that has not changed just now only if it differs. A remote Kyma that is gone, or is not the one
-// that was accepted, is left to the next synchronization. It tells whether the cluster answered.
+// push writes the remote copy of the status, where that has not changed just now only if it differs. A remote Kyma that
+// is gone, or is not the one that was accepted, is left to the next synchronization. It tells whether the cluster
+// answered.
 func (a *Activities) push(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, changed bool) (bool, fault.Fault) {
 	remote := kyma.Status.Remote
-	if !desired.Imported(kyma) || !s.Enabled {
+	if !desired.IsAccepted(kyma) || !s.Enabled {
 		return false, fault.Fault{}
 	}
 	there := a.controlPlane

@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
@@ -18,11 +17,6 @@ import (
 
 // ReleaseKyma takes our finalizers off a Kyma under deletion, if no Manifest of it is left.
 func (a *Activities) ReleaseKyma(ctx context.Context, in ReleaseInput) (ReportResult, error) {
-	result, err := a.release(ctx, in)
-	return result, fault.ToTemporal(err)
-}
-
-func (a *Activities) release(ctx context.Context, in ReleaseInput) (ReportResult, error) {
 	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
@@ -77,6 +71,6 @@ func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	kyma.Status.State = shared.StateDeleting
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now())).
 		WithHint(hint.OtherFinalizers)
-	_, err := a.write(ctx, before, kyma, transition{})
+	_, err := a.write(ctx, before, kyma, eventDetails{})
 	return err
 }

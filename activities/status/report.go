@@ -19,11 +19,6 @@ import (
 // ReportKyma aggregates the states of a Kyma's modules from the cluster and writes the one status, and its
 // remote copy, where they are not already so.
 func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResult, error) {
-	result, err := a.report(ctx, in)
-	return result, fault.ToTemporal(err)
-}
-
-func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, error) {
 	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return ReportResult{}, err
@@ -50,7 +45,7 @@ func (a *Activities) report(ctx context.Context, in ReportInput) (ReportResult, 
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	changed, err := a.write(ctx, before, kyma, transition{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)})
+	changed, err := a.write(ctx, before, kyma, eventDetails{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)})
 	if err != nil {
 		return ReportResult{}, err
 	}
@@ -86,7 +81,7 @@ func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (Rep
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
 	kyma.Status.InputsDigest = skippedDigest
-	if _, err := a.write(ctx, before, kyma, transition{}); err != nil {
+	if _, err := a.write(ctx, before, kyma, eventDetails{}); err != nil {
 		return ReportResult{}, err
 	}
 	return summary(kyma), nil
@@ -115,8 +110,8 @@ func orphans(foreign []v1beta2.Manifest) map[string]bool {
 	return names
 }
 
-// needsReconcile tells whether another reconcile is due, and when: at once (zero), or when it is the Kyma's turn in the roll-out
-// of a change that concerns many. A Manifest that somebody removed is made again without waiting for that.
+// needsReconcile tells whether another reconcile is due, and when: at once (zero), or when it is the Kyma's turn in the
+// roll-out of a change that concerns many. A Manifest that somebody removed is made again without waiting for that.
 func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
 	if !view.Wanted.Complete {
 		return false, time.Time{} // nothing can be said while the remote side was never accepted

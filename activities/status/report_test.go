@@ -90,7 +90,7 @@ func (b *bench) reconcile(t *testing.T) {
 
 func (b *bench) report(t *testing.T) ReportResult {
 	t.Helper()
-	result, err := b.Activities.report(context.Background(), b.in)
+	result, err := b.ReportKyma(context.Background(), b.in)
 	require.NoError(t, err)
 	return result
 }
@@ -378,10 +378,10 @@ func TestAModuleThatIsGoneIsShownNoMore(t *testing.T) {
 func TestAModuleThatItsKymaLeavesIsNotSaidToBeRemoved(t *testing.T) {
 	module := v1beta2.ModuleStatus{Name: "keda", Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "kyma-keda"}}}
 	before := v1beta2.KymaStatus{Modules: []v1beta2.ModuleStatus{module}}
-	gone := transitions(before, v1beta2.KymaStatus{}, transition{})
+	gone := transitions(before, v1beta2.KymaStatus{}, eventDetails{})
 	require.Equal(t, EventModuleRemoved, gone[0].reason)
 	left := v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "kyma-keda"}, Status: v1beta2.ManifestStatus{InstalledRef: "sha256:1"}}
-	stays := transitions(before, v1beta2.KymaStatus{}, transition{orphans: orphans([]v1beta2.Manifest{left})})
+	stays := transitions(before, v1beta2.KymaStatus{}, eventDetails{orphans: orphans([]v1beta2.Manifest{left})})
 	require.Equal(t, EventModuleLeft, stays[0].reason)
 	require.Equal(t, "module keda stays where it is installed: Manifest kyma-keda was orphaned when its Kyma was deleted", stays[0].message)
 }
@@ -479,7 +479,7 @@ func TestAParkedReconcileRecordsThePresentInputs(t *testing.T) {
 // remoteBench is a bench of a synchronized Kyma with its remote Kyma.
 func remoteBench(t *testing.T) *bench {
 	t.Helper()
-	kyma := desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+	kyma := desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 	kyma.Status.Remote.ObservedGeneration = 7
 	b := newBench(t, kyma, desired.ModeControlPlane, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
 	require.NoError(t, b.remote.Create(context.Background(), &v1beta2.Kyma{
@@ -651,7 +651,7 @@ func TestFaultsOfPartsShowInTheirConditions(t *testing.T) {
 
 func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
 	b := remoteBench(t)
-	b.in.Faults = b.in.Faults.With(fault.PartCatalog, fault.Fault{Kind: fault.Pending, Reason: "CatalogGoesOn", Message: "the module catalog is being copied"})
+	b.in.Faults = b.in.Faults.With(fault.PartCatalog, fault.Fault{Kind: fault.Pending, Reason: "CatalogContinues", Message: "the module catalog is being copied"})
 	result := b.report(t)
 	require.Equal(t, shared.StateProcessing, result.State)
 	require.Equal(t, "the module catalog is being copied", result.Message)
@@ -660,12 +660,12 @@ func TestWhatIsNotDoneYetIsNoError(t *testing.T) {
 	b.in.Faults = b.in.Faults.With(fault.PartPullSecret, fault.Fault{Kind: fault.Rejected, Reason: "X", Message: "is broken"})
 	result = b.report(t)
 	require.Equal(t, shared.StateError, result.State)
-	require.Equal(t, "is broken", result.Message, "what can be mended is said first")
+	require.Equal(t, "is broken", result.Message, "what can be fixed is said first")
 }
 
 func TestTheImagePullSecretHasAConditionOnlyWhereOneIsConfigured(t *testing.T) {
 	condition := string(shared.ConditionSKRImagePullSecretSync)
-	b := newBench(t, desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)
+	b := newBench(t, desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular"), desired.ModeControlPlane)
 	b.report(t)
 	require.Nil(t, meta.FindStatusCondition(b.kyma(t).Status.Conditions, condition))
 
@@ -723,7 +723,7 @@ func TestTheStatusOfADeletion(t *testing.T) {
 	require.Equal(t, shared.StateDeleting, result.Modules[0].State)
 	require.Equal(t, shared.StateDeleting, b.remoteKyma(t).Status.State)
 
-	released, err := b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
+	released, err := b.ReleaseKyma(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeBlocked, released.Outcome)
 
@@ -733,11 +733,11 @@ func TestTheStatusOfADeletion(t *testing.T) {
 	require.NoError(t, b.control.Delete(context.Background(), manifest))
 	b.in.Waiting = "the remote cluster cannot be cleaned up"
 	require.Equal(t, "the remote cluster cannot be cleaned up", b.report(t).Message)
-	released, err = b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
+	released, err = b.ReleaseKyma(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.True(t, apierrors.IsNotFound(b.control.Get(context.Background(), b.in.Ref.Key(), &v1beta2.Kyma{})))
-	released, err = b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
+	released, err = b.ReleaseKyma(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeGone, released.Outcome)
 }
@@ -746,7 +746,7 @@ func TestAKymaThatIsNotBeingDeletedIsNotReleased(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma(), desired.ModeSingleCluster)
 	b.reconcile(t)
 	b.control.Forget()
-	result, err := b.release(context.Background(), ReleaseInput{Ref: b.in.Ref})
+	result, err := b.ReleaseKyma(context.Background(), ReleaseInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReported, result.Outcome)
 	require.Empty(t, b.control.Writes())
@@ -787,7 +787,7 @@ func TestAConflictIsTriedAgain(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := b.Activities.report(context.Background(), b.in)
+	_, err := b.ReportKyma(context.Background(), b.in)
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	require.Empty(t, b.told, "no Event is recorded of what was not written")
 }

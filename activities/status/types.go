@@ -29,7 +29,7 @@ type ReportInput struct {
 	Ref kick.Ref `json:"ref"`
 	// InputsDigest is recorded when it is set: the reconcile that computed it has completed.
 	InputsDigest string `json:"inputsDigest,omitempty"`
-	// Parked is true when the reconcile failed in a way that only a change can mend: then the present inputs
+	// Parked is true when the reconcile failed in a way that only a change can fix: then the present inputs
 	// are recorded, so that nobody is woken until one of them changes.
 	Parked bool `json:"parked,omitempty"`
 	// Seen are the newest versions that kicks and the reconcile named; a cache that is older is bypassed. Deleted is true

@@ -28,7 +28,7 @@ func waitsForChange(o observation) bool {
 	return false
 }
 
-// isFinal tells whether a fault is one that only a change can mend; the access Secret is one of the inputs.
+// isFinal tells whether a fault is one that only a change can fix; the access Secret is one of the inputs.
 func isFinal(f fault.Fault) bool {
 	return f.Kind == fault.Rejected || f.Reason == clusters.ReasonAccessSecretNotFound
 }

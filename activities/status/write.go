@@ -14,7 +14,7 @@ import (
 
 // write writes the status if it is not so already, at the resource version that was read, and then records
 // Events of the transitions. It tells whether it was written.
-func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t transition) (bool, error) {
+func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t eventDetails) (bool, error) {
 	if equality.Semantic.DeepEqual(before.Status, kyma.Status) {
 		return false, nil
 	}

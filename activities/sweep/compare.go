@@ -51,9 +51,9 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	}
 }
 
-// leftAlone tells whether a Kyma has the label that keeps us from working on it. A reconcile would record
+// isSkipped tells whether a Kyma has the label that keeps us from working on it. A reconcile would record
 // nothing, so that its inputs would differ in every pass.
-func leftAlone(kyma *v1beta2.Kyma) bool {
+func isSkipped(kyma *v1beta2.Kyma) bool {
 	return kyma.IsSkipReconciliation() && kyma.DeletionTimestamp.IsZero()
 }
 
@@ -78,7 +78,7 @@ type finding struct {
 // the control plane, and does not wait for a roll-out.
 func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, remote remoteView) {
 	k := kick.Kick{Reason: found.reason, Kind: "Kyma", Namespace: kyma.Namespace, Name: kyma.Name, ResourceVersion: kyma.ResourceVersion}
-	ofRemote := remote.reason != "" && !leftAlone(kyma)
+	ofRemote := remote.reason != "" && !isSkipped(kyma)
 	switch {
 	case found.rollout != "" && waitsForTurn(remote.reason):
 		if w.rollouts.overdue(kyma.UID, found.rollout, w.options.Now(), w.options.RolloutSpread+rolloutIntervals*w.options.Interval) {
@@ -116,7 +116,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 		}
 		return finding{} // its workflow reconciles again by itself
 	}
-	if leftAlone(kyma) {
+	if isSkipped(kyma) {
 		return finding{}
 	}
 	digest, err := w.options.Inputs.Digest(ctx, kyma)
@@ -126,7 +126,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 	}
 	found := finding{stale: staleModule(kyma, modules)}
 	if digest != kyma.Status.InputsDigest && !kyma.IsMarkedUnreachable() {
-		found.reason = "the inputs differ from those last looked at"
+		found.reason = "the inputs differ from those last reconciled"
 		if desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {
 			found.rollout = digest
 		}
@@ -134,15 +134,15 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 	if found.reason == "" && found.stale != nil && awaitsUpgrade(kyma, found.stale) {
 		found.reason = "a Manifest does not have the version that the status says"
 	}
-	if found.reason == "" && w.mayBeMended(ctx, kyma, modules) {
+	if found.reason == "" && w.mayUpgradeInRemoval(ctx, kyma, modules) {
 		found.reason = "a newer version may end a removal"
 	}
 	return found
 }
 
-// mayBeMended tells whether what is in the catalog now may end the removal of a module that nobody lists any more, and
+// mayUpgradeInRemoval tells whether what is in the catalog now may end the removal of a module that nobody lists any more, and
 // the Kyma does not know of it yet: it is no input of the Kyma's, so that no status says whether a reconcile has seen it.
-func (w *walk) mayBeMended(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) bool {
+func (w *walk) mayUpgradeInRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) bool {
 	digest, err := w.options.Inputs.Delisted(ctx, kyma, modules)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("sweep: cannot read modules under removal", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)

@@ -70,7 +70,7 @@ func TestWhatDoesNotWaitForARolloutInASweep(t *testing.T) {
 	}{
 		"a catalog that the roll-out brings does": {func(f *world, _ *v1beta2.Kyma) { f.probe = lacks }, ""},
 		"what the cluster's owner changed":        {func(f *world, _ *v1beta2.Kyma) { f.probe = edited }, "remote Kyma was edited"},
-		"a change of the Kyma itself":             {func(f *world, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last looked at"},
+		"a change of the Kyma itself":             {func(f *world, _ *v1beta2.Kyma) { f.digest = "new.after" }, "the inputs differ from those last reconciled"},
 		"a Kyma without an open workflow":         {func(f *world, _ *v1beta2.Kyma) { f.open = Open{} }, "the Kyma has no open workflow"},
 	} {
 		t.Run(name, func(t *testing.T) {

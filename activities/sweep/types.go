@@ -1,5 +1,5 @@
 // Package sweep walks the fleet at an even pace and kicks what differs from what its workflows last saw.
-// It is what finds the changes of which no event came.
+// It finds the changes that no event reported.
 package sweep
 
 import "time"

@@ -167,7 +167,7 @@ func TestWhatAWalkKicks(t *testing.T) {
 		"nothing where nothing differs": {prepare: func(*world, *v1beta2.Kyma, *v1beta2.Manifest) {}},
 		"a Kyma whose inputs changed unnoticed": {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },
-			want:    map[string]string{kymaID: "the inputs differ from those last looked at"},
+			want:    map[string]string{kymaID: "the inputs differ from those last reconciled"},
 		},
 		"a Kyma without an open workflow": {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.open = Open{} },

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -21,9 +20,9 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	if !copied.DeletionTimestamp.IsZero() {
 		// It comes back, with what was last accepted, as soon as it is gone. What it says until then is no
 		// wish any more.
-		if !desired.Imported(kyma) {
+		if !desired.IsAccepted(kyma) {
 			return false, invalid, fault.New(fault.Transient, ReasonRemoteKymaDeleting,
-				"remote Kyma %s is being deleted", remote.NameOf(copied))
+				"remote Kyma %s is being deleted", desired.NameOf(copied))
 		}
 		return false, invalid, nil
 	}
@@ -52,7 +51,7 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 // noteRefused notes which generation of the remote Kyma was refused, so that the sweep does not take it for
 // a new edit each time. What was last accepted stays.
 func (a *Activities) noteRefused(ctx context.Context, kyma, copied *v1beta2.Kyma) error {
-	if !desired.Imported(kyma) || kyma.Status.Remote.ObservedGeneration == copied.Generation {
+	if !desired.IsAccepted(kyma) || kyma.Status.Remote.ObservedGeneration == copied.Generation {
 		return nil
 	}
 	accepted := *kyma.Status.Remote.DeepCopy()
@@ -63,7 +62,7 @@ func (a *Activities) noteRefused(ctx context.Context, kyma, copied *v1beta2.Kyma
 func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 	return fault.Fault{
 		Kind: fault.Rejected, Reason: ReasonRemoteKymaInvalid,
-		Message: fmt.Sprintf("remote Kyma %s cannot be accepted: %s", remote.NameOf(copied), problem),
+		Message: fmt.Sprintf("remote Kyma %s cannot be accepted: %s", desired.NameOf(copied), problem),
 	}
 }
 

@@ -29,7 +29,7 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		}
 	}
 	if r.UID, err = identify(ctx); err != nil {
-		return nil, clusters.Classify(fmt.Errorf("identify the cluster of Kyma %s: %w", remote.NameOf(kyma), err))
+		return nil, clusters.Classify(fmt.Errorf("identify the cluster of Kyma %s: %w", desired.NameOf(kyma), err))
 	}
 	control, err := a.identity.get(ctx)
 	if err != nil {
@@ -37,11 +37,11 @@ func (a *Activities) connect(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	}
 	r.Own = r.UID == control
 	if r.Own && s.Strategy != v1beta2.SyncStrategyLocalClient && kyma.DeletionTimestamp.IsZero() && !a.settings.LocalClientAllowed() {
-		return nil, clusters.IsControlPlane(remote.NameOf(kyma))
+		return nil, clusters.IsControlPlane(desired.NameOf(kyma))
 	}
 	if !kyma.DeletionTimestamp.IsZero() && desired.Placed(kyma) {
 		// What is to be cleaned up is in the recorded cluster. Another one would seem clean already.
-		if err := clusters.Changed(remote.NameOf(kyma), kyma.Status.Remote.Cluster, r.UID, true); err != nil {
+		if err := clusters.Changed(desired.NameOf(kyma), kyma.Status.Remote.Cluster, r.UID, true); err != nil {
 			return nil, err
 		}
 	}
@@ -58,7 +58,7 @@ type accessTo func(ctx context.Context, namespace, kymaName string) (*clusters.C
 func (a *Activities) reach(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, to accessTo) (*session, error) {
 	if kyma.DeletionTimestamp.IsZero() && s.LocalClientRefused(a.settings) {
 		return nil, fault.New(fault.Rejected, desired.ReasonControlPlaneTarget,
-			"Kyma %s would be synchronized into the control plane itself by the strategy local-client, which is not allowed here", remote.NameOf(kyma))
+			"Kyma %s would be synchronized into the control plane itself by the strategy local-client, which is not allowed here", desired.NameOf(kyma))
 	}
 	if s.Strategy == v1beta2.SyncStrategyLocalClient {
 		return &session{Cluster: &remote.Cluster{Client: a.controlPlane}, identify: a.identity.get}, nil

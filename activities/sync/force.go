@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
@@ -70,7 +71,7 @@ func (r *session) releaseRemoteKyma(ctx context.Context, found *metav1.PartialOb
 	found.Finalizers = others
 	err := r.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), remote.FieldOwner())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("release remote Kyma %s: %w", remote.NameOf(found), err)
+		return nil, fmt.Errorf("release remote Kyma %s: %w", desired.NameOf(found), err)
 	}
 	r.Writes++
 	return others, nil

@@ -121,7 +121,7 @@ func TestAMoveThatIsCutOffAnywhereIsCompleted(t *testing.T) {
 			}
 			b.control.Fail, b.remote.Fail = nil, nil
 			wanted := b.kyma(t).Status.Remote
-			require.True(t, desired.Imported(b.kyma(t)), "what was last asked for stays known: %v", wanted)
+			require.True(t, desired.IsAccepted(b.kyma(t)), "what was last asked for stays known: %v", wanted)
 			b.assemble(t, desired.Settings{}, "1.0.0")
 			b.sync(t)
 			requireArrived(t, b)

@@ -40,7 +40,7 @@ func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool
 	if err != nil {
 		return false, "", err
 	}
-	if !desired.Imported(kyma) {
+	if !desired.IsAccepted(kyma) {
 		// A cluster that does not answer is not worth another try.
 		_, err := r.identify(ctx)
 		return err == nil, "never synchronized", clusters.Classify(err)

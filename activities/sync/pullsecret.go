@@ -18,11 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-const (
-
-	// purposeImagePull is the value of the label `purpose` of the copies of the image pull Secret.
-	purposeImagePull = "image-pull-secret"
-)
+// purposeImagePull is the value of the label `purpose` of the copies of the image pull Secret.
+const purposeImagePull = "image-pull-secret"
 
 func secretKind() remote.GroupVersionKind { return corev1.SchemeGroupVersion.WithKind("Secret") }
 
@@ -57,11 +54,11 @@ func (a *Activities) ensurePullSecret(ctx context.Context, kyma *v1beta2.Kyma, s
 		return r.createSecret(ctx, wanted)
 	}
 	if err != nil {
-		return fmt.Errorf("read image pull Secret %s: %w", remote.NameOf(wanted), err)
+		return fmt.Errorf("read image pull Secret %s: %w", desired.NameOf(wanted), err)
 	}
 	if !a.mayOverwrite(found, r) {
 		return fault.New(fault.Rejected, ReasonPullSecret,
-			"Secret %s of the remote cluster was made by somebody else, and is in the way of the image pull Secret", remote.NameOf(wanted))
+			"Secret %s of the remote cluster was made by somebody else, and is in the way of the image pull Secret", desired.NameOf(wanted))
 	}
 	return r.updateSecret(ctx, found, wanted)
 }
@@ -102,7 +99,7 @@ func (r *session) createSecret(ctx context.Context, wanted *corev1.Secret) error
 // updateSecret writes what differs. Where another Kyma shares the namespace, the mark stays with the one that has it.
 func (r *session) updateSecret(ctx context.Context, found, wanted *corev1.Secret) error {
 	if !found.DeletionTimestamp.IsZero() {
-		return fault.New(fault.Transient, ReasonPullSecret, "image pull Secret %s is being deleted", remote.NameOf(found))
+		return fault.New(fault.Transient, ReasonPullSecret, "image pull Secret %s is being deleted", desired.NameOf(found))
 	}
 	same := pullsecret.Digest(found) == pullsecret.Digest(wanted)
 	if same && remote.HasLabels(found.Labels, wanted.Labels) && desired.IsSyncedCopy(found) {
@@ -131,9 +128,9 @@ func (r *session) updateSecret(ctx context.Context, found, wanted *corev1.Secret
 // secretNotWritten leaves out what an API server says about the content of a Secret that it refuses.
 func secretNotWritten(verb string, secret *corev1.Secret, err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return fault.New(fault.Rejected, ReasonPullSecret, "%s image pull Secret %s: the cluster refuses its content", verb, remote.NameOf(secret))
+		return fault.New(fault.Rejected, ReasonPullSecret, "%s image pull Secret %s: the cluster refuses its content", verb, desired.NameOf(secret))
 	}
-	return fmt.Errorf("%s image pull Secret %s: %w", verb, remote.NameOf(secret), err)
+	return fmt.Errorf("%s image pull Secret %s: %w", verb, desired.NameOf(secret), err)
 }
 
 // deletePullSecrets deletes the copies of image pull Secrets in a namespace that were brought for a Kyma, whatever the

@@ -10,13 +10,10 @@ const (
 	ReasonRemoteKymaInvalid = "RemoteKymaInvalid"
 	// ReasonRemoteKymaDeleting: the remote Kyma is being deleted and held by finalizers.
 	ReasonRemoteKymaDeleting = "RemoteKymaDeleting"
-
-	// ReasonManifestsLeft: the remote cluster is cleaned up only after all Manifests are gone.
-	ReasonManifestsLeft = "ManifestsLeft"
+	// ReasonManifestsRemaining: the remote cluster is cleaned up only after all Manifests are gone.
+	ReasonManifestsRemaining = "ManifestsRemaining"
+	// ReasonMove: the remote Kyma could not be moved.
+	ReasonMove = "RemoteKymaNotMoved"
+	// ReasonPullSecret: the image pull Secret could not be brought.
+	ReasonPullSecret = "ImagePullSecretNotSynced"
 )
-
-// ReasonMove: the remote Kyma could not be moved.
-const ReasonMove = "RemoteKymaNotMoved"
-
-// ReasonPullSecret: the image pull Secret could not be brought.
-const ReasonPullSecret = "ImagePullSecretNotSynced"

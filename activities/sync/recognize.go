@@ -34,7 +34,7 @@ func (r *session) recognize(ctx context.Context, kyma *v1beta2.Kyma, s desired.S
 // isPrepared tells whether a synchronization with this access has found or brought all that the cluster needs first, and
 // a Kyma was accepted from there by which the cluster can be recognized.
 func (r *session) isPrepared(kyma *v1beta2.Kyma) bool {
-	return r.access != nil && r.access.Prepared.Load() && desired.Placed(kyma) && desired.Imported(kyma) && kyma.Status.Remote.MovingFrom == nil
+	return r.access != nil && r.access.Prepared.Load() && desired.Placed(kyma) && desired.IsAccepted(kyma) && kyma.Status.Remote.MovingFrom == nil
 }
 
 // notePrepared remembers how a synchronization has ended. After one that failed, even in part, everything is read again.

@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -40,7 +39,7 @@ func (a *Activities) record(ctx context.Context, kyma *v1beta2.Kyma, place v1bet
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		kyma.Status.Remote = before.Status.Remote
-		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", remote.NameOf(kyma), err)
+		return fmt.Errorf("record the remote Kyma in the status of Kyma %s: %w", desired.NameOf(kyma), err)
 	}
 	return nil
 }

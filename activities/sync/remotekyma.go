@@ -50,7 +50,7 @@ func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
 		},
 	}
 	switch {
-	case desired.Imported(kyma):
+	case desired.IsAccepted(kyma):
 		created.Spec.Channel = kyma.Status.Remote.Channel
 		created.Spec.Modules = kyma.Status.Remote.Modules
 	case s.CopyModules:
@@ -110,9 +110,9 @@ func (r *session) createKyma(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 		r.Writes++
 		return created, nil
 	case apierrors.IsInvalid(err):
-		return nil, fault.New(fault.Rejected, ReasonRemoteKymaInvalid, "create remote Kyma %s: %w", remote.NameOf(created), err)
+		return nil, fault.New(fault.Rejected, ReasonRemoteKymaInvalid, "create remote Kyma %s: %w", desired.NameOf(created), err)
 	default:
-		return nil, fmt.Errorf("create remote Kyma %s: %w", remote.NameOf(created), err)
+		return nil, fmt.Errorf("create remote Kyma %s: %w", desired.NameOf(created), err)
 	}
 }
 
@@ -145,7 +145,7 @@ func (a *Activities) checkOwnership(ctx context.Context, kyma *v1beta2.Kyma, fou
 	if !marked {
 		if r.Own {
 			return fault.New(fault.Rejected, ReasonRemoteKymaOwned,
-				"Kyma %s exists in the control plane itself, and is not a copy of %s", remote.NameOf(found), remote.NameOf(kyma))
+				"Kyma %s exists in the control plane itself, and is not a copy of %s", desired.NameOf(found), desired.NameOf(kyma))
 		}
 		return nil
 	}
@@ -153,7 +153,7 @@ func (a *Activities) checkOwnership(ctx context.Context, kyma *v1beta2.Kyma, fou
 	if err != nil || !belongs {
 		return err // its Kyma is gone, or knows nothing of it: the cluster got a new one
 	}
-	return fault.New(fault.Rejected, ReasonRemoteKymaOwned, "remote Kyma %s belongs to another Kyma: two Kymas cannot share it", remote.NameOf(found))
+	return fault.New(fault.Rejected, ReasonRemoteKymaOwned, "remote Kyma %s belongs to another Kyma: two Kymas cannot share it", desired.NameOf(found))
 }
 
 // belongsToAnother tells whether there is the Kyma whose mark a remote Kyma has, and its status says so too.
@@ -168,7 +168,7 @@ func (a *Activities) belongsToAnother(ctx context.Context, found client.Object, 
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", remote.NameOf(found), err)
+		return false, fmt.Errorf("read the Kyma to which remote Kyma %s belongs by its mark: %w", desired.NameOf(found), err)
 	}
 	recorded := other.Status.Remote
 	return recorded != nil && (recorded.UID == "" || recorded.UID == string(found.GetUID())) &&
@@ -220,7 +220,7 @@ func (a *Activities) deleteRemoteKyma(ctx context.Context, kyma *v1beta2.Kyma, p
 		}
 	}
 	if len(others) > 0 {
-		return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s: %s", remote.NameOf(found),
+		return fault.New(fault.Transient, ReasonRemoteKymaDeleting, "remote Kyma %s: %s", desired.NameOf(found),
 			shared.OtherFinalizersPresent(others))
 	}
 	return nil
@@ -233,7 +233,7 @@ func notOntoItself(kyma *v1beta2.Kyma, name, namespace string, own bool) error {
 	}
 	return fault.New(fault.Rejected, ReasonOntoItself,
 		"Kyma %s cannot be synchronized onto itself: its access leads to the control plane's own cluster, "+
-			"so spec.sync.namespace must be another namespace", remote.NameOf(kyma))
+			"so spec.sync.namespace must be another namespace", desired.NameOf(kyma))
 }
 
 // isArriving tells whether a move has begun and the remote Kyma was not yet accepted in its new place: until then it gets
@@ -251,7 +251,7 @@ func (r *session) overwrite(ctx context.Context, kyma, found *v1beta2.Kyma) erro
 	}
 	found.Spec.Channel, found.Spec.Modules = accepted.Channel, accepted.DeepCopy().Modules
 	if err := r.Update(ctx, found, remote.FieldOwner()); err != nil {
-		return fmt.Errorf("write what was last accepted into remote Kyma %s: %w", remote.NameOf(found), err)
+		return fmt.Errorf("write what was last accepted into remote Kyma %s: %w", desired.NameOf(found), err)
 	}
 	r.Writes++
 	return nil

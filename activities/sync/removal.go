@@ -20,11 +20,6 @@ import (
 // docs/contract.md#removal: catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
 // Its Manifests must be gone before.
 func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
-	result, err := a.cleanupRemote(ctx, in)
-	return result, fault.ToTemporal(err)
-}
-
-func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
 	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
 	if err != nil {
 		return Result{}, err
@@ -45,7 +40,7 @@ func (a *Activities) cleanupRemote(ctx context.Context, in CleanupInput) (Result
 		return Result{}, err
 	}
 	if len(left.Own) > 0 {
-		return Result{}, fault.New(fault.Transient, ReasonManifestsLeft,
+		return Result{}, fault.New(fault.Transient, ReasonManifestsRemaining,
 			"Kyma %s still has %d Manifests, which need the remote cluster to be removed", in.Ref, len(left.Own))
 	}
 	s := desired.SyncOf(kyma, a.settings)

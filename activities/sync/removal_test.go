@@ -33,7 +33,7 @@ func deletedBench(t *testing.T) *bench {
 
 func (b *bench) cleanup(t *testing.T) Result {
 	t.Helper()
-	result, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
+	result, err := b.CleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
 	require.NoError(t, err)
 	return result
 }
@@ -79,8 +79,8 @@ func TestTheRemoteClusterIsCleanedUpOnlyAfterTheManifests(t *testing.T) {
 		Name: "m", Namespace: desiredtest.Namespace, Labels: map[string]string{shared.LabelKymaName: "kyma-sample"},
 		OwnerReferences: []metav1.OwnerReference{{Kind: "Kyma", Name: "kyma-sample", UID: "kyma-uid", Controller: new(true)}},
 	}}))
-	_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
-	require.Equal(t, ReasonManifestsLeft, fault.Of(err).Reason)
+	_, err := b.CleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
+	require.Equal(t, ReasonManifestsRemaining, fault.Of(err).Reason)
 	require.Empty(t, b.remote.Writes())
 }
 
@@ -90,7 +90,7 @@ func TestAnotherClusterIsNeitherCleanedUpNorTakenForClean(t *testing.T) {
 			b := deletedBench(t)
 			home := b.remote
 			b.remote = desiredtest.NewCluster("another")
-			_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref, Force: force})
+			_, err := b.CleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref, Force: force})
 			require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 			require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
 			require.ErrorContains(t, err, "leads to cluster another")
@@ -141,7 +141,7 @@ func TestOthersFinalizersHoldTheRemoteKymaAndOursDoNot(t *testing.T) {
 	copied := b.remoteKyma(t)
 	copied.Finalizers = []string{shared.FinalizerKyma, "example.com/hold"}
 	require.NoError(t, b.remote.Update(context.Background(), copied))
-	_, err := b.cleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
+	_, err := b.CleanupRemote(context.Background(), CleanupInput{Ref: b.in.Ref})
 	require.Equal(t, fault.Transient, fault.Of(err).Kind)
 	require.ErrorContains(t, err, "waiting as other finalizers are present: [example.com/hold]")
 	require.Equal(t, []string{"example.com/hold"}, b.remoteKyma(t).Finalizers)
@@ -207,16 +207,16 @@ func TestAPurgeTakesTheFinalizersOffTheRemoteKymaButForProtectedOnes(t *testing.
 	copied.Finalizers = []string{shared.FinalizerKyma, shared.FinalizerPurge, "example.com/hold", "example.com/never"}
 	require.NoError(t, b.remote.Update(context.Background(), copied))
 	force := CleanupInput{Ref: b.in.Ref, Force: true}
-	result, err := b.cleanupRemote(context.Background(), force)
+	result, err := b.CleanupRemote(context.Background(), force)
 	require.NoError(t, err)
 	require.Contains(t, result.Fault.Message, "waiting as other finalizers are present: [example.com/never]")
 	require.Equal(t, []string{"Kyma kyma-system/default"}, result.Forced, "what was forced is named although there is more to do")
 	require.Equal(t, []string{"example.com/never"}, b.remoteKyma(t).Finalizers)
-	_, err = b.cleanupRemote(context.Background(), force)
+	_, err = b.CleanupRemote(context.Background(), force)
 	require.ErrorContains(t, err, "waiting as other finalizers are present: [example.com/never]")
 
 	b.purgeRules = purge.Rules{}
-	result, err = b.cleanupRemote(context.Background(), force)
+	result, err = b.CleanupRemote(context.Background(), force)
 	require.NoError(t, err)
 	require.True(t, result.Fault.IsZero())
 	require.Equal(t, []string{"Kyma kyma-system/default"}, result.Forced)

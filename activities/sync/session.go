@@ -12,7 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// session is the remote cluster of a Kyma, as one activity sees it.
+// session is what one activity of a synchronization knows of a remote cluster, beside what remote.Cluster has.
 type session struct {
 	*remote.Cluster
 	// identify asks which cluster this is.

@@ -38,8 +38,8 @@ func (f firstSyncError) Unwrap() error { return f.error }
 // firstReportAfter is after how long the owner of a new Kyma is informed of what delays it.
 const firstReportAfter = 3 * time.Second
 
-// reportsAtOnce tells whether a failure of the first synchronization is reported to the owner before it is tried again: a Kyma has
-// no status before, and a cluster may ask for minutes.
+// reportsAtOnce tells whether a failure of the first synchronization is reported to the owner before it is tried again:
+// a Kyma has no status before, and a cluster may ask for minutes.
 func reportsAtOnce(err error, tries int32, took time.Duration) bool {
 	var known *fault.Error
 	return tries > 1 || took > firstReportAfter || errors.As(err, &known) && known.RetryAfter > firstReportAfter
@@ -127,7 +127,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	}
 	if err != nil {
 		if f := result.Faults[fault.PartDefinitions]; !f.IsZero() && remote.KindMissing(err) {
-			// The remote Kyma cannot be there without its definition: that is what has to be mended.
+			// The remote Kyma cannot be there without its definition: that is what has to be fixed.
 			return Result{}, &fault.Error{Kind: f.Kind, Reason: f.Reason, Message: f.Message, Cause: err}
 		}
 		return Result{}, err
@@ -137,7 +137,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 		return Result{}, err
 	}
 	result.Faults = result.Faults.With(fault.PartInvalid, invalid)
-	if s.MoveTo != nil && kyma.Status.Remote.MovingFrom == nil && desired.Imported(kyma) {
+	if s.MoveTo != nil && kyma.Status.Remote.MovingFrom == nil && desired.IsAccepted(kyma) {
 		s, err = a.move(ctx, kyma, s, r)
 		err = result.note(fault.PartMove, err, ReasonMove)
 		if err != nil {
@@ -154,7 +154,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if err := result.note(fault.PartCatalog, a.catalogs.Ensure(ctx, kyma, s, r.Cluster, read), catalog.ReasonNotSynced); err != nil {
 		return Result{}, err
 	}
-	taken, err := a.imports.Import(ctx, kyma, s, r.Cluster, read.Lists)
+	imported, err := a.imports.Import(ctx, kyma, s, r.Cluster, read.Lists)
 	if err := result.note(fault.PartTemplates, err, imports.ReasonNotImported); err != nil {
 		return Result{}, err
 	}
@@ -163,7 +163,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 			return Result{}, err
 		}
 	}
-	result.Refused, result.Imported = taken.Refused, taken.Versions
+	result.Refused, result.Imported = imported.Refused, imported.Versions
 	result.Writes = r.Writes
 	return result, nil
 }

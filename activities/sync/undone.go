@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -54,9 +54,9 @@ func newUndone(events hint.Recorder, clock func() time.Time) (*undone, error) {
 	return &undone{seen: seen, events: events, clock: clock}, nil
 }
 
-// isWorthSync tells whether a difference is worth another synchronization, and records an Event where it is not any more, once a
-// day. The found object, which may be nil, is what differs, without a version where it is not there; and wanted a digest of what it should be: something else
-// that is wanted starts over.
+// isWorthSync tells whether a difference is worth another synchronization, and records an Event where it is not any
+// more, once a day. The found object, which may be nil, is what differs, without a version where it is not there; and
+// wanted a digest of what it should be: something else that is wanted starts over.
 func (u *undone) isWorthSync(kyma *v1beta2.Kyma, why string, found client.Object, subresource, wanted string) bool {
 	key, now := undoneKey(kyma, why), u.clock()
 	seen, known := u.seen.Get(key)
@@ -89,7 +89,7 @@ func (u *undone) record(kyma *v1beta2.Kyma, why string, found client.Object, sub
 	}
 	message := fmt.Sprintf("the remote cluster undoes each time what is written there: %s", why)
 	if found != nil {
-		message += fmt.Sprintf(" (%s)", remote.NameOf(found))
+		message += fmt.Sprintf(" (%s)", desired.NameOf(found))
 		manager := lastOther(found.GetManagedFields(), subresource)
 		switch {
 		case manager != "":

@@ -15,8 +15,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// EventNotMended: a newer version of a module whose removal waits for its operator could not be applied.
-const EventNotMended = "NotMended"
+// EventRemovalUpgradeFailed: a newer version of a module whose removal waits for its operator could not be applied.
+const EventRemovalUpgradeFailed = "RemovalUpgradeFailed"
 
 // upgradeWhileDeleting applies the newer version that a Manifest asks for while nothing but its default custom resource
 // keeps it from being removed: the operator that has to release it may need the fix (docs/contract.md#removal). The
@@ -29,7 +29,7 @@ func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manife
 	if f := fault.Of(err); err != nil && f.Kind == fault.Rejected {
 		message := "version " + m.Spec.Version + " could not be applied while the module is removed: " + f.Message
 		if !a.steps.Recorder.RecordedLately(string(m.UID) + message) {
-			a.steps.Recorder.Record(m, corev1.EventTypeWarning, EventNotMended, message)
+			a.steps.Recorder.Record(m, corev1.EventTypeWarning, EventRemovalUpgradeFailed, message)
 		}
 		return nil
 	}

@@ -40,7 +40,7 @@ type Options struct {
 	MinSize time.Duration
 	// Metrics is where the gauge lifecycle_mgr_maintenance_window_config_read_success is registered; may be nil.
 	Metrics prometheus.Registerer
-	// Log is written when the policy changes or cannot be read; the zero value is silent.
+	// Log gets a line when the policy changes or cannot be read; the zero value is silent.
 	Log logr.Logger
 	// Now is the clock; time.Now by default.
 	Now func() time.Time

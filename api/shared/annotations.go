@@ -65,9 +65,9 @@ const (
 	AnnotationChannels = OperatorGroup + "/channels"
 )
 
-// AnnotationPulse on the record of an instance's settings is what its leader
+// AnnotationLeaderStatus on the record of an instance's settings is what its leader
 // says of it: JSON with the time, and why no work can be done.
-const AnnotationPulse = OperatorGroup + "/pulse"
+const AnnotationLeaderStatus = OperatorGroup + "/leader-status"
 
 // Annotations of an Event.
 const (

@@ -5,7 +5,7 @@ package shared
 type State string
 
 // The states. A state is never Ready by default: it is StateUnknown until
-// somebody has looked.
+// somebody has observed it.
 const (
 	// StateUnknown is the state before the first reconcile.
 	StateUnknown State = ""

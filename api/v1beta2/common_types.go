@@ -74,7 +74,7 @@ type Manager struct {
 }
 
 // NextLastOperation returns the last operation after one more reconcile, without a
-// hint: an operation that stays the same keeps its time, so that looking again
+// hint: an operation that stays the same keeps its time, so that another reconcile
 // changes nothing.
 func NextLastOperation(previous *LastOperation, operation string, now metav1.Time) *LastOperation {
 	if previous != nil && previous.Operation == operation {

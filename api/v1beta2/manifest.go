@@ -31,6 +31,12 @@ func (m *Manifest) IsMandatory() bool {
 	return m.Labels[shared.LabelMandatoryModule] == shared.ValueTrue
 }
 
+// IsMaintained reports whether the module is to be installed and kept as it should be: it is not being deleted, is
+// managed, and is reconciled.
+func (m *Manifest) IsMaintained() bool {
+	return m.DeletionTimestamp.IsZero() && !m.IsSkipReconciliation() && !m.IsUnmanaged()
+}
+
 // IsUnmanaged reports whether the module was taken out of our hands.
 func (m *Manifest) IsUnmanaged() bool {
 	return m.Annotations[shared.AnnotationIsUnmanaged] == shared.ValueTrue

@@ -174,7 +174,7 @@ type ObjectCounts struct {
 }
 
 // DefaultCRRecord is what is known of a module's default custom resource. A
-// record without uid is an intent: the object is to be searched, or created.
+// record without uid is an intent: the object is to be looked up, or created.
 // A recorded uid that is gone means that the user removed the object.
 type DefaultCRRecord struct {
 	// APIVersion of the object.

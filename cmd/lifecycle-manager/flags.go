@@ -80,7 +80,7 @@ func (f *flags) groups() flagGroups {
 	set.StringVar(&f.mode, "mode", string(desired.ModeControlPlane), "where modules go unless a Kyma says otherwise: control-plane (remote clusters) or single-cluster")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG, then in-cluster, then ~/.kube/config")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may go on after a stop; keep it below the pod's termination grace period")
+	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may continue after a stop; keep it below the pod's termination grace period")
 
 	set = groups.add("Metrics, probes, profiles")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")

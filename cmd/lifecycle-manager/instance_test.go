@@ -9,7 +9,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 )
 
-// flagSet are the flags of run as given.
+// settingsOf are the flags of run as given.
 func settingsOf(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	cmd := newRunCommand()

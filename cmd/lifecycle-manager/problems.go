@@ -26,7 +26,7 @@ const problemsEvery = 3 * time.Second
 // problems finds out from the control plane alone whether the instances of Lifecycle Manager work there.
 type problems struct {
 	reader client.Reader
-	// now is the time that pulses are compared with: the API server's, since this machine's may be wrong.
+	// now is the time that leader statuses are compared with: the API server's, since this machine's may be wrong.
 	now func() time.Time
 
 	asked time.Time
@@ -58,10 +58,10 @@ func (p *problems) read(ctx context.Context) ([]tree.Problem, error) {
 		return nil, err
 	}
 	// An instance whose namespace was changed has two records. The newer one counts.
-	newest, beside := map[string]pulse{}, map[string]string{}
+	newest, beside := map[string]leaderStatus{}, map[string]string{}
 	for _, record := range records {
-		var read pulse
-		if json.Unmarshal([]byte(record.Annotations[shared.AnnotationPulse]), &read) != nil || read.At.IsZero() {
+		var read leaderStatus
+		if json.Unmarshal([]byte(record.Annotations[shared.AnnotationLeaderStatus]), &read) != nil || read.At.IsZero() {
 			continue
 		}
 		if before, known := newest[read.Instance]; !known || before.At.Before(read.At) {
@@ -93,9 +93,9 @@ func (p *problems) records(ctx context.Context) ([]metav1.PartialObjectMetadata,
 }
 
 // problemOf is what is wrong with an instance whose record is in a namespace.
-func (p *problems) problemOf(ctx context.Context, last pulse, namespace string) (tree.Problem, bool) {
+func (p *problems) problemOf(ctx context.Context, last leaderStatus, namespace string) (tree.Problem, bool) {
 	problem := tree.Problem{Instance: last.Instance, Since: last.Since, Message: last.Problem}
-	if p.now().Sub(last.At) >= pulseMissed && !p.isLed(ctx, last.Instance, namespace) {
+	if p.now().Sub(last.At) >= leaderStatusMissed && !p.isLed(ctx, last.Instance, namespace) {
 		problem.Since, problem.Message = last.At, "no process of Lifecycle Manager leads in this control plane"
 		if last.Problem != "" {
 			problem.Message += ", and the last one said: " + last.Problem
@@ -104,7 +104,7 @@ func (p *problems) problemOf(ctx context.Context, last pulse, namespace string) 
 	return problem, problem.Message != ""
 }
 
-// isLed tells whether somebody holds the lease of an instance: an earlier release leads without a pulse.
+// isLed tells whether somebody holds the lease of an instance: an earlier release leads without a leader status.
 func (p *problems) isLed(ctx context.Context, instance, namespace string) bool {
 	var lease coordinationv1.Lease
 	key := client.ObjectKey{Namespace: namespace, Name: leaseName(desired.Settings{ManagedBy: instance})}
@@ -112,7 +112,7 @@ func (p *problems) isLed(ctx context.Context, instance, namespace string) bool {
 		return false
 	}
 	holder, renewed := lease.Spec.HolderIdentity, lease.Spec.RenewTime
-	return holder != nil && *holder != "" && renewed != nil && p.now().Sub(renewed.Time) < pulseMissed
+	return holder != nil && *holder != "" && renewed != nil && p.now().Sub(renewed.Time) < leaderStatusMissed
 }
 
 // instanceOf is the instance that works on an object with these labels.

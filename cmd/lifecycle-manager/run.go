@@ -128,7 +128,7 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 	if err := addProbes(mgr, link); err != nil {
 		return err
 	}
-	if err := addPulse(mgr, f, agreement, link, log); err != nil {
+	if err := addLeaderStatus(mgr, f, agreement, link, log); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
@@ -199,14 +199,14 @@ func addAgreement(mgr manager.Manager, f *flags, log logr.Logger, own func() map
 	return a, mgr.AddReadyzCheck("settings", a.Check)
 }
 
-// addPulse makes the leader say beside the settings of the instance whether it works.
-func addPulse(mgr manager.Manager, f *flags, settings *agreement, link *worker.Link, log logr.Logger) error {
+// addLeaderStatus makes the leader say beside the settings of the instance whether it works.
+func addLeaderStatus(mgr manager.Manager, f *flags, settings *agreement, link *worker.Link, log logr.Logger) error {
 	if f.role == roleWorkers {
 		return nil
 	}
-	return mgr.Add(&pulseWriter{
+	return mgr.Add(&leaderStatusWriter{
 		client: settings.client, key: settings.key, instance: f.settings.WithDefaults().ManagedBy,
-		problem: link.Problem, now: time.Now, log: log.WithName("pulse"),
+		problem: link.Problem, now: time.Now, log: log.WithName("leader-status"),
 	})
 }
 

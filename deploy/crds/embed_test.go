@@ -102,8 +102,8 @@ func TestKubectlExplainHasWordsForEveryField(t *testing.T) {
 	}
 }
 
-// Bounds keep the cost of the rules estimable, and hostile objects small. What a
-// status has is written by us, and labels are bounded by Kubernetes.
+// Bounds keep the cost of the rules estimable, and hostile objects small. A
+// status is written by us, and labels are bounded by Kubernetes.
 func TestWhatUsersWriteIsBounded(t *testing.T) {
 	definitions, err := crds.All()
 	require.NoError(t, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/recorder"
 )
 
-// TestTheRequestsOfALifeAreRecorded records the requests to a cluster from the first synchronization to the purge, for the tests that
-// send them to a fake cluster and to a real one (test/memfleet/conformance).
+// TestTheRequestsOfALifeAreRecorded records the requests to a cluster from the first synchronization to the purge, for
+// the tests that send them to a fake cluster and to a real one (test/memfleet/conformance).
 func TestTheRequestsOfALifeAreRecorded(t *testing.T) {
 	if os.Getenv("RECORD_REQUESTS") == "" {
 		t.Skip("`make record-requests` runs it")

@@ -20,7 +20,7 @@ var (
 	// A document below a folder of the repository, with or without a heading.
 	citation = regexp.MustCompile(`\b((?:[\w-]+/)+[\w.-]+\.md)(?:#([\w-]+))?`)
 	// A section of a document that only its authors have.
-	elsewhereCited = regexp.MustCompile(`(?i)\b(?:design|contract|findings)\W{0,3}(?:sections?\b|§)|§`)
+	elsewhereCited = regexp.MustCompile(`(?i)\b(?:design|contract|findings)(?:'s)?\W{0,3}(?:sections?\b|§)|§|\((?:issue|seeds?)\b`)
 )
 
 func TestEveryCitationInACommentLeadsToADocumentOfTheRepository(t *testing.T) {
@@ -46,6 +46,8 @@ func TestCitationsThatLeadNowhereAreFound(t *testing.T) {
 		"// An idle cluster is small (design, section 6).":   "design, section",
 		"// Restored when changed (contract, sections 4, 5)": "contract, sections",
 		"// The order of the contract\n// (section 6)":       "contract (section",
+		"// The order is the contract's (section 6)":         "contract's (section",
+		"// One change removes so many (issue: limits).":     "(issue",
 		"// contract §6": "contract §",
 	} {
 		_, problems := citations(root, comment)

@@ -274,7 +274,7 @@ func TestAPurgeTouchesNoOtherCluster(t *testing.T) {
 		assert.Empty(c, s.OfModule(t, blocked.Remote))
 	})
 	s.Warns(purged[0], "Purged", "loses its finalizers example.com/nobody")
-	s.Warns(purged[1], "PurgeLetGo", "left there")
+	s.Warns(purged[1], "PurgeAbandoned", "left there")
 	require.NotEmpty(t, s.OfModule(t, lost.Remote), "what nobody could reach is there")
 	require.Empty(t, cluster.Differences(before, steady.Remote.Versions(t)))
 	s.BecomesReady("steady", "sample@1.0.0")

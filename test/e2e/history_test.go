@@ -15,8 +15,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// Events in the histories of a Kyma and its Manifests together: less than the budgets of docs/design/workflows-and-signals.md#budgets, for short
-// steps are local activities. On a busy machine some of them are taken from a queue, at six events each.
+// Events in the histories of a Kyma and its Manifests together: less than the budgets of
+// docs/design/workflows-and-signals.md#budgets, for short steps are local activities. On a busy machine some of them
+// are taken from a queue, at six events each.
 const (
 	budgetFirstInstall  = 100
 	budgetFurtherModule = 50

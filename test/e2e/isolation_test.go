@@ -44,10 +44,10 @@ type isolation struct {
 	blackHoles [][]byte
 }
 
-// BenchmarkIsolation installs a module in each of the healthy Kymas: once alone, and once with black holes beside
-// them, by turns, each time with a fresh instance and Temporal namespace. It reports medians and maxima of the
-// seconds from the creation of the first Kyma to each healthy one's Ready, over all rounds, and the ratio of the
-// medians, and fails where that is above isolationRatio. A single round on a busy machine may be unlucky: then there are two more.
+// BenchmarkIsolation installs a module in each of the healthy Kymas: once alone, and once with black holes beside them,
+// by turns, each time with a fresh instance and Temporal namespace. It reports medians and maxima of the seconds from
+// the creation of the first Kyma to each healthy one's Ready, over all rounds, and the ratio of the medians, and fails
+// where that is above isolationRatio. A single round on a busy machine may be unlucky: then there are two more.
 func BenchmarkIsolation(b *testing.B) {
 	i := newIsolation(b)
 	var alone, beside []time.Duration

@@ -100,7 +100,7 @@ func TestAKymaWhoseClusterIsDeadIsReleased(t *testing.T) {
 		}
 		for _, kyma := range gone {
 			s.Eventually("Kyma "+kyma.Name+" is gone", grace+3*time.Minute, func(c *assert.CollectT) { assert.True(c, s.IsGone(kyma)) })
-			s.Warns(kyma, "PurgeLetGo", "left there")
+			s.Warns(kyma, "PurgeAbandoned", "left there")
 			require.Equal(t, "1.0.0", s.MinimalVersion(kyma.Name, "lone"), "what could not be reached is there")
 		}
 	})
@@ -119,7 +119,7 @@ func TestAKymaWhoseClusterIsDeadIsReleased(t *testing.T) {
 		require.Contains(t, out, "Manifest asked-lone-")
 		require.Contains(t, out, "Kyma kcp-system/asked is gone")
 		require.True(t, s.IsGone(kyma))
-		s.Warns(kyma, "PurgeLetGo", "left there")
+		s.Warns(kyma, "PurgeAbandoned", "left there")
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 )
 
-// Several Kymas, each with a cluster of its own, and with the same module for the control plane's own cluster have one installation of it, in one version,
-// which goes with the last of them.
+// Several Kymas, each with a cluster of its own, and with the same module for the control plane's own cluster have one
+// installation of it, in one version, which goes with the last of them.
 func TestKymasShareAModuleOfTheControlPlane(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t, "--allow-control-plane-modules")
 	s.PushModule(harness.MinimalModule{Name: "common", Config: "target: control-plane"})

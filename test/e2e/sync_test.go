@@ -139,8 +139,8 @@ func withoutDefaults(modules []v1beta2.Module) []v1beta2.Module {
 	return bare
 }
 
-// A Kyma whose access leads to the control plane's own cluster is served there where that is allowed, in a namespace of its own, and its
-// deletion takes nothing that is not its own.
+// A Kyma whose access leads to the control plane's own cluster is served there where that is allowed, in a namespace of
+// its own, and its deletion takes nothing that is not its own.
 func TestAKymaThatIsSynchronizedIntoTheControlPlaneAffectsNoOther(t *testing.T) {
 	s := harness.NewEnvironment(t, "--allow-control-plane-modules")
 	s.PushMinimal("steady")

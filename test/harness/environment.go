@@ -129,8 +129,8 @@ func (s *Environment) RunFleet(args ...string) {
 	require.NoError(s.T, err, "fleet %s: %s", strings.Join(args, " "), out)
 }
 
-// awaitDefinitions waits until the API servers have deleted the definitions that the previous test no longer uses: usually quickly,
-// but it may take minutes.
+// awaitDefinitions waits until the API servers have deleted the definitions that the previous test no longer uses:
+// usually quickly, but it may take minutes.
 func (s *Environment) awaitDefinitions() {
 	s.T.Helper()
 	for _, c := range append([]cluster.Cluster{s.ControlPlane}, s.Remotes...) {

@@ -50,7 +50,7 @@ func TestAnInstallationThatTakesLongerThanAStepContinues(t *testing.T) {
 		}
 		require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
 		require.Equal(t, shared.StateProcessing, result.Observed.State)
-		require.Equal(t, readiness.ReasonApplyGoesOn, result.Observed.Reason)
+		require.Equal(t, readiness.ReasonApplyContinues, result.Observed.Reason)
 		require.Equal(t, fmt.Sprintf("%d of %d objects are applied, the next reconcile continues", applied, objects), result.Observed.Message)
 		require.Empty(t, s.read().Status.InstalledVersion)
 	}

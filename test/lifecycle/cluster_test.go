@@ -159,7 +159,7 @@ func TestARemovalNeverMistakesAnotherClusterForACleanOne(t *testing.T) {
 	require.Empty(t, writes(s.requests.take()))
 	events := s.events()
 	require.Len(t, events, 1)
-	require.Contains(t, events[0], "PurgeLetGo: ")
+	require.Contains(t, events[0], "PurgeAbandoned: ")
 	require.Contains(t, events[0], "leads to cluster")
 }
 

@@ -290,7 +290,7 @@ func TestAFieldOwnershipConflictEndsInAWarningAndIsRetriedOnceADay(t *testing.T)
 	require.Contains(t, m.Status.LastOperation.Operation, "argocd keeps changing .data.key of ConfigMap "+s.id+"-remote/settings")
 	require.Equal(t, []string{"Manifest is Warning"}, s.kicks.take())
 	events, _ := s.recorded.take()
-	require.Contains(t, events[1], "Warning *v1beta2.Manifest DriftDisputed: argocd keeps changing .data.key")
+	require.Contains(t, events[1], "Warning *v1beta2.Manifest DriftConflict: argocd keeps changing .data.key")
 	how, _ := s.differs()
 	require.Empty(t, how)
 
@@ -321,7 +321,7 @@ func TestAFieldOwnershipConflictEndsInAWarningAndIsRetriedOnceADay(t *testing.T)
 
 	s.later = 50 * time.Hour
 	how, _ = s.differs()
-	require.Equal(t, "a dispute about the module's resources has rested", how)
+	require.Equal(t, "a field ownership conflict may be corrected again", how)
 	require.Equal(t, shared.StateReady, s.apply().Observed.State)
 	m = s.read()
 	require.Equal(t, shared.StateReady, m.Status.State)

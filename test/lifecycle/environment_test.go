@@ -522,7 +522,7 @@ func (s *environment) condition(kind shared.ConditionType) metav1.ConditionStatu
 	return ""
 }
 
-// withDefaultCR gives the Manifest a default custom resource.
+// defaultCR gives the Manifest a default custom resource.
 func (s *environment) defaultCR() *runtime.RawExtension { return rawSample(s.id) }
 
 func rawSample(id string) *runtime.RawExtension {

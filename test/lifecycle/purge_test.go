@@ -30,9 +30,9 @@ func (s *environment) deleteKyma() {
 	require.NoError(s, client.IgnoreNotFound(s.control.Delete(context.Background(), s.manifest)))
 }
 
-func (s *environment) purge(letGo bool) purge.Result {
+func (s *environment) purge(abandon bool) purge.Result {
 	s.Helper()
-	result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(s.manifest), Abandon: letGo})
+	result, err := s.activities.Purge.PurgeManifest(context.Background(), purge.Input{Ref: kick.RefOf(s.manifest), Abandon: abandon})
 	require.NoError(s, err)
 	return result
 }
@@ -199,7 +199,7 @@ func TestAPurgeAbandonsALostClusterOnlyOnRequestAndReportsWhatRemains(t *testing
 			require.Contains(t, result.Unreached, "is left there")
 			require.True(t, s.manifestIsGone())
 			require.Len(t, s.events(), 2)
-			require.Contains(t, strings.Join(s.events(), "\n"), "PurgeLetGo: what Manifest ID/ID-sample has in its cluster could not be removed and is left there")
+			require.Contains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned: what Manifest ID/ID-sample has in its cluster could not be removed and is left there")
 			require.Contains(t, strings.Join(s.events(), "\n"), "Purged: Manifest ID/ID-sample in the control plane loses its finalizers example.com/other")
 		})
 	}

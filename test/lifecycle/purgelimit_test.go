@@ -48,12 +48,12 @@ func TestALongPurgeContinuesAndAbandonsNothing(t *testing.T) {
 		require.Equal(t, manifests.OutcomeWaiting, result.Outcome)
 		require.True(t, result.Progress)
 		require.Equal(t, fault.Transient, result.Fault.Kind)
-		require.Equal(t, purge.ReasonPurgeGoesOn, result.Fault.Reason)
+		require.Equal(t, purge.ReasonPurgeContinues, result.Fault.Reason)
 		require.False(t, s.manifestIsGone())
 	}
 	require.NotZero(t, rounds, "one step is not enough")
 	require.GreaterOrEqual(t, forced, crs)
-	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeLetGo")
+	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned")
 	require.Eventually(t, func() bool {
 		return s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com") == nil
 	}, time.Minute, 100*time.Millisecond)
@@ -73,7 +73,7 @@ func TestOfTwoPurgesTheSlowerOneReportsNothing(t *testing.T) {
 	})
 	require.Equal(t, manifests.OutcomeGone, s.purge(true).Outcome)
 	require.True(t, s.manifestIsGone())
-	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeLetGo")
+	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned")
 }
 
 func TestAPurgeThatFailsHalfwayNamesWhatItForcedAndThenWhatRemains(t *testing.T) {

@@ -26,12 +26,12 @@ func TestANewerVersionIsAppliedWhileOnlyTheDefaultCustomResourceBlocksARemoval(t
 	require.Equal(t, manifests.OutcomeWaiting, waiting.Outcome)
 	require.Equal(t, readiness.ReasonWaitingForModuleCR, waiting.Observed.Reason)
 
-	newer := strings.ReplaceAll(moduleYAML, "name: settings", "name: mended-settings")
+	newer := strings.ReplaceAll(moduleYAML, "name: settings", "name: upgraded-settings")
 	require.NotEqual(t, moduleYAML, newer)
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Version, m.Spec.Install.Source = "1.1.0", s.layer(newer) })
 	again := s.remove(waiting.Observed)
 	require.Equal(t, waiting, again, "what is said of the removal stays the same")
-	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "mended-settings"))
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "upgraded-settings"))
 	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "settings"), "what it no longer has is removed")
 	require.Equal(t, "1.1.0", s.read().Status.InstalledVersion)
 	require.Equal(t, shared.StateDeleting, s.read().Status.State)
@@ -42,7 +42,7 @@ func TestANewerVersionIsAppliedWhileOnlyTheDefaultCustomResourceBlocksARemoval(t
 	free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 	require.NoError(t, s.remote.Patch(context.Background(), s.sample("default"), free))
 	require.Eventually(t, func() bool { return s.remove(waiting.Observed).Outcome == manifests.OutcomeRemoved }, time.Minute, 100*time.Millisecond)
-	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "mended-settings"))
+	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "upgraded-settings"))
 }
 
 func TestANewerVersionIsNotAppliedWhileUsersObjectsBlockARemoval(t *testing.T) {
@@ -53,9 +53,9 @@ func TestANewerVersionIsNotAppliedWhileUsersObjectsBlockARemoval(t *testing.T) {
 	waiting := s.remove(readiness.Observed{})
 	require.Equal(t, manifests.OutcomeWaiting, waiting.Outcome)
 	s.update(func(m *v1beta2.Manifest) {
-		m.Spec.Version, m.Spec.Install.Source = "1.1.0", s.layer(strings.ReplaceAll(moduleYAML, "name: settings", "name: mended-settings"))
+		m.Spec.Version, m.Spec.Install.Source = "1.1.0", s.layer(strings.ReplaceAll(moduleYAML, "name: settings", "name: upgraded-settings"))
 	})
 	s.remove(waiting.Observed)
-	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "mended-settings"))
+	require.Nil(t, s.get("v1", "ConfigMap", "ID-remote", "upgraded-settings"))
 	require.NoError(t, s.remote.Delete(context.Background(), s.sample("of-a-user")))
 }

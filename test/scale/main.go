@@ -1,9 +1,9 @@
-// The program scale measures what the work for many clusters costs: it brings up a control plane, Temporal on PostgreSQL, a
-// registry and any number of fake remote clusters (test/memfleet), lets Lifecycle Manager do there what a scenario says, such
-// as to install a module in all of them, upgrade and remove it, and writes what that took as JSON. `scale compare` compares two
-// such records.
-// Its packages: scenarios reads what is to be done, record is the result, usage measures processes, and processes and postgres run them;
-// this one brings the environment up (environment.go), plays the phases (play.go) and measures them (measure.go).
+// The program scale measures what the work for many clusters costs: it brings up a control plane, Temporal on
+// PostgreSQL, a registry and any number of fake remote clusters (test/memfleet), lets Lifecycle Manager do there what a
+// scenario says, such as to install a module in all of them, upgrade and remove it, and writes what that took as JSON.
+// `scale compare` compares two such records. Its packages: scenarios reads what is to be done, record is the result,
+// usage measures processes, and processes and postgres run them; this one brings the environment up (environment.go),
+// plays the phases (play.go) and measures them (measure.go).
 package main
 
 import (

@@ -100,7 +100,8 @@ func (t *temporalServer) configure() error {
 		"log": map[string]any{"stdout": true, "level": "warn"},
 		"persistence": map[string]any{
 			"defaultStore": "main", "visibilityStore": "visibility", "numHistoryShards": t.shards,
-			// Connections of each service, of which history and matching use the main store, and all the visibility store little.
+			// Connections of each service, of which history and matching use the main store, and all the visibility
+			// store little.
 			"datastores": map[string]any{"main": store("temporal", 20), "visibility": store("temporal_visibility", 10)},
 		},
 		"global":   map[string]any{"membership": map[string]any{"maxJoinDuration": "30s", "broadcastAddress": "127.0.0.1"}},

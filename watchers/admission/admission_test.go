@@ -138,7 +138,7 @@ func TestModuleTemplatesAtUpdate(t *testing.T) {
 			name: "a mistake is made", before: byVersion(), refused: "spec.descriptor.component.resources[1].access.type",
 			change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) },
 		},
-		{name: "a mistake that is stored can be mended", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }), change: func(m *v1beta2.ModuleTemplate) {
+		{name: "a mistake that is stored can be fixed", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }), change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.0.0")
 		}},
 		{
@@ -173,7 +173,7 @@ func modified[T any](object T, change func(T)) T {
 func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
 	off, on := false, true
 	decided := func(change func(*v1beta2.Kyma)) *v1beta2.Kyma {
-		kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular")
+		kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationDefault, "regular")
 		change(kyma)
 		return kyma
 	}
@@ -193,7 +193,7 @@ func TestAnEditThatHasNoEffectIsWarnedAbout(t *testing.T) {
 		{name: "something else", before: decided(nothing), change: func(k *v1beta2.Kyma) { k.Spec.SkipMaintenanceWindows = true }},
 		{name: "before the remote Kyma was read", before: desiredtest.Kyma("keda"), change: modules},
 		{name: "where both sides decide", change: modules, before: func() *v1beta2.Kyma {
-			k := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+			k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 			k.Spec.Sync = &v1beta2.Sync{Enabled: &on}
 			return k
 		}()},
@@ -266,7 +266,7 @@ func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
 		require.Nil(t, entry.ClientConfig.URL)
 		require.Equal(t, "webhook", entry.ClientConfig.Service.Name)
 		require.Equal(t, int32(443), *entry.ClientConfig.Service.Port)
-		require.Equal(t, "Ignore", string(*entry.FailurePolicy), "nobody could mend the catalog while we are down")
+		require.Equal(t, "Ignore", string(*entry.FailurePolicy), "nobody could fix the catalog while we are down")
 	}
 	options.URL = "https://localhost:9443/"
 	encoded, err := json.Marshal(options.webhooks())

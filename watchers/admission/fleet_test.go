@@ -261,7 +261,7 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 	require.NoError(t, s.client.Update(ctx, kyma))
 	require.NotContains(t, s.warnings.take(), "have no effect")
 
-	desiredtest.Imported(kyma, v1beta2.SyncGenerationDefault, "regular")
+	desiredtest.Accepted(kyma, v1beta2.SyncGenerationDefault, "regular")
 	require.NoError(t, s.client.Status().Update(ctx, kyma))
 	kyma.Spec.Channel = "regular"
 	require.NoError(t, s.client.Update(ctx, kyma), "it is not refused")

@@ -20,7 +20,7 @@ func seriesOf(f *metrics.Family, values ...string) series {
 	return made
 }
 
-func (s *series) labels() []string { return s.values[:s.of.Labels] }
+func (s *series) labels() []string { return s.values[:s.of.LabelCount] }
 
 // seriesByObject keeps the series of many objects, each of which has none once it is deleted. It may be shared.
 type seriesByObject struct {

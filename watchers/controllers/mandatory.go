@@ -36,7 +36,7 @@ const mandatoryCheck = 30 * time.Second
 const mandatoryPage = 500
 
 // addMandatory keeps what makes a module mandatory, a release meta or else a template, until the module is removed
-// everywhere: from it one can tell that the module is to be removed (docs/contract.md#finalizers, finalizers).
+// everywhere: from it one can tell that the module is to be removed (docs/contract.md#finalizers).
 func (c *controllers) addMandatory(mgr manager.Manager) error {
 	manifests := handler.TypedFuncs[*v1beta2.Manifest, mandatoryRequest]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.Manifest], q mandatoryQueue) {

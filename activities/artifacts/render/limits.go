@@ -1,17 +1,14 @@
 package render
 
 import (
+	"cmp"
 	"time"
 )
 
-// Limits bound what one artifact may cost.
+// Limits bound what the rendering of one artifact may cost.
 type Limits struct {
-	// LayerBytes is the size of a layer as transferred; 16 MiB. UnpackedBytes the size of an archive's
-	// content, and of what a chart renders to; 64 MiB.
-	LayerBytes    int64
+	// UnpackedBytes is the size of an archive's content, and of what a chart renders to; 64 MiB.
 	UnpackedBytes int64
-	// DescriptorBytes is the size of a component descriptor; 4 MiB.
-	DescriptorBytes int64
 	// Entries is the number of entries of an archive; 10,000. Objects of one module; 5,000.
 	Entries int
 	Objects int
@@ -28,24 +25,14 @@ type Limits struct {
 
 // WithDefaults returns the limits with a default for each that is zero.
 func (l Limits) WithDefaults() Limits {
-	SetDefault(&l.LayerBytes, 16<<20)
-	SetDefault(&l.UnpackedBytes, 64<<20)
-	SetDefault(&l.DescriptorBytes, 4<<20)
-	SetDefault(&l.Entries, 10_000)
-	SetDefault(&l.Objects, 5_000)
-	SetDefault(&l.ObjectBytes, 1<<20)
-	SetDefault(&l.RenderTime, 20*time.Second)
-	SetDefault(&l.RenderWait, 90*time.Second)
-	SetDefault(&l.RenderBytes, 512<<20)
+	l.UnpackedBytes = cmp.Or(l.UnpackedBytes, 64<<20)
+	l.Entries = cmp.Or(l.Entries, 10_000)
+	l.Objects = cmp.Or(l.Objects, 5_000)
+	l.ObjectBytes = cmp.Or(l.ObjectBytes, 1<<20)
+	l.RenderTime = cmp.Or(l.RenderTime, 20*time.Second)
+	l.RenderWait = cmp.Or(l.RenderWait, 90*time.Second)
+	l.RenderBytes = cmp.Or(l.RenderBytes, 512<<20)
 	return l
-}
-
-// SetDefault sets a field that has its zero value.
-func SetDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 const (

@@ -120,7 +120,7 @@ func died(err error, state *os.ProcessState, limits Limits) error {
 	return fault.New(fault.Transient, ReasonRendererFailed, "the renderer of charts was ended: %w", err)
 }
 
-// ServeRenderer is the other side of Options.Renderer: it reads one job, does it, and writes the answer. It is for a
+// ServeRenderer is the other side of artifacts.Options.Renderer: it reads one job, does it, and writes the answer. It is for a
 // process of its own, which it gives the limits of the job, and which may die of it.
 func ServeRenderer(in io.Reader, out io.Writer) error {
 	var job Job

@@ -105,8 +105,8 @@ func ReleaseMeta(module string, assignments ...string) *v1beta2.ModuleReleaseMet
 	return meta
 }
 
-// Imported sets what the remote Kyma last asked for.
-func Imported(kyma *v1beta2.Kyma, generation v1beta2.SyncGeneration, channel string, modules ...v1beta2.Module) *v1beta2.Kyma {
+// Accepted sets what the remote Kyma last asked for.
+func Accepted(kyma *v1beta2.Kyma, generation v1beta2.SyncGeneration, channel string, modules ...v1beta2.Module) *v1beta2.Kyma {
 	kyma.Status.Remote = &v1beta2.RemoteStatus{
 		Name: "default", Namespace: "kyma-system", Generation: generation, Cluster: "remote-uid",
 		UID: "remote-kyma-uid", Channel: channel, Modules: modules,

@@ -69,11 +69,11 @@ func orVersion(channel, version string) string {
 	return channel
 }
 
-// describe reads the descriptor and checks it against the template (issue, section 5).
+// describe reads the descriptor and checks it against the template.
 func (p *planner) describe(e *entry) *versions.Refusal {
 	described, err := p.Describe(e.Template, e.component, e.Version)
 	if err != nil {
-		refusal := versions.Refuse(versions.ReasonInvalidDescriptor, "ModuleTemplate %s: %v", versions.NameOf(e.Template), err)
+		refusal := versions.Refuse(versions.ReasonInvalidDescriptor, "ModuleTemplate %s: %v", desired.NameOf(e.Template), err)
 		switch {
 		case errors.Is(err, signature.ErrSignature):
 			refusal.Reason = versions.ReasonSignature
@@ -94,7 +94,7 @@ func (p *planner) describe(e *entry) *versions.Refusal {
 		Fetched: descriptor.IsEmpty(e.Template.Spec.Descriptor),
 	})
 	if len(problems) > 0 {
-		return versions.Refuse(reasonOf(problems), "ModuleTemplate %s: %v", versions.NameOf(e.Template), problems.ToAggregate())
+		return versions.Refuse(reasonOf(problems), "ModuleTemplate %s: %v", desired.NameOf(e.Template), problems.ToAggregate())
 	}
 	e.descriptor = described
 	return nil
@@ -142,7 +142,8 @@ func (p *planner) isThere(orphan *v1beta2.Manifest, remote bool) bool {
 	return orphan.Status.Cluster != "" && p.Kyma.Status.Remote != nil && orphan.Status.Cluster == p.Kyma.Status.Remote.Cluster
 }
 
-// checkShared refuses a module for the control plane that another Kyma has there in another version (docs/contract.md#namespaces-and-defaults). The one that installs it may change its version, and the others follow.
+// checkShared refuses a module for the control plane that another Kyma has there in another version
+// (docs/contract.md#namespaces-and-defaults). The one that installs it may change its version, and the others follow.
 func (p *planner) checkShared(e *entry) *versions.Refusal {
 	if p.Owners == nil {
 		return nil

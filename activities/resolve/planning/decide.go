@@ -16,7 +16,7 @@ func (p *planner) decide() {
 func (p *planner) decideOne(e *entry) {
 	if e.manifest != nil && !e.manifest.DeletionTimestamp.IsZero() {
 		e.plan.Action = ActionWait
-		e.plan.Manifest, e.plan.Destination = p.mended(e)
+		e.plan.Manifest, e.plan.Destination = p.upgradeInRemoval(e)
 		return
 	}
 	if !e.Module.IsManaged() {
@@ -48,7 +48,7 @@ func (p *planner) decideOne(e *entry) {
 	}
 	var manifest *v1beta2.Manifest
 	if e.Refusal == nil {
-		manifest, e.Refusal = manifestSpec{
+		manifest, e.Refusal = manifestInputs{
 			kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: e.Choice, descriptor: e.descriptor,
 			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory, fetch: p.DefaultCR,
 		}.manifest()

@@ -55,7 +55,7 @@ func (*planner) identify(e *entry) {
 	}
 	if e.component == "" && e.Refusal == nil {
 		e.Refusal = versions.Refuse(versions.ReasonInvalidDescriptor,
-			"ModuleTemplate %s has no component descriptor, and no ModuleReleaseMeta says which component it is", versions.NameOf(e.Template))
+			"ModuleTemplate %s has no component descriptor, and no ModuleReleaseMeta says which component it is", desired.NameOf(e.Template))
 	}
 }
 

@@ -59,7 +59,7 @@ func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	require.Equal(t, "mirror.example.com/kyma/component-descriptors", manifestOf(t, desiredtest.Kyma("keda"), settings, template).Spec.Install.Source.Repo)
 
-	b := manifestSpec{settings: settings, choice: versions.Choice{Template: template}}
+	b := manifestInputs{settings: settings, choice: versions.Choice{Template: template}}
 	require.Equal(t, "mirror.example.com/kyma", b.repository())
 	b.choice.Template = imported("keda", "1.0.0", "mine")
 	require.Empty(t, b.repository(), "who provides a template reaches what its descriptor names, and not our registry")

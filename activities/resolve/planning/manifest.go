@@ -20,8 +20,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// manifestSpec is all that a Manifest is made of.
-type manifestSpec struct {
+// manifestInputs are all that a Manifest is made of.
+type manifestInputs struct {
 	kyma       *v1beta2.Kyma
 	settings   desired.Settings
 	sync       desired.Sync
@@ -36,35 +36,35 @@ type manifestSpec struct {
 }
 
 // manifest builds the Manifest of a module (docs/contract.md#resources).
-func (b manifestSpec) manifest() (*v1beta2.Manifest, *versions.Refusal) {
-	parts, refusal := layersOf(b.descriptor, b.repository())
+func (in manifestInputs) manifest() (*v1beta2.Manifest, *versions.Refusal) {
+	parts, refusal := layersOf(in.descriptor, in.repository())
 	if refusal != nil {
 		return nil, refusal
 	}
-	resource, refusal := b.defaultCR(parts.defaultCR)
+	resource, refusal := in.defaultCR(parts.defaultCR)
 	if refusal != nil {
 		return nil, refusal
 	}
 	manifest := &v1beta2.Manifest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            b.name,
-			Namespace:       b.kyma.Namespace,
-			Labels:          b.labels(),
-			OwnerReferences: []metav1.OwnerReference{OwnerReference(b.kyma)},
+			Name:            in.name,
+			Namespace:       in.kyma.Namespace,
+			Labels:          in.labels(),
+			OwnerReferences: []metav1.OwnerReference{OwnerReference(in.kyma)},
 		},
 		Spec: v1beta2.ManifestSpec{
-			CustomResourcePolicy: b.choice.Module.EffectivePolicy(),
-			Remote:               b.remote,
-			Version:              b.choice.Version,
+			CustomResourcePolicy: in.choice.Module.EffectivePolicy(),
+			Remote:               in.remote,
+			Version:              in.choice.Version,
 			Config:               parts.config,
 			Install:              parts.install,
 			Resource:             resource,
-			Manager:              b.choice.Template.Spec.Manager,
+			Manager:              in.choice.Template.Spec.Manager,
 			LocalizedImages:      parts.images,
 		},
 	}
-	annotations, refusal := b.annotations(manifest.Labels)
+	annotations, refusal := in.annotations(manifest.Labels)
 	if refusal != nil {
 		return nil, refusal
 	}
@@ -76,29 +76,29 @@ func (b manifestSpec) manifest() (*v1beta2.Manifest, *versions.Refusal) {
 // repository is where components were transferred to, or where the descriptor was fetched from. Empty means what the
 // descriptor says: also for a user-provided template of a remote cluster, whose owner is to reach what he could
 // reach himself and not what is in our registry.
-func (b manifestSpec) repository() string {
-	if !descriptor.IsEmpty(b.choice.Template.Spec.Descriptor) && versions.IsUserProvided(b.choice.Template) {
+func (in manifestInputs) repository() string {
+	if !descriptor.IsEmpty(in.choice.Template.Spec.Descriptor) && versions.IsUserProvided(in.choice.Template) {
 		return ""
 	}
-	return b.settings.DescriptorRepository
+	return in.settings.DescriptorRepository
 }
 
-func (b manifestSpec) labels() map[string]string {
+func (in manifestInputs) labels() map[string]string {
 	labels := map[string]string{
-		shared.LabelKymaName:   b.kyma.Name,
-		shared.LabelModuleName: moduleLabel(b.choice),
-		shared.LabelManagedBy:  b.settings.ManagedBy,
+		shared.LabelKymaName:   in.kyma.Name,
+		shared.LabelModuleName: moduleLabel(in.choice),
+		shared.LabelManagedBy:  in.settings.ManagedBy,
 	}
-	if b.mandatory {
+	if in.mandatory {
 		labels[shared.LabelMandatoryModule] = shared.ValueTrue
 	}
-	if !b.remote {
-		labels[desired.LabelSharedModule] = desired.SharedModule(b.descriptor.Component)
+	if !in.remote {
+		labels[desired.LabelSharedModule] = desired.SharedModule(in.descriptor.Component)
 	}
-	if b.choice.Channel != "" {
-		labels[shared.LabelChannel] = b.choice.Channel
+	if in.choice.Channel != "" {
+		labels[shared.LabelChannel] = in.choice.Channel
 	}
-	if controller := b.choice.Template.Labels[shared.LabelControllerName]; controller != "" {
+	if controller := in.choice.Template.Labels[shared.LabelControllerName]; controller != "" {
 		labels[shared.LabelControllerName] = controller
 	}
 	return labels
@@ -114,32 +114,32 @@ func moduleLabel(c versions.Choice) string {
 	return c.Module.Name[strings.LastIndex(c.Module.Name, "/")+1:]
 }
 
-func (b manifestSpec) annotations(labels map[string]string) (map[string]string, *versions.Refusal) {
+func (in manifestInputs) annotations(labels map[string]string) (map[string]string, *versions.Refusal) {
 	annotations := map[string]string{
-		shared.AnnotationFQDN:             b.descriptor.Component,
-		shared.AnnotationOCMComponentName: b.descriptor.Component,
-		desired.AnnotationRemoteNamespace: b.namespace,
+		shared.AnnotationFQDN:             in.descriptor.Component,
+		shared.AnnotationOCMComponentName: in.descriptor.Component,
+		desired.AnnotationRemoteNamespace: in.namespace,
 	}
-	if b.remote && b.sync.Strategy != v1beta2.SyncStrategyLocalSecret {
-		annotations[desired.AnnotationRemoteStrategy] = string(b.sync.Strategy)
+	if in.remote && in.sync.Strategy != v1beta2.SyncStrategyLocalSecret {
+		annotations[desired.AnnotationRemoteStrategy] = string(in.sync.Strategy)
 	}
-	if b.remote && b.settings.ImagePullSecret != "" {
-		annotations[desired.AnnotationImagePullSecret] = b.settings.ImagePullSecret
+	if in.remote && in.settings.ImagePullSecret != "" {
+		annotations[desired.AnnotationImagePullSecret] = in.settings.ImagePullSecret
 	}
-	if b.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
+	if in.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
 		annotations[shared.AnnotationRecreateDefaultCR] = shared.ValueTrue
 	}
-	if labels[shared.LabelModuleName] != b.choice.Module.Name {
-		annotations[desired.AnnotationModuleEntry] = b.choice.Module.Name
+	if labels[shared.LabelModuleName] != in.choice.Module.Name {
+		annotations[desired.AnnotationModuleEntry] = in.choice.Module.Name
 	}
-	if checks := b.choice.Template.Spec.CustomStateCheck; len(checks) > 0 {
+	if checks := in.choice.Template.Spec.CustomStateCheck; len(checks) > 0 {
 		encoded, err := json.Marshal(checks)
 		if err != nil {
-			return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "encode customStateCheck of ModuleTemplate %s: %v", versions.NameOf(b.choice.Template), err)
+			return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "encode customStateCheck of ModuleTemplate %s: %v", desired.NameOf(in.choice.Template), err)
 		}
 		annotations[desired.AnnotationCustomStateCheck] = string(encoded)
 	}
-	if kinds := desired.KindsText(b.choice.Template.Spec.AssociatedResources); kinds != "" {
+	if kinds := desired.KindsText(in.choice.Template.Spec.AssociatedResources); kinds != "" {
 		annotations[desired.AnnotationAssociatedKinds] = kinds
 	}
 	return annotations, nil
@@ -147,15 +147,15 @@ func (b manifestSpec) annotations(labels map[string]string) (map[string]string, 
 
 // defaultCR is the default custom resource of the template, or where that has none, of the component's layer. Name
 // and namespace are as docs/contract.md#namespaces-and-defaults says.
-func (b manifestSpec) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension, *versions.Refusal) {
-	template := b.choice.Template
+func (in manifestInputs) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension, *versions.Refusal) {
+	template := in.choice.Template
 	object, err := template.Spec.DefaultCR()
 	if err != nil {
-		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", versions.NameOf(template), err)
+		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", desired.NameOf(template), err)
 	}
-	if object == nil && layer != nil && b.fetch != nil {
+	if object == nil && layer != nil && in.fetch != nil {
 		var refusal *versions.Refusal
-		if object, refusal = b.shipped(*layer); refusal != nil {
+		if object, refusal = in.shipped(*layer); refusal != nil {
 			return nil, refusal
 		}
 	}
@@ -163,27 +163,27 @@ func (b manifestSpec) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtension
 		return nil, nil
 	}
 	if object.GetName() == "" {
-		object.SetName(b.name)
+		object.SetName(in.name)
 	}
 	clusterScoped := template.Annotations[shared.AnnotationIsClusterScoped] == shared.ValueTrue
 	switch {
 	case clusterScoped:
 		object.SetNamespace("")
 	case object.GetNamespace() == "":
-		object.SetNamespace(b.namespace)
+		object.SetNamespace(in.namespace)
 	}
 	raw, err := json.Marshal(object.Object)
 	if err != nil {
-		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", versions.NameOf(template), err)
+		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", desired.NameOf(template), err)
 	}
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 
 // shipped is the default custom resource in a layer of the component.
-func (b manifestSpec) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructured, *versions.Refusal) {
-	raw, err := b.fetch(layer)
+func (in manifestInputs) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructured, *versions.Refusal) {
+	raw, err := in.fetch(layer)
 	if err != nil {
-		refusal := versions.Refuse(versions.ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", b.descriptor.Component, err)
+		refusal := versions.Refuse(versions.ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", in.descriptor.Component, err)
 		refusal.Err, refusal.Transient = err, versions.IsRetryable(err)
 		if fault.Of(err).SlowRetry {
 			refusal.Elsewhere = "the default custom resource in the registry"
@@ -193,7 +193,7 @@ func (b manifestSpec) shipped(layer v1beta2.ImageSpec) (*unstructured.Unstructur
 	like := v1beta2.ModuleTemplateSpec{Data: &runtime.RawExtension{Raw: raw}}
 	object, err := like.DefaultCR()
 	if err != nil {
-		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", b.descriptor.Component, err)
+		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "component %s: the default custom resource: %v", in.descriptor.Component, err)
 	}
 	return object, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 func synced() *v1beta2.Kyma {
-	return desiredtest.Imported(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "btp-operator"})
+	return desiredtest.Accepted(desiredtest.Kyma(), v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "btp-operator"})
 }
 
 func manifestOf(t *testing.T, kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.ModuleTemplate) *v1beta2.Manifest {
@@ -118,7 +118,7 @@ func TestWhereADefaultCRGoes(t *testing.T) {
 		{
 			name: "with spec.sync into its namespace", data: bare, wantNamespace: "there",
 			kyma: func() *v1beta2.Kyma {
-				k := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+				k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 				k.Spec.Sync, k.Status.Remote.Namespace = explicit("there"), "there"
 				return k
 			},
@@ -340,7 +340,7 @@ func TestDifferencesThatDoNotCount(t *testing.T) {
 func TestAManifestSaysWhatTheNamespaceIsOfWhatNamesNone(t *testing.T) {
 	on := true
 	explicit := func(namespace string) *v1beta2.Kyma {
-		k := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+		k := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 		k.Spec.Sync, k.Status.Remote.Namespace = &v1beta2.Sync{Enabled: &on, Namespace: namespace}, namespace
 		return k
 	}
@@ -365,7 +365,7 @@ func TestAManifestSaysWhatTheNamespaceIsOfWhatNamesNone(t *testing.T) {
 }
 
 func TestAManifestSaysThatItsClusterIsReachedByTheLocalClient(t *testing.T) {
-	kyma := desiredtest.Imported(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
+	kyma := desiredtest.Accepted(desiredtest.Kyma("keda"), v1beta2.SyncGenerationExplicit, "regular")
 	on := true
 	for strategy, want := range map[v1beta2.SyncStrategy]string{
 		v1beta2.SyncStrategyLocalClient: "local-client", v1beta2.SyncStrategyLocalSecret: "", v1beta2.SyncStrategySecret: "",

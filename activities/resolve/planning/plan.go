@@ -82,7 +82,7 @@ func (p *planner) plans() Plans {
 		}
 	}
 	p.sortUnassigned(&all)
-	all.Mended = p.mend()
+	all.UpgradesInRemoval = p.upgradesInRemoval()
 	return all
 }
 
@@ -91,7 +91,7 @@ func (p *planner) plans() Plans {
 // entry that may be its new name, for nothing is known of that one.
 func (p *planner) sortUnassigned(all *Plans) {
 	meant := map[string]bool{}
-	riddle := false
+	unresolved := false
 	for _, e := range p.entries {
 		meant[e.Module.Name] = true
 		for _, component := range append(e.Possible, e.component) {
@@ -99,7 +99,7 @@ func (p *planner) sortUnassigned(all *Plans) {
 				meant[component] = true
 			}
 		}
-		riddle = riddle || e.manifest == nil && e.Refusal != nil && e.Refusal.Reason == versions.ReasonNotFound
+		unresolved = unresolved || e.manifest == nil && e.Refusal != nil && e.Refusal.Reason == versions.ReasonNotFound
 	}
 	for i := range p.Manifests {
 		manifest := &p.Manifests[i]
@@ -110,7 +110,7 @@ func (p *planner) sortUnassigned(all *Plans) {
 				all.NotMandatory = append(all.NotMandatory, manifest)
 			}
 		case meant[desired.EntryOf(manifest)] || meant[manifest.ComponentName()]:
-		case riddle:
+		case unresolved:
 			all.Uncertain = append(all.Uncertain, manifest)
 		default:
 			all.Unwanted = append(all.Unwanted, manifest)

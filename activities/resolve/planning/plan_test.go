@@ -141,7 +141,7 @@ func TestPlan(t *testing.T) {
 	synced := desired.Settings{Mode: desired.ModeControlPlane}
 	remotely := func(change func(*v1beta2.Module)) *v1beta2.Kyma {
 		kyma := keda(change)
-		return desiredtest.Imported(kyma, v1beta2.SyncGenerationDefault, "regular", kyma.Spec.Modules...)
+		return desiredtest.Accepted(kyma, v1beta2.SyncGenerationDefault, "regular", kyma.Spec.Modules...)
 	}
 	mt := desiredtest.Template
 	ct := desiredtest.ChannelTemplate
@@ -473,7 +473,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "the strategy local-client brings nothing into the control plane by itself",
-			setup: setup{kyma: modified(desiredtest.Imported(keda(nil), v1beta2.SyncGenerationExplicit, "regular"), func(k *v1beta2.Kyma) {
+			setup: setup{kyma: modified(desiredtest.Accepted(keda(nil), v1beta2.SyncGenerationExplicit, "regular"), func(k *v1beta2.Kyma) {
 				on := true
 				k.Spec.Sync = &v1beta2.Sync{Enabled: &on, Strategy: v1beta2.SyncStrategyLocalClient, Namespace: k.Status.Remote.Namespace}
 			}), settings: desired.Settings{Mode: desired.ModeControlPlane}, templates: templates(ct("keda", "regular", "1.0.0"))},

@@ -50,7 +50,7 @@ func TestAModuleThatAnotherKymaHasInTheControlPlane(t *testing.T) {
 				templates: []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("keda", "regular", "1.0.0")}}
 			if test.synced {
 				s.settings.Mode = desired.ModeControlPlane
-				s.kyma = desiredtest.Imported(s.kyma, v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
+				s.kyma = desiredtest.Accepted(s.kyma, v1beta2.SyncGenerationDefault, "regular", v1beta2.Module{Name: "keda"})
 			}
 			plans, _ := s.plan(t)
 			plan := plans["keda"]

@@ -47,11 +47,11 @@ type ModulePlan struct {
 	// Guarded is set while a removal waits for approval, for the change that causes it would remove too much at once; what is
 	// installed stays.
 	Guarded *GuardedRemoval
-	// Chosen is what was chosen, and meta the release meta of its module; they are shared with the catalog.
+	// Chosen is what was chosen, and ReleaseMeta the release meta of its module; they are shared with the catalog.
 	Chosen      *v1beta2.ModuleTemplate
 	ReleaseMeta *v1beta2.ModuleReleaseMeta
-	// atOnce is how many Kymas lose the module by the same change.
-	Concerned int
+	// AffectedKymas is how many Kymas lose the module by the same change.
+	AffectedKymas int
 	// Orphan is the Manifest that an earlier Kyma of this name left. The Kyma adopts it where it is for the same cluster;
 	// else it makes room for a new one.
 	Orphan *v1beta2.Manifest
@@ -96,8 +96,8 @@ type Plans struct {
 	Unwanted []*v1beta2.Manifest
 	// Uncertain are those that no entry names any more, but that an entry which nothing is known about might mean.
 	Uncertain []*v1beta2.Manifest
-	// Mended are plans of modules that nobody lists any more and whose removal a newer version may bring to an end.
-	Mended []ModulePlan
+	// UpgradesInRemoval are plans of modules that nobody lists any more and whose removal a newer version may bring to an end.
+	UpgradesInRemoval []ModulePlan
 	// NotMandatory are the Manifests of modules that were mandatory and of which nothing in the catalog says so now.
 	NotMandatory []*v1beta2.Manifest
 }

@@ -170,10 +170,10 @@ func (c Choice) permitted(kyma *v1beta2.Kyma, settings desired.Settings, candida
 		c.Refusal = mandatory(c.Module.Name)
 	case !settings.Serves(controller):
 		c.Refusal = Warn(ReasonOtherController, "ModuleTemplate %s is served by the controller %s",
-			NameOf(c.Template), controller)
+			desired.NameOf(c.Template), controller)
 	case c.Module.Controller != "" && controller != c.Module.Controller:
 		c.Refusal = Refuse(ReasonOtherController, "module %s asks for the controller %s, but ModuleTemplate %s has %q",
-			c.Module.Name, c.Module.Controller, NameOf(c.Template), controller)
+			c.Module.Name, c.Module.Controller, desired.NameOf(c.Template), controller)
 	case IsUserProvided(c.Template):
 		// Whoever made it in their own cluster may have it there.
 	default:
@@ -192,11 +192,11 @@ func denied(kyma *v1beta2.Kyma, settings desired.Settings, template *v1beta2.Mod
 	}
 	refusal := Refuse(ReasonNotAllowed, "%s", shared.ModuleNotAllowed(why))
 	if why == shared.MessageSelectorNotRestricted {
-		return refusal.WithHint("name the module in --restricted-default-modules, or take the kymaSelector off ModuleReleaseMeta %s", NameOf(owner))
+		return refusal.WithHint("name the module in --restricted-default-modules, or take the kymaSelector off ModuleReleaseMeta %s", desired.NameOf(owner))
 	}
 	if owner != nil {
 		if _, err := metav1.LabelSelectorAsSelector(owner.Spec.KymaSelector); err != nil {
-			return refusal.WithHint("the kymaSelector of ModuleReleaseMeta %s cannot be read: %v", NameOf(owner), err)
+			return refusal.WithHint("the kymaSelector of ModuleReleaseMeta %s cannot be read: %v", desired.NameOf(owner), err)
 		}
 	}
 	refusal.Remove = owner != nil || why != shared.MessageRestrictedModule
@@ -231,7 +231,7 @@ func ChooseMandatory(module string, settings desired.Settings, candidates desire
 	}
 	if c.Template != nil && !settings.Serves(c.Template.Labels[shared.LabelControllerName]) {
 		c.Refusal = Warn(ReasonOtherController, "ModuleTemplate %s is served by the controller %s",
-			NameOf(c.Template), c.Template.Labels[shared.LabelControllerName])
+			desired.NameOf(c.Template), c.Template.Labels[shared.LabelControllerName])
 	}
 	return c
 }
@@ -255,7 +255,7 @@ func referenced(templates []*v1beta2.ModuleTemplate, name string) []*v1beta2.Mod
 			return t.Labels[shared.LabelModuleName] == name || t.Spec.ModuleName == name ||
 				t.Spec.Version != "" && t.Name == name+"-"+t.Spec.Version
 		},
-		func(t *v1beta2.ModuleTemplate) bool { return t.Name == name || NameOf(t) == name },
+		func(t *v1beta2.ModuleTemplate) bool { return t.Name == name || desired.NameOf(t) == name },
 		func(t *v1beta2.ModuleTemplate) bool { return desired.EmbeddedComponent(t) == name },
 	}
 	for _, way := range ways {
@@ -309,22 +309,11 @@ func noVersion(channel, module string, channels []string) *Refusal {
 	return refusal.WithHint("%smodule %s is in %s: choose one of these channels", DidYouMean(channel, channels), module, strings.Join(channels, ", "))
 }
 
-// NameOf is the namespace and name of an object, for messages.
-func NameOf(object interface {
-	GetNamespace() string
-	GetName() string
-},
-) string {
-	return object.GetNamespace() + "/" + object.GetName()
-}
-
-func names[T interface {
-	GetNamespace() string
-	GetName() string
-}](objects []T) string {
+// names lists objects for messages, by namespace and name.
+func names[T metav1.Object](objects []T) string {
 	all := make([]string, 0, len(objects))
 	for _, object := range objects {
-		all = append(all, NameOf(object))
+		all = append(all, desired.NameOf(object))
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")

@@ -42,7 +42,8 @@ type Refusal struct {
 	Hint string
 	// State is what the module is shown as: Error, or Warning where what is installed goes on working.
 	State shared.State
-	// Remove is set where the module is uninstalled, because it is no longer allowed to this Kyma (docs/modules.md#who-may-have-a-module).
+	// Remove is set where the module is uninstalled, because it is no longer allowed to this Kyma
+	// (docs/modules.md#who-may-have-a-module).
 	Remove bool
 	// Transient is set where trying again may help; Err is then the cause.
 	Transient bool

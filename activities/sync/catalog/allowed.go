@@ -13,7 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// allowed picks the templates and release metas that a Kyma may see (docs/contract.md#namespaces-and-defaults): never
+// allowed picks the templates and release metas that a Kyma may see (docs/contract.md#the-catalog): never
 // mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
 // permitted. Where a release meta speaks for a module, only the versions that its channels have are there, and of the
 // release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for.
@@ -23,12 +23,12 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 	templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseMeta,
 ) []client.Object {
 	versions := map[string]map[string]bool{} // by module, of allowed release metas
-	spoken := map[string]bool{}              // modules that a release meta speaks for
+	byMeta := map[string]bool{}              // modules that a release meta speaks for
 	var allowed []client.Object
 	var seen []*v1beta2.ModuleReleaseMeta
 	visible := func(object client.Object) bool {
-		_, taken := desired.ImportedFrom(object)
-		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !taken &&
+		_, imported := desired.ImportedFrom(object)
+		return settings.Ours(object.GetLabels()) && !desired.IsSyncedCopy(object) && !imported &&
 			// In the control plane's own cluster, what is in the remote namespace already is the original.
 			(!own || object.GetNamespace() != remoteNamespace)
 	}
@@ -38,7 +38,7 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 			continue
 		}
 		module := desired.ReleaseMetaModule(meta)
-		spoken[module] = true
+		byMeta[module] = true
 		if meta.Spec.Mandatory != nil || settings.Denied(kyma, nil, meta) != "" {
 			continue
 		}
@@ -55,16 +55,16 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 	offered := map[string]bool{} // names and versions that templates answer to which the Kyma may have
 	for i := range templates {
 		template := &templates[i]
-		module := moduleOf(template, spoken)
-		_, taken := desired.ImportedFrom(template)
+		module := moduleOf(template, byMeta)
+		_, imported := desired.ImportedFrom(template)
 		switch {
-		case !settings.Ours(template.Labels), desired.IsSyncedCopy(template), taken, desired.IsMandatory(template),
+		case !settings.Ours(template.Labels), desired.IsSyncedCopy(template), imported, desired.IsMandatory(template),
 			!settings.Serves(template.Labels[shared.LabelControllerName]),
-			settings.Denied(kyma, withoutRestriction(template, spoken[module]), nil) != "":
+			settings.Denied(kyma, withoutRestriction(template, byMeta[module]), nil) != "":
 			continue
 		}
 		offered[template.Name], offered[module+"-"+template.Spec.Version] = true, true
-		if visible(template) && (!spoken[module] || versions[module][template.Spec.Version]) {
+		if visible(template) && (!byMeta[module] || versions[module][template.Spec.Version]) {
 			allowed = append(allowed, template)
 		}
 	}
@@ -92,11 +92,11 @@ func offering(meta *v1beta2.ModuleReleaseMeta, offered map[string]bool) *v1beta2
 
 // moduleOf is the module that a template belongs to: as it says itself, else as it is named, `<module>-<version>`,
 // where a release meta speaks for that module.
-func moduleOf(template *v1beta2.ModuleTemplate, spoken map[string]bool) string {
+func moduleOf(template *v1beta2.ModuleTemplate, byMeta map[string]bool) string {
 	if module := desired.ModuleNameOf(template); module != "" {
 		return module
 	}
-	if module, named := strings.CutSuffix(template.Name, "-"+template.Spec.Version); named && spoken[module] {
+	if module, named := strings.CutSuffix(template.Name, "-"+template.Spec.Version); named && byMeta[module] {
 		return module
 	}
 	return ""
@@ -104,8 +104,8 @@ func moduleOf(template *v1beta2.ModuleTemplate, spoken map[string]bool) string {
 
 // withoutRestriction keeps the restriction of a module from being asked of a template twice: where a release
 // meta speaks for the module, it has answered.
-func withoutRestriction(template *v1beta2.ModuleTemplate, spoken bool) *v1beta2.ModuleTemplate {
-	if !spoken {
+func withoutRestriction(template *v1beta2.ModuleTemplate, byMeta bool) *v1beta2.ModuleTemplate {
+	if !byMeta {
 		return template
 	}
 	labels := maps.Clone(template.Labels)
@@ -123,10 +123,10 @@ func onePerName(objects []client.Object, preferred string) []client.Object {
 		return 1
 	}
 	slices.SortFunc(objects, func(a, b client.Object) int {
-		return cmp.Or(cmp.Compare(kindOf(a), kindOf(b)), cmp.Compare(a.GetName(), b.GetName()),
+		return cmp.Or(cmp.Compare(desired.KindOf(a), desired.KindOf(b)), cmp.Compare(a.GetName(), b.GetName()),
 			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetNamespace(), b.GetNamespace()))
 	})
 	return slices.CompactFunc(objects, func(a, b client.Object) bool {
-		return kindOf(a) == kindOf(b) && a.GetName() == b.GetName()
+		return desired.KindOf(a) == desired.KindOf(b) && a.GetName() == b.GetName()
 	})
 }

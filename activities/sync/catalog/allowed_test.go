@@ -8,7 +8,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
-	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -71,7 +70,7 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		}
 		var all []string
 		for _, object := range allowed(kyma, settings.WithDefaults(), "kyma-system", false, templates, metas) {
-			all = append(all, kindOf(object)+" "+remote.NameOf(object))
+			all = append(all, desired.KindOf(object)+" "+desired.NameOf(object))
 		}
 		return all
 	}

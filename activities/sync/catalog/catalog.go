@@ -42,15 +42,15 @@ func (c *Catalogs) Wanted(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	if err := c.catalog.List(ctx, &metas, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list ModuleReleaseMetas: %w", err)
 	}
-	allowed := allowed(kyma, c.settings, s.Namespace, own, templates.Items, metas.Items)
-	wanted := make([]Object, 0, len(allowed))
-	for _, source := range allowed {
+	all := allowed(kyma, c.settings, s.Namespace, own, templates.Items, metas.Items)
+	wanted := make([]Object, 0, len(all))
+	for _, source := range all {
 		digest, err := c.digests.of(source)
 		if err != nil {
 			return nil, err
 		}
 		wanted = append(wanted, Object{
-			source: source, kind: kindOf(source), name: source.GetName(), namespace: s.Namespace,
+			source: source, kind: desired.KindOf(source), name: source.GetName(), namespace: s.Namespace,
 			digest: digest, mark: desired.SyncedFrom(kyma),
 		})
 	}
@@ -79,7 +79,7 @@ func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, clu
 			err := c.controlPlane.Get(ctx, other, brought)
 			if err != nil && !apierrors.IsNotFound(err) {
 				return nil, fault.New(fault.Transient, ReasonNotSynced, "read the Kyma for which %s %s was brought by its mark: %w",
-					kind, remote.NameOf(found), err)
+					kind, desired.NameOf(found), err)
 			}
 			recorded := brought.Status.Remote
 			left[value] = err != nil || recorded == nil || recorded.Cluster != string(cluster)
@@ -88,8 +88,8 @@ func (c *Catalogs) goneOwners(ctx context.Context, there Lists, mark string, clu
 	return left, nil
 }
 
-// patience is how long one synchronization writes into a remote catalog. The rest is the next synchronization's: nobody's modules
-// wait until a catalog of thousands is copied.
+// patience is how long one synchronization writes into a remote catalog. The rest is the next synchronization's:
+// nobody's modules wait until a catalog of thousands is copied.
 const patience = 30 * time.Second
 
 // Ensure makes the remote catalog, as it was read, as wanted: empty of ours where it is switched off. One
@@ -110,9 +110,9 @@ func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 	var failed, refused []error
 	var rest error
 	until, done := c.now().Add(patience), 0
-	goesOn := func() bool {
+	inTime := func() bool {
 		if c.now().After(until) {
-			rest = fault.New(fault.Pending, ReasonGoesOn, "the module catalog is being copied: %d of %d objects that differ are as they should be",
+			rest = fault.New(fault.Pending, ReasonContinues, "the module catalog is being copied: %d of %d objects that differ are as they should be",
 				done, len(diff.apply)+len(diff.remove))
 			return false
 		}
@@ -120,7 +120,7 @@ func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 		return true
 	}
 	for _, change := range diff.apply {
-		if !goesOn() {
+		if !inTime() {
 			break
 		}
 		switch err := applyObject(ctx, r, change); {
@@ -134,7 +134,7 @@ func (c *Catalogs) Ensure(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 		}
 	}
 	for _, object := range diff.remove {
-		if !goesOn() {
+		if !inTime() {
 			break
 		}
 		failed = append(failed, r.DeleteObject(ctx, object))
@@ -173,8 +173,8 @@ func Delete(ctx context.Context, r *remote.Cluster, there Lists, mine Owner) err
 // ReasonNotSynced: objects of the catalog could not be brought.
 const ReasonNotSynced = "CatalogNotSynced"
 
-// ReasonGoesOn: the catalog is so large that it is written in several synchronizations (kind Pending).
-const ReasonGoesOn = "CatalogGoesOn"
+// ReasonContinues: the catalog is so large that it is written in several synchronizations (kind Pending).
+const ReasonContinues = "CatalogContinues"
 
 // New returns the catalogs.
 func New(settings desired.Settings, controlPlane, cache client.Reader, clock func() time.Time) (*Catalogs, error) {

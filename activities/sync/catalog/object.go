@@ -18,13 +18,6 @@ import (
 // LastApplied is kubectl's own memory of an object, as big as the object and of no use in a copy.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-func kindOf(object client.Object) string {
-	if _, ok := object.(*v1beta2.ModuleReleaseMeta); ok {
-		return shared.KindModuleReleaseMeta
-	}
-	return shared.KindModuleTemplate
-}
-
 // Object is one object that the remote catalog is to hold.
 type Object struct {
 	source                client.Object // shared with the cache
@@ -67,13 +60,13 @@ func (o Object) body(generation int64) (*unstructured.Unstructured, error) {
 func SpecOf(source client.Object) (map[string]any, error) {
 	encoded, err := json.Marshal(source)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", kindOf(source), remote.NameOf(source), err)
+		return nil, fmt.Errorf("encode %s %s: %w", desired.KindOf(source), desired.NameOf(source), err)
 	}
 	var content struct {
 		Spec map[string]any `json:"spec"`
 	}
 	if err := json.Unmarshal(encoded, &content); err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", kindOf(source), remote.NameOf(source), err)
+		return nil, fmt.Errorf("encode %s %s: %w", desired.KindOf(source), desired.NameOf(source), err)
 	}
 	return content.Spec, nil
 }
@@ -101,7 +94,7 @@ func contentDigest(source client.Object) (string, error) {
 	delete(labels, shared.LabelManagedBy)
 	encoded, err := json.Marshal([]any{spec, labels, copiedAnnotations(source)})
 	if err != nil {
-		return "", fmt.Errorf("encode %s %s: %w", kindOf(source), remote.NameOf(source), err)
+		return "", fmt.Errorf("encode %s %s: %w", desired.KindOf(source), desired.NameOf(source), err)
 	}
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:16]), nil

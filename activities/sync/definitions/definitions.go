@@ -25,11 +25,11 @@ import (
 
 // Annotations on the CustomResourceDefinitions that we bring into remote clusters.
 const (
-	// annotationDefinitionDigest is the digest of the definition as it was brought.
+	// AnnotationDigest is the digest of the definition as it was brought.
 	AnnotationDigest = shared.OperatorGroup + "/definition-digest"
-	// annotationDefinitionVersion is the version of the build that brought it: an older build leaves it alone.
+	// AnnotationVersion is the version of the build that brought it: an older build leaves it alone.
 	AnnotationVersion = shared.OperatorGroup + "/definition-version"
-	// annotationDefinitionCreated marks a definition that was not there before us, and is ours to delete.
+	// AnnotationCreated marks a definition that was not there before us, and is ours to delete.
 	AnnotationCreated = shared.OperatorGroup + "/definition-created"
 )
 

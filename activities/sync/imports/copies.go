@@ -24,7 +24,7 @@ import (
 
 // annotationImportedVersion on an imported template says which version of the template in the remote cluster it is a
 // copy of, `<uid>/<generation>`, and by a digest under which list of registries it was let in.
-const annotationImportedVersion = shared.OperatorGroup + "/taken-version"
+const annotationImportedVersion = shared.OperatorGroup + "/imported-version"
 
 // copiedLabels are the labels that mean something on a user-provided template; `beta`, `internal` and what else
 // says who may have a module does not, for it is its owner's alone.
@@ -41,8 +41,8 @@ func (m *Importer) copiesOf(ctx context.Context, kyma *v1beta2.Kyma) (map[string
 	copies := map[string]*v1beta2.ModuleTemplate{}
 	for i := range list.Items {
 		template := &list.Items[i]
-		_, taken := desired.ImportedFrom(template)
-		if owner := metav1.GetControllerOf(template); taken && owner != nil && owner.UID == kyma.UID {
+		_, imported := desired.ImportedFrom(template)
+		if owner := metav1.GetControllerOf(template); imported && owner != nil && owner.UID == kyma.UID {
 			copies[template.Name] = template
 		}
 	}
@@ -67,7 +67,7 @@ func (m *Importer) copyMetadata(kyma *v1beta2.Kyma, found client.Object) (labels
 		}
 	}
 	annotations = map[string]string{
-		desired.AnnotationImportedFrom: remote.NameOf(found),
+		desired.AnnotationImportedFrom: desired.NameOf(found),
 		annotationImportedVersion:      m.importedVersion(found),
 	}
 	if value := found.GetAnnotations()[shared.AnnotationIsClusterScoped]; value != "" {
@@ -135,7 +135,7 @@ func (m *Importer) deleteCopy(ctx context.Context, template *v1beta2.ModuleTempl
 	target.Name, target.Namespace = template.Name, template.Namespace
 	err := m.controlPlane.Delete(ctx, target, client.Preconditions{UID: &uid})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return controlPlaneFault("delete ModuleTemplate "+remote.NameOf(template), err)
+		return controlPlaneFault("delete ModuleTemplate "+desired.NameOf(template), err)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (m *Importer) deleteCopy(ctx context.Context, template *v1beta2.ModuleTempl
 func specSize(template *v1beta2.ModuleTemplate) (int, error) {
 	encoded, err := json.Marshal(template.Spec)
 	if err != nil {
-		return 0, fmt.Errorf("encode ModuleTemplate %s: %w", remote.NameOf(template), err)
+		return 0, fmt.Errorf("encode ModuleTemplate %s: %w", desired.NameOf(template), err)
 	}
 	return len(encoded), nil
 }

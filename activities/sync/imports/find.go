@@ -78,7 +78,7 @@ func (t *Result) refuse(modules []string, why string) {
 	}
 }
 
-// findTemplate returns the metadata of a user-provided template of the remote cluster; errNotThere where there is
+// findTemplate returns the metadata of a user-provided template of the remote cluster; errNotFound where there is
 // none of that name, or a copy of the control plane's catalog.
 func findTemplate(ctx context.Context, r client.Reader, s desired.Sync, listed catalog.Lists, place types.NamespacedName) (
 	*metav1.PartialObjectMetadata, error,

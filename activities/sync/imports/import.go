@@ -16,7 +16,7 @@ import (
 
 // Limits of what the owner of a remote cluster can put into the control plane by user-provided templates.
 const (
-	// maxRemoteTemplates is how many are imported for one Kyma.
+	// MaxTemplates is how many are imported for one Kyma.
 	MaxTemplates = 32
 	// maxTemplateBytes is how large the spec of one may be, as JSON.
 	maxTemplateBytes = 1 << 20
@@ -85,7 +85,7 @@ func (m *Importer) Import(ctx context.Context, kyma *v1beta2.Kyma, s desired.Syn
 }
 
 // importOne imports one template, if it differs from its copy. It returns why it may not be used, or
-// errNotThere.
+// errNotFound.
 func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *remote.Cluster, listed catalog.Lists,
 	ask request, existing *v1beta2.ModuleTemplate, size *int, result *Result,
 ) (string, error) {
@@ -185,7 +185,7 @@ func (m *Importer) Changed(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 		case err != nil:
 			return false, "", err
 		case existing != nil && !m.isCurrent(kyma, existing, found),
-			existing == nil && m.noticed.once(name, m.importedVersion(found)):
+			existing == nil && m.reported.once(name, m.importedVersion(found)):
 			return true, "template " + ask.place.String() + " of the remote cluster was changed", nil
 		}
 	}

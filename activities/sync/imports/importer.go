@@ -13,7 +13,7 @@ import (
 )
 
 // ReasonNotImported: a user-provided template of the remote cluster could not be imported.
-const ReasonNotImported = "RemoteTemplateNotTakenIn"
+const ReasonNotImported = "RemoteTemplateNotImported"
 
 // reportedTemplates is how many user-provided templates are remembered.
 const reportedTemplates = 8192
@@ -27,7 +27,7 @@ type reported struct {
 func newReported() (*reported, error) {
 	versions, err := lru.New[string, string](reportedTemplates)
 	if err != nil {
-		return nil, fmt.Errorf("sync: cache of noticed templates: %w", err)
+		return nil, fmt.Errorf("sync: cache of reported templates: %w", err)
 	}
 	return &reported{versions}, nil
 }
@@ -45,7 +45,7 @@ type Importer struct {
 	controlPlane client.Client
 	catalog      client.Reader
 	registries   registries
-	noticed      *reported
+	reported     *reported
 }
 
 // New returns an importer that accepts templates whose layers are in registries on these hosts.
@@ -54,11 +54,11 @@ func New(settings desired.Settings, controlPlane client.Client, cache client.Rea
 	if err != nil {
 		return nil, err
 	}
-	noticed, err := newReported()
+	reported, err := newReported()
 	if err != nil {
 		return nil, err
 	}
-	return &Importer{settings: settings, controlPlane: controlPlane, catalog: cache, registries: allowed, noticed: noticed}, nil
+	return &Importer{settings: settings, controlPlane: controlPlane, catalog: cache, registries: allowed, reported: reported}, nil
 }
 
 // controlPlaneFault is a failure of the control plane, which says nothing about the remote cluster.

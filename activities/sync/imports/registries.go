@@ -12,7 +12,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// registries are the registries, in order, that user-provided templates may take their parts from (docs/design/sync.md#user-provided-templates): whoever makes one must not be able to send us anywhere.
+// registries are the registries, in order, that user-provided templates may take their parts from
+// (docs/design/sync.md#user-provided-templates): whoever makes one must not be able to send us anywhere.
 type registries []string
 
 func newRegistries(hosts []string) (registries, error) {

@@ -54,9 +54,6 @@ func MetadataOf(gvk GroupVersionKind) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// NameOf is the namespace and name of an object, for messages.
-func NameOf(object client.Object) string { return object.GetNamespace() + "/" + object.GetName() }
-
 // KymaOfMark reads a mark `<namespace>/<name>`.
 func KymaOfMark(mark string) (types.NamespacedName, bool) {
 	namespace, name, ok := strings.Cut(mark, "/")

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 )
 
 // DeleteObject deletes this very object.
@@ -17,7 +19,7 @@ func (r *Cluster) DeleteObject(ctx context.Context, object *metav1.PartialObject
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("delete %s %s: %w", object.Kind, NameOf(object), err)
+		return fmt.Errorf("delete %s %s: %w", object.Kind, desired.NameOf(object), err)
 	}
 	r.Writes++
 	return nil

@@ -47,7 +47,8 @@ func (r Request) Writes() bool { return r.Method != http.MethodGet && r.Method !
 
 func (r Request) String() string { return r.To + ": " + r.Method + " " + r.Path }
 
-// Proxy counts requests, cuts all connections at a chosen write, and serves stale reads. The zero value counts, and nothing else; use one for one worker.
+// Proxy counts requests, cuts all connections at a chosen write, and serves stale reads. The zero value counts, and
+// nothing else; use one for one worker.
 type Proxy struct {
 	// CutAt is the number of the write (from 1, those to control plane and remote cluster together) at which
 	// everything ends; 0 for never. With After, that write still reaches its server.

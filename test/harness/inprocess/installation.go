@@ -23,8 +23,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
 )
 
-// Installation is one Kyma with one Manifest of the module, in a namespace of its own in the control plane and under names of its own in
-// the remote cluster. There is no workflow for the Kyma.
+// Installation is one Kyma with one Manifest of the module, in a namespace of its own in the control plane and under
+// names of its own in the remote cluster. There is no workflow for the Kyma.
 type Installation struct {
 	*testing.T
 	*Harness
@@ -36,8 +36,8 @@ type Installation struct {
 // kymaName is the name of the Kyma of every installation.
 const kymaName = "kyma"
 
-// NewInstallation makes an installation whose Manifest asks for this version of the module, and an operator for its default custom
-// resource. No workflow runs yet. Everything is removed at the end of the test.
+// NewInstallation makes an installation whose Manifest asks for this version of the module, and an operator for its
+// default custom resource. No workflow runs yet. Everything is removed at the end of the test.
 func (h *Harness) NewInstallation(t *testing.T, version fixture.Version) *Installation {
 	t.Helper()
 	p := &Installation{T: t, Harness: h, ID: fmt.Sprintf("c%x", time.Now().UnixNano())}

@@ -21,8 +21,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
 )
 
-// Snapshot is the state of an installation, by name, without what differs between installations or changes with time: the module's
-// objects in the remote cluster, the default custom resource, and the Manifest with inventory and status.
+// Snapshot is the state of an installation, by name, without what differs between installations or changes with time:
+// the module's objects in the remote cluster, the default custom resource, and the Manifest with inventory and status.
 type Snapshot map[string]string
 
 // Difference lists how a snapshot differs from the wanted one.

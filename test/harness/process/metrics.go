@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Metric is the value of the first series whose line begins with this text, among the metrics of the process at an address; empty
-// where there is none.
+// Metric is the value of the first series whose line begins with this text, among the metrics of the process at an
+// address; empty where there is none.
 func Metric(t *testing.T, address, series string) string {
 	t.Helper()
 	response, err := http.Get("http://" + address + "/metrics") //nolint:noctx // of a test

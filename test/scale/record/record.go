@@ -18,7 +18,8 @@ import (
 // Record is what was measured.
 type Record struct {
 	StartedAt time.Time `json:"startedAt"`
-	// Commit is that of the tree, with a + behind it where files were changed; Manager what the measured program says of itself.
+	// Commit is that of the tree, with a + behind it where files were changed; Manager what the measured program says
+	// of itself.
 	Commit     string   `json:"commit"`
 	Manager    string   `json:"manager"`
 	Machine    Machine  `json:"machine"`

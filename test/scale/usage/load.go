@@ -9,7 +9,8 @@ import (
 
 // Load is how much of the machine's processors was used since it was started.
 type Load struct {
-	// Busy is processor time of all processes, waiting the time in which a processor was idle while something waited for a disk.
+	// Busy is processor time of all processes, waiting the time in which a processor was idle while something waited
+	// for a disk.
 	Busy, Waiting time.Duration
 }
 

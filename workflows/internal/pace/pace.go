@@ -15,8 +15,9 @@ const (
 	maxWait = 30 * time.Second
 )
 
-// Pace decides when kicks are acted on (docs/design/workflows-and-signals.md#pace): the first at once; after a reconcile the run waits a second,
-// doubling to 30 while kicks keep coming; urgent kicks do not wait, and make none wait longer.
+// Pace decides when kicks are acted on (docs/design/workflows-and-signals.md#pace): the first at once; after a
+// reconcile the run waits a second, doubling to 30 while kicks keep coming; urgent kicks do not wait, and make none
+// wait longer.
 type Pace struct {
 	// Wait is the wait after the last reconcile; zero before the first.
 	Wait time.Duration `json:"wait,omitempty"`

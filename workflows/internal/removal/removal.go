@@ -1,7 +1,7 @@
 // Package removal decides, purely, how the deletion of a Kyma proceeds: Next which step comes now, NextCheck when the
 // next one comes if no kick does, and Purge when the removal is forced.
 //
-// The order of the steps is the contract's (section 6): the Manifests, what is ours in the remote cluster, the Kyma.
+// The order of the steps (docs/contract.md#removal): the Manifests, what is ours in the remote cluster, the Kyma.
 package removal
 
 import (

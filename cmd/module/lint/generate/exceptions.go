@@ -56,8 +56,8 @@ func ofKubernetes() exceptions {
 			"core.v1.PersistentVolumeClaimSpec.dataSource":       "dropped where the reference is incomplete",
 			"storage.v1.VolumeAttachmentSource.inlineVolumeSpec": "a volume that was looked at in its pod",
 
-			// Fields that a server drops, with what is below them, unless a feature gate is on that is not on by default, in the
-			// version of k8s.io/api or in the one before it.
+			// Fields that a server drops, with what is below them, unless a feature gate is on that is not on by
+			// default, in the version of k8s.io/api or in the one before it.
 			"batch.v1.JobSpec.scheduling":                      "WorkloadWithJob",
 			"core.v1.GRPCAction.mode":                          "GRPCContainerProbeTLS",
 			"core.v1.HTTPGetAction.protocol":                   "H2CContainerProbe",

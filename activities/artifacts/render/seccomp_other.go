@@ -1,6 +1,6 @@
 //go:build unix && !(linux && (amd64 || arm64))
 
-package artifacts
+package render
 
 // filterSystemCalls does nothing where there is no such filter.
 func filterSystemCalls() error { return nil }

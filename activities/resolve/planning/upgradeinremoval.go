@@ -11,10 +11,10 @@ import (
 // module is still off the list or was listed again meanwhile. Whether nothing but the default custom resource blocks the
 // removal, and the newer version is applied, the removal itself decides.
 
-// mended is the Manifest of an entry, which is being deleted, in a newer version; nil where there is none.
-func (p *planner) mended(e *entry) (*v1beta2.Manifest, *Destination) {
+// upgradeInRemoval is the Manifest of an entry, which is being deleted, in a newer version; nil where there is none.
+func (p *planner) upgradeInRemoval(e *entry) (*v1beta2.Manifest, *Destination) {
 	m, next := e.manifest, *e
-	if !desired.MayBeMended(m) || e.Refusal != nil || e.component == "" || !e.Module.IsManaged() {
+	if !desired.MayUpgradeInRemoval(m) || e.Refusal != nil || e.component == "" || !e.Module.IsManaged() {
 		return nil, nil
 	}
 	remote, refusal := p.target(&next)
@@ -27,7 +27,7 @@ func (p *planner) mended(e *entry) (*v1beta2.Manifest, *Destination) {
 	if refusal != nil || !versions.IsDowngrade(next.Version, m.Spec.Version) {
 		return nil, nil
 	}
-	manifest, refusal := manifestSpec{
+	manifest, refusal := manifestInputs{
 		kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: next.Choice, descriptor: next.descriptor,
 		name: m.Name, namespace: p.namespaceFor(&next), remote: remote, mandatory: next.mandatory, fetch: p.DefaultCR,
 	}.manifest()
@@ -40,8 +40,8 @@ func (p *planner) mended(e *entry) (*v1beta2.Manifest, *Destination) {
 	return manifest, destinationOf(manifest)
 }
 
-// mend plans newer versions for the Manifests that are being deleted as their modules are off the list.
-func (p *planner) mend() []ModulePlan {
+// upgradesInRemoval plans newer versions for the Manifests that are being deleted as their modules are off the list.
+func (p *planner) upgradesInRemoval() []ModulePlan {
 	var all []ModulePlan
 	modules := desired.Delisted(p.Wanted, p.Manifests)
 	for i := range p.Manifests {
@@ -52,7 +52,7 @@ func (p *planner) mend() []ModulePlan {
 		}
 		e := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Delisted[module.Name]), manifest: m}
 		p.identify(e)
-		if manifest, goes := p.mended(e); manifest != nil {
+		if manifest, goes := p.upgradeInRemoval(e); manifest != nil {
 			all = append(all, ModulePlan{Name: module.Name, Module: module, Action: ActionWait, Existing: m, Manifest: manifest, Destination: goes})
 		}
 	}

@@ -25,12 +25,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
-// noon is when a pulse bench begins.
+// noon is when a leader status bench begins.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// pulseBench is a leader and somebody who asks for the status, in one control plane and with one clock.
-type pulseBench struct {
-	*pulseWriter
+// leaderStatusBench is a leader and somebody who asks for the status, in one control plane and with one clock.
+type leaderStatusBench struct {
+	*leaderStatusWriter
 	client.WithWatch
 	clock  time.Time
 	since  time.Time
@@ -39,18 +39,18 @@ type pulseBench struct {
 	lines  []string
 }
 
-func newPulseBench(t *testing.T, objects ...client.Object) *pulseBench {
+func newLeaderStatusBench(t *testing.T, objects ...client.Object) *leaderStatusBench {
 	t.Helper()
 	scheme, err := newScheme()
 	require.NoError(t, err)
-	b := &pulseBench{clock: noon, since: noon}
+	b := &leaderStatusBench{clock: noon, since: noon}
 	b.WithWatch = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.UpdateOption) error {
 			b.writes++
 			return c.Update(ctx, obj, opts...)
 		},
 	})
-	b.pulseWriter = &pulseWriter{
+	b.leaderStatusWriter = &leaderStatusWriter{
 		client: b.WithWatch, key: recordKey, instance: "lifecycle-manager", now: func() time.Time { return b.clock },
 		problem: func() (time.Time, error) { return b.since, b.wrong },
 		log:     funcr.New(func(_, args string) { b.lines = append(b.lines, args) }, funcr.Options{}),
@@ -68,15 +68,15 @@ func recordIn(namespace, name string) *corev1.ConfigMap {
 func record() *corev1.ConfigMap { return recordIn(recordKey.Namespace, recordKey.Name) }
 
 // after lets the leader live on.
-func (b *pulseBench) after(t *testing.T, d time.Duration) {
+func (b *leaderStatusBench) after(t *testing.T, d time.Duration) {
 	t.Helper()
-	for end := b.clock.Add(d); b.clock.Before(end); b.clock = b.clock.Add(pulseChecks) {
+	for end := b.clock.Add(d); b.clock.Before(end); b.clock = b.clock.Add(leaderStatusChecks) {
 		b.check(t.Context())
 	}
 }
 
 // shown is what `status` says of the instances of Kymas.
-func (b *pulseBench) shown(t *testing.T, instances ...string) []tree.Problem {
+func (b *leaderStatusBench) shown(t *testing.T, instances ...string) []tree.Problem {
 	t.Helper()
 	found, err := (&problems{reader: b.WithWatch, now: func() time.Time { return b.clock }}).of(t.Context(), instances)
 	require.NoError(t, err)
@@ -84,29 +84,29 @@ func (b *pulseBench) shown(t *testing.T, instances ...string) []tree.Problem {
 }
 
 func TestTheStatusSaysWhatIsWrongWithLifecycleManagerItself(t *testing.T) {
-	b := newPulseBench(t, record())
+	b := newLeaderStatusBench(t, record())
 	require.Empty(t, b.shown(t), "an earlier release says nothing")
 	b.after(t, time.Minute)
 	require.Empty(t, b.shown(t))
 
 	b.wrong, b.since = errors.New("no worker polls the task queue lifecycle-manager-remote for activity tasks"), b.clock
-	b.after(t, 2*pulseChecks)
+	b.after(t, 2*leaderStatusChecks)
 	want := tree.Problem{Instance: "lifecycle-manager", Since: b.since, Message: b.wrong.Error()}
 	require.Equal(t, []tree.Problem{want}, b.shown(t), "at once")
 	b.after(t, time.Hour)
 	require.Equal(t, []tree.Problem{want}, b.shown(t))
 
 	b.wrong, b.since = nil, b.clock
-	b.after(t, 2*pulseChecks)
+	b.after(t, 2*leaderStatusChecks)
 	require.Empty(t, b.shown(t))
 }
 
 func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
-	b := newPulseBench(t, record())
+	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Minute)
 	ended := b.written.At
 	b.clock = ended.Add(20 * time.Second)
-	require.Empty(t, b.shown(t), "a pulse may be late")
+	require.Empty(t, b.shown(t), "a leader status may be late")
 	b.clock = ended.Add(30 * time.Second)
 	require.Equal(t, []tree.Problem{{
 		Instance: "lifecycle-manager", Since: ended, Message: "no process of Lifecycle Manager leads in this control plane",
@@ -119,9 +119,9 @@ func TestTheStatusSaysWithinHalfAMinuteThatNobodyLeads(t *testing.T) {
 		b.shown(t)[0].Message)
 }
 
-// After a roll-back the lease is renewed, and nobody writes a pulse.
+// After a roll-back the lease is renewed, and nobody writes a leader status.
 func TestAnEarlierReleaseThatLeadsIsNoProblem(t *testing.T) {
-	b := newPulseBench(t, record())
+	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Second)
 	b.clock = b.clock.Add(time.Hour)
 	holder, renewed := "earlier", metav1.NewMicroTime(b.clock.Add(-3*time.Second))
@@ -135,8 +135,8 @@ func TestAnEarlierReleaseThatLeadsIsNoProblem(t *testing.T) {
 	require.Len(t, b.shown(t), 1)
 }
 
-func TestAPulseCostsAWriteIn10SecondsAndNoMore(t *testing.T) {
-	b := newPulseBench(t, record())
+func TestALeaderStatusCostsAWriteIn10SecondsAndNoMore(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
 	b.after(t, 10*time.Minute)
 	require.Equal(t, 60, b.writes)
 	before := b.writes
@@ -147,8 +147,8 @@ func TestAPulseCostsAWriteIn10SecondsAndNoMore(t *testing.T) {
 	require.LessOrEqual(t, b.writes-before, 12, "another text is no news")
 }
 
-func TestAPulseLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
-	b := newPulseBench(t, record())
+func TestALeaderStatusLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
 	b.after(t, time.Minute)
 	var now corev1.ConfigMap
 	require.NoError(t, b.Get(t.Context(), recordKey, &now))
@@ -163,8 +163,8 @@ func TestAPulseLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
 	require.True(t, leader.atWork())
 }
 
-func TestAPulseBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.T) {
-	b := newPulseBench(t)
+func TestALeaderStatusBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.T) {
+	b := newLeaderStatusBench(t)
 	b.since = time.Time{}
 	b.after(t, time.Minute)
 	require.True(t, b.written.At.IsZero(), "nobody knows yet")
@@ -174,8 +174,8 @@ func TestAPulseBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.T) {
 	require.Empty(t, b.shown(t))
 }
 
-func TestAPulseThatCannotBeWrittenIsSaidOnce(t *testing.T) {
-	b := newPulseBench(t, record())
+func TestALeaderStatusThatCannotBeWrittenIsSaidOnce(t *testing.T) {
+	b := newLeaderStatusBench(t, record())
 	b.client = interceptor.NewClient(b.WithWatch, interceptor.Funcs{
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, recordKey.Name, nil)
@@ -187,10 +187,10 @@ func TestAPulseThatCannotBeWrittenIsSaidOnce(t *testing.T) {
 }
 
 func TestTheStatusOfAKymaTellsOfItsOwnInstanceOnly(t *testing.T) {
-	b := newPulseBench(t, record(), recordIn("kcp-system", "lifecycle-manager-settings-1"), recordIn("elsewhere", "lifecycle-manager-settings"))
+	b := newLeaderStatusBench(t, record(), recordIn("kcp-system", "lifecycle-manager-settings-1"), recordIn("elsewhere", "lifecycle-manager-settings"))
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
-	b.instance, b.key.Name, b.written = "other", "lifecycle-manager-settings-1", pulse{}
+	b.instance, b.key.Name, b.written = "other", "lifecycle-manager-settings-1", leaderStatus{}
 	b.after(t, time.Second)
 	require.Len(t, b.shown(t), 2)
 	require.Len(t, b.shown(t, "other", "other"), 1)
@@ -198,13 +198,13 @@ func TestTheStatusOfAKymaTellsOfItsOwnInstanceOnly(t *testing.T) {
 	require.Equal(t, "lifecycle-manager", instanceOf(nil))
 
 	// It moved.
-	b.instance, b.key, b.written, b.wrong = "lifecycle-manager", types.NamespacedName{Namespace: "elsewhere", Name: "lifecycle-manager-settings"}, pulse{}, nil
+	b.instance, b.key, b.written, b.wrong = "lifecycle-manager", types.NamespacedName{Namespace: "elsewhere", Name: "lifecycle-manager-settings"}, leaderStatus{}, nil
 	b.after(t, time.Second)
 	require.Empty(t, b.shown(t, "lifecycle-manager"), "the newer record counts")
 }
 
 func TestWhoMayNotReadTheRecordsIsShownTheKymas(t *testing.T) {
-	b := newPulseBench(t, record(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo"}})
+	b := newLeaderStatusBench(t, record(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kcp-system", Name: "demo"}})
 	b.wrong = errors.New("away")
 	b.after(t, time.Second)
 	all, own := true, true

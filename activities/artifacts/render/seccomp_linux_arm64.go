@@ -1,4 +1,4 @@
-package artifacts
+package render
 
 import "golang.org/x/sys/unix"
 

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// pulseEvery is how often the leader writes its pulse where nothing changes, and pulseChecks how often it checks
-	// whether something has.
-	pulseEvery  = 10 * time.Second
-	pulseChecks = time.Second
-	// pulseMissed is the age from which on a pulse shows that nobody leads any more.
-	pulseMissed = 25 * time.Second
+	// leaderStatusEvery is how often the leader writes its status where nothing changes, and leaderStatusChecks how
+	// often it checks whether something has.
+	leaderStatusEvery  = 10 * time.Second
+	leaderStatusChecks = time.Second
+	// leaderStatusMissed is the age from which on a leader status shows that nobody leads any more.
+	leaderStatusMissed = 25 * time.Second
 )
 
-// pulse is what the leader of an instance says of it, for those who see the control plane and not Temporal: an
+// leaderStatus is what the leader of an instance says of it, for those who see the control plane and not Temporal: an
 // annotation on the record of the instance's settings.
-type pulse struct {
+type leaderStatus struct {
 	// Instance is whose it is (--managed-by).
 	Instance string `json:"instance"`
 	// At is when it was written.
@@ -38,8 +38,8 @@ type pulse struct {
 	Since   time.Time `json:"since,omitzero"`
 }
 
-// pulseWriter keeps the pulse of an instance while this process leads it.
-type pulseWriter struct {
+// leaderStatusWriter keeps the leader status of an instance while this process leads it.
+type leaderStatusWriter struct {
 	client   client.Client
 	key      types.NamespacedName
 	instance string
@@ -48,13 +48,13 @@ type pulseWriter struct {
 	now     func() time.Time
 	log     logr.Logger
 
-	written pulse
+	written leaderStatus
 	failed  error
 }
 
 // Start writes until ctx is done. It implements manager.Runnable.
-func (p *pulseWriter) Start(ctx context.Context) error {
-	ticker := time.NewTicker(pulseChecks)
+func (p *leaderStatusWriter) Start(ctx context.Context) error {
+	ticker := time.NewTicker(leaderStatusChecks)
 	defer ticker.Stop()
 	for {
 		p.check(ctx)
@@ -67,20 +67,20 @@ func (p *pulseWriter) Start(ctx context.Context) error {
 }
 
 // NeedLeaderElection is true: the leader speaks for its instance.
-func (p *pulseWriter) NeedLeaderElection() bool { return true }
+func (p *leaderStatusWriter) NeedLeaderElection() bool { return true }
 
-// check writes the pulse at once where work cannot be done any more, or again, and else where it is old.
-func (p *pulseWriter) check(ctx context.Context) {
+// check writes the leader status at once where work cannot be done any more, or again, and else where it is old.
+func (p *leaderStatusWriter) check(ctx context.Context) {
 	since, problem := p.problem()
 	if since.IsZero() {
 		return
 	}
-	next := pulse{Instance: p.instance, At: p.now().UTC()}
+	next := leaderStatus{Instance: p.instance, At: p.now().UTC()}
 	if problem != nil {
 		next.Problem, next.Since = fault.Message(problem.Error()), since.UTC()
 	}
 	same := (next.Problem == "") == (p.written.Problem == "")
-	if same && next.At.Sub(p.written.At) < pulseEvery {
+	if same && next.At.Sub(p.written.At) < leaderStatusEvery {
 		return
 	}
 	err := p.write(ctx, next)
@@ -95,12 +95,12 @@ func (p *pulseWriter) check(ctx context.Context) {
 	p.written = next
 }
 
-func (p *pulseWriter) write(ctx context.Context, next pulse) error {
-	ctx, cancel := context.WithTimeout(ctx, pulseEvery)
+func (p *leaderStatusWriter) write(ctx context.Context, next leaderStatus) error {
+	ctx, cancel := context.WithTimeout(ctx, leaderStatusEvery)
 	defer cancel()
 	encoded, err := json.Marshal(next)
 	if err != nil {
-		return fmt.Errorf("encode the pulse: %w", err)
+		return fmt.Errorf("encode the leader status: %w", err)
 	}
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		record := &corev1.ConfigMap{}
@@ -110,13 +110,13 @@ func (p *pulseWriter) write(ctx context.Context, next pulse) error {
 		if record.Annotations == nil {
 			record.Annotations = map[string]string{}
 		}
-		record.Annotations[shared.AnnotationPulse] = string(encoded)
+		record.Annotations[shared.AnnotationLeaderStatus] = string(encoded)
 		// An update, for which the rights to the record suffice. A conflict is one with the settings.
 		return p.client.Update(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("write the pulse of this instance into ConfigMap %s: %w", p.key, err)
+		return fmt.Errorf("write the leader status of this instance into ConfigMap %s: %w", p.key, err)
 	}
-	// Whoever leads records the settings within seconds; the next pulse has a place then.
+	// Whoever leads records the settings within seconds; the next status has a place then.
 	return nil
 }

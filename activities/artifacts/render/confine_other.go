@@ -1,6 +1,6 @@
 //go:build !unix
 
-package artifacts
+package render
 
 import "os"
 

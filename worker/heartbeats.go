@@ -22,8 +22,8 @@ func Heartbeats() interceptor.WorkerInterceptor { return &heartbeats{} }
 // heartbeats keeps every activity that was scheduled with a heartbeat time-out alive, and stops it when that
 // cannot be done any more: then another attempt may be running already, and this one must not write
 // (docs/design/workflows-and-signals.md#activities-that-write). What an activity ends with is carried as a fault. Both
-// are here so that no activity can forget them. Activities that heartbeat details of their own do not belong on a
-// worker with this interceptor.
+// are here so that no activity can forget them. Activities that heartbeat details of their own, as those
+// that wait, must be scheduled without a heartbeat time-out, which leaves their heartbeats to them.
 type heartbeats struct {
 	interceptor.WorkerInterceptorBase
 }

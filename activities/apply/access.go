@@ -97,25 +97,25 @@ func isPartOfAccess(ctx context.Context, job *Installation, p bundle.Placed, acc
 	case kind.Kind == "ServiceAccount":
 		return account.Is(p.Name), nil
 	case isRole(kind):
-		return known.bind(ctx, job.Cluster, account, namespace, func(b *rights) bool {
+		return known.nameAccount(ctx, job.Cluster, account, namespace, func(b *rights) bool {
 			return b.RoleRef.Kind == kind.Kind && b.RoleRef.Name == p.Name.Name
 		})
 	}
-	var brought rights
-	if err := json.Unmarshal(p.Object.Body.Fill(job.Owner), &brought); err != nil {
+	var rendered rights
+	if err := json.Unmarshal(p.Object.Body.Fill(job.Owner), &rendered); err != nil {
 		return false, nil //nolint:nilerr // the API server reports what is wrong with it
 	}
 	if isBinding(kind) {
-		if account.IsAmong(brought.Subjects, namespace) {
+		if account.IsAmong(rendered.Subjects, namespace) {
 			return true, nil
 		}
-		return known.bind(ctx, job.Cluster, account, namespace, func(b *rights) bool { return b.Name == p.Name.Name })
+		return known.nameAccount(ctx, job.Cluster, account, namespace, func(b *rights) bool { return b.Name == p.Name.Name })
 	}
-	if brought.isTokenOf(account, namespace) {
+	if rendered.isTokenOf(account, namespace) {
 		return true, nil
 	}
 	// A token is where its account is, and a Secret of another type cannot be applied over one.
-	if !account.IsIn(namespace) || brought.Type != "" && brought.Type != corev1.SecretTypeServiceAccountToken {
+	if !account.IsIn(namespace) || rendered.Type != "" && rendered.Type != corev1.SecretTypeServiceAccountToken {
 		return false, nil
 	}
 	return isExistingToken(ctx, job.Cluster, p, account)
@@ -137,9 +137,9 @@ func isExistingToken(ctx context.Context, c *clusters.Cluster, p bundle.Placed, 
 // bindings are the existing ones, by namespace; the ClusterRoleBindings have the empty namespace.
 type bindings map[string][]rights
 
-// bind tells whether one of the selected bindings in a namespace names the account. Where they may not be listed, none
+// nameAccount tells whether one of the selected bindings in a namespace names the account. Where they may not be listed, none
 // does.
-func (known bindings) bind(ctx context.Context, c *clusters.Cluster, account clusters.Account, namespace string, selected func(*rights) bool) (bool, error) {
+func (known bindings) nameAccount(ctx context.Context, c *clusters.Cluster, account clusters.Account, namespace string, selected func(*rights) bool) (bool, error) {
 	all, listed := known[namespace]
 	if !listed {
 		var err error

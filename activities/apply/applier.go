@@ -2,7 +2,8 @@
 // stages with server-side apply, with hooks before and after. Each object is applied on its own, so that one that fails
 // keeps no other from being applied. What was applied before and has not changed is not applied again.
 //
-// Applier.Prepare and Applier.ApplyStages are the entry points. Nothing here writes the state of a Manifest.
+// Applier.Prepare and Applier.ApplyStages are the entry points. Nothing here writes the status of a Manifest, but for the
+// record of the hooks that ran.
 package apply
 
 import (

@@ -179,7 +179,7 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 	return manifests.OutcomeIncomplete, observed
 }
 
-// Ready counts the applied objects that are ready, where not all could be applied: no wait does it then.
+// Ready counts the applied objects that are ready, where not all could be applied: then no wait counts them.
 func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
 	observer := readiness.NewObserver(job.Target)
 	if err := observer.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {

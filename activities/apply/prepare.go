@@ -30,8 +30,7 @@ func (a *Applier) adaptationOf(m *v1beta2.Manifest) bundle.Adaptation {
 // Installation is the work of one reconcile of one Manifest.
 type Installation struct {
 	objects.Target
-	bundle *bundle.Bundle
-	Plan   bundle.Plan
+	Plan bundle.Plan
 	// RemoteNamespace is the namespace of objects that name none, and ensureRemoteNamespace creates it, once in a reconcile:
 	// objects that are applied in parallel find it missing at the same time.
 	RemoteNamespace       string
@@ -73,7 +72,7 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 		return nil, err
 	}
 	job := &Installation{
-		Target: objects.NewTarget(m, cluster, b.Definitions), bundle: b, RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
+		Target: objects.NewTarget(m, cluster, b.Definitions), RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
 		First: len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: request.Silent,
 	}
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {

@@ -95,7 +95,7 @@ func Build(rendered *render.Rendered, by Adaptation) (*Bundle, int64, error) {
 func encode(u *unstructured.Unstructured) (Object, error) {
 	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.Stage = kinds.StageOf(o.GVK.GroupKind())
-	o.Optional = u.GetAnnotations()[shared.AnnotationOptional] == kinds.ValueTrue
+	o.Optional = u.GetAnnotations()[shared.AnnotationOptional] == shared.ValueTrue
 	o.refused = reserved.Marks(o.GVK.GroupKind(), o.name, u.GetLabels())
 	Clean(u)
 

@@ -17,36 +17,23 @@ import (
 // time-out. By then another attempt may be running: this one must not write any more.
 var ErrLost = errors.New("no heartbeat got through: another attempt may have taken over")
 
-// defaultTimeout is used where the activity was scheduled without a heartbeat time-out.
-const defaultTimeout = 30 * time.Second
-
 // Every heartbeats in the background each interval until stop is called. The context it returns is
 // cancelled when the activity is asked to cancel, when the server does not know it any more, and with
 // cause ErrLost when no heartbeat got through for the activity's heartbeat time-out
 // (docs/design/workflows-and-signals.md#activities-that-write:
 // no zombie writes late). stop waits for the background work to end; call it before returning.
 //
-// Outside of an activity, in a local one, whose end its worker ensures, and where somebody heartbeats for it already, it
-// only derives a context.
+// It is for the context of an activity that was scheduled with a heartbeat time-out; a local one never is.
 func Every(ctx context.Context, interval time.Duration) (context.Context, func()) {
-	beats := ctx.Value(beating{}) != nil
 	ctx, cancel := context.WithCancelCause(ctx)
-	if beats || !activity.IsActivity(ctx) || activity.GetInfo(ctx).IsLocalActivity {
-		return ctx, func() { cancel(context.Canceled) }
-	}
-	ctx = context.WithValue(ctx, beating{}, true)
 	info := activity.GetInfo(ctx)
-	timeout := info.HeartbeatTimeout
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
 	temporalClient := activity.GetClient(ctx)
 	beat := func(ctx context.Context) error {
 		return temporalClient.RecordActivityHeartbeat(ctx, info.TaskToken)
 	}
 	// The SDK reports a cancellation only when it learned of it itself, from a heartbeat of its own.
 	record := func() { activity.RecordHeartbeat(ctx) }
-	p := keepAlive{interval: interval, timeout: timeout, beat: beat, cancel: cancel, ended: record}
+	p := keepAlive{interval: interval, timeout: info.HeartbeatTimeout, beat: beat, cancel: cancel, ended: record}
 
 	done := make(chan struct{})
 	var background sync.WaitGroup
@@ -60,9 +47,6 @@ func Every(ctx context.Context, interval time.Duration) (context.Context, func()
 		})
 	}
 }
-
-// beating marks the context of an activity for which somebody heartbeats.
-type beating struct{}
 
 // keepAlive is one activity's background heartbeat.
 type keepAlive struct {

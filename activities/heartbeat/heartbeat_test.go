@@ -110,16 +110,6 @@ func TestWorkWhoseTimeIsOverSaysSo(t *testing.T) {
 	require.ErrorContains(t, Error(ctx, errors.New("apply Deployment a/b: connection cut")), "the step did not finish in time")
 }
 
-func TestOutsideOfAnActivityThereIsOnlyAContext(t *testing.T) {
-	t.Parallel()
-	ctx, stop := Every(context.Background(), time.Second)
-	require.NoError(t, ctx.Err())
-	require.Equal(t, errors.ErrUnsupported, Error(ctx, errors.ErrUnsupported))
-	stop()
-	require.Error(t, ctx.Err())
-}
-
-// On a real server: a cancelled activity ends as cancelled, soon, and the workflow sees that.
 func TestACancellationReachesTheWorkAndTheWorkflow(t *testing.T) {
 	t.Parallel()
 	address := testfleet.Require(t, "TEMPORAL_ADDRESS")

@@ -97,7 +97,7 @@ func ofReason(reason string) string {
 	case "LayerNotFound":
 		return "push it again: it is asked for every 15 minutes"
 	case "DescriptorNotFound":
-		return "push it again: it is searched every 15 minutes; or fix the release meta"
+		return "push it again: it is looked up every 15 minutes; or fix the release meta"
 	case "DigestMismatch":
 		return "find out who changed it: nothing of it was used; it is asked for every 15 minutes"
 	case "LayerTooLarge":

@@ -24,35 +24,26 @@ import (
 // writes finalizers and the union of old and new inventory, applies the objects in stages, records their hashes, and
 // prunes what is no longer wanted. It can be run again at any point.
 //
-// What could not be applied is in Observed with OutcomeIncomplete. Errors are faults.
+// What could not be applied is in Observed with OutcomeIncomplete. The worker's interceptor converts errors into faults.
 func (a *Activities) ApplyManifest(ctx context.Context, in ApplyInput) (ApplyResult, error) {
-	return a.Apply(ctx, in.Ref)
-}
-
-const (
-	// ReasonTooManyObjects: the inventory would not fit into the Manifest.
-	ReasonTooManyObjects = "TooManyObjects"
-	// ReasonDefaultCRRetried: the default custom resource could not be created for the moment.
-	ReasonDefaultCRRetried = "DefaultCRRetried"
-)
-
-// attempts is how often a Manifest that keeps changing is read again within one activity.
-const attempts = 5
-
-// Apply is ApplyManifest for callers in this process.
-func (a *Activities) Apply(ctx context.Context, ref kick.Ref) (ApplyResult, error) {
 	until := time.Now().Add(a.Options.ApplyLimit)
 	for range attempts {
-		result, err := a.applyOnce(ctx, ref, until)
+		result, err := a.applyOnce(ctx, in.Ref, until)
 		if !errors.Is(err, manifests.ErrChanged) {
 			return result, err
 		}
 	}
 	return ApplyResult{}, &fault.Error{
 		Kind: fault.Transient, Reason: manifests.ReasonManifestChanged, RetryAfter: time.Second,
-		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", ref),
+		Message: fmt.Sprintf("Manifest %s keeps changing while it is installed", in.Ref),
 	}
 }
+
+// ReasonTooManyObjects: the inventory would not fit into the Manifest.
+const ReasonTooManyObjects = "TooManyObjects"
+
+// attempts is how often a Manifest that keeps changing is read again within one activity.
+const attempts = 5
 
 func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Time) (ApplyResult, error) {
 	asOf := time.Now()

@@ -26,11 +26,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// ReasonDefaultCRRetried: the default custom resource could not be created, for a reason that may pass.
+const ReasonDefaultCRRetried = "DefaultCRRetried"
+
 // EnsureDefaultCR creates the default custom resource, or adopts the existing one, once. The intent is recorded before
 // and the uid after: an intent without uid means read, then adopt or create. A recorded uid that is gone means that its
 // user deleted it, and it stays deleted unless the Manifest says otherwise.
 //
-// It returns what it wrote into the status. Errors are faults.
+// It returns what it wrote into the status.
 func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readiness.Observed, error) {
 	m, err := a.steps.Read(ctx, in.Ref)
 	if err != nil {
@@ -151,7 +154,7 @@ func retryCR(wanted *unstructured.Unstructured, err error) error {
 	if meta.IsNoMatchError(err) {
 		why = "the cluster does not know its kind"
 	}
-	f := fault.New(fault.Transient, ReasonDefaultCRRetried, "make %s %s/%s: %s", wanted.GetKind(), wanted.GetNamespace(), wanted.GetName(), why)
+	f := fault.New(fault.Transient, ReasonDefaultCRRetried, "create %s %s/%s: %s", wanted.GetKind(), wanted.GetNamespace(), wanted.GetName(), why)
 	f.RetryAfter = 2 * time.Second
 	return f
 }

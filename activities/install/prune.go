@@ -26,6 +26,8 @@ func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[st
 		return nil, err
 	}
 	r := removal.NewRemover(job.Manifest, job.Cluster)
+	// The owner for whom the objects were applied, whatever the Manifest has taken over since.
+	r.Owner = job.Owner
 	r.KeepUserData = true
 	old, err := r.WithoutSkipped(ctx, old, &job.Plan)
 	if err != nil {

@@ -50,6 +50,6 @@ func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref) (readine
 	if err != nil {
 		return readiness.Observed{}, nil, err
 	}
-	observed, err := readiness.Observe(ctx, cluster, m, a.steps.RemoteNamespace(m), a.steps.Options.Clock(), a.Options.StuckWorkloadTimeout)
+	observed, err := readiness.Observe(ctx, cluster, m, a.steps.RemoteNamespace(m), a.steps.Options.Clock, a.Options.StuckWorkloadTimeout)
 	return observed, m, err
 }

@@ -4,5 +4,6 @@
 // predicates read it. Mapper says how the kinds of one module are addressed. Text and Parse convert a kind to and from
 // its form in `status.kinds`.
 //
-// Rule: what depends on the kind of an object is asked here, so that no other package compares kinds by name to find out.
+// Rule: in which stage a kind is applied, whether its health matters, and where it has the spec of its pods is decided
+// here and nowhere else.
 package kinds

@@ -63,9 +63,6 @@ const (
 	PathWebhookClient = "webhook"
 )
 
-// ValueTrue is the value of an annotation that switches something on.
-const ValueTrue = "true"
-
 // StageOf returns the stage of a kind.
 func StageOf(kind schema.GroupKind) Stage { return factsOf(kind).stage }
 

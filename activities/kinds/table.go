@@ -82,13 +82,16 @@ func table(yield func(wellKnown) bool) {
 	}
 }
 
-// factsOf returns what is known of a kind. Nothing is known of the health of kinds that are not in the table, so it
-// matters.
+// factsOf returns what is known of a kind. Nothing is known of the health of kinds that Kubernetes does not serve itself,
+// so it matters.
 func factsOf(kind schema.GroupKind) facts {
 	for row := range table {
 		if row.kind == kind.Kind && row.group == kind.Group {
 			return row.facts
 		}
+	}
+	if IsBuiltIn(kind) {
+		return facts{stage: StageConfiguration}
 	}
 	return facts{stage: stageOfGroup(kind.Group), health: true}
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// Finding says what a Kyma is to this instance.
-type Finding string
+// Ownership says what a Kyma is to this instance.
+type Ownership string
 
 const (
 	// Gone: it does not exist, or is another one of the same name.
-	Gone Finding = "Gone"
+	Gone Ownership = "Gone"
 	// NotOurs: another instance manages it.
-	NotOurs Finding = "NotOurs"
+	NotOurs Ownership = "NotOurs"
 	// Copy: it was brought by a synchronization and is no Kyma of its own.
-	Copy Finding = "Copy"
+	Copy Ownership = "Copy"
 	// Deleting: it is being deleted, which goes on whatever its labels say.
-	Deleting Finding = "Deleting"
+	Deleting Ownership = "Deleting"
 	// Skipped: its label says to leave it alone.
-	Skipped Finding = "Skipped"
+	Skipped Ownership = "Skipped"
 	// Ours: it is to be worked on.
-	Ours Finding = "Ours"
+	Ours Ownership = "Ours"
 )
 
 // Read reads the Kyma live. The Kyma is nil when it is Gone.
-func Read(ctx context.Context, live client.Reader, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Finding, error) {
+func Read(ctx context.Context, live client.Reader, settings desired.Settings, ref kick.Ref) (*v1beta2.Kyma, Ownership, error) {
 	kyma := &v1beta2.Kyma{}
 	err := live.Get(ctx, ref.Key(), kyma)
 	switch {

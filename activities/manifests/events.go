@@ -71,7 +71,7 @@ type Recorder struct {
 func NewRecorder(events EventRecorder, counts DriftCounter, clock func() time.Time) (*Recorder, error) {
 	recorded, err := lru.New[string, time.Time](remembered)
 	if err != nil {
-		return nil, fmt.Errorf("make the memory of what was recorded: %w", err)
+		return nil, fmt.Errorf("create the cache of recorded Events: %w", err)
 	}
 	return &Recorder{events: events, counts: counts, recorded: recorded, clock: clock}, nil
 }
@@ -93,9 +93,9 @@ func (r *Recorder) UnknownObjects(m *v1beta2.Manifest, names []string) {
 }
 
 // NotPruned records that objects that may no longer belong to a module remain, and because of which APIs.
-func (r *Recorder) NotPruned(m *v1beta2.Manifest, names int, silent []string) {
+func (r *Recorder) NotPruned(m *v1beta2.Manifest, count int, silent []string) {
 	message := fmt.Sprintf("%d objects that the chart does not render now are kept: the cluster does not say what it serves of %s",
-		names, objects.FirstOf(silent))
+		count, objects.FirstOf(silent))
 	if !r.RecordedLately(string(m.UID) + message) {
 		r.Record(m, corev1.EventTypeWarning, EventNotPruned, message)
 	}

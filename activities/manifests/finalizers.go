@@ -8,9 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -42,10 +40,10 @@ func OwnFinalizers() []string {
 }
 
 // HasOwnFinalizer tells whether a Manifest has one of our finalizers.
-func HasOwnFinalizer(m *v1beta2.Manifest) bool { return len(OthersFinalizers(m)) < len(m.Finalizers) }
+func HasOwnFinalizer(m *v1beta2.Manifest) bool { return len(OtherFinalizers(m)) < len(m.Finalizers) }
 
-// OthersFinalizers are the finalizers of others.
-func OthersFinalizers(m *v1beta2.Manifest) []string {
+// OtherFinalizers are the finalizers of others.
+func OtherFinalizers(m *v1beta2.Manifest) []string {
 	others := []string{}
 	for _, finalizer := range m.Finalizers {
 		ours := false
@@ -61,13 +59,13 @@ func OthersFinalizers(m *v1beta2.Manifest) []string {
 
 // RemoveFinalizers removes our finalizers, as the last step, from this Manifest as it was read.
 func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
-	for attempt := 1; ; attempt++ {
-		others := OthersFinalizers(m)
+	return RetryOnConflict(func() error {
+		others := OtherFinalizers(m)
 		if len(others) > 0 && !m.DeletionTimestamp.IsZero() {
 			if _, err := a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 				s.State = shared.StateDeleting
 				s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, shared.OtherFinalizersPresent(others), a.Now()).WithHint(hint.OtherFinalizers)
-			}); err != nil && fault.Of(err).Reason != clusters.ReasonConflict {
+			}); err != nil && !isConflict(err) {
 				return err
 			}
 			// No workflow of ours reconciles the Manifest again, so its Kyma is notified before.
@@ -82,16 +80,18 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		if !apierrors.IsConflict(err) || attempt == StatusTries {
-			return fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
-		}
-		now, err := a.Read(ctx, kick.RefOf(before))
-		if err != nil || now == nil {
+		err = fmt.Errorf("release Manifest %s/%s: %w", before.Namespace, before.Name, err)
+		if !isConflict(err) {
 			return err
+		}
+		now, readErr := a.Read(ctx, kick.RefOf(before))
+		if readErr != nil || now == nil {
+			return readErr
 		}
 		if err := tookOverMeanwhile(before, now); err != nil {
 			return err
 		}
 		*m = *now
-	}
+		return err
+	})
 }

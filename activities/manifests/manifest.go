@@ -34,9 +34,6 @@ const (
 // ErrChanged means that the Manifest changed since it was read, so that a step for it must not go on.
 var ErrChanged = errors.New("the Manifest changed")
 
-// StatusTries is how many attempts there are to write a status after conflicts.
-const StatusTries = 4
-
 // Read reads the Manifest live. It is nil when it does not exist or is another one of the same name.
 func (a *Steps) Read(ctx context.Context, ref kick.Ref) (*v1beta2.Manifest, error) {
 	m := &v1beta2.Manifest{}
@@ -125,20 +122,21 @@ func (a *Steps) WriteStatus(ctx context.Context, m *v1beta2.Manifest, change fun
 }
 
 // RecordStatus writes what was done, which is true whatever else changed meanwhile: after a conflict the change is made
-// to the present status. Only this package writes these fields, one step at a time.
+// to the present status. Only activities on Manifests write these fields, one at a time.
 func (a *Steps) RecordStatus(ctx context.Context, m *v1beta2.Manifest, change func(*v1beta2.ManifestStatus)) error {
-	for attempt := 1; ; attempt++ {
+	return RetryOnConflict(func() error {
 		_, err := a.WriteStatus(ctx, m, change)
-		if err == nil || fault.Of(err).Reason != clusters.ReasonConflict || attempt == StatusTries {
+		if !isConflict(err) {
 			return err
 		}
-		now, err := a.Read(ctx, kick.RefOf(m))
-		if err != nil {
-			return err
+		now, readErr := a.Read(ctx, kick.RefOf(m))
+		if readErr != nil {
+			return readErr
 		}
 		if now == nil {
 			return ErrChanged
 		}
 		*m = *now
-	}
+		return err
+	})
 }

@@ -23,7 +23,8 @@ const (
 	OutcomeNotOurs Outcome = "NotOurs"
 	// OutcomeShared means that another Manifest installs the module in the control plane: nothing was touched.
 	OutcomeShared Outcome = "Shared"
-	// OutcomeApplied means that every object was applied and what is no longer wanted was pruned.
+	// OutcomeApplied means that every object was applied and what is no longer wanted was pruned; of a removal or a purge,
+	// that the Manifest is not to be removed.
 	OutcomeApplied Outcome = "Applied"
 	// OutcomeIncomplete means that some objects could not be applied; Observed says which and why.
 	OutcomeIncomplete Outcome = "Incomplete"

@@ -14,7 +14,7 @@ import (
 )
 
 // ReportManifest writes the observed state of the module into the Manifest's status, with its conditions, and notifies
-// the Kyma's workflow when state, message or version changed. Nothing is written when nothing changes. Errors are faults.
+// the Kyma's workflow when state, message or version changed. Nothing is written when nothing changes.
 func (a *Steps) ReportManifest(ctx context.Context, in ReportInput) (ReportResult, error) {
 	return a.Report(ctx, in, isFirstAttempt(ctx))
 }

@@ -18,8 +18,8 @@ import (
 // Several Kymas with the same module for the control plane's own cluster have one installation
 // (docs/contract.md#namespaces-and-defaults). One of their Manifests, its holder, installs it as any other Manifest does.
 // The others install nothing and show the state of the holder. A Manifest that is deleted while others remain hands over
-// its objects instead of removing them. These carry the old ownership annotation until the new holder has applied them,
-// which may remove them already.
+// its objects instead of removing them. These carry the old ownership annotation until the new holder has applied
+// them; the new holder may remove them also before that.
 
 // Reasons of a Manifest whose module is shared.
 const (
@@ -35,8 +35,8 @@ func (a *Steps) owners(ctx context.Context, m *v1beta2.Manifest) ([]v1beta2.Mani
 	return a.Options.Known.Sharing(ctx, m.Labels[desired.LabelSharedModule], m.ResourceVersion)
 }
 
-// installer is the one of them that installs it, read live; nil where there is none.
-func (a *Steps) installer(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Manifest, error) {
+// holder is the one of them that installs it, read live; nil where there is none.
+func (a *Steps) holder(ctx context.Context, m *v1beta2.Manifest) (*v1beta2.Manifest, error) {
 	owners, err := a.owners(ctx, m)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (a *Steps) InstalledByAnother(ctx context.Context, m *v1beta2.Manifest) (*r
 	if !desired.IsShared(m) {
 		return nil, nil //nolint:nilnil // not being shared is the ordinary case
 	}
-	holder, err := a.installer(ctx, m)
+	holder, err := a.holder(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (a *Steps) HandOver(ctx context.Context, m *v1beta2.Manifest) (bool, error)
 		return false, nil
 	}
 	// This Manifest is not among the owners, since it is under deletion.
-	next, err := a.installer(ctx, m)
+	next, err := a.holder(ctx, m)
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,7 @@ func EnsureNamespace(ctx context.Context, c *clusters.Cluster, name string) erro
 	}}
 	err := c.Client.Create(ctx, namespace, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make namespace %s: %w", name, err)
+		return fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ type Input struct {
 
 // Result says what was forced.
 type Result struct {
-	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting when it has to continue, or OutcomeApplied when it must not
-	// be purged.
+	// Outcome is OutcomeGone, OutcomeRemoved, OutcomeWaiting when it has to continue, OutcomeRefused, or OutcomeApplied
+	// when it must not be purged.
 	Outcome manifests.Outcome `json:"outcome"`
 	// Forced counts the objects that were forced, and Names names some of them.
 	Forced int      `json:"forced,omitempty"`
@@ -83,7 +83,7 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	if ownership.Refusal != nil || ownership.Orphaned {
 		return Result{Outcome: manifests.OutcomeRefused}, nil
 	}
-	goes, err := a.steps.KymaGoes(ctx, m)
+	goes, err := a.steps.IsKymaBeingDeleted(ctx, m)
 	if err != nil {
 		return Result{}, err
 	}
@@ -201,7 +201,7 @@ func (a *Activities) kickPurged(ctx context.Context, p *purger) {
 // release removes all finalizers from the Manifest that a purge may remove: it is ours, whoever else holds it.
 func (p *purger) release(ctx context.Context) error {
 	stale := false
-	return removal.RetryOnConflict(func() error {
+	return manifests.RetryOnConflict(func() error {
 		if stale {
 			now, err := p.activities.steps.Read(ctx, kick.RefOf(p.manifest))
 			if err != nil || now == nil {
@@ -215,7 +215,7 @@ func (p *purger) release(ctx context.Context) error {
 }
 
 func (p *purger) releaseOnce(ctx context.Context) error {
-	off, stay := p.activities.Options.PurgeRules.Split(manifests.OthersFinalizers(p.manifest))
+	off, stay := p.activities.Options.PurgeRules.Split(manifests.OtherFinalizers(p.manifest))
 	object := Object{
 		Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, UID: p.manifest.UID,
 		Finalizers: off, In: "the control plane",
@@ -247,7 +247,7 @@ func (p *purger) forceObject(ctx context.Context, r *removal.Remover, live *meta
 	api := r.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(live.Namespace)
 	described := objects.Describe(kind, types.NamespacedName{Namespace: live.Namespace, Name: live.Name})
 	stale := false
-	return removal.RetryOnConflict(func() error {
+	return manifests.RetryOnConflict(func() error {
 		if stale {
 			now, err := api.Get(ctx, live.Name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) || err == nil && now.UID != live.UID {

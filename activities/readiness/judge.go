@@ -115,7 +115,7 @@ func Judge(h Health, manager ManagerHealth, cr ModuleCR) Observed {
 	switch {
 	case len(h.missing) > 0:
 		// This comes first: anything else is reported again once they are back.
-		return say(shared.StateProcessing, ReasonResourcesMissing, "gone and to be made again: %s", objects.FirstOf(h.missing))
+		return say(shared.StateProcessing, ReasonResourcesMissing, "gone and to be created again: %s", objects.FirstOf(h.missing))
 	case len(h.failed) > 0:
 		return say(shared.StateError, ReasonResourcesFailed, "%d of %d resources failed: %s",
 			len(h.failed), h.Total, objects.FirstOf(h.failed))
@@ -130,9 +130,9 @@ func Judge(h Health, manager ManagerHealth, cr ModuleCR) Observed {
 		return say(shared.StateProcessing, ReasonManagerPending, "waiting for the module's manager %s to become ready", manager.name)
 	case cr.Tracked && cr.wanted:
 		o.DefaultCRWanted = true
-		return say(shared.StateProcessing, ReasonModuleCRWanted, "making %s", cr.name)
+		return say(shared.StateProcessing, ReasonModuleCRWanted, "creating %s", cr.name)
 	case cr.Tracked && !cr.Exists:
-		return say(shared.StateReady, ReasonModuleCRRemoved, "%s was deleted by its user and is not made again", cr.name)
+		return say(shared.StateReady, ReasonModuleCRRemoved, "%s was deleted by its user and is not created again", cr.name)
 	case cr.Exists:
 		return judgeCR(cr, say)
 	default:

@@ -26,13 +26,13 @@ import (
 // costs one request per kind whose health matters, one for the module's custom resource, and one for a manager that is
 // not among the module's resources. For a workload that has not been ready for longer than patience, its pods are read.
 func Observe(
-	ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, now time.Time, patience time.Duration,
+	ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, clock func() time.Time, patience time.Duration,
 ) (Observed, error) {
 	o := NewObserver(objects.NewTarget(m, c, nil))
 	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	if err := o.explain(ctx, m, now, patience); err != nil {
+	if err := o.explain(ctx, m, clock(), patience); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
 	manager, err := o.Manager(ctx, m, remoteNamespace)

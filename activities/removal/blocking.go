@@ -25,7 +25,7 @@ func (a *Removals) RemoveModuleCRs(ctx context.Context, r *Remover, m *v1beta2.M
 			return nil, err
 		}
 		if seen.own == nil && !seen.allowed || waited >= Patience {
-			if seen.areUsers() {
+			if seen.usersBlock() {
 				recordDataBlocks(a.steps.Recorder, m, seen)
 			}
 			return seen.Waiting(), nil

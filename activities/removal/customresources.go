@@ -95,7 +95,7 @@ func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 			switch {
 			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr):
 				own = &found
-			case !module.have(cr):
+			case !module.owns(cr):
 				others = append(others, found)
 			}
 		}, func() bool { return len(others) >= countedCRs })
@@ -115,15 +115,15 @@ func (b BlockingCRs) toDelete() []foundCR {
 	return slices.DeleteFunc(all, func(cr foundCR) bool { return !cr.meta.DeletionTimestamp.IsZero() })
 }
 
-// areUsers tells whether users' custom resources block the removal.
-func (b BlockingCRs) areUsers() bool { return len(b.others) > 0 && !b.allowed }
+// usersBlock tells whether users' custom resources block the removal.
+func (b BlockingCRs) usersBlock() bool { return len(b.others) > 0 && !b.allowed }
 
 // Waiting says what the removal waits for; nil when no custom resource remains. Clients know the message; the hint
 // names the custom resources.
 func (b BlockingCRs) Waiting() *readiness.Observed {
 	o := &readiness.Observed{State: shared.StateDeleting, Reason: readiness.ReasonWaitingForModuleCR, Message: shared.MessageWaitingForModuleCRsDeletion}
 	switch {
-	case b.areUsers():
+	case b.usersBlock():
 		o.Reason = readiness.ReasonBlockedByModuleCRs
 		o.Hint = fmt.Sprintf("%s would be lost with the module: %s. Delete them, or allow their deletion by the annotation %s: %q of the Kyma, or %s: %q of Manifest %s",
 			b.count(), b.names(), shared.AnnotationDeleteUserData, b.module, shared.AnnotationDeleteUserData, shared.ValueTrue, b.mark)

@@ -146,9 +146,9 @@ func (r *Remover) objectsOf(m *v1beta2.Manifest) moduleObjects {
 	return own
 }
 
-// have tells whether an object is the module's own: it came with the module, one of the module's objects owns it, or
+// owns tells whether an object is the module's own: it came with the module, one of the module's objects owns it, or
 // another object controls it, which then counts instead.
-func (o moduleObjects) have(cr *metav1.PartialObjectMetadata) bool {
+func (o moduleObjects) owns(cr *metav1.PartialObjectMetadata) bool {
 	if o.owner.Owns(cr) || o.uids[cr.UID] {
 		return true
 	}

@@ -90,7 +90,7 @@ func (r *Remover) handOver(ctx context.Context, e v1beta2.InventoryEntry, to *v1
 	}
 	described := objects.Describe(gvk.Kind, name)
 	ours := false
-	err = RetryOnConflict(func() error {
+	err = manifests.RetryOnConflict(func() error {
 		ours = false
 		live, resource, err := r.Live(ctx, gvk, name)
 		if err != nil {

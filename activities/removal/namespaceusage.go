@@ -47,7 +47,7 @@ func (r *Remover) usedByOthers(ctx context.Context, namespace string) (string, e
 	if r.namespaceKinds.err != nil {
 		return "", fmt.Errorf("read which kinds there are: %w", r.namespaceKinds.err)
 	}
-	u := namespaceUsage{remover: r, namespace: namespace, going: map[types.UID]bool{}}
+	u := namespaceUsage{remover: r, namespace: namespace, deleting: map[types.UID]bool{}}
 	for _, kind := range r.namespaceKinds.kinds {
 		found, err := u.find(ctx, kind)
 		if err != nil || found != "" {
@@ -123,8 +123,8 @@ func isInEveryNamespace(kind schema.GroupKind, name string) bool {
 type namespaceUsage struct {
 	remover   *Remover
 	namespace string
-	// going says, by the uid of an owner, whether what it owns is being deleted.
-	going map[types.UID]bool
+	// deleting says, by the uid of an owner, whether what it owns is being deleted.
+	deleting map[types.UID]bool
 }
 
 // find says which object of a kind somebody else has in the namespace, or why that is unknown.
@@ -136,6 +136,7 @@ func (u *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 		options.FieldSelector = "type!=kubernetes.io/service-account-token"
 	}
 	found := ""
+	var ownersErr error // kept apart from the errors of the LIST, some of which are answered by another request
 	err := objects.Pages(options, func(options metav1.ListOptions) (string, error) {
 		page, why, err := u.list(ctx, kind, options)
 		if err != nil || why != "" {
@@ -147,18 +148,19 @@ func (u *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 			if isInEveryNamespace(gk, item.Name) {
 				continue
 			}
-			goes, err := u.goes(ctx, item, 0)
+			deleting, err := u.isBeingDeleted(ctx, item, 0)
 			if err != nil {
-				return "", err
+				ownersErr = err
+				return "", nil
 			}
-			if !goes {
+			if !deleting {
 				found = "in use by " + objects.Describe(kind.kind, types.NamespacedName{Namespace: item.Namespace, Name: item.Name})
 				return "", nil
 			}
 		}
 		return page.Continue, nil
 	})
-	return found, err
+	return found, errors.Join(ownersErr, err)
 }
 
 // list reads one page. Where a kind cannot be listed, it returns why; what may succeed at the next attempt is an error.
@@ -192,9 +194,9 @@ func (u *namespaceUsage) list(ctx context.Context, kind namespaceKind, options m
 // maxOwners bounds how far owners of owners are followed.
 const maxOwners = 8
 
-// goes tells whether an object is the module's own or is deleted anyway: it is being deleted, or all its owners are
+// isBeingDeleted tells whether an object is the module's own or is deleted anyway: it is being deleted, or all its owners are
 // gone or being deleted, and the garbage collector will delete it.
-func (u *namespaceUsage) goes(ctx context.Context, object *metav1.PartialObjectMetadata, depth int) (bool, error) {
+func (u *namespaceUsage) isBeingDeleted(ctx context.Context, object *metav1.PartialObjectMetadata, depth int) (bool, error) {
 	if !object.DeletionTimestamp.IsZero() || u.remover.Owner.Owns(object) {
 		return true, nil
 	}
@@ -202,13 +204,13 @@ func (u *namespaceUsage) goes(ctx context.Context, object *metav1.PartialObjectM
 		return false, nil
 	}
 	for _, ref := range object.OwnerReferences {
-		known, ok := u.going[ref.UID]
+		known, ok := u.deleting[ref.UID]
 		if !ok {
 			var err error
 			if known, err = u.ownerGoes(ctx, object.Namespace, ref, depth); err != nil {
 				return false, fmt.Errorf("read the owner of %s/%s: %w", object.Namespace, object.Name, err)
 			}
-			u.going[ref.UID] = known
+			u.deleting[ref.UID] = known
 		}
 		if !known {
 			return false, nil
@@ -244,7 +246,7 @@ func (u *namespaceUsage) ownerGoes(ctx context.Context, namespace string, ref me
 	case live.UID != ref.UID:
 		return true, nil
 	}
-	return u.goes(ctx, live, depth+1)
+	return u.isBeingDeleted(ctx, live, depth+1)
 }
 
 // unsure treats an owner that the cluster refuses to return as one that exists.

@@ -16,7 +16,8 @@ type Removals struct {
 	applier *apply.Applier
 }
 
-// New returns the removals. What is handed over to another Manifest is applied as that one's.
+// New returns the removals. An object that is handed over to another Manifest is applied on behalf of
+// that Manifest.
 func New(steps *manifests.Steps, applier *apply.Applier) *Removals {
 	return &Removals{steps: steps, applier: applier}
 }

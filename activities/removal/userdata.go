@@ -17,7 +17,7 @@ import (
 // stays; a namespace that others use.
 func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name types.NamespacedName) (bool, error) {
 	switch gvk.GroupKind() {
-	case schema.GroupKind{Group: kinds.GroupExtensions, Kind: kinds.CRD}:
+	case kinds.DefinitionKind():
 		return r.keepsDefinition(ctx, name.Name)
 	case schema.GroupKind{Kind: kinds.Namespace}:
 		if r.KeepUserData {

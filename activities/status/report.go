@@ -111,7 +111,7 @@ func orphans(foreign []v1beta2.Manifest) map[string]bool {
 }
 
 // needsReconcile tells whether another reconcile is due, and when: at once (zero), or when it is the Kyma's turn in the
-// roll-out of a change that concerns many. A Manifest that somebody removed is made again without waiting for that.
+// roll-out of a change that concerns many. A Manifest that somebody removed is created again without waiting for that.
 func (a *Activities) needsReconcile(kyma *v1beta2.Kyma, view resolve.View, manifestGone bool) (bool, time.Time) {
 	if !view.Wanted.Complete {
 		return false, time.Time{} // nothing can be said while the remote side was never accepted

@@ -67,7 +67,7 @@ func (a *Activities) syncRemote(ctx context.Context, in Input) (Result, error) {
 	return result, err
 }
 
-func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing kymas.Finding, background bool) (Result, error) {
+func (a *Activities) syncKyma(ctx context.Context, kyma *v1beta2.Kyma, standing kymas.Ownership, background bool) (Result, error) {
 	switch standing {
 	case kymas.Gone:
 		return Result{Outcome: OutcomeGone}, nil

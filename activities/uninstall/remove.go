@@ -19,7 +19,7 @@ import (
 // RemoveManifest reconciles the removal once, as far as it gets without waiting long: the default custom resource
 // first, while its operator still runs; then, when no custom resource remains that a user created of the module's
 // kinds, the resources in reverse order of their stages; the finalizers last. What it waits for is in Observed, with
-// OutcomeWaiting. It can be interrupted and run again at any point. Errors are faults.
+// OutcomeWaiting. It can be interrupted and run again at any point.
 func (a *Activities) RemoveManifest(ctx context.Context, in RemoveInput) (RemoveResult, error) {
 	result, err := a.Remove(ctx, in.Ref)
 	if errors.Is(err, manifests.ErrChanged) {
@@ -67,7 +67,7 @@ func (a *Activities) Remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 		return RemoveResult{Outcome: manifests.OutcomeRemoved}, a.steps.RemoveFinalizers(ctx, m)
 	}
 	if m.IsSkipReconciliation() {
-		if goes, err := a.steps.KymaGoes(ctx, m); err != nil || !goes {
+		if goes, err := a.steps.IsKymaBeingDeleted(ctx, m); err != nil || !goes {
 			return RemoveResult{Outcome: manifests.OutcomeSkipped, Observed: manifests.Skipped(m)}, err
 		}
 	}

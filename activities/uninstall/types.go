@@ -14,6 +14,8 @@ type RemoveInput struct {
 
 // RemoveResult is the progress of the removal.
 type RemoveResult struct {
-	Outcome  manifests.Outcome  `json:"outcome"` // OutcomeGone, OutcomeWaiting, OutcomeRemoved, or OutcomeApplied when it is not being deleted
+	// Outcome is OutcomeGone, OutcomeWaiting, OutcomeRemoved, OutcomeRefused, OutcomeSkipped, or OutcomeApplied when the
+	// Manifest is not being deleted.
+	Outcome  manifests.Outcome  `json:"outcome"`
 	Observed readiness.Observed `json:"observed"`
 }

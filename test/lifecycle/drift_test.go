@@ -158,7 +158,7 @@ func TestObjectsThatAreDeletedDuringAWaitAreRecreated(t *testing.T) {
 	require.NoError(t, s.remote.Delete(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", "operator")))
 	require.Eventually(t, func() bool {
 		seen = s.wait(seen)
-		return seen.Message == "gone and to be made again: Deployment "+s.id+"-remote/operator, Sample "+s.id+"-remote/held"
+		return seen.Message == "gone and to be created again: Deployment "+s.id+"-remote/operator, Sample "+s.id+"-remote/held"
 	}, time.Minute, 50*time.Millisecond, seen.Message)
 	require.Equal(t, shared.StateProcessing, seen.State)
 	require.Equal(t, readiness.ReasonResourcesMissing, seen.Reason)

@@ -67,7 +67,7 @@ func TestAnotherManifestOfTheSameNameCountsAsNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, found)
 
-	applied, err := a.Install.Apply(t.Context(), other)
+	applied, err := a.Install.ApplyManifest(t.Context(), install.ApplyInput{Ref: other})
 	require.NoError(t, err)
 	require.Equal(t, install.ApplyResult{Outcome: manifests.OutcomeGone}, applied)
 	removed, err := a.Uninstall.Remove(t.Context(), other)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -91,7 +92,7 @@ func TestAModuleThatAnotherKymaHasInTheControlPlaneShowsWhatIsInstalled(t *testi
 		t.Run(name, func(t *testing.T) {
 			second := sharedManifest("second", 1, test.mine)
 			a, _ := sharing(t, sharedManifest("first", 5, test.holder), second)
-			result, err := a.Install.Apply(context.Background(), kick.RefOf(second))
+			result, err := a.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(second)})
 			require.NoError(t, err)
 			require.Equal(t, manifests.OutcomeShared, result.Outcome)
 			require.Equal(t, test.want, result.Observed)
@@ -192,7 +193,7 @@ func TestANewerVersionThatWasTakenOverIsNotDowngraded(t *testing.T) {
 		m.Status.InstalledVersion, m.Status.InstalledRef, m.Status.TakenOverFrom = "2.0.0", "sha256:2", []string{"kcp-system/first-keda"}
 	})
 	a, _ := sharing(t, second)
-	result, err := a.Install.Apply(context.Background(), kick.RefOf(second))
+	result, err := a.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(second)})
 	require.NoError(t, err)
 	require.Equal(t, manifests.OutcomeShared, result.Outcome)
 	require.Equal(t, shared.StateWarning, result.Observed.State)

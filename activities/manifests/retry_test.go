@@ -1,4 +1,4 @@
-package removal
+package manifests
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 )
 
 func TestRetryOnConflictReturnsTheErrorOfTheLastCall(t *testing.T) {
@@ -23,7 +21,7 @@ func TestRetryOnConflictReturnsTheErrorOfTheLastCall(t *testing.T) {
 	}{
 		"no error":                        {errs: []error{nil}, calls: 1},
 		"a conflict, then no error":       {errs: []error{conflict, nil}, calls: 2},
-		"only conflicts":                  {errs: []error{conflict}, calls: manifests.StatusTries, want: conflict},
+		"only conflicts":                  {errs: []error{conflict}, calls: StatusTries, want: conflict},
 		"another error":                   {errs: []error{errors.ErrUnsupported}, calls: 1, want: errors.ErrUnsupported},
 		"the context ends":                {errs: []error{context.DeadlineExceeded}, calls: 1, want: context.DeadlineExceeded},
 		"the context ends after conflict": {errs: []error{conflict, context.Canceled}, calls: 2, want: context.Canceled},

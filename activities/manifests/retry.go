@@ -1,0 +1,30 @@
+package manifests
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// StatusTries is how many attempts there are to write an object that keeps changing.
+const StatusTries = 4
+
+// RetryOnConflict calls do again, without a pause, as long as it returns a conflict, at most StatusTries times. It
+// returns the error of the last call: retry.OnError alone would return the conflict before it when the context has
+// ended since.
+func RetryOnConflict(do func() error) error {
+	var last error
+	_ = retry.OnError(wait.Backoff{Steps: StatusTries}, isConflict, func() error {
+		last = do()
+		return last
+	})
+	return last
+}
+
+// isConflict tells whether an object changed since it was read, also where the error is a fault by now.
+func isConflict(err error) bool {
+	return apierrors.IsConflict(err) || err != nil && fault.Of(err).Reason == clusters.ReasonConflict
+}

@@ -96,7 +96,7 @@ fleet: ## Build bin/fleet: real clusters, Temporal and a registry on this machin
 	@go run ./test/build fleet
 
 .PHONY: screenshot
-screenshot: ## Take the pictures in docs/assets again; needs Chromium
+screenshot: ## Take the pictures of Temporal in docs/assets again; needs Chromium
 	@go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS)
 	@go run ./test/demo/screenshot
 
@@ -111,7 +111,7 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 	go -C api/schematest test ./...
 
 .PHONY: bench
-bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve for some of them, without one
+bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve/... for some of them, without one
 	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 60m $(PACKAGES)
 
 .PHONY: scale

@@ -123,7 +123,7 @@ func ofReason(reason string) string {
 	case "ModuleCRPending":
 		return "see the module's operator"
 	case "ModuleCRDeleting":
-		return "let it go, or remove the module"
+		return "wait until it is deleted, or remove the module"
 	case "ModuleCRError":
 		return "see its status"
 	case "ModuleCRWarning":

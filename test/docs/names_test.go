@@ -22,7 +22,7 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	root := testfleet.Root(t)
 	var paths []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*.md", "test/*/README.md"} {
 		matching, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		paths = append(paths, matching...)

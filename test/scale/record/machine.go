@@ -20,9 +20,6 @@ type Machine struct {
 // ThisMachine describes this machine. What it cannot find out stays empty.
 func ThisMachine() Machine {
 	m := Machine{OS: runtime.GOOS + "/" + runtime.GOARCH, Core: runtime.NumCPU(), Go: runtime.Version()}
-	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.OS += " " + strings.TrimSpace(string(kernel))
-	}
 	m.CPU = valueIn("/proc/cpuinfo", "model name")
 	kib, _, _ := strings.Cut(valueIn("/proc/meminfo", "MemTotal"), " ")
 	if n, err := strconv.ParseInt(kib, 10, 64); err == nil {

@@ -110,15 +110,15 @@ func (w *Workers) queues(o Options) []taskQueue {
 
 	// There may be one such reconcile for each cluster of the fleet at the same time. With few slots, the process has time
 	// for what somebody waits for, and for what follows from these reconciles.
-	background := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.LookInBackground}}
-	background.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
-	background.options.DisableWorkflowWorker = true
-	background.options.Interceptors = o.interceptors()
+	inBackground := taskQueue{name: kick.BackgroundQueue, options: w.queue(o, 0), activities: []any{a.Background.LookInBackground}}
+	inBackground.options.Tuner = newActivityTuner(newPromptSlots(o.Slots.Background, o.Slots.Remote))
+	inBackground.options.DisableWorkflowWorker = true
+	inBackground.options.Interceptors = o.interceptors()
 
 	// The sweeps' own workflow tasks, a few for each shard and pass, must not delay those of others. A walk
 	// heartbeats where it stands by itself.
 	sweeps := taskQueue{name: kick.SweepQueue, options: w.queue(o, o.Slots.Sweep), activities: []any{a.Sweep.WalkShard}}
-	return []taskQueue{controlPlane, remote, background, sweeps}
+	return []taskQueue{controlPlane, remote, inBackground, sweeps}
 }
 
 // interceptors are around every activity but a walk, the first outermost.

@@ -153,7 +153,7 @@ func (a *Applier) applyAll(ctx context.Context, job *Installation, placed []bund
 				all.postpone()
 				return nil
 			}
-			entry, err := ApplyObject(ctx, job, p)
+			entry, err := Object(ctx, job, p)
 			if err == nil {
 				all.applied(entry)
 				return nil
@@ -189,8 +189,8 @@ func (job *Installation) late() bool {
 	return job.begun.Swap(true) && time.Now().After(job.Until)
 }
 
-// ApplyObject applies one object and returns its inventory entry with uid and hash.
-func ApplyObject(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, error) {
+// Object applies one object and returns its inventory entry with uid and hash.
+func Object(ctx context.Context, job *Installation, p bundle.Placed) (v1beta2.InventoryEntry, error) {
 	if done, ok := ranAlready(job, p); ok {
 		return done, nil
 	}

@@ -62,7 +62,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	l.LayerBytes = cmp.Or(l.LayerBytes, 16<<20)
 	l.DescriptorBytes = cmp.Or(l.DescriptorBytes, 4<<20)
-	l.Limits = l.Limits.WithDefaults()
+	l.Limits = l.WithDefaults()
 	return l
 }
 

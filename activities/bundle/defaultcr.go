@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -14,10 +15,5 @@ func DefaultCRLabels() map[string]string {
 
 // Place gives the object the namespace that its kind needs.
 func Place(cr *unstructured.Unstructured, resource clusters.Resource, remoteNamespace string) {
-	switch {
-	case !resource.Namespaced:
-		cr.SetNamespace("")
-	case cr.GetNamespace() == "":
-		cr.SetNamespace(remoteNamespace)
-	}
+	cr.SetNamespace(objects.NamespaceOf(resource, cr.GetNamespace(), remoteNamespace))
 }

@@ -123,12 +123,7 @@ func placeObject(ctx context.Context, o *Object, k kinds.Mapper, remoteNamespace
 		return at, fmt.Errorf("look up kind %s: %w", o.GVK, err)
 	}
 	at.Resource = resource
-	switch {
-	case !resource.Namespaced:
-		at.Name.Namespace = ""
-	case at.Name.Namespace == "":
-		at.Name.Namespace = remoteNamespace
-	}
+	at.Name.Namespace = objects.NamespaceOf(resource, at.Name.Namespace, remoteNamespace)
 	if at.Entry, err = v1beta2.NewInventoryEntry(o.GVK, at.Name); err != nil {
 		return at, fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s: %w", at, err)
 	}

@@ -2,8 +2,6 @@ package drift
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,9 +132,5 @@ func (r *Repair) String() string {
 	for _, c := range r.corrections {
 		all = append(all, c.at.String()+" ("+c.how+")")
 	}
-	slices.Sort(all)
-	if len(all) > objects.MaxNamed {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:objects.MaxNamed], ", "), len(all)-objects.MaxNamed)
-	}
-	return strings.Join(all, ", ")
+	return objects.FirstOf(all)
 }

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -12,6 +13,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
+
+// NamespaceOf is the namespace of an object that names one, or none: a cluster-scoped object has none, and any other is
+// in the remote namespace unless it names another.
+func NamespaceOf(resource clusters.Resource, named, remoteNamespace string) string {
+	if !resource.Namespaced {
+		return ""
+	}
+	return cmp.Or(named, remoteNamespace)
+}
 
 // EnsureNamespace creates the remote namespace if it does not exist. It belongs to all modules: it carries no module's
 // ownership annotation, and the removal of no module deletes it.

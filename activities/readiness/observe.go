@@ -239,12 +239,7 @@ func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNames
 	if err != nil {
 		return ManagerHealth{}, fmt.Errorf("look up the module's manager of kind %s: %w", gvk.Kind, err)
 	}
-	switch {
-	case !resource.Namespaced:
-		name.Namespace = ""
-	case name.Namespace == "":
-		name.Namespace = remoteNamespace
-	}
+	name.Namespace = objects.NamespaceOf(resource, name.Namespace, remoteNamespace)
 	found := ManagerHealth{named: true, name: objects.Describe(gvk.Kind, name)}
 	u, err := o.once(ctx, gvk, resource, name)
 	if err != nil {

@@ -151,7 +151,7 @@ func (u *namespaceUsage) find(ctx context.Context, kind namespaceKind) (string, 
 			deleting, err := u.isBeingDeleted(ctx, item, 0)
 			if err != nil {
 				ownersErr = err
-				return "", nil
+				return "", nil //nolint:nilerr // returned below
 			}
 			if !deleting {
 				found = "in use by " + objects.Describe(kind.kind, types.NamespacedName{Namespace: item.Namespace, Name: item.Name})

@@ -59,7 +59,7 @@ func (s *successor) apply(ctx context.Context, e v1beta2.InventoryEntry, live *m
 			if p.Entry.ID != e.ID || kinds.IsJob(p.Object.GVK.GroupKind()) || kinds.Stage(number) == kinds.StageNamespaces {
 				continue
 			}
-			entry, err := apply.ApplyObject(ctx, s.job, p)
+			entry, err := apply.Object(ctx, s.job, p)
 			if err != nil || entry.Hash == "" {
 				return false
 			}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -130,8 +130,7 @@ func (u *usage) usesKind(ctx context.Context, r *Remover, kind schema.GroupKind)
 
 // DefinedKind is the kind that a definition, named <plural>.<group>, defines; empty when nobody serves it.
 func (r *Remover) DefinedKind(ctx context.Context, definition string) (schema.GroupKind, error) {
-	plural, group, _ := strings.Cut(definition, ".")
-	gvk, err := r.Cluster.Mapper.Kind(ctx, schema.GroupVersionResource{Group: group, Resource: plural})
+	gvk, err := objects.KindDefinedBy(ctx, r.Cluster, definition)
 	if meta.IsNoMatchError(err) {
 		return schema.GroupKind{}, nil
 	}

@@ -64,7 +64,9 @@ func undeclared(t *testing.T, p listed, names []string, exports map[string]strin
 	config := types.Config{
 		Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }),
 		Error: func(err error) {
-			name, undefined := strings.CutPrefix(err.(types.Error).Msg, "undefined: ") //nolint:forcetypeassert,errorlint // as documented
+			var typeErr types.Error
+			require.ErrorAs(t, err, &typeErr)
+			name, undefined := strings.CutPrefix(typeErr.Msg, "undefined: ")
 			if undefined && !strings.Contains(name, ".") || strings.Contains(err.Error(), "redeclared") {
 				wrong = append(wrong, err.Error())
 			}

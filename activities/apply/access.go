@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -158,19 +158,19 @@ func listBindings(ctx context.Context, c *clusters.Cluster, namespace string) ([
 	}
 	client := c.Dynamic.Resource(rbacv1.SchemeGroupVersion.WithResource(resource)).Namespace(namespace)
 	var all []rights
-	err := pager.New(pager.SimplePageFunc(func(o metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, o)
-	})).EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	err := objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
+		page, err := client.List(ctx, options)
 		if err != nil {
-			return err
+			return "", err
 		}
-		var b rights
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &b); err != nil {
-			return err
+		for i := range page.Items {
+			var b rights
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(page.Items[i].Object, &b); err != nil {
+				return "", err
+			}
+			all = append(all, b)
 		}
-		all = append(all, b)
-		return nil
+		return page.GetContinue(), nil
 	})
 	return all, err
 }

@@ -423,7 +423,7 @@ func TestAClusterThatTheAccessNoLongerLeadsToIsNotTakenForClean(t *testing.T) {
 	in := syncing.CleanupInput{Ref: kick.RefOf(p.kyma())}
 	p.requests.since()
 	_, err = p.sync.CleanupRemote(ctx, in)
-	require.Equal(t, "ClusterChanged", fault.FromTemporal(err).Reason)
+	require.Equal(t, "ClusterChanged", fault.Of(err).Reason)
 	require.Empty(t, p.requests.since(), "nothing of ours is asked for there")
 
 	secret.Data["config"] = right

@@ -88,9 +88,9 @@ func (r *Recorder) Abandon(ctx context.Context, kyma kick.Ref, message string) e
 
 // AbandonObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
 // as fit, while the log has them all.
-func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message string, objects []string) error {
-	r.Log.Info("purge: abandoned", "kyma", kyma.String(), "message", message, "objects", objects)
-	return r.event(ctx, kyma, EventAbandoned, message+NameObjects(objects, maxMessage-len(message)), message)
+func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message string, abandoned []string) error {
+	r.Log.Info("purge: abandoned", "kyma", kyma.String(), "message", message, "objects", abandoned)
+	return r.event(ctx, kyma, EventAbandoned, message+NameObjects(abandoned, maxMessage-len(message)), message)
 }
 
 // maxNamed is how many objects are named to people at most.
@@ -98,20 +98,20 @@ const maxNamed = 20
 
 // NameObjects is such as `; 3 objects: ConfigMap a/b, Secret a/c and 1 more`, in at most so many bytes; empty when
 // there are none, or not even their number fits.
-func NameObjects(objects []string, most int) string {
-	if len(objects) == 0 {
+func NameObjects(all []string, most int) string {
+	if len(all) == 0 {
 		return ""
 	}
-	said := fmt.Sprintf("; %d objects", len(objects))
-	if len(objects) == 1 {
+	said := fmt.Sprintf("; %d objects", len(all))
+	if len(all) == 1 {
 		said = "; 1 object"
 	}
 	if len(said) > most {
 		return ""
 	}
-	for named := min(len(objects), maxNamed); named > 0; named-- {
-		with := said + ": " + strings.Join(objects[:named], ", ")
-		if more := len(objects) - named; more > 0 {
+	for named := min(len(all), maxNamed); named > 0; named-- {
+		with := said + ": " + strings.Join(all[:named], ", ")
+		if more := len(all) - named; more > 0 {
 			with += fmt.Sprintf(" and %d more", more)
 		}
 		if len(with) <= most {

@@ -1,5 +1,5 @@
 // Package worker assembles the Temporal workers: what they register, on which task queues, with how many
-// slots. The build id is the SDK's own, a checksum of the binary: by it a sleeping run notices a new build.
+// slots. The build id is the program's version: by it a sleeping run notices another build.
 package worker
 
 import (

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/faultproxy"
 	"github.com/kyma-project/lifecycle-manager/test/harness/fixture"
 	"github.com/kyma-project/lifecycle-manager/test/harness/inprocess"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 const (
@@ -33,6 +34,7 @@ type point struct {
 }
 
 func TestTheResultIsTheSameWhereverTheWorkIsCutOff(t *testing.T) {
+	testfleet.Require(t, "LM_TEST_CONTROL_PLANE") // only this goroutine can skip the test
 	all := make([]*inprocess.Harness, parallel)
 	var opening sync.WaitGroup
 	for i := range all {

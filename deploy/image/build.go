@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// built is what a program was built to.
+type built struct {
+	// index lists the images by their platforms; it is what a tag names.
+	index     v1.ImageIndex
+	platforms []platformImage
+}
+
+// platformImage is the image for one platform, with the SBOM that is attached to it.
+type platformImage struct {
+	platform    v1.Platform
+	image, sbom v1.Image
+	programSize int
+}
+
+// build builds a program of the repository in root, and its image for each platform.
+func build(ctx context.Context, root string, p program, platforms []string, r release) (*built, error) {
+	goRoot, err := goRoot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := baseFiles(goRoot)
+	if err != nil {
+		return nil, err
+	}
+	base, err := newLayer(files)
+	if err != nil {
+		return nil, fmt.Errorf("pack what all images have: %w", err)
+	}
+	b := &built{}
+	adds := make([]mutate.IndexAddendum, 0, len(platforms))
+	for _, text := range platforms {
+		platform, err := parsePlatform(text)
+		if err != nil {
+			return nil, err
+		}
+		each, err := buildPlatform(ctx, root, p, *platform, r, base)
+		if err != nil {
+			return nil, err
+		}
+		b.platforms = append(b.platforms, each)
+		adds = append(adds, mutate.IndexAddendum{Add: each.image, Descriptor: v1.Descriptor{Platform: platform}})
+	}
+	index, ok := mutate.Annotations(mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), adds...), labels(p, r)).(v1.ImageIndex)
+	if !ok {
+		return nil, fmt.Errorf("annotate the index of %s: it is no index any more", p.name)
+	}
+	b.index = index
+	return b, nil
+}
+
+func parsePlatform(text string) (*v1.Platform, error) {
+	platform, err := v1.ParsePlatform(text)
+	if err != nil {
+		return nil, fmt.Errorf("the platform %q: %w", text, err)
+	}
+	if platform.OS != "linux" || platform.Architecture == "" || platform.Variant != "" {
+		return nil, fmt.Errorf("the platform %q is not like linux/amd64", text)
+	}
+	return platform, nil
+}
+
+func buildPlatform(ctx context.Context, root string, p program, platform v1.Platform, r release, base v1.Layer) (platformImage, error) {
+	out := platformImage{platform: platform}
+	folder, err := os.MkdirTemp("", "image-*")
+	if err != nil {
+		return out, fmt.Errorf("make a folder for the program: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	target := filepath.Join(folder, p.name)
+	if err := compile(ctx, root, p, platform, r, target); err != nil {
+		return out, err
+	}
+	binary, err := os.ReadFile(target)
+	if err != nil {
+		return out, fmt.Errorf("read the program: %w", err)
+	}
+	out.programSize = len(binary)
+	if out.image, err = newImage(p, platform, r, base, binary); err != nil {
+		return out, err
+	}
+	described, err := partial.Descriptor(out.image)
+	if err != nil {
+		return out, fmt.Errorf("describe the image for %s: %w", platform, err)
+	}
+	sbom, err := newSBOM(p, platform, r, binary)
+	if err != nil {
+		return out, err
+	}
+	out.sbom, err = attach(sbom, *described, map[string]string{
+		"org.opencontainers.image.title":   fmt.Sprintf("%s-%s-%s.spdx.json", p.name, platform.OS, platform.Architecture),
+		"org.opencontainers.image.created": r.created.Format(time.RFC3339),
+	})
+	return out, err
+}

@@ -1,0 +1,79 @@
+// Command image builds the container images of this repository's programs, without a container engine: Go compiles for
+// each platform, and what comes of it is written as an OCI image layout with an SBOM beside each image. The same commit,
+// built by the same version of Go, gives the same digests, in whatever folder and at whatever time.
+//
+//	go run -C deploy/image . -program lifecycle-manager -out FOLDER [-push REGISTRY/REPOSITORY:TAG]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("image", flag.ContinueOnError)
+	program := flags.String("program", "lifecycle-manager", "what the image runs: "+strings.Join(programNames(), ", "))
+	platforms := flags.String("platforms", "linux/amd64,linux/arm64", "platforms of the image, separated by commas")
+	out := flags.String("out", "", "folder of the OCI image layout, which replaces what is there")
+	push := flags.String("push", "", "repository and tag to push the image to, as well")
+	root := flags.String("root", filepath.Join("..", ".."), "folder of the repository")
+	var r release
+	flags.StringVar(&r.version, "version", "0.0.0-dev", "version that program and image say they have")
+	flags.StringVar(&r.commit, "commit", unknownCommit, "commit that they say they are built from")
+	flags.BoolVar(&r.fips, "fips", false, "build with the certified version of Go's FIPS 140-3 module")
+	created := flags.String("created", time.Unix(0, 0).UTC().Format(time.RFC3339), "when the image says it was created: the time of the commit, so that it is the same each time")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *out == "" {
+		return fmt.Errorf("-out is missing: the folder of the image layout")
+	}
+	p, err := findProgram(*program)
+	if err != nil {
+		return err
+	}
+	if r.created, err = time.Parse(time.RFC3339, *created); err != nil {
+		return fmt.Errorf("-created: %w", err)
+	}
+	r.created = r.created.UTC()
+	var target name.Tag
+	if *push != "" {
+		// Before minutes are spent on the build.
+		if target, err = name.NewTag(*push); err != nil {
+			return fmt.Errorf("-push: %w", err)
+		}
+	}
+	built, err := build(ctx, *root, p, strings.Split(*platforms, ","), r)
+	if err != nil {
+		return err
+	}
+	if err := built.writeLayout(*out, r.tag()); err != nil {
+		return err
+	}
+	if err := built.describe(os.Stdout, *out); err != nil {
+		return err
+	}
+	if *push == "" {
+		return nil
+	}
+	return built.push(ctx, target, os.Stdout)
+}

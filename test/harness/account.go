@@ -24,10 +24,24 @@ type Account struct {
 // NewAccount makes an account with all rights. It is removed at the end of the test.
 func (s *Environment) NewAccount(t *testing.T, name string) Account {
 	t.Helper()
+	return s.newAccount(t, name, "cluster-admin")
+}
+
+// NewLimitedAccount makes an account with the rights of these rules. It is removed at the end of the test.
+func (s *Environment) NewLimitedAccount(t *testing.T, name string, rules []rbacv1.PolicyRule) Account {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
+	require.NoError(t, s.Remote.Create(t.Context(), role))
+	s.T.Cleanup(func() { _ = s.Remote.Delete(context.Background(), role) })
+	return s.newAccount(t, name, name)
+}
+
+func (s *Environment) newAccount(t *testing.T, name, role string) Account {
+	t.Helper()
 	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-system"}}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: "kube-system"}},
 	}
 	require.NoError(t, s.Remote.Create(t.Context(), user))

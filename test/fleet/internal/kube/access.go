@@ -192,14 +192,14 @@ func (c Cluster) RemoveData() error {
 	return nil
 }
 
-// MakeFolders makes the folders that the programs expect.
+// MakeFolders makes the folders that the programs expect, and the API server's audit policy.
 func (c Cluster) MakeFolders() error {
 	for _, name := range []string{"pki", "kubeconfig", "etcd", "volume-plugins", "kwok"} {
 		if err := os.MkdirAll(filepath.Join(c.Dir, name), 0o700); err != nil {
 			return fmt.Errorf("folders of cluster %s: %w", c.Name, err)
 		}
 	}
-	return nil
+	return c.writeAuditPolicy()
 }
 
 func portNumber(port int) string { return strconv.Itoa(port) }

@@ -66,6 +66,9 @@ func (c Cluster) apiServer() Program {
 		"--service-account-key-file=" + c.pki(serviceAccountPublic),
 		"--service-account-signing-key-file=" + c.pki(serviceAccountKey),
 
+		"--audit-policy-file=" + c.auditPolicy(),
+		"--audit-log-path=" + c.auditLog(),
+
 		// The aggregator: APIServices can exist, and be unavailable.
 		"--requestheader-client-ca-file=" + c.pki(frontProxyAuthority),
 		"--requestheader-allowed-names=" + frontProxyCommonName,

@@ -1,0 +1,127 @@
+package harness
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/test/harness/chart"
+)
+
+// rights are the accounts and roles in the control plane that instances of an environment have, as the chart makes them.
+// What a process has to do and may not, fails the test.
+type rights struct {
+	environment *Environment
+	folder      string
+	given       []*unstructured.Unstructured
+	// kubeconfigs are the paths by the flags that they were made for: instances are started again, in clean-ups too.
+	kubeconfigs map[string]string
+}
+
+func newRights(s *Environment) *rights {
+	return &rights{environment: s, folder: s.T.TempDir(), kubeconfigs: map[string]string{}}
+}
+
+// give gives an instance with these flags an account with its roles, and returns the kubeconfig of that account, and the
+// flags that go with it.
+func (r *rights) give(flags []string) (kubeconfig string, more []string) {
+	s := r.environment
+	s.T.Helper()
+	namespaces := []string{ControlPlaneNamespace}
+	if given := flagOf(flags, "--namespaces"); given != "" {
+		namespaces = strings.Split(given, ",")
+	} else {
+		more = []string{"--namespaces", ControlPlaneNamespace}
+	}
+	made := strings.Join(flags, " ")
+	if path, found := r.kubeconfigs[made]; found {
+		return path, more
+	}
+	for _, namespace := range namespaces {
+		s.EnsureNamespace(s.ControlPlane, namespace)
+	}
+	account := "instance" // the fleet has a ClusterRoleBinding lifecycle-manager of its own
+	values := map[string]any{
+		"namespaces": namespaces, "accessSecretNamespace": flagOf(flags, "--access-secret-namespace"),
+		"temporal": map[string]any{"address": "127.0.0.1:7233"}, "crds": map[string]any{"install": false},
+		"webhook":                    map[string]any{"enabled": slices.Contains(flags, "--enable-webhooks")},
+		"imagePullSecretForClusters": flagOf(flags, "--skr-image-pull-secret"),
+		"controlPlaneModules":        map[string]any{"enabled": slices.Contains(flags, "--allow-control-plane-modules") || flagOf(flags, "--mode") == "single-cluster"},
+	}
+	if policy := flagOf(flags, "--signature-policy"); policy != "" {
+		values["signaturePolicy"] = policy
+	}
+	if secret := flagOf(flags, "--oci-registry-cred-secret"); secret != "" {
+		values["registry"] = map[string]any{"credentialsSecret": strings.TrimPrefix(secret, ControlPlaneNamespace+"/")}
+	}
+	if webhook := flagOf(flags, "--webhook-service-name"); webhook != "" {
+		account = strings.TrimSuffix(webhook, "-webhook")
+		require.Equal(s.T, webhook+"-tls", flagOf(flags, "--webhook-secret-name"), "names as the chart makes them")
+	}
+	if managedBy := flagOf(flags, "--managed-by"); managedBy != "" {
+		account = managedBy
+		values["settings"] = map[string]any{"managed-by": managedBy}
+	}
+	values["fullnameOverride"] = account
+	if role := flagOf(flags, "--role"); role == "watchers" || role == "workers" {
+		account += "-" + role
+		values["shape"] = "split"
+	}
+	for _, object := range (chart.Release{Name: "e2e", Namespace: ControlPlaneNamespace, Values: values}).Objects(s.T) {
+		if object.GroupVersionKind().Group == "rbac.authorization.k8s.io" || object.GetKind() == "ServiceAccount" {
+			require.NoError(s.T, s.ControlPlane.Apply(context.WithoutCancel(s.T.Context()), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership))
+			r.given = append(r.given, object)
+		}
+	}
+	r.kubeconfigs[made] = s.KubeconfigOf(account)
+	return r.kubeconfigs[made], more
+}
+
+// remove removes what was given.
+func (r *rights) remove() {
+	for _, object := range r.given {
+		_ = r.environment.ControlPlane.Delete(context.Background(), object)
+	}
+}
+
+// KubeconfigOf writes a kubeconfig with a token of a service account in kcp-system of the control plane.
+func (s *Environment) KubeconfigOf(account string) string {
+	s.T.Helper()
+	raw, err := os.ReadFile(s.ControlPlane.Access)
+	require.NoError(s.T, err)
+	config, err := clientcmd.Load(raw)
+	require.NoError(s.T, err)
+	config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo] = &clientcmdapi.AuthInfo{Token: s.TokenOf(account)}
+	path := filepath.Join(s.rights.folder, account+".yaml")
+	require.NoError(s.T, clientcmd.WriteToFile(*config, path))
+	return path
+}
+
+// TokenOf is a token of a service account in kcp-system of the control plane.
+func (s *Environment) TokenOf(account string) string {
+	s.T.Helper()
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 60 * 60)}}
+	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: ControlPlaneNamespace}}
+	require.NoError(s.T, s.ControlPlane.SubResource("token").Create(context.WithoutCancel(s.T.Context()), user, token))
+	return token.Status.Token
+}
+
+// flagOf is the value of a flag, given as an argument of its own.
+func flagOf(flags []string, name string) string {
+	if at := slices.Index(flags, name); at >= 0 && at+1 < len(flags) {
+		return flags[at+1]
+	}
+	return ""
+}

@@ -1,0 +1,28 @@
+{{/* What the schema cannot say. */}}
+{{- define "lifecycle-manager.check" -}}
+{{- $t := .Values.temporal -}}
+{{- if and (not $t.address) (not $t.configFileSecret) (not $t.trial.enabled) -}}
+{{- fail "temporal.address is missing: host and port of Temporal's frontend. For a trial, temporal.trial.enabled=true brings a Temporal of its own" -}}
+{{- end -}}
+{{- if and $t.trial.enabled (or $t.address $t.configFileSecret) -}}
+{{- fail "temporal.trial.enabled brings a Temporal of its own: leave temporal.address and temporal.configFileSecret empty" -}}
+{{- end -}}
+{{- if and (eq .Values.artifactCache.kind "persistentVolumeClaim") (not .Values.artifactCache.claimName) -}}
+{{- fail "artifactCache.claimName is missing: the claim that layers are kept in" -}}
+{{- end -}}
+{{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
+{{- fail "metrics.certificateSecret is for metrics.secure=true" -}}
+{{- end -}}
+{{- if and .Values.monitoring.serviceMonitor.enabled .Values.monitoring.podMonitor.enabled -}}
+{{- fail "monitoring.serviceMonitor and monitoring.podMonitor would scrape every pod twice: enable one of them" -}}
+{{- end -}}
+{{- $own := list "role" "leader-elect" "leader-election-namespace" "namespaces" "access-secret-namespace" "metrics-bind-address" "metrics-secure" "metrics-cert-dir" "health-probe-bind-address" "enable-webhooks" "webhook-bind-address" "webhook-service-name" "webhook-secret-name" "webhook-cert-dir" "webhook-url" "oci-registry-cred-secret" "oci-registry-ca-file" "skr-image-pull-secret" "signature-policy" "maintenance-policy-path" "artifact-cache-dir" "stop-timeout" "allow-control-plane-modules" "kubeconfig" "config" -}}
+{{- range $name, $_ := .Values.settings -}}
+{{- if has $name $own -}}
+{{- fail (printf "settings.%s: the chart has a value of its own for this flag" $name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and (eq (index .Values.settings "mode" | default "") "single-cluster") (not .Values.controlPlaneModules.enabled) -}}
+{{- fail "settings.mode=single-cluster installs modules into this cluster: set controlPlaneModules.enabled=true, which gives all rights in it" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,72 @@
+{{- define "lifecycle-manager.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "lifecycle-manager.selectorLabels" -}}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "lifecycle-manager.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{ include "lifecycle-manager.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{/* Names of what is in no namespace: two releases of one name may be in two namespaces. */}}
+{{- define "lifecycle-manager.clusterName" -}}
+{{- if eq .Release.Namespace "kcp-system" -}}
+{{- include "lifecycle-manager.fullname" . -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Namespace (include "lifecycle-manager.fullname" .) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The components: one Deployment each, by the role of its processes. */}}
+{{- define "lifecycle-manager.components" -}}
+{{- $full := include "lifecycle-manager.fullname" . -}}
+{{- if eq .Values.shape "split" -}}
+- {name: {{ $full }}-watchers, role: watchers, for: [watchers], values: leader}
+- {name: {{ $full }}-workers, role: workers, for: [workers], values: workers}
+{{- else -}}
+- {name: {{ $full }}, role: all, for: [watchers, workers], values: leader}
+{{- end -}}
+{{- end -}}
+
+{{/* Instances that share a control plane have names of their own, as the program makes them. */}}
+{{- define "lifecycle-manager.instanceSuffix" -}}
+{{- $managedBy := index .Values.settings "managed-by" | default "lifecycle-manager" -}}
+{{- if ne $managedBy "lifecycle-manager" -}}
+-{{ sha256sum $managedBy | trunc 8 }}
+{{- end -}}
+{{- end -}}
+
+{{- define "lifecycle-manager.webhookName" -}}
+{{ include "lifecycle-manager.fullname" . }}-webhook
+{{- end -}}
+
+{{- define "lifecycle-manager.priorityClass" -}}
+{{- if .Values.priorityClass.name -}}
+{{ .Values.priorityClass.name }}
+{{- else if .Values.priorityClass.create -}}
+{{ include "lifecycle-manager.clusterName" . }}
+{{- end -}}
+{{- end -}}
+
+{{- define "lifecycle-manager.temporalAddress" -}}
+{{- if .Values.temporal.trial.enabled -}}
+{{ include "lifecycle-manager.fullname" . }}-trial-temporal.{{ .Release.Namespace }}.svc:7233
+{{- else -}}
+{{ .Values.temporal.address }}
+{{- end -}}
+{{- end -}}

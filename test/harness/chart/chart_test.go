@@ -1,0 +1,153 @@
+package chart_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+	"github.com/kyma-project/lifecycle-manager/test/harness/chart"
+)
+
+func withAddress(values map[string]any) map[string]any {
+	if values == nil {
+		values = map[string]any{}
+	}
+	if _, given := values["temporal"]; !given {
+		values["temporal"] = map[string]any{"address": "temporal:7233"}
+	}
+	return values
+}
+
+func objects(t *testing.T, namespace string, values map[string]any) []*unstructured.Unstructured {
+	t.Helper()
+	return chart.Release{Name: "lifecycle-manager", Namespace: namespace, Values: withAddress(values)}.Objects(t)
+}
+
+func as[T any](t *testing.T, object *unstructured.Unstructured) T {
+	t.Helper()
+	var typed T
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &typed, true))
+	return typed
+}
+
+// The templates fill the list in as package rights does, by which the program checks what it has.
+func TestTheRolesAreTheListOfRights(t *testing.T) {
+	everything := map[string]any{
+		"shape": "split", "namespaces": []any{"kymas"}, "accessSecretNamespace": "access",
+		"webhook": map[string]any{"enabled": true}, "metrics": map[string]any{"secure": true}, "signaturePolicy": "require",
+		"imagePullSecretForClusters": "pull", "registry": map[string]any{"credentialsSecret": "registry"},
+	}
+	features := []string{rights.Webhook, rights.MetricsSecure, rights.Signatures, rights.ImagePullSecret, rights.RegistrySecret}
+	names := map[string]string{
+		"settings": "lifecycle-manager-settings", "lease": "lifecycle-manager.operator.kyma-project.io",
+		"webhook": "lifecycle-manager-webhook", "webhookSecret": "lifecycle-manager-webhook-tls",
+		"imagePullSecret": "pull", "registrySecret": "registry",
+	}
+	bare := map[string]any{"namespaces": []any{"kymas"}, "webhook": map[string]any{"enabled": false}}
+	for name, tc := range map[string]struct {
+		values                map[string]any
+		role, account, access string
+		instance              rights.Instance
+	}{
+		"watchers with everything": {everything, "watchers", "lifecycle-manager-watchers", "access", rights.Instance{Roles: []string{rights.Watchers}, Features: features, Names: names}},
+		"workers with everything":  {everything, "workers", "lifecycle-manager-workers", "access", rights.Instance{Roles: []string{rights.Workers}, Features: features, Names: names}},
+		"one process with nothing": {bare, "all", "lifecycle-manager", "", rights.Instance{Roles: []string{rights.Watchers, rights.Workers}, Names: names}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := map[string][]rbacv1.PolicyRule{}
+			granted, err := rights.Of(tc.instance)
+			require.NoError(t, err)
+			namespaces := map[string]string{
+				rights.ScopeCluster: "", rights.ScopeNamespaces: "kymas", rights.ScopeAccessSecrets: tc.access, rights.ScopeRelease: "lm-system", rights.ScopeKeys: "kcp-system",
+			}
+			for _, right := range granted {
+				if right.Scope == rights.ScopeAccessSecrets && tc.access == "" {
+					continue
+				}
+				want[namespaces[right.Scope]] = append(want[namespaces[right.Scope]], right.Rule())
+			}
+
+			got := map[string][]rbacv1.PolicyRule{}
+			bound := map[string]string{}
+			all := objects(t, "lm-system", tc.values)
+			for _, object := range all {
+				if object.GetKind() == "RoleBinding" || object.GetKind() == "ClusterRoleBinding" {
+					binding := as[rbacv1.RoleBinding](t, object)
+					for _, subject := range binding.Subjects {
+						require.Equal(t, "lm-system", subject.Namespace)
+						bound[object.GetNamespace()+"/"+binding.RoleRef.Name] = subject.Name
+					}
+				}
+			}
+			for _, object := range all {
+				if (object.GetKind() == "Role" || object.GetKind() == "ClusterRole") && bound[object.GetNamespace()+"/"+object.GetName()] == tc.account {
+					got[object.GetNamespace()] = append(got[object.GetNamespace()], as[rbacv1.Role](t, object).Rules...)
+				}
+			}
+			require.Equal(t, want, got)
+			for _, rules := range got {
+				for _, rule := range rules {
+					content, err := json.Marshal(rule)
+					require.NoError(t, err)
+					require.NotContains(t, string(content), "*")
+				}
+			}
+		})
+	}
+}
+
+func TestThePodsAreRestrictedAndHaveOneTokenEach(t *testing.T) {
+	deployments := 0
+	for _, object := range objects(t, "kcp-system", map[string]any{"shape": "split"}) {
+		switch object.GetKind() {
+		case "ServiceAccount":
+			automount, found, err := unstructured.NestedBool(object.Object, "automountServiceAccountToken")
+			require.NoError(t, err)
+			require.True(t, found && !automount, object.GetName())
+		case "Deployment":
+			deployments++
+			deployment := as[appsv1.Deployment](t, object)
+			spec := deployment.Spec.Template.Spec
+			require.True(t, *spec.SecurityContext.RunAsNonRoot)
+			require.True(t, *spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem)
+			require.Equal(t, deployment.Name, spec.ServiceAccountName)
+			require.NotNil(t, spec.Containers[0].ReadinessProbe)
+			require.NotEmpty(t, spec.Containers[0].Resources.Limits.Memory().String())
+		}
+	}
+	require.Equal(t, 2, deployments)
+}
+
+func TestWrongValuesAreRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values map[string]any
+		says   string
+	}{
+		"no Temporal":               {map[string]any{"temporal": map[string]any{}}, "temporal.address is missing"},
+		"two Temporals":             {map[string]any{"temporal": map[string]any{"address": "a:1", "trial": map[string]any{"enabled": true}}}, "leave temporal.address"},
+		"no namespace":              {map[string]any{"namespaces": []any{}}, "namespaces"},
+		"an unknown value":          {map[string]any{"replicas": 3}, "replicas"},
+		"an unknown flag":           {map[string]any{"settings": map[string]any{"resync-intervall": "5m"}}, "resync-intervall"},
+		"a flag of a wrong type":    {map[string]any{"settings": map[string]any{"remote-slots": "many"}}, "remote-slots"},
+		"a flag that is a value":    {map[string]any{"settings": map[string]any{"role": "all"}}, "role"},
+		"single cluster, no rights": {map[string]any{"settings": map[string]any{"mode": "single-cluster"}}, "controlPlaneModules.enabled"},
+		"scraped twice":             {map[string]any{"monitoring": map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}}, "scrape every pod twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			loaded := chart.Load(t)
+			values, err := chartutil.ToRenderValues(loaded, withAddress(tc.values), chartutil.ReleaseOptions{Name: "x", Namespace: "kcp-system"}, chartutil.DefaultCapabilities)
+			if err == nil {
+				_, err = engine.Render(loaded, values)
+			}
+			require.ErrorContains(t, err, tc.says)
+		})
+	}
+}

@@ -1,0 +1,93 @@
+package adoption
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// formerManagers are the field managers under which releases of upstream wrote modules' objects, beside the one that we
+// use as well. What they own would stay for ever: no apply of ours removes it.
+func formerManagers() sets.Set[string] {
+	return sets.New(shared.FieldManagerLifecycleManager, shared.OperatorGroup+"/"+shared.FieldManagerLifecycleManager)
+}
+
+// FieldsPatch is a JSON patch of this very version of an object, after which our apply of this body changes nothing that
+// is not different in the module: what former managers own is ours, so that it is removed where the module no longer has
+// it; and replicas that we leave to an autoscaler are nobody's, for with our ownership of them the number would go, and
+// the workload would be scaled to one. It is nil where nothing is to be moved. The fields of the object stay as they are.
+func FieldsPatch(live *metav1.PartialObjectMetadata, body []byte) ([]byte, error) {
+	moved := live.DeepCopy()
+	former := formerManagers()
+	for i := range moved.ManagedFields {
+		// They applied; what follows knows how to merge updates into our entry.
+		if e := &moved.ManagedFields[i]; former.Has(e.Manager) && e.Subresource == "" {
+			e.Operation = metav1.ManagedFieldsOperationUpdate
+		}
+	}
+	if err := csaupgrade.UpgradeManagedFields(moved, former, shared.FieldManagerModuleResources); err != nil {
+		return nil, fmt.Errorf("move the ownership of fields: %w", err)
+	}
+	if err := releaseReplicas(inventory.OwnEntry(moved.ManagedFields), body); err != nil {
+		return nil, err
+	}
+	if same(live.ManagedFields, moved.ManagedFields) {
+		return nil, nil
+	}
+	return json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": moved.ManagedFields},
+		// A replaced version is refused as a conflict where the object has another one by now.
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.ResourceVersion},
+	})
+}
+
+// releaseReplicas takes the number of replicas out of what we own, where we do not apply it.
+func releaseReplicas(own *metav1.ManagedFieldsEntry, body []byte) error {
+	if own == nil {
+		return nil
+	}
+	owned := &fieldpath.Set{}
+	if err := owned.FromJSON(own.FieldsV1.GetRawReader()); err != nil {
+		return fmt.Errorf("decode the owned fields: %w", err)
+	}
+	replicas := fieldpath.MakePathOrDie(kinds.PathSpec, kinds.PathReplicas)
+	if !owned.Has(replicas) {
+		return nil
+	}
+	var content map[string]any
+	if err := json.Unmarshal(body, &content); err != nil {
+		return fmt.Errorf("decode the object: %w", err)
+	}
+	if _, applied, err := unstructured.NestedFieldNoCopy(content, kinds.PathSpec, kinds.PathReplicas); applied || err != nil {
+		return err
+	}
+	encoded, err := owned.Difference(fieldpath.NewSet(replicas)).ToJSON()
+	if err != nil {
+		return fmt.Errorf("encode the owned fields: %w", err)
+	}
+	own.FieldsV1 = metav1.NewFieldsV1(string(encoded))
+	return nil
+}
+
+func same(a, b []metav1.ManagedFieldsEntry) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Manager != b[i].Manager || a[i].Operation != b[i].Operation || a[i].FieldsV1 == nil || b[i].FieldsV1 == nil ||
+			!bytes.Equal(a[i].FieldsV1.GetRawBytes(), b[i].FieldsV1.GetRawBytes()) {
+			return false
+		}
+	}
+	return true
+}

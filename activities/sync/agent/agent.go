@@ -1,0 +1,130 @@
+// Package agent removes what upstream's agent has in a remote cluster, and its certificate in the control plane: this
+// release has none, so that nobody would renew or remove them.
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// certificateNamespace is where upstream has the certificates of its agents, in the control plane.
+const certificateNamespace = "istio-system"
+
+// object is one that upstream brings.
+type object struct {
+	gvk        schema.GroupVersionKind
+	name       string
+	namespaced bool
+}
+
+func core(kind, name string) object {
+	return object{gvk: schema.GroupVersionKind{Version: "v1", Kind: kind}, name: name, namespaced: true}
+}
+
+func of(group, kind, name string) object {
+	return object{gvk: schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}, name: name}
+}
+
+func namespaced(o object) object {
+	o.namespaced = true
+	return o
+}
+
+// objects are all that releases of upstream have brought into remote clusters. The webhook goes first, so that nothing is
+// asked of a Service that is gone.
+func objects() []object {
+	const networking, rbac = "networking.k8s.io", "rbac.authorization.k8s.io"
+	return []object{
+		of("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "skr-webhook"),
+		namespaced(of("apps", "Deployment", "skr-webhook")),
+		core("Service", "skr-webhook"),
+		core("Service", "skr-webhook-metrics"),
+		core("Secret", "skr-webhook-tls"),
+		core("ConfigMap", "skr-webhook-config"),
+		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--seed-to-watcher")),
+		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-apiserver")),
+		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--metrics-to-watcher")),
+		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-dns")),
+		of(rbac, "ClusterRoleBinding", "read-kymas"),
+		of(rbac, "ClusterRole", "kyma-reader"),
+		core("ServiceAccount", "skr-webhook-sa"),
+		of("scheduling.k8s.io", "PriorityClass", "skr-webhook-priority"),
+	}
+}
+
+// IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: nobody else writes this
+// condition, and it is taken away once everything is gone.
+func IsLeft(kyma *v1beta2.Kyma) bool {
+	return meta.FindStatusCondition(kyma.Status.Conditions, string(shared.ConditionSKRWebhook)) != nil
+}
+
+// RemoveRemote removes the agent from a remote cluster, where the namespace is that of the remote Kyma. Only objects that
+// have upstream's label are removed. It returns how many it deleted.
+func RemoveRemote(ctx context.Context, remote client.Client, namespace string) (int, error) {
+	deleted := 0
+	for _, o := range objects() {
+		key := types.NamespacedName{Name: o.name}
+		if o.namespaced {
+			key.Namespace = namespace
+		}
+		found, err := remove(ctx, remote, o.gvk, key, func(live *metav1.PartialObjectMetadata) bool {
+			return live.Labels[shared.LabelManagedBy] == shared.ManagedByKyma
+		})
+		if err != nil {
+			return deleted, err
+		}
+		if found {
+			deleted++
+		}
+	}
+	return deleted, nil
+}
+
+// RemoveCertificate removes the certificate of a Kyma's agent from the control plane: first what would make its Secret
+// again, then the Secret. Their names say whose they are.
+func RemoveCertificate(ctx context.Context, controlPlane client.Client, kyma string) error {
+	key := types.NamespacedName{Namespace: certificateNamespace, Name: kyma + "-webhook-tls"}
+	for _, gvk := range []schema.GroupVersionKind{
+		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
+		{Group: "cert.gardener.cloud", Version: "v1alpha1", Kind: "Certificate"},
+		{Version: "v1", Kind: "Secret"},
+	} {
+		if _, err := remove(ctx, controlPlane, gvk, key, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes an object with its uid, where it exists and is such a one.
+func remove(
+	ctx context.Context, c client.Client, gvk schema.GroupVersionKind, key types.NamespacedName, such func(*metav1.PartialObjectMetadata) bool,
+) (bool, error) {
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(gvk)
+	err := c.Get(ctx, key, live)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s %s of upstream's agent: %w", gvk.Kind, key, err)
+	}
+	if !such(live) || !live.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	err = c.Delete(ctx, live, client.Preconditions{UID: &live.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("delete %s %s of upstream's agent: %w", gvk.Kind, key, err)
+	}
+	return true, nil
+}

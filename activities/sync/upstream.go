@@ -1,0 +1,45 @@
+package sync
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ReasonUpstreamsAgent: what upstream's agent has in the remote cluster could not be removed.
+const ReasonUpstreamsAgent = "UpstreamAgentNotRemoved"
+
+// EventCertificateLeft: the certificate of upstream's agent stays in the control plane, as we may not delete it. It is on
+// the Kyma.
+const EventCertificateLeft = "UpstreamCertificateLeft"
+
+// removeAgent removes upstream's agent where it was set up for a Kyma. That this release may not delete its certificate
+// in the control plane keeps nothing else from being done: somebody is told of it.
+func (a *Activities) removeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
+	if !agent.IsLeft(kyma) {
+		return nil
+	}
+	if !r.Own {
+		deleted, err := agent.RemoveRemote(ctx, r, s.Namespace)
+		r.Writes += deleted
+		if err != nil {
+			return err
+		}
+	}
+	err := agent.RemoveCertificate(ctx, a.controlPlane, kyma.Name)
+	if apierrors.IsForbidden(err) {
+		if a.events != nil {
+			hint.Record(a.events, kyma, corev1.EventTypeWarning, EventCertificateLeft,
+				"the certificate of upstream's agent stays in the control plane: "+fault.Message(err.Error()), hint.For(EventCertificateLeft))
+		}
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,76 @@
+package sync
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// withAgent is a bench of a Kyma for which upstream had set up its agent.
+func withAgent(t *testing.T, change func(*v1beta2.Kyma)) *bench {
+	t.Helper()
+	kyma := desiredtest.Kyma("keda")
+	kyma.Status.Conditions = []metav1.Condition{{
+		Type: "SKRWebhook", Status: metav1.ConditionTrue, Reason: "Ready", Message: "skrwebhook is synchronized", LastTransitionTime: metav1.Now(),
+	}}
+	if change != nil {
+		change(kyma)
+	}
+	certificate := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-system", Name: kyma.Name + "-webhook-tls"}}
+	b := newBench(t, kyma, desired.Settings{}, certificate)
+	ours := metav1.ObjectMeta{Namespace: "kyma-system", Name: "skr-webhook", Labels: map[string]string{shared.LabelManagedBy: "kyma"}}
+	for _, o := range []client.Object{
+		&appsv1.Deployment{ObjectMeta: ours},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ours.Namespace, Name: "skr-webhook-tls", Labels: ours.Labels}},
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ours.Namespace, Name: "skr-webhook"}},
+	} {
+		require.NoError(t, b.remote.Create(context.Background(), o))
+	}
+	b.forget()
+	return b
+}
+
+func (b *bench) agentIsGone(t *testing.T) {
+	t.Helper()
+	key := client.ObjectKey{Namespace: "kyma-system", Name: "skr-webhook"}
+	require.True(t, apierrors.IsNotFound(b.remote.Get(context.Background(), key, &appsv1.Deployment{})))
+	require.NoError(t, b.remote.Get(context.Background(), key, &corev1.Service{}), "what has not upstream's label is somebody's")
+	key.Name = "skr-webhook-tls"
+	require.True(t, apierrors.IsNotFound(b.remote.Get(context.Background(), key, &corev1.Secret{})))
+	key = client.ObjectKey{Namespace: "istio-system", Name: b.in.Ref.Name + "-webhook-tls"}
+	require.True(t, apierrors.IsNotFound(b.control.Get(context.Background(), key, &corev1.Secret{})))
+}
+
+func TestUpstreamsAgentIsRemovedWhenAKymaIsSynchronized(t *testing.T) {
+	b := withAgent(t, nil)
+	require.Empty(t, b.sync(t).Faults)
+	b.agentIsGone(t)
+}
+
+func TestUpstreamsAgentIsRemovedWithItsKyma(t *testing.T) {
+	b := withAgent(t, func(kyma *v1beta2.Kyma) {
+		now := metav1.Now()
+		kyma.DeletionTimestamp, kyma.Finalizers = &now, []string{shared.FinalizerKyma}
+	})
+	require.NoError(t, b.remote.Create(context.Background(), &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: "default"}}))
+	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
+	b.agentIsGone(t)
+	require.Contains(t, b.remote.Writes(), "delete Kyma default", "although it was never synchronized by us")
+}
+
+func TestOfAKymaWithoutUpstreamsAgentNothingIsAsked(t *testing.T) {
+	b := withAgent(t, func(kyma *v1beta2.Kyma) { kyma.Status.Conditions = nil })
+	b.sync(t)
+	require.NoError(t, b.remote.Get(context.Background(), client.ObjectKey{Namespace: "kyma-system", Name: "skr-webhook"}, &appsv1.Deployment{}))
+}

@@ -1,0 +1,118 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+var (
+	errWhich      = errors.New("name Kymas, or --all")
+	errNotAdopted = errors.New("it is not taken over yet")
+)
+
+// hold labels Kymas so that nobody works on them; those that are taken over stay as they are.
+func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all bool) error {
+	if len(names) == 0 != all {
+		return errWhich
+	}
+	kymas, err := m.kymas(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i := range kymas {
+		kyma := &kymas[i]
+		known, err := fleet.Live(m.controlPlane).LiveManifests(ctx, kyma)
+		if err != nil {
+			return err
+		}
+		if kyma.IsSkipReconciliation() || !isUpstreams(kyma, known.Own) {
+			continue
+		}
+		if err := m.label(ctx, kyma, `"`+shared.ValueTrue+`"`); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "Kyma %s/%s: held\n", kyma.Namespace, kyma.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt takes the label off, and waits until everything of these Kymas is taken over.
+func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, timeout time.Duration) error {
+	if err := m.upstreamRuns(ctx, time.Now()); err != nil {
+		return err
+	}
+	kymas, err := m.kymas(ctx, names)
+	if err != nil {
+		return err
+	}
+	for i := range kymas {
+		if err := m.label(ctx, &kymas[i], "null"); err != nil {
+			return err
+		}
+	}
+	if timeout <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for i := range kymas {
+		if err := m.awaitAdopted(ctx, out, &kymas[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// label sets the label that keeps everybody from working on a Kyma.
+func (m *migration) label(ctx context.Context, kyma *v1beta2.Kyma, value string) error {
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%s}}}`, kyma.UID, shared.LabelSkipReconciliation, value)
+	if err := m.controlPlane.Patch(ctx, kyma, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		return fmt.Errorf("label Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+	}
+	return nil
+}
+
+// awaitAdopted waits until everything of a Kyma is taken over, and says what state it is in then.
+func (m *migration) awaitAdopted(ctx context.Context, out io.Writer, kyma *v1beta2.Kyma) error {
+	ticker := time.NewTicker(pollEvery)
+	defer ticker.Stop()
+	for {
+		now := &v1beta2.Kyma{}
+		err := m.controlPlane.Get(ctx, client.ObjectKeyFromObject(kyma), now)
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("read Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+		}
+		if err == nil {
+			kyma = now
+			known, err := fleet.Live(m.controlPlane).LiveManifests(ctx, kyma)
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+			if err == nil && !isUpstreams(kyma, known.Own) {
+				_, err := fmt.Fprintf(out, "Kyma %s/%s: taken over, %s\n", kyma.Namespace, kyma.Name, kyma.Status.State)
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			message := ""
+			if operation := kyma.Status.LastOperation; operation != nil {
+				message = operation.Operation
+			}
+			return fmt.Errorf("adopt Kyma %s/%s: %w: %s", kyma.Namespace, kyma.Name, errNotAdopted, message)
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package migration
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Connect says where the control plane is, by the flags that were given, and what a client for it must know.
+type Connect func() (*rest.Config, *runtime.Scheme, error)
+
+// NewCommand returns the command. Register adds the flags to it that Connect needs.
+func NewCommand(connect Connect, register func(*pflag.FlagSet)) *cobra.Command {
+	f := &flags{}
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Take over the Kymas of today's upstream, a few first",
+		Long: `Take over the Kymas of today's upstream, a few first.
+
+Without these commands, Kymas and Manifests of upstream's are taken over when Lifecycle Manager meets them.`,
+	}
+	register(cmd.PersistentFlags())
+	cmd.PersistentFlags().StringVarP(&f.namespace, "namespace", "n", shared.NamespaceControlPlane, "namespace of the Kymas")
+	cmd.AddCommand(newPlanCommand(f, connect), newHoldCommand(f, connect), newAdoptCommand(f, connect))
+	return cmd
+}
+
+func newPlanCommand(f *flags, connect Connect) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan [KYMA...]",
+		Short: "Show what taking over would change, for each Kyma; writes nothing",
+		Long: `Show what taking over would change, for each Kyma; writes nothing.
+
+It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read completely: that
+Kyma would be left as it is until it can.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			m, err := newMigration(f, connect)
+			if err != nil {
+				return err
+			}
+			return m.plan(cmd.Context(), cmd.OutOrStdout(), names)
+		},
+	}
+	cmd.Flags().StringVar(&f.accessSecretNamespace, "access-secret-namespace", "", "as of lifecycle-manager run")
+	cmd.Flags().StringVar(&f.syncNamespace, "sync-namespace", shared.NamespaceRemote, "as of lifecycle-manager run")
+	return cmd
+}
+
+func newHoldCommand(f *flags, connect Connect) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hold (--all | KYMA...)",
+		Short: "Keep Kymas of upstream's from being taken over until they are adopted",
+		Long: `Keep Kymas of upstream's from being taken over until they are adopted.
+
+They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well. A Kyma that is deleted is
+removed all the same.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			m, err := newMigration(f, connect)
+			if err != nil {
+				return err
+			}
+			return m.hold(cmd.Context(), cmd.OutOrStdout(), names, f.all)
+		},
+	}
+	cmd.Flags().BoolVar(&f.all, "all", false, "all Kymas of the namespace that are upstream's")
+	return cmd
+}
+
+func newAdoptCommand(f *flags, connect Connect) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "adopt KYMA...",
+		Short: "Have Kymas taken over, and wait until that is done",
+		Long: `Have Kymas taken over, and wait until that is done.
+
+It takes off the label ` + shared.LabelSkipReconciliation + `; the running Lifecycle Manager does the rest. It refuses
+while upstream runs, since both would work on the same Kymas.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			m, err := newMigration(f, connect)
+			if err != nil {
+				return err
+			}
+			return m.adopt(cmd.Context(), cmd.OutOrStdout(), names, f.timeout)
+		},
+	}
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long to wait; 0 does not wait")
+	return cmd
+}

@@ -1,0 +1,96 @@
+// Package migration is the command `lifecycle-manager migrate`: it shows what taking over Kymas of upstream's would change,
+// and has a few taken over before others (docs/migration.md).
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// flags are those of the command and its subcommands.
+type flags struct {
+	namespace, accessSecretNamespace, syncNamespace string
+	all                                             bool
+	timeout                                         time.Duration
+}
+
+// pollEvery is how often Kymas are read that are waited for.
+const pollEvery = 500 * time.Millisecond
+
+// migration is what its commands share.
+type migration struct {
+	flags        *flags
+	controlPlane client.Client
+	clusters     *clusters.Registry
+}
+
+func newMigration(f *flags, connect Connect) (*migration, error) {
+	config, scheme, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	controlPlane, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("make the control plane client: %w", err)
+	}
+	access, err := clusters.New(clusters.Options{ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.accessSecretNamespace})
+	if err != nil {
+		return nil, fmt.Errorf("make access to remote clusters: %w", err)
+	}
+	return &migration{flags: f, controlPlane: controlPlane, clusters: access}, nil
+}
+
+// kymas reads these Kymas, or all of the namespace.
+func (m *migration) kymas(ctx context.Context, names []string) ([]v1beta2.Kyma, error) {
+	if len(names) == 0 {
+		list := &v1beta2.KymaList{}
+		if err := m.controlPlane.List(ctx, list, client.InNamespace(m.flags.namespace)); err != nil {
+			return nil, fmt.Errorf("list the Kymas of namespace %s: %w", m.flags.namespace, err)
+		}
+		return list.Items, nil
+	}
+	var all []v1beta2.Kyma
+	for _, name := range names {
+		kyma := &v1beta2.Kyma{}
+		if err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: m.flags.namespace, Name: name}, kyma); err != nil {
+			return nil, fmt.Errorf("read Kyma %s/%s: %w", m.flags.namespace, name, err)
+		}
+		all = append(all, *kyma)
+	}
+	return all, nil
+}
+
+// upstreamsLease is the Lease of upstream's leader.
+const upstreamsLease = "893110f7.kyma-project.io"
+
+var errUpstreamRuns = errors.New("upstream runs")
+
+// upstreamRuns returns an error where upstream's leader has renewed its Lease lately.
+func (m *migration) upstreamRuns(ctx context.Context, now time.Time) error {
+	lease := &coordinationv1.Lease{}
+	err := m.controlPlane.Get(ctx, client.ObjectKey{Namespace: m.flags.namespace, Name: upstreamsLease}, lease)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read upstream's Lease: %w", err)
+	}
+	spec := lease.Spec
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+		return nil
+	}
+	if age := now.Sub(spec.RenewTime.Time); age < time.Duration(*spec.LeaseDurationSeconds)*time.Second {
+		return fmt.Errorf("%w: %s holds Lease %s/%s, and renewed it %s ago; scale its Deployment to 0 first",
+			errUpstreamRuns, *spec.HolderIdentity, lease.Namespace, lease.Name, age.Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/adoption"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+var errNotReadable = errors.New("not everything could be read")
+
+// plan prints what would change.
+func (m *migration) plan(ctx context.Context, out io.Writer, names []string) error {
+	if err := m.upstreamRuns(ctx, time.Now()); errors.Is(err, errUpstreamRuns) {
+		if _, err := fmt.Fprintf(out, "%v\n", err); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	kymas, err := m.kymas(ctx, names)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for i := range kymas {
+		text, err := m.planOf(ctx, &kymas[i])
+		failed = errors.Join(failed, err)
+		if _, err := io.WriteString(out, text); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// planOf says what would change for one Kyma. The error says that a cluster could not be read, which the text says too.
+func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma) (string, error) {
+	known, err := fleet.Live(m.controlPlane).LiveManifests(ctx, kyma)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Kyma %s/%s: %s\n", kyma.Namespace, kyma.Name, standing(kyma, known.Own))
+	var failed error
+	for i := range known.Own {
+		manifest := &known.Own[i]
+		line, err := m.planManifest(ctx, manifest)
+		if err != nil {
+			failed = fmt.Errorf("plan Kyma %s/%s: %w", kyma.Namespace, kyma.Name, errNotReadable)
+			line = "nothing is changed until it can be read: " + fault.Of(err).Message
+		}
+		fmt.Fprintf(&b, "  %s %s (%s): %s\n", manifest.ModuleName(), manifest.Spec.Version, manifest.Status.State, line)
+	}
+	if agent.IsLeft(kyma) {
+		b.WriteString("  upstream's agent: removed from the remote cluster with its webhook, and its certificate from istio-system\n")
+	}
+	return b.String(), failed
+}
+
+// standing says how far a Kyma is.
+func standing(kyma *v1beta2.Kyma, all []v1beta2.Manifest) string {
+	switch {
+	case !isUpstreams(kyma, all):
+		return "taken over"
+	case kyma.IsSkipReconciliation():
+		return "upstream's, and held"
+	default:
+		return "upstream's, taken over when it is met"
+	}
+}
+
+// isUpstreams tells whether anything of a Kyma was not taken over yet.
+func isUpstreams(kyma *v1beta2.Kyma, all []v1beta2.Manifest) bool {
+	for i := range all {
+		if awaits(&all[i]) {
+			return true
+		}
+	}
+	return agent.IsLeft(kyma)
+}
+
+// awaits tells whether a Manifest was not taken over yet, or not completely.
+func awaits(m *v1beta2.Manifest) bool {
+	return manifests.IsUpstreams(m) || m.DeletionTimestamp.IsZero() && (planning.IsUpstreams(m) || inventory.NeverApplied(m.Status.Inventory))
+}
+
+func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest) (string, error) {
+	switch {
+	case !awaits(manifest):
+		return "taken over", nil
+	case !manifests.IsUpstreams(manifest):
+		return fmt.Sprintf("%d objects are on record, and are applied with the next plan", len(manifest.Status.Inventory)), nil
+	}
+	cluster, err := m.clusters.Reach(ctx, manifest.Namespace, manifest.KymaName())
+	if err != nil {
+		return "", err
+	}
+	found, err := adoption.Read(ctx, cluster, manifest, m.flags.syncNamespace)
+	if err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("%d objects stay as they are and get our mark", len(found.Entries))
+	switch {
+	case manifest.IsUnmanaged():
+		text = fmt.Sprintf("%d objects stay and lose the marks, as the module is not managed", len(found.Entries))
+	case !manifest.DeletionTimestamp.IsZero():
+		text = fmt.Sprintf("its removal goes on with %d objects", len(found.Entries))
+	}
+	switch cr := found.DefaultCR; {
+	case found.DefaultCRGone():
+		text += fmt.Sprintf("; %s %s was deleted by its user, and stays so", cr.Kind, cr.Name)
+	case cr != nil:
+		text += fmt.Sprintf("; default custom resource %s %s", cr.Kind, cr.Name)
+	}
+	return text, nil
+}

@@ -3,12 +3,19 @@
 
 VERSION ?= 0.0.0-dev
 
+# The commit that is built, and its time. Git is asked only where they are used.
+COMMIT  ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
+CREATED ?= $(shell git log -1 --format=%cI 2>/dev/null || echo 1970-01-01T00:00:00Z)
+
 # Tools, by version. They are built once, and kept outside the tree.
 CONTROLLER_GEN_VERSION := v0.23.0
 CRD_REF_DOCS_VERSION   := v0.3.0
 GOLANGCI_LINT_VERSION  := v2.15.0
 GOTESTSUM_VERSION      := v1.13.0
+HELM_VERSION           := v3.22.0
+HELM_DOCS_VERSION      := v1.14.2
 OPENAPI_GEN_VERSION    := v0.0.0-20260721132016-d427ff9ee9ad
+PROMETHEUS_VERSION     := v0.316.0
 
 SHELL         := /bin/bash
 .SHELLFLAGS   := -eu -o pipefail -c
@@ -24,7 +31,11 @@ CONTROLLER_GEN := $(TOOLS_DIR)/controller-gen-$(CONTROLLER_GEN_VERSION)
 CRD_REF_DOCS   := $(TOOLS_DIR)/crd-ref-docs-$(CRD_REF_DOCS_VERSION)
 GOLANGCI_LINT  := $(TOOLS_DIR)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GOTESTSUM      := $(TOOLS_DIR)/gotestsum-$(GOTESTSUM_VERSION)
+HELM           := $(TOOLS_DIR)/helm-$(HELM_VERSION)
+HELM_DOCS      := $(TOOLS_DIR)/helm-docs-$(HELM_DOCS_VERSION)
 OPENAPI_GEN    := $(TOOLS_DIR)/openapi-gen-$(OPENAPI_GEN_VERSION)
+PROMETHEUS     := $(TOOLS_DIR)/prometheus-$(PROMETHEUS_VERSION)
+PROMTOOL       := $(TOOLS_DIR)/promtool-$(PROMETHEUS_VERSION)
 
 # Every Go module of this repository that has code of ours, the product's (.)
 # first; the others only pin what is built from other repositories.
@@ -38,10 +49,15 @@ PACKAGES ?= ./...
 BENCH_ON_FLEET = $(filter ./... ./test/e2e ./test/signals,$(PACKAGES))
 
 # Files that `make generate` writes.
-GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md activities/hint/zz_generated.go
+GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md docs/rights.md activities/hint/zz_generated.go \
+	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
 # Packages with a fuzz target, FuzzParse.
 FUZZED := ./activities/descriptor ./activities/windows
+
+# What `make image` builds, and for which platforms.
+IMAGE     ?= lifecycle-manager
+PLATFORMS ?= linux/amd64,linux/arm64
 
 # What the demo runs.
 DEMO_PROGRAMS := demo fleet sample-operator lifecycle-manager modules
@@ -59,11 +75,16 @@ demo: ## Watch modules being installed into a real cluster; ARGS=--exit-when-rea
 	@$(if $(filter -h -help --help,$(ARGS)),go run ./test/demo $(ARGS),go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS) && bin/demo $(ARGS))
 
 .PHONY: build
-build: ## Build all programs into bin/
-	@go run ./test/build -version $(VERSION)
+build: ## Build all programs into bin/; VERSION=1.2.3 says which version, and then also which commit
+	@go run ./test/build -version $(VERSION) -commit $(COMMIT)
+
+.PHONY: image
+image: ## Build the container image of IMAGE (lifecycle-manager or module) into OUT for PLATFORMS; PUSH=REPOSITORY:TAG, FIPS=1
+	@go run -C deploy/image . -program $(IMAGE) -platforms $(PLATFORMS) -root $(CURDIR) -out $(abspath $(or $(OUT),bin/images/$(IMAGE)$(if $(FIPS),-fips))) \
+		-version $(VERSION) -commit $(COMMIT) -created $(CREATED) $(if $(FIPS),-fips) $(if $(PUSH),-push $(PUSH))
 
 .PHONY: test
-test: $(GOTESTSUM) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
+test: $(GOTESTSUM) $(HELM) $(PROMETHEUS) $(PROMTOOL) ## Run all tests, on local fleets that are brought up for them; what fails is run once more by itself
 	@GOTESTSUM=$(GOTESTSUM) test/run
 
 .PHONY: unit
@@ -177,11 +198,13 @@ check-generated: ## Fail where generated files are stale (and renew them)
 ##@ Generated files
 
 .PHONY: generate
-generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Generate deep copies, CRDs, the API reference and the table of hints
+generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(HELM_DOCS) ## Generate deep copies, CRDs, the API reference, the table of hints, and what the chart has of them
 	go run ./activities/hint/generate
 	$(CONTROLLER_GEN) object crd paths=./api/... output:crd:artifacts:config=deploy/crds
 	$(CRD_REF_DOCS) --config api/crd-ref-docs.yaml --source-path api/v1beta2 --renderer markdown \
 		--output-path docs/api-reference.md --log-level ERROR
+	go run ./deploy/rights/generate
+	$(HELM_DOCS) --chart-search-root deploy/helm --log-level warning
 
 # Takes a minute, and what it writes changes only with the version of k8s.io/api
 # in cmd/module/go.mod, to which a test compares it: so it is no part of generate.
@@ -191,8 +214,20 @@ generate-fields: $(OPENAPI_GEN) ## Generate what module lint knows of Kubernetes
 
 ##@ Tools
 
+.PHONY: helm
+helm: $(HELM) ## Build Helm and print where it is
+	@echo $(HELM)
+
+.PHONY: prometheus
+prometheus: $(PROMETHEUS) ## Build Prometheus and print where it is
+	@echo $(PROMETHEUS)
+
+.PHONY: promtool
+promtool: $(PROMTOOL) ## Build promtool and print where it is
+	@echo $(PROMTOOL)
+
 .PHONY: tools
-tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) ## Build the tools, which the other targets do as needed
+tools: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(HELM) $(HELM_DOCS) $(GOLANGCI_LINT) $(GOTESTSUM) $(PROMETHEUS) $(PROMTOOL) ## Build the tools, which the other targets do as needed
 
 # Builds a tool into a folder of its own first, so that a build that was broken
 # off leaves no incomplete tool.
@@ -209,6 +244,13 @@ $(CONTROLLER_GEN):
 $(CRD_REF_DOCS):
 	$(call build-tool,github.com/elastic/crd-ref-docs@$(CRD_REF_DOCS_VERSION))
 
+# Without a version, the chart demands a newer Kubernetes than Helm thinks it renders for.
+$(HELM):
+	$(call build-tool,-ldflags "-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=37" helm.sh/helm/v3/cmd/helm@$(HELM_VERSION))
+
+$(HELM_DOCS):
+	$(call build-tool,github.com/norwoodj/helm-docs/cmd/helm-docs@$(HELM_DOCS_VERSION))
+
 $(GOLANGCI_LINT):
 	$(call build-tool,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION))
 
@@ -217,3 +259,10 @@ $(GOTESTSUM):
 
 $(OPENAPI_GEN):
 	$(call build-tool,k8s.io/kube-openapi/cmd/openapi-gen@$(OPENAPI_GEN_VERSION))
+
+# Without what finds targets in clouds, of which tests use nothing.
+$(PROMETHEUS):
+	$(call build-tool,-tags remove_all_sd github.com/prometheus/prometheus/cmd/prometheus@$(PROMETHEUS_VERSION))
+
+$(PROMTOOL):
+	$(call build-tool,-tags remove_all_sd github.com/prometheus/prometheus/cmd/promtool@$(PROMETHEUS_VERSION))

@@ -13,6 +13,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -37,7 +39,8 @@ func (w *watcher) keysOfTemplate(ctx context.Context, template *v1beta2.ModuleTe
 	for _, key := range keys {
 		metas, err := desired.NewCached(w.reader).ReleaseMetas(ctx, key)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "find the ModuleReleaseMetas of a template", "template", client.ObjectKeyFromObject(template))
+			log.FromContext(ctx).Error(err, "find the ModuleReleaseMetas of a template", logkey.Kind, shared.KindModuleTemplate,
+				logkey.Namespace, template.Namespace, logkey.Name, template.Name)
 			break // the sweep computes every Kyma's digest
 		}
 		for _, meta := range metas {
@@ -74,7 +77,7 @@ func (w *watcher) enqueueReferrers(ctx context.Context, c cause, keys []string, 
 		var kymas v1beta2.KymaList
 		if err := w.reader.List(ctx, &kymas, client.MatchingFields{desired.IndexKymaReferences: key}); err != nil {
 			// Nothing is lost: the sweep computes every Kyma's digest.
-			log.FromContext(ctx).Error(err, "list the Kymas that a change of the catalog concerns", "kind", c.Kind, "name", c.Name)
+			log.FromContext(ctx).Error(err, "list the Kymas that a change of the catalog concerns", logkey.Kind, c.Kind, logkey.Namespace, c.Namespace, logkey.Name, c.Name)
 			continue
 		}
 		for i := range kymas.Items {

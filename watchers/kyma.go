@@ -21,6 +21,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -54,7 +55,7 @@ const concurrency = 8
 func (w *watcher) addKymas(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[kymaRequest](mgr).Named("kyma").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, w.kymaEvents())).
-		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "kyma", aboutKyma)}).
 		Complete(reconcile.TypedFunc[kymaRequest](w.kickKyma))
 }
 
@@ -108,6 +109,8 @@ func othersAnnotations(obj client.Object) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
 	delete(annotations, shared.AnnotationChannels)
 	delete(annotations, desired.AnnotationBackground)
+	delete(annotations, desired.AnnotationSince)
+	delete(annotations, desired.AnnotationTrace)
 	return annotations
 }
 
@@ -161,7 +164,12 @@ func (w *watcher) behind(ctx context.Context, req kymaRequest) (*v1beta2.Kyma, s
 
 func (w *watcher) sendKyma(ctx context.Context, kyma *v1beta2.Kyma, req kymaRequest) error {
 	k := w.kymaKick(kyma, req)
-	log.FromContext(ctx).V(1).Info("kick", "kyma", req.String(), "reason", k.Reason)
+	if !k.Deleting {
+		k = k.SeenAt(w.Now())
+	}
+	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
+	ctx, span := w.seen(ctx, "Kyma", req.Ref, k)
+	defer span.End()
 	return w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, req.Ref, k) })
 }
 

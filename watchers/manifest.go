@@ -10,12 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -35,7 +37,7 @@ type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
 func (w *watcher) addManifests(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[manifestRequest](mgr).Named("manifest").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, w.manifestEvents())).
-		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "manifest", aboutManifest)}).
 		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
 }
 
@@ -118,6 +120,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		k.Reason, k.Deleting = "Manifest is being deleted", true
 	case m.Status.InputsDigest != manifests.InputsDigest(&m):
 		k.Reason, k.Urgent = "Manifest changed", m.Annotations[desired.AnnotationBackground] == ""
+		k = k.SeenAt(kick.Earliest(desired.Since(&m), w.Now()))
 	case manifests.IsRefused(&m):
 		// Who owns it is none of its inputs.
 		k.Reason = "Manifest was refused"
@@ -129,5 +132,8 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	default:
 		return reconcile.Result{}, nil
 	}
+	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
+	ctx, span := w.seen(desired.InTrace(ctx, &m), "Manifest", req.Ref, k)
+	defer span.End()
 	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, req.Ref, k) })
 }

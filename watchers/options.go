@@ -25,12 +25,16 @@ import (
 	"fmt"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/time/rate"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -66,6 +70,8 @@ type Options struct {
 	RolloutAtOnce int
 	// KickLimit paces all kicks of this process; 50 a second by default.
 	KickLimit *rate.Limiter
+	// Tracer makes the spans that traces begin with; by default there are none.
+	Tracer trace.Tracer
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }
@@ -92,6 +98,9 @@ func (o Options) withDefaults() Options {
 	if o.KickLimit == nil {
 		o.KickLimit = rate.NewLimiter(50, 50)
 	}
+	if o.Tracer == nil {
+		o.Tracer = noop.NewTracerProvider().Tracer("")
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -115,4 +124,11 @@ func (w *watcher) paced(ctx context.Context, send func() error) error {
 		return fmt.Errorf("wait for the kick limit: %w", err)
 	}
 	return send()
+}
+
+// seen begins the span of an event that leads to a kick of a Kyma or Manifest.
+func (w *watcher) seen(ctx context.Context, kind string, ref kick.Ref, k kick.Kick) (context.Context, trace.Span) {
+	return w.Tracer.Start(ctx, "kick "+kind, trace.WithAttributes(
+		attribute.String(logkey.Namespace, ref.Namespace), attribute.String(logkey.Name, ref.Name), attribute.String(logkey.Reason, k.Reason),
+	))
 }

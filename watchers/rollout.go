@@ -75,7 +75,7 @@ func (w *watcher) addRollout(mgr manager.Manager) error {
 		WatchesRawSource(source.TypedChannel(w.rollout.passed, handler.TypedFuncs[kymaRequest, kymaRequest]{
 			GenericFunc: func(_ context.Context, e event.TypedGenericEvent[kymaRequest], q kymaQueue) { q.Add(e.Object) },
 		})).
-		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency})
+		WithOptions(controller.TypedOptions[kymaRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "rollout", aboutKyma)})
 	for _, src := range w.catalogSources(mgr) {
 		build = build.WatchesRawSource(src)
 	}

@@ -109,7 +109,7 @@ func TestARolloutNamesTheVersionThatCausedIt(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []sent{{"kyma/kcp-system/k0/uid-0", kick.Kick{
 		Reason: "ModuleTemplate changed", Kind: "ModuleTemplate", Namespace: "kcp-system", Name: "t", ResourceVersion: "7",
-	}}}, kicks.sent)
+	}.SeenAt(now)}}, kicks.sent)
 }
 
 // A catalog that changes again and again would else never reach a Kyma.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,6 +73,7 @@ func newWatcher(t *testing.T, objects ...client.Object) (*watcher, *recorder, *e
 		Options: Options{
 			Settings: desired.Settings{RolloutSpread: time.Hour}.WithDefaults(), Kicks: kicks, Inputs: inputs("now"), Clusters: evicted,
 			KickLimit: rate.NewLimiter(rate.Inf, 1), Now: func() time.Time { return now },
+			Tracer: noop.NewTracerProvider().Tracer(""),
 		},
 		reader:  fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build(),
 		rollout: newRollout(1, func() time.Time { return now }),

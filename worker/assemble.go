@@ -42,10 +42,12 @@ type Parts struct {
 	ControlPlane *rest.Config
 	Scheme       *runtime.Scheme
 	// Cache serves the catalog, Secret metadata, Kymas and Manifests; see Index.
-	Cache    cache.Cache
-	Temporal temporal.Client
-	Events   record.EventRecorder
-	Registry prometheus.Registerer
+	Cache cache.Cache
+	// Informers are those of a cache that CacheOptions limits to namespaces; else nil.
+	Informers *fleet.Informers
+	Temporal  temporal.Client
+	Events    record.EventRecorder
+	Registry  prometheus.Registerer
 	// Log is for what no other record keeps, such as objects that a purge forced.
 	Log logr.Logger
 	// Version of this build (semver), noted on what it brings into remote clusters.
@@ -119,7 +121,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := fleet.New(p.Cache, controlPlane)
+	known := fleet.New(p.Cache, p.Informers, controlPlane)
 	access, err := clusters.New(clusters.Options{
 		Fleet: known, ControlPlane: p.ControlPlane, Scheme: p.Scheme, Limits: p.Config.Limits, Allow: p.Config.Access,
 		AccessSecretNamespace: p.Config.Settings.AccessSecretNamespace, WrapTransport: measured(work, p.Config.WrapRemote),
@@ -149,6 +151,9 @@ func Assemble(p Parts) (*Assembly, error) {
 		a.Inputs.PullSecret = a.PullSecret.Version
 	}
 	a.Inputs.Trusted = signatures.Fingerprint
+	if p.Config.Artifacts.Counter, err = metrics.NewArtifacts(p.Registry); err != nil {
+		return nil, err
+	}
 	store, err := artifacts.New(p.Config.Artifacts)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the artifact store: %w", err)

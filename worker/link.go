@@ -12,10 +12,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
@@ -35,7 +37,7 @@ const (
 // Temporal is what a Link asks; a client.Client is one.
 type Temporal interface {
 	operators
-	DescribeTaskQueue(ctx context.Context, queue string, kind enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error)
+	WorkflowService() workflowservice.WorkflowServiceClient
 	QueryWorkflow(ctx context.Context, workflowID, runID, queryType string, args ...any) (converter.EncodedValue, error)
 }
 
@@ -126,7 +128,7 @@ func (l *Link) check(ctx context.Context) error {
 	case found == nil:
 		l.metrics.Up.Set(1)
 		if before != nil {
-			l.log.Info("Temporal answers, and all task queues are polled", "namespace", l.namespace)
+			l.log.Info("Temporal answers, and all task queues are polled", logkey.TemporalNamespace, l.namespace)
 		}
 	case before == nil || before.Error() != found.Error():
 		l.log.Error(found, "no work can be done")
@@ -141,7 +143,7 @@ func (l *Link) find(ctx context.Context) error {
 		return fmt.Errorf("Temporal cannot be used: %w", err)
 	}
 	if registered && l.known {
-		l.log.Error(nil, "Temporal had lost our search attributes, registered them again: its database was lost or replaced", "namespace", l.namespace)
+		l.log.Error(nil, "Temporal had lost our search attributes, registered them again: its database was lost or replaced", logkey.TemporalNamespace, l.namespace)
 	}
 	l.known = !registered
 	for _, polled := range polledQueues() {
@@ -171,7 +173,10 @@ func polledQueues() []polledQueue {
 }
 
 func (l *Link) isPolled(ctx context.Context, q polledQueue) error {
-	described, err := l.temporal.DescribeTaskQueue(ctx, q.name, q.tasks)
+	described, err := l.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: l.namespace, TaskQueue: &taskqueue.TaskQueue{Name: q.name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}, TaskQueueType: q.tasks,
+		ReportStats: true,
+	})
 	if err != nil {
 		return fmt.Errorf("Temporal cannot be asked who polls the task queue %s: %w", q.name, err)
 	}
@@ -182,6 +187,10 @@ func (l *Link) isPolled(ctx context.Context, q polledQueue) error {
 		}
 	}
 	l.metrics.Pollers.WithLabelValues(q.name, q.kind).Set(float64(polling))
+	if stats := described.GetStats(); stats != nil {
+		l.metrics.BacklogAge.WithLabelValues(q.name, q.kind).Set(stats.GetApproximateBacklogAge().AsDuration().Seconds())
+		l.metrics.BacklogTasks.WithLabelValues(q.name, q.kind).Set(float64(stats.GetApproximateBacklogCount()))
+	}
 	if polling == 0 {
 		return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.name, q.kind)
 	}

@@ -10,13 +10,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 )
 
 // linkBench is a link to a Temporal whose answers can be changed.
@@ -26,15 +29,30 @@ type linkBench struct {
 	// idle is for how long nobody has polled a task queue.
 	idle   map[string]time.Duration
 	silent error
-	lines  []string
-	clock  time.Time
+	// waiting tasks are in every queue, the oldest for waitingFor.
+	waiting    int64
+	waitingFor time.Duration
+	lines      []string
+	clock      time.Time
 }
 
 func (b *linkBench) OperatorService() operatorservice.OperatorServiceClient { return b.ns }
 
-func (b *linkBench) DescribeTaskQueue(_ context.Context, queue string, kind enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
-	at := b.clock.Add(-b.idle[queue+" "+kind.String()])
-	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{{LastAccessTime: timestamppb.New(at)}}}, nil
+func (b *linkBench) WorkflowService() workflowservice.WorkflowServiceClient { return taskQueues{b: b} }
+
+// taskQueues answers who polls a task queue, and what waits in it.
+type taskQueues struct {
+	workflowservice.WorkflowServiceClient
+	b *linkBench
+}
+
+func (q taskQueues) DescribeTaskQueue(_ context.Context, in *workflowservice.DescribeTaskQueueRequest, _ ...grpc.CallOption) (*workflowservice.DescribeTaskQueueResponse, error) {
+	at := q.b.clock.Add(-q.b.idle[in.GetTaskQueue().GetName()+" "+in.GetTaskQueueType().String()])
+	out := &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueue.PollerInfo{{LastAccessTime: timestamppb.New(at)}}}
+	if in.GetReportStats() && in.GetNamespace() == "ns" {
+		out.Stats = &taskqueue.TaskQueueStats{ApproximateBacklogCount: q.b.waiting, ApproximateBacklogAge: durationpb.New(q.b.waitingFor)}
+	}
+	return out, nil
 }
 
 func (b *linkBench) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
@@ -158,4 +176,16 @@ func TestSearchAttributesThatTemporalLostAreRegisteredAgain(t *testing.T) {
 	require.NoError(t, b.checks(t))
 	require.Len(t, b.ns.added, 3)
 	require.Contains(t, b.lines[1], "its database was lost or replaced")
+}
+
+func TestWhatWaitsInATaskQueueIsMeasured(t *testing.T) {
+	b := newLinkBench(t, true)
+	b.waiting, b.waitingFor = 7, 90*time.Second
+	require.NoError(t, b.checks(t))
+	require.Equal(t, len(polledQueues()), testutil.CollectAndCount(b.metrics.BacklogAge))
+	require.InDelta(t, 90, testutil.ToFloat64(b.metrics.BacklogAge.WithLabelValues(kick.RemoteQueue, "activity")), 0)
+	require.InDelta(t, 7, testutil.ToFloat64(b.metrics.BacklogTasks.WithLabelValues(kick.RemoteQueue, "activity")), 0)
+	b.waiting, b.waitingFor = 0, 0
+	require.NoError(t, b.checks(t))
+	require.Zero(t, testutil.ToFloat64(b.metrics.BacklogAge.WithLabelValues(kick.RemoteQueue, "activity")))
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
@@ -50,10 +52,10 @@ func (f *TaskFailures) Intercept(ctx context.Context, method string, req, reply 
 	err := invoke(ctx, method, req, reply, conn, opts...)
 	switch request := req.(type) {
 	case *workflowservice.RespondWorkflowTaskFailedRequest:
-		f.note(request.GetCause().String(), request.GetFailure().GetMessage())
+		f.note(request.GetResourceId(), request.GetCause().String(), request.GetFailure().GetMessage())
 	case *workflowservice.RespondWorkflowTaskCompletedRequest:
 		if refused := serviceerror.ToStatus(err); refused.Code() == codes.InvalidArgument && !isOutrun(refused.Message()) {
-			f.note(causeRefused, err.Error())
+			f.note(request.GetResourceId(), causeRefused, err.Error())
 		}
 	}
 	return err
@@ -65,7 +67,8 @@ func isOutrun(message string) bool {
 	return message == enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND.String()
 }
 
-func (f *TaskFailures) note(cause, message string) {
+// note counts and logs a failure. The resource is that of a request, which names the workflow.
+func (f *TaskFailures) note(resource, cause, message string) {
 	f.failed.WithLabelValues(cause).Inc()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,6 +77,6 @@ func (f *TaskFailures) note(cause, message string) {
 		f.unsaid++
 		return
 	}
-	f.log.Error(nil, "a workflow task failed, it will be tried again", "cause", cause, "message", message, "othersSince", f.unsaid)
+	f.log.Error(nil, "a workflow task failed, it will be tried again", logkey.WorkflowID, strings.TrimPrefix(resource, "workflow:"), logkey.Cause, cause, logkey.Message, message, logkey.OthersSince, f.unsaid)
 	f.said, f.unsaid = now, 0
 }

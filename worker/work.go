@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/kyma-project/lifecycle-manager/activities/install"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
@@ -52,7 +53,8 @@ const (
 )
 
 // done counts the end of an activity.
-func (w *Work) done(name string, args []any, err error, took time.Duration) {
+func (w *Work) done(name string, args []any, result any, err error, took time.Duration) {
+	w.measureApplied(args, result, err)
 	reason, known := requeueReasons()[name]
 	if !known {
 		return
@@ -70,6 +72,18 @@ func (w *Work) done(name string, args []any, err error, took time.Duration) {
 		w.metrics.Installs.Observe(took.Seconds())
 	}
 	w.measure(args, err, took)
+}
+
+// measureApplied measures how long a change took that is applied now. Clocks of processes may differ a little.
+func (w *Work) measureApplied(args []any, result any, err error) {
+	if err != nil || len(args) == 0 {
+		return
+	}
+	in, isApply := args[0].(install.ApplyInput)
+	applied, isResult := result.(install.ApplyResult)
+	if isApply && isResult && applied.Outcome == manifests.OutcomeApplied && !in.Since.IsZero() {
+		w.metrics.Applied.Observe(max(time.Since(in.Since), 0).Seconds())
+	}
 }
 
 // measure keeps the series of a Manifest while it is worked on.
@@ -131,6 +145,6 @@ type measuredActivity struct {
 func (m *measuredActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
 	result, err := m.Next.ExecuteActivity(ctx, in)
-	m.work.done(activity.GetInfo(ctx).ActivityType.Name, in.Args, err, time.Since(began))
+	m.work.done(activity.GetInfo(ctx).ActivityType.Name, in.Args, result, err, time.Since(began))
 	return result, err
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -19,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
@@ -71,7 +73,7 @@ func TestSeriesPerClusterCanBeSwitchedOff(t *testing.T) {
 	for _, family := range families {
 		names = append(names, family.GetName())
 	}
-	require.Equal(t, []string{"lifecycle_mgr_fips_mode", "lifecycle_mgr_install_duration_seconds"}, names)
+	require.Equal(t, []string{"lifecycle_mgr_fips_mode", "lifecycle_mgr_install_duration_seconds", "lifecycle_mgr_kick_to_applied_seconds"}, names)
 }
 
 func TestRequestsToRemoteClustersAreMeasuredWithoutNamingThem(t *testing.T) {
@@ -85,4 +87,30 @@ func TestRequestsToRemoteClustersAreMeasuredWithoutNamingThem(t *testing.T) {
 	_, err = client.Get(server.URL) // there is no answer
 	require.Error(t, err)
 	require.Equal(t, 2, testutil.CollectAndCount(work.metrics.Requests), "one for 4xx, one without an answer")
+}
+
+func TestHowLongAChangeTookIsMeasuredOnceItIsApplied(t *testing.T) {
+	work, registry := newWork(t, false)
+	in := install.ApplyInput{Ref: kick.Ref{Name: "a-keda-1"}, Since: time.Now().Add(-time.Minute)}
+	apply := func(outcome manifests.Outcome, in install.ApplyInput, err error) float64 {
+		suite := testsuite.WorkflowTestSuite{}
+		env := suite.NewTestActivityEnvironment()
+		env.SetWorkerOptions(sdkworker.Options{Interceptors: []interceptor.WorkerInterceptor{work.interceptor(), &heartbeats{}}})
+		env.RegisterActivityWithOptions(func(context.Context, install.ApplyInput) (install.ApplyResult, error) {
+			return install.ApplyResult{Outcome: outcome}, err
+		}, activity.RegisterOptions{Name: "ApplyManifest"})
+		_, _ = env.ExecuteActivity("ApplyManifest", in)
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		for _, family := range families {
+			if family.GetName() == "lifecycle_mgr_kick_to_applied_seconds" {
+				return family.GetMetric()[0].GetHistogram().GetSampleSum()
+			}
+		}
+		return 0
+	}
+	require.Zero(t, apply(manifests.OutcomeIncomplete, in, nil))
+	require.Zero(t, apply(manifests.OutcomeApplied, in, errors.New("no connection")))
+	require.Zero(t, apply(manifests.OutcomeApplied, install.ApplyInput{Ref: in.Ref}, nil), "nobody says since when")
+	require.InDelta(t, 60, apply(manifests.OutcomeApplied, in, nil), 30)
 }

@@ -1,5 +1,5 @@
 // Package worker assembles the Temporal workers: what they register, on which task queues, with how many
-// slots. The build id is the program's version: by it a sleeping run notices another build.
+// slots. By the build id, a sleeping run notices another build.
 package worker
 
 import (
@@ -52,9 +52,9 @@ type Options struct {
 	Work *Work
 	// StopTimeout is how long running activities may continue after a stop; keep it below the pod's own.
 	StopTimeout time.Duration
-	// Version is the program's, by which histories name who did a workflow task. Where it is empty, each process reads
+	// BuildID is the program's, by which histories name who did a workflow task. Where it is empty, each process reads
 	// its whole executable at its start, for a checksum of it.
-	Version string
+	BuildID string
 }
 
 // Workers are the Temporal workers of one process, one per task queue.
@@ -66,8 +66,8 @@ type Workers struct {
 
 // New assembles the workers. It makes no connection.
 func New(temporal client.Client, o Options) *Workers {
-	if o.Version != "" {
-		worker.SetBinaryChecksum(o.Version)
+	if o.BuildID != "" {
+		worker.SetBinaryChecksum(o.BuildID)
 	}
 	w := &Workers{fatal: make(chan error, 1)}
 	for _, q := range w.queues(o) {

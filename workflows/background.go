@@ -30,6 +30,7 @@ func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.P
 		}
 		asked := r.mail.TakeDue()
 		all := pending.With(asked)
+		r.since = kick.Earliest(r.since, asked.Since)
 		r.note(all.Seen)
 		if !asked.OnlyManifests {
 			*pending = all
@@ -59,7 +60,7 @@ func answers(began, last time.Time) bool {
 func (r *kymaRun) inTurn(ctx workflow.Context) (background.Result, time.Time, error) {
 	turn, cancel := workflow.WithCancel(writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
-	future := workflow.ExecuteActivity(turn, r.inBackground.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions()})
+	future := workflow.ExecuteActivity(turn, r.inBackground.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions(), Since: r.since})
 	var last time.Time
 	waiting := r.mail.Count()
 	if err := r.awaitUnless(ctx, future, cancel, func() bool {

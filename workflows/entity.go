@@ -57,6 +57,8 @@ type Carry struct {
 	Fault fault.Fault `json:"fault,omitzero"`
 	// Published are the search attributes as last upserted; they stay with the workflow over runs.
 	Published map[string]string `json:"published,omitempty"`
+	// Since is when a watcher saw the oldest change that was not applied yet; zero where there is none.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // carryFormat is the present format of Carry.
@@ -97,6 +99,8 @@ type entity struct {
 	retryAt   time.Time
 	fault     fault.Fault
 	published map[string]string
+	// since is when a watcher saw the oldest change that this entity has not acted on with success. It is measured only.
+	since time.Time
 
 	reconcilesStarted, reconcilesEnded int
 	ending                             bool
@@ -110,7 +114,7 @@ func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 	pending, later := mailbox.Pending{}, mailbox.Pending{}
 	if carry != nil {
 		pending, later = carry.Pending, carry.Later
-		e.pace, e.attempt, e.retryAt, e.fault = carry.Pace, carry.Attempt, carry.RetryAt, carry.Fault
+		e.pace, e.attempt, e.retryAt, e.fault, e.since = carry.Pace, carry.Attempt, carry.RetryAt, carry.Fault, carry.Since
 		if carry.Published != nil {
 			e.published = carry.Published
 		}
@@ -125,7 +129,7 @@ func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 func (e *entity) carry() Carry {
 	return Carry{
 		Format: carryFormat, Pending: e.mail.Pending, Later: e.mail.Later, Pace: e.pace, Attempt: e.attempt,
-		RetryAt: e.retryAt, Fault: e.fault, Published: e.published,
+		RetryAt: e.retryAt, Fault: e.fault, Published: e.published, Since: e.since,
 	}
 }
 
@@ -166,7 +170,7 @@ func (e *entity) reconcileNow(ctx workflow.Context, state func() (string, string
 func (e *entity) begin(ctx workflow.Context) (mailbox.Pending, time.Time) {
 	e.reconcilesStarted++
 	pending := e.mail.Take()
-	e.urgent = pending.Urgent
+	e.urgent, e.since = pending.Urgent, kick.Earliest(e.since, pending.Since)
 	e.background = pending.Count > 0 && !pending.Urgent && e.logic >= logicBackground
 	return pending, workflow.Now(ctx)
 }

@@ -56,6 +56,8 @@ type world struct {
 	force    func(n int, in syncing.CleanupInput) (syncing.Result, error)
 
 	counts map[string]int
+	// since are the times that resolve and apply were told, in their order.
+	since []time.Time
 	// abandoned is what the last release said that is left in the remote cluster.
 	abandoned string
 }
@@ -130,7 +132,8 @@ func (w *world) SyncRemote(context.Context, syncing.Input) (syncing.Result, erro
 }
 
 // ResolveKyma implements background.Resolver.
-func (w *world) ResolveKyma(context.Context, resolve.Input) (resolve.Result, error) {
+func (w *world) ResolveKyma(_ context.Context, in resolve.Input) (resolve.Result, error) {
+	w.since = append(w.since, in.Since)
 	res, err := w.resolve(w.called("resolve"))
 	return res, fault.ToTemporal(err)
 }
@@ -190,7 +193,8 @@ func environment(t *testing.T, w *world) *testsuite.TestWorkflowEnvironment {
 		res, err := w.release(w.called("release"))
 		return res, fault.ToTemporal(err)
 	})
-	register("ApplyManifest", func(ctx context.Context, _ install.ApplyInput) (install.ApplyResult, error) {
+	register("ApplyManifest", func(ctx context.Context, in install.ApplyInput) (install.ApplyResult, error) {
+		w.since = append(w.since, in.Since)
 		res, err := w.apply(ctx, w.called("apply"))
 		return res, fault.ToTemporal(err)
 	})

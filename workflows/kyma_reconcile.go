@@ -91,7 +91,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 		res = *resolved
 	} else {
 		err = r.do(ctx, kick.ControlPlaneQueue, "resolve modules and write Manifests", &res, r.resolve.ResolveKyma,
-			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background})
+			resolve.Input{Ref: r.ref, Seen: append(r.versions(), r.state.Sync.Imported...), Background: r.background, Since: r.since})
 	}
 	if temporal.IsCanceledError(err) {
 		return resolve.Result{}, true, err
@@ -99,7 +99,7 @@ func (r *kymaRun) resolveModules(ctx workflow.Context, resolved *resolve.Result)
 	if r.state.ResolveFault = fault.FromTemporal(err); !r.state.ResolveFault.IsZero() {
 		return resolve.Result{}, false, nil
 	}
-	r.state.ResolveFault = res.Fault
+	r.state.ResolveFault, r.since = res.Fault, time.Time{}
 	r.noteWritten(res)
 	r.state.NextReconcile, r.state.NextReconcileFor, r.state.Paced = res.NextReconcile, res.NextReconcileFor, res.Paced
 	if soon := workflow.Now(ctx).Add(minNextReconcile); !res.NextReconcile.IsZero() && res.NextReconcile.Before(soon) {

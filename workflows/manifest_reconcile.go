@@ -22,7 +22,7 @@ func (r *manifestRun) reconcile(ctx workflow.Context) error {
 
 	applyCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "install or upgrade the module"))
 	defer cancel()
-	future := workflow.ExecuteActivity(applyCtx, r.install.ApplyManifest, install.ApplyInput{Ref: r.ref})
+	future := workflow.ExecuteActivity(applyCtx, r.install.ApplyManifest, install.ApplyInput{Ref: r.ref, Since: r.since})
 	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.Pending.Deleting }); err != nil {
 		return err
 	}
@@ -44,6 +44,9 @@ func (r *manifestRun) reconcile(ctx workflow.Context) error {
 
 // applied continues a reconcile according to what it found.
 func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res install.ApplyResult) error {
+	if res.Outcome != manifests.OutcomeIncomplete {
+		r.since = time.Time{}
+	}
 	r.state.InputsDigest, r.state.Module, r.state.Version, r.state.Kyma = res.InputsDigest, res.Module, res.Version, res.Kyma
 	if r.logic < logicModuleState {
 		if err := r.publishModule(ctx); err != nil {

@@ -239,6 +239,9 @@ func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (appli
 	if err != nil {
 		return nil, true, err
 	}
+	if err := takeFields(ctx, job, p, body); err != nil {
+		return nil, true, err
+	}
 	applied, err = applyInto(ctx, job, p, body)
 	if apierrors.IsInvalid(err) && !kinds.IsJob(p.Object.GVK.GroupKind()) {
 		adapted, why := adaptToLive(ctx, job, p, body)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,10 @@ func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 	return f
 }
 
+// missingRight finds the right in the API server's answer to a user who has it not, without the user's name, which can be
+// so long that the rest would be cut.
+var missingRight = regexp.MustCompile(`is forbidden: User "[^"]*" (cannot \w+ resource "[^"]*" in API group "[^"]*".*)$`)
+
 // Refusal is the message of the API server, without the object that it may quote: the values of fields can be secret,
 // their paths are not.
 func Refusal(err error) string {
@@ -58,6 +63,9 @@ func Refusal(err error) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return objects.Shorten(err.Error())
+	}
+	if missing := missingRight.FindStringSubmatch(err.Error()); apierrors.IsForbidden(err) && missing != nil {
+		return objects.Shorten("forbidden: " + missing[1])
 	}
 	details := status.Status().Details
 	if status.Status().Reason != metav1.StatusReasonInvalid || details == nil || len(details.Causes) == 0 {

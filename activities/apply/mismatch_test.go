@@ -71,3 +71,11 @@ func TestASchemaMismatchIsNotRetryable(t *testing.T) {
 		})
 	}
 }
+
+func TestAMissingRightIsNamedWithoutTheUser(t *testing.T) {
+	err := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "a",
+		errors.New(`User "system:serviceaccount:a-long-namespace-of-many-letters:a-long-name-of-an-account-with-as-many" cannot patch resource "deployments" in API group "apps" in the namespace "kyma-system"`))
+	require.Equal(t, `forbidden: cannot patch resource "deployments" in API group "apps" in the namespace "kyma-system"`, Refusal(err))
+	err = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota"))
+	require.Equal(t, `pods "a" is forbidden: exceeded quota`, Refusal(err))
+}

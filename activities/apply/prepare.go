@@ -131,11 +131,14 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 
 // bundleOf returns the bundle of a render request, built once and cached.
 func (a *Applier) bundleOf(ctx context.Context, request *artifacts.RenderRequest, by bundle.Adaptation) (*bundle.Bundle, error) {
+	rendered := &atomic.Bool{}
+	defer func() { a.Options.Artifacts.RenderingAsked(!rendered.Load()) }()
 	return a.bundles.Get(ctx, request.Key+by.Key(), func(ctx context.Context) (*bundle.Bundle, int64, error) {
-		rendered, err := request.Render(ctx)
+		rendered.Store(true)
+		objects, err := request.Render(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		return bundle.Build(rendered, by)
+		return bundle.Build(objects, by)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
@@ -117,7 +119,7 @@ func guarded[V any](ctx context.Context, load func(context.Context) (V, int64, e
 	defer func() {
 		if p := recover(); p != nil {
 			what, _, _ := strings.Cut(fmt.Sprintf("%.200v", p), "\n")
-			loggerOf(ctx).Error("a load panicked", "panic", what, "stack", string(debug.Stack()))
+			loggerOf(ctx).Error("a load panicked", logkey.Panic, what, logkey.Stack, string(debug.Stack()))
 			err = fmt.Errorf("panic: %s", what)
 		}
 	}()

@@ -32,13 +32,16 @@ const (
 func (s *Store) FetchDescriptor(ctx context.Context, repository, component, version string) ([]byte, error) {
 	key := repository + "/" + component + ":" + version
 	known, isKnown := s.descriptors.Peek(key)
-	if isKnown && s.options.Clock().Sub(known.at) < s.options.DescriptorTTL {
+	isFresh := isKnown && s.options.Clock().Sub(known.at) < s.options.DescriptorTTL
+	s.options.Counter.ArtifactAsked(KindDescriptor, isFresh)
+	if isFresh {
 		return known.content, nil
 	}
 	fresh, err := s.descriptors.Renew(ctx, key, func(ctx context.Context) (descriptor, int64, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
 		content, err := s.registry.descriptor(ctx, repository, component, version)
+		s.answered(content, err)
 		if err == nil && (!isKnown || !bytes.Equal(content, known.content)) {
 			s.disk.remember(key, content)
 		}

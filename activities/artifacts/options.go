@@ -46,9 +46,32 @@ type Options struct {
 	Renderers int
 	// DescriptorTTL is for how long it is believed that a component version's tag has not moved; 5 min.
 	DescriptorTTL time.Duration
+	// Counter counts what is asked for; nil counts nothing.
+	Counter Counter
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
+
+// Counter counts what caches and registries are asked for.
+type Counter interface {
+	// ArtifactAsked is told the kind, and whether it was in a cache.
+	ArtifactAsked(kind string, hit bool)
+	// RegistryAnswered is told the reason of a fetch that failed, empty of one that did not, and how many bytes came.
+	RegistryAnswered(reason string, bytes int)
+}
+
+// Kinds of what is asked for.
+const (
+	KindLayer      = "layer"
+	KindDescriptor = "descriptor"
+	KindRendering  = "rendering"
+)
+
+// uncounted is the counter where none is given.
+type uncounted struct{}
+
+func (uncounted) ArtifactAsked(string, bool)   {}
+func (uncounted) RegistryAnswered(string, int) {}
 
 // Limits bound what one artifact may cost.
 type Limits struct {
@@ -76,6 +99,9 @@ func (o Options) withDefaults() Options {
 	o.DescriptorTTL = cmp.Or(o.DescriptorTTL, 5*time.Minute)
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Counter == nil {
+		o.Counter = uncounted{}
 	}
 	if o.Keychain == nil {
 		o.Keychain = anonymous{}

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -72,6 +73,8 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidReference, "%s: %w", l, err)
 	}
+	fetched := &atomic.Bool{}
+	defer func() { s.options.Counter.ArtifactAsked(KindLayer, !fetched.Load()) }()
 	return s.layers.Get(ctx, l.key(), func(ctx context.Context) ([]byte, int64, error) {
 		if content, ok := s.disk.read(l.key(), sum); ok {
 			return content, int64(len(content)), nil
@@ -79,7 +82,9 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
 		s.counts.pulls.Add(1)
+		fetched.Store(true)
 		content, err := s.registry.blob(ctx, l, path, accept, sum)
+		s.answered(content, err)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -87,6 +92,18 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 		return content, int64(len(content)), nil
 	})
 }
+
+// answered counts a fetch, with all its tries. The reasons of faults are few.
+func (s *Store) answered(content []byte, err error) {
+	reason := ""
+	if err != nil {
+		reason = cmp.Or(fault.Of(err).Reason, "Canceled")
+	}
+	s.options.Counter.RegistryAnswered(reason, len(content))
+}
+
+// RenderingAsked counts a rendering that was asked for, which those keep who ask for them.
+func (s *Store) RenderingAsked(hit bool) { s.options.Counter.ArtifactAsked(KindRendering, hit) }
 
 // Counts are how often something was done since the store was made, which should happen rarely.
 type Counts struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 )
@@ -42,6 +43,8 @@ type Input struct {
 	Ref kick.Ref `json:"ref"`
 	// Seen are the newest versions that kicks named.
 	Seen []desired.Seen `json:"seen,omitempty"`
+	// Since is that of resolve.Input.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Result is what the steps found and did.
@@ -63,9 +66,9 @@ func (a *Activities) LookInBackground(ctx context.Context, in Input) (Result, er
 		return result, err
 	}
 	seen := append(slices.Clone(in.Seen), synced.Imported...)
-	resolved, err := a.resolver.ResolveKyma(ctx, resolve.Input{Ref: in.Ref, Seen: seen, Background: true})
+	resolved, err := a.resolver.ResolveKyma(ctx, resolve.Input{Ref: in.Ref, Seen: seen, Background: true, Since: in.Since})
 	if err != nil {
-		activity.GetLogger(ctx).Debug("modules could not be resolved, the step is taken by itself", "error", err)
+		activity.GetLogger(ctx).Debug("modules could not be resolved, the step is taken by itself", logkey.Error, err)
 		return result, nil
 	}
 	result.Resolved = &resolved

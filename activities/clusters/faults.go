@@ -51,6 +51,15 @@ const (
 	ReasonResponseTooLarge = "UnreachableResponseTooLarge"
 )
 
+// ReasonsWithoutAccess are all for which nothing may be known of a remote cluster (status.remote.unreachableReason).
+func ReasonsWithoutAccess() []string {
+	return []string{
+		ReasonAccessSecretNotFound, ReasonAccessSecretAmbiguous, ReasonKubeconfigRejected, ReasonControlPlaneAccess,
+		ReasonUnreachableNetwork, ReasonUnreachableTimeout, ReasonUnreachableTLS, ReasonUnreachableUnauthorized,
+		ReasonUnreachableForbidden, ReasonUnreachableServerFailed, ReasonResponseTooLarge,
+	}
+}
+
 // ErrResponseTooLarge is returned while reading a response body that is above the cap.
 var ErrResponseTooLarge = errors.New("response body above the limit")
 

@@ -35,7 +35,7 @@ func informed(t *testing.T, version *string, known ...corev1.Secret) (*Registry,
 	cached := builder.Build()
 	registry, err := New(Options{
 		ControlPlane: &rest.Config{Host: server.URL}, Scheme: scheme,
-		Fleet: fleet.Over(cached, cached, func(context.Context, client.Object) string { return *version }),
+		Fleet: fleet.Over(cached, cached, func(context.Context, client.Object, string) string { return *version }),
 	})
 	require.NoError(t, err)
 	return registry, cp

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// RolloutDelay is the share of a spread that falls to one Kyma for one change of what many Kymas share. It depends on
-// the two alone, so that whoever finds the change computes the same: watchers, the sweep and reports name it by the
-// inputs digest that it leads to.
-func RolloutDelay(kyma types.UID, change string, spread time.Duration) time.Duration {
+// RolloutDelay is the share of a spread that falls to one Kyma, or to one of its Manifests, for one change of what
+// many Kymas share. It depends on the two alone, so that whoever finds the change computes the same: watchers, the
+// sweep and reports name it by the inputs digest that it leads to.
+func RolloutDelay(uid types.UID, change string, spread time.Duration) time.Duration {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(string(kyma) + "/" + change))
+	_, _ = h.Write([]byte(string(uid) + "/" + change))
 	return time.Duration(float64(spread) * float64(h.Sum64()%10_000) / 10_000)
 }
 

@@ -33,6 +33,9 @@ type Settings struct {
 	SyncNamespace string
 	// RemoteKymaName is the name of the remote Kyma where `.spec.sync` is unset (`--remote-kyma-name`).
 	RemoteKymaName string
+	// Namespaces are the only ones whose Kymas, Manifests, ModuleTemplates, ModuleReleaseMetas and access Secrets this
+	// instance knows (`--namespaces`); none means all. It decides about no Manifest, so it is no part of Digest.
+	Namespaces []string
 	// AccessSecretNamespace is where the access Secret is looked up when the Kyma's namespace has none
 	// (`--access-secret-namespace`); empty means nowhere else.
 	AccessSecretNamespace string

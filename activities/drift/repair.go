@@ -66,6 +66,16 @@ func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, no
 	return recorded, recorded.Hash != "" && inventory.ObjectHash(seen.Meta) == recorded.Hash
 }
 
+// Adopted returns an object as it was read that is recorded, but was never applied by us: upstream installed it. It is
+// nil for any other.
+func (r *Repair) Adopted(p bundle.Placed) *metav1.PartialObjectMetadata {
+	recorded, seen := r.Recorded[p.Entry.ID], r.Before.Seen[p.Entry.ID]
+	if recorded.UID == "" || recorded.Hash != "" || seen.Meta == nil || string(seen.Meta.UID) != recorded.UID {
+		return nil
+	}
+	return seen.Meta
+}
+
 // BodyFor is the object as it is to be applied: without the replicas that somebody else sets through a subresource.
 func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
 	if seen, there := r.Before.Seen[p.Entry.ID]; there && ScaledByOthers(seen.Meta) {
@@ -74,11 +84,11 @@ func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
 	return body, nil
 }
 
-// Note records the result of applying an object. It was corrected only if it had been applied before and had drifted; if
-// it is the same afterwards, it was not.
+// Note records the result of applying an object. It was corrected only if it had been applied before, by us, and had
+// drifted; if it is the same afterwards, it was not.
 func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	recorded, known := r.Recorded[p.Entry.ID]
-	if !r.Surveyed || !known || recorded.UID == "" || r.Before.Failed[p.Object.GVK.GroupKind()] != nil {
+	if !r.Surveyed || !known || recorded.UID == "" || recorded.Hash == "" || r.Before.Failed[p.Object.GVK.GroupKind()] != nil {
 		return
 	}
 	seen, there := r.Before.Seen[p.Entry.ID]

@@ -29,6 +29,8 @@ const (
 	PartMove Part = "move"
 	// PartTemplates is the import of templates from the remote cluster.
 	PartTemplates Part = "templates"
+	// PartAgent is the agent in the remote cluster.
+	PartAgent Part = "agent"
 )
 
 // Parts are the faults of parts; those that succeeded are not in it.
@@ -36,13 +38,13 @@ type Parts map[Part]Fault
 
 // reportOrder is the order in which people should fix parts that failed.
 func reportOrder() []Part {
-	return []Part{PartSync, PartInvalid, PartResolve, PartDefinitions, PartCatalog, PartPullSecret, PartMove, PartTemplates}
+	return []Part{PartSync, PartInvalid, PartResolve, PartDefinitions, PartCatalog, PartPullSecret, PartMove, PartTemplates, PartAgent}
 }
 
 // retryOrder is the order in which parts decide about the next attempt. An invalid edit is not in it: only another edit
 // helps, which is noticed by itself.
 func retryOrder() []Part {
-	return []Part{PartSync, PartResolve, PartReport, PartDefinitions, PartCatalog, PartTemplates, PartPullSecret, PartMove}
+	return []Part{PartSync, PartResolve, PartReport, PartDefinitions, PartCatalog, PartTemplates, PartPullSecret, PartMove, PartAgent}
 }
 
 // ToReport is the fault that people should fix first; zero where nothing failed. What is merely not done yet comes last.

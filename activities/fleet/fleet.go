@@ -37,15 +37,21 @@ type Fleet struct {
 	// known is the cache behind the informers, or the API server itself.
 	known client.Reader
 	live  client.Reader
-	// version is the resource version up to which the informer of a kind knows everything; empty where it does not say.
-	// It is nil where known is the API server itself, which is never behind.
-	version func(ctx context.Context, kind client.Object) string
+	// version is nil where known is the API server itself, which is never behind.
+	version Version
 }
 
+// Version tells the resource version up to which everything of a kind in a namespace is known, or in all namespaces where
+// none is named; empty where that is not known.
+type Version func(ctx context.Context, kind client.Object, namespace string) string
+
 // New returns a Fleet that knows what the informers know, on whose cache Register was called, and reads by name with
-// live, which must be uncached.
-func New(informers cache.Cache, live client.Reader) *Fleet {
-	return Over(informers, live, func(ctx context.Context, kind client.Object) string {
+// live, which must be uncached. Limited is nil where the cache has all namespaces.
+func New(informers cache.Cache, limited *Informers, live client.Reader) *Fleet {
+	if limited != nil {
+		return Over(informers, live, limited.version)
+	}
+	return Over(informers, live, func(ctx context.Context, kind client.Object, _ string) string {
 		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 		if err != nil {
 			return ""
@@ -54,17 +60,12 @@ func New(informers cache.Cache, live client.Reader) *Fleet {
 		if !ok {
 			return ""
 		}
-		if version := stored.GetStore().LastStoreSyncResourceVersion(); version != "" {
-			return version
-		}
-		// Where client-go's feature AtomicFIFO is off, this is known instead: what was received, a moment before it is there.
-		return stored.LastSyncResourceVersion()
+		return versionOf(stored)
 	})
 }
 
-// Over returns a Fleet that knows what a cache knows which says by version up to which resource version that is everything
-// of a kind; empty where that is not known.
-func Over(known, live client.Reader, version func(ctx context.Context, kind client.Object) string) *Fleet {
+// Over returns a Fleet that knows what a cache knows, which is everything up to a version.
+func Over(known, live client.Reader, version Version) *Fleet {
 	return &Fleet{known: known, live: live, version: version}
 }
 
@@ -74,14 +75,14 @@ func Live(live client.Reader) *Fleet { return &Fleet{known: live, live: live} }
 // IsLive tells whether all that the Fleet says is read at the API server.
 func (f *Fleet) IsLive() bool { return f.version == nil }
 
-// Await waits until the informer of a kind knows of everything up to a resource version of that kind, and tells whether
-// it does. Of no version at all it knows.
-func (f *Fleet) Await(ctx context.Context, kind client.Object, resourceVersion string) bool {
+// Await waits until the informer of a kind knows of everything in a namespace, or in all where none is named, up to a
+// resource version of that kind, and tells whether it does. Of no version at all it knows.
+func (f *Fleet) Await(ctx context.Context, kind client.Object, namespace, resourceVersion string) bool {
 	if f.IsLive() || resourceVersion == "" {
 		return true
 	}
 	err := wait.PollUntilContextTimeout(ctx, pause, patience, true, func(ctx context.Context) (bool, error) {
-		known := f.version(ctx, kind)
+		known := f.version(ctx, kind, namespace)
 		return known != "" && !desired.Older(known, resourceVersion), nil
 	})
 	return err == nil

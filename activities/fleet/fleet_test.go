@@ -47,7 +47,7 @@ func newWorld(t *testing.T, known ...client.Object) *world {
 		},
 	}).Build()
 	cached := fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(known...).Build()
-	w.Fleet = fleet.Over(cached, w.live, func(context.Context, client.Object) string { return w.upTo })
+	w.Fleet = fleet.Over(cached, w.live, func(context.Context, client.Object, string) string { return w.upTo })
 	return w
 }
 

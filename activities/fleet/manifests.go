@@ -46,7 +46,7 @@ func (m *Manifests) Replace(name string, now *v1beta2.Manifest) {
 // known of. They may lack what informers omit (Strip), and the informer's word on one that changed since may be old:
 // read what you act on by name. Where the informer is behind, all are read live.
 func (f *Fleet) Manifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, kyma.Namespace, seen) {
 		return f.LiveManifests(ctx, kyma)
 	}
 	known, err := f.knownManifests(ctx, kyma)
@@ -100,7 +100,7 @@ func (f *Fleet) LiveManifests(ctx context.Context, kyma *v1beta2.Kyma) (Manifest
 
 // AllManifests is LiveManifests for who may only act where there are none: the informer must be as new as seen.
 func (f *Fleet) AllManifests(ctx context.Context, kyma *v1beta2.Kyma, seen string) (Manifests, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, kyma.Namespace, seen) {
 		return Manifests{}, behind("Manifests", seen)
 	}
 	return f.LiveManifests(ctx, kyma)
@@ -121,7 +121,7 @@ func (f *Fleet) Manifest(ctx context.Context, key types.NamespacedName) (*v1beta
 
 // OfKyma returns the Manifests that a Kyma owns, at least as new as seen. They may lack what informers omit.
 func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen string) ([]v1beta2.Manifest, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, kyma.Namespace, seen) {
 		return nil, behind("Manifests", seen)
 	}
 	owner := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID}}
@@ -135,7 +135,7 @@ func (f *Fleet) OfKyma(ctx context.Context, kyma kick.Ref, seen string) ([]v1bet
 // Sharing returns the Manifests with this value of the label shared-module, in all namespaces, at least as new as seen. They
 // may lack what informers omit.
 func (f *Fleet) Sharing(ctx context.Context, module, seen string) ([]v1beta2.Manifest, error) {
-	if !f.Await(ctx, &v1beta2.Manifest{}, seen) {
+	if !f.Await(ctx, &v1beta2.Manifest{}, metav1.NamespaceAll, seen) {
 		return nil, behind("Manifests", seen)
 	}
 	var list v1beta2.ManifestList

@@ -52,8 +52,10 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 
 // AwaitSecrets waits until the informer of access Secrets has the versions that kicks named. Its error is Transient.
 func (f *Fleet) AwaitSecrets(ctx context.Context, seen []desired.Seen) error {
-	if newest := Newest(seen, kindSecret); !f.Await(ctx, SecretMetadata(), newest) {
-		return behind("access Secrets", newest)
+	for _, one := range seen {
+		if one.Kind == kindSecret && !f.Await(ctx, SecretMetadata(), one.Namespace, one.ResourceVersion) {
+			return behind("access Secrets", one.ResourceVersion)
+		}
 	}
 	return nil
 }
@@ -85,7 +87,7 @@ func (f *Fleet) SecretsVersion(ctx context.Context) string {
 	if f.IsLive() {
 		return ""
 	}
-	return f.version(ctx, SecretMetadata())
+	return f.version(ctx, SecretMetadata(), metav1.NamespaceAll)
 }
 
 // KymasNamed returns the Kymas of a name, in all namespaces, as soon as the informer knows that this one is among them:

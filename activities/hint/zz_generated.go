@@ -50,6 +50,8 @@ func ofReason(reason string) string {
 		return "edit the Kyma in the remote cluster, or set spec.sync, so that both count"
 	case "ImagePullSecretNotFound":
 		return "create it, or correct the flag"
+	case "UpstreamAgentNotRemoved":
+		return "see the message: the rights of the account there"
 	case "ImagePullSecretNotSynced":
 		return "see the message: rights, or a Secret of somebody else in its place"
 	case "ModuleNotFound":
@@ -194,6 +196,8 @@ func ofReason(reason string) string {
 		return "delete them, keep the module, or allow their loss by the annotation operator.kyma-project.io/delete-user-data"
 	case "ReleasedWithoutCluster":
 		return "look for what remains of the module there, if the cluster comes back"
+	case "UpstreamCertificateLeft":
+		return "delete the Certificate and the Secret of that name, or allow it in istio-system"
 	case "RemoteChangesUndone":
 		return "find what does it: a controller, an admission policy or webhook, or a definition that was edited and prunes"
 	case "UnknownObject":

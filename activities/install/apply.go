@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
@@ -73,7 +74,11 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 		result.Outcome = manifests.OutcomeSkipped
 		result.Observed = manifests.Skipped(m)
 		return result, nil
-	case m.IsUnmanaged():
+	}
+	if err := adoption.Adopt(ctx, a.steps, m); err != nil {
+		return ApplyResult{}, a.steps.RecordRejected(ctx, m, err)
+	}
+	if m.IsUnmanaged() {
 		result.Outcome = manifests.OutcomeUnmanaged
 		result.Observed = readiness.Observed{State: shared.StateUnmanaged, Reason: readiness.ReasonUnmanaged, Message: "the module is not managed"}
 		return result, a.removals.ReleaseUnmanaged(ctx, m)
@@ -182,7 +187,8 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 
 // recordIntent writes the union of what is and what will be in the cluster, with the resourceVersion that the decision
 // was made on, before any of it is applied. With new inputs the module is in processing from now on; a reconcile that
-// only corrects drift leaves the state unchanged, and so does one that retries what was refused.
+// only corrects drift leaves the state unchanged, and so does one that retries what was refused, or that applies for the
+// first time what upstream had installed.
 func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, digest string) error {
 	m := job.Manifest
 	entries := inventory.Union(m.Status.Inventory, job.Plan.Entries)
@@ -194,6 +200,8 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 		return manifests.Unidentified(m, err)
 	}
 	before, began := m.Status.DeepCopy(), time.Now()
+	adopted := before.InstalledRef == inventory.LayersRef(m) && inventory.NeverApplied(before.Inventory) &&
+		(before.State == shared.StateReady || before.State == shared.StateWarning)
 	begins := m.Status.InputsDigest != digest || m.Status.InstalledRef != inventory.LayersRef(m)
 	job.Repair.Only = !begins
 	changed, err := a.steps.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
@@ -204,7 +212,7 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 		}
 		refused := s.InputsDigest == digest && s.State == shared.StateError
 		s.InputsDigest, s.ObservedGeneration, s.Settled = digest, m.Generation, false
-		if !refused {
+		if !refused && !adopted {
 			manifests.SetObserved(m, s, job.Begins, a.steps.Now())
 		}
 	})

@@ -3,12 +3,11 @@ package install
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/removal"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -19,13 +18,13 @@ func (a *Activities) recoverUpgrade(ctx context.Context, job *apply.Installation
 	if !job.First || !job.Met.Load() {
 		return nil
 	}
-	var kinds []schema.GroupVersionKind
+	given := kinds.Usual()
 	for _, e := range job.Plan.Entries {
 		if gvk, _, err := e.Object(); err == nil {
-			kinds = append(kinds, gvk)
+			given = append(given, gvk)
 		}
 	}
-	found, err := removal.Marked(ctx, job.Cluster, job.Owner, kinds)
+	found, err := objects.Marked(ctx, job.Cluster, job.Owner, given)
 	if err != nil {
 		return clusters.Classify(err)
 	}

@@ -1,6 +1,8 @@
 package install
 
 import (
+	"time"
+
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
@@ -9,6 +11,8 @@ import (
 // ApplyInput names the Manifest to install or upgrade.
 type ApplyInput struct {
 	Ref kick.Ref `json:"ref"`
+	// Since is when a watcher saw the change that is to be applied; zero where nobody says it.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // ApplyResult is what Apply found and did.

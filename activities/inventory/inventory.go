@@ -170,3 +170,8 @@ func AppliedBefore(inventory []v1beta2.InventoryEntry) map[string]bool {
 	}
 	return applied
 }
+
+// NeverApplied tells whether an inventory has objects, and none that we have applied: upstream had installed them.
+func NeverApplied(inventory []v1beta2.InventoryEntry) bool {
+	return len(inventory) > 0 && !slices.ContainsFunc(inventory, func(e v1beta2.InventoryEntry) bool { return e.UID == "" || e.Hash != "" })
+}

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,8 +44,14 @@ func (o Owner) At(place string) string {
 
 // Owns tells whether a live object carries our ownership annotation. We may remove only such objects.
 func (o Owner) Owns(live metav1.Object) bool {
-	mark := live.GetAnnotations()[shared.AnnotationOwnedBy]
+	mark := MarkOn(live)
 	return mark == o.Mark || mark != "" && slices.Contains(o.previous, mark)
+}
+
+// MarkOn is the ownership annotation of a live object: ours, or else the one that upstream left, until the object is
+// applied again.
+func MarkOn(live metav1.Object) string {
+	return cmp.Or(live.GetAnnotations()[shared.AnnotationOwnedBy], live.GetAnnotations()[shared.AnnotationOwnedByUpstream])
 }
 
 // Selector selects our objects by label. An object that lost its label is found only by its name.

@@ -46,6 +46,8 @@ type Kick struct {
 	Whole bool `json:"whole,omitempty"`
 	// NotBefore delays the reconcile that this kick causes, to spread a roll-out over the fleet.
 	NotBefore *time.Time `json:"notBefore,omitempty"`
+	// Since is when a watcher saw the change that modules are to be applied for. It is measured only.
+	Since *time.Time `json:"since,omitempty"`
 	// Found are the search attributes that a workflow has which this kick starts. They are no part of the signal.
 	Found Attributes `json:"-"`
 }
@@ -54,4 +56,19 @@ type Kick struct {
 // carry from run to run; a starter never sets more than this.
 type Start struct {
 	Ref Ref `json:"ref"`
+}
+
+// SeenAt returns the kick with the time at which the change was seen, in milliseconds.
+func (k Kick) SeenAt(at time.Time) Kick {
+	at = at.UTC().Truncate(time.Millisecond)
+	k.Since = &at
+	return k
+}
+
+// Earliest is the earlier of two times that may be zero.
+func Earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

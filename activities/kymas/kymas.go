@@ -1,5 +1,5 @@
-// Package kymas is how every activity on a Kyma begins: it reads the Kyma live, makes sure that it is the
-// very one that is meant and ours to work on, and writes the finalizer before anything is done that would
+// Package kymas is how every activity on a Kyma begins: it reads the Kyma live, makes sure that it has
+// the uid that is meant and is ours to work on, and writes the finalizer before anything is done that would
 // have to be undone.
 package kymas
 

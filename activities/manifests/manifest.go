@@ -27,6 +27,8 @@ const (
 	ReasonNotDecided = "TargetNotDecided"
 	// ReasonEdited: the Manifest's spec was edited by hand, and is about to be restored.
 	ReasonEdited = "SpecEdited"
+	// ReasonAwaitsPlan: upstream wrote the Manifest's spec and installed the module, and its Kyma was not reconciled since.
+	ReasonAwaitsPlan = "AwaitsTakeOver"
 	// ReasonManifestChanged: the Manifest keeps changing while it is reconciled.
 	ReasonManifestChanged = "ManifestChanged"
 )

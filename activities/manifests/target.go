@@ -160,6 +160,8 @@ func (a *Steps) Undecided(
 		o.State = shared.StateProcessing
 	}
 	switch {
+	case !desired.IsDecided(m) && !m.Spec.Remote && !desired.InControlPlane(m) && inventory.NeverApplied(m.Status.Inventory):
+		o.Reason, o.Message = ReasonAwaitsPlan, "upstream installed the module: it is taken over with the next plan of Kyma "+kyma.Name
 	case !desired.IsDecided(m):
 		o.Message = "nothing is installed or changed: by the plan of Kyma " + kyma.Name + " this is not for the control plane"
 	case desired.IsEdited(m) && !kyma.IsSkipReconciliation():

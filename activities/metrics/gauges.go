@@ -8,10 +8,13 @@ type Link struct {
 	Up prometheus.Gauge
 	// Pollers are the workers that poll a task queue, by task_queue and kind.
 	Pollers *prometheus.GaugeVec
+	// BacklogAge is for how long the oldest task of a queue has waited, BacklogTasks how many wait, by task_queue and kind.
+	BacklogAge, BacklogTasks *prometheus.GaugeVec
 }
 
-// NewLink registers lifecycle_mgr_temporal_up and lifecycle_mgr_task_queue_pollers.
+// NewLink registers lifecycle_mgr_temporal_up and what is known of the task queues.
 func NewLink(registry prometheus.Registerer) (*Link, error) {
+	ofQueue := []string{"task_queue", "kind"}
 	l := &Link{
 		Up: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lifecycle_mgr_temporal_up",
@@ -20,9 +23,17 @@ func NewLink(registry prometheus.Registerer) (*Link, error) {
 		Pollers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lifecycle_mgr_task_queue_pollers",
 			Help: "Workers of all processes that poll a task queue, by kind of task.",
-		}, []string{"task_queue", "kind"}),
+		}, ofQueue),
+		BacklogAge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifecycle_mgr_task_queue_backlog_age_seconds",
+			Help: "For how long the oldest task that waits in a task queue has waited, as Temporal estimates it, by kind of task.",
+		}, ofQueue),
+		BacklogTasks: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "lifecycle_mgr_task_queue_backlog_tasks",
+			Help: "Tasks that wait in a task queue, as Temporal estimates it, by kind of task.",
+		}, ofQueue),
 	}
-	return l, register(registry, "the link to Temporal", l.Up, l.Pollers)
+	return l, register(registry, "the link to Temporal", l.Up, l.Pollers, l.BacklogAge, l.BacklogTasks)
 }
 
 // NewSettingsAgree registers lifecycle_mgr_settings_agree.

@@ -3,10 +3,13 @@
 //
 //	counters.go  what activities count: kicks, drift corrections, purged objects, failed workflow tasks
 //	work.go      what workers measure: steps, installations, requests to remote clusters
+//	build.go     which build a process is
 //	gauges.go    whether a process can work: its link to Temporal, its settings, its maintenance policy
+//	artifacts.go what caches and registries are asked for
+//	overview.go  what the leader exports about the whole fleet without a series per cluster
 //	fleet.go     what the leader exports about the fleet: states of Kymas and modules, the catalog
 //
-// A constructor registers what it returns, except for those in fleet.go: their users are collectors, which are
+// A constructor registers what it returns, except for those in overview.go and fleet.go: their users are collectors, which are
 // registered as a whole. Names, labels and their values are a contract (docs/contract.md#metrics): they never change. No label
 // of a metric names a cluster, except where the constructor says so.
 package metrics

@@ -12,6 +12,8 @@ type Work struct {
 	Requeues *prometheus.CounterVec
 	// Installs measures how long it took to apply a module.
 	Installs prometheus.Histogram
+	// Applied measures how long it took from a change that a watcher saw until it was applied.
+	Applied prometheus.Histogram
 	// Requests measures requests to remote clusters, by method and code.
 	Requests *prometheus.HistogramVec
 	// Manifests has one series per Manifest; nil where no series are wanted that there is one of per cluster.
@@ -30,6 +32,11 @@ func NewWork(registry prometheus.Registerer, perCluster bool) (*Work, error) {
 			Help:    "How long it took to apply a module to a cluster, without the time until it is ready.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}),
+		Applied: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "lifecycle_mgr_kick_to_applied_seconds",
+			Help:    "How long it took from a change that a watcher saw until a module was applied for it, without the time until it is ready.",
+			Buckets: prometheus.ExponentialBuckets(0.25, 2, 14),
+		}),
 		Requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "lifecycle_mgr_remote_request_duration_seconds",
 			Help:    "How long remote clusters took to answer requests, by method and kind of answer.",
@@ -39,7 +46,7 @@ func NewWork(registry prometheus.Registerer, perCluster bool) (*Work, error) {
 	fips := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifecycle_mgr_fips_mode", Help: "The FIPS 140-3 mode: 0 is off, 1 is on, 2 allows nothing else.",
 	}, fipsMode)
-	collectors := []prometheus.Collector{w.Requeues, w.Installs, w.Requests, fips}
+	collectors := []prometheus.Collector{w.Requeues, w.Installs, w.Applied, w.Requests, fips}
 	if perCluster {
 		w.Manifests = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "reconcile_duration_seconds", Help: "How long the last reconcile of a Manifest took that applied it.",

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -74,6 +75,9 @@ func (p *purger) place() string {
 // cluster forces what the Manifest brought into its cluster.
 func (p *purger) cluster(ctx context.Context) error {
 	m, a := p.manifest, p.activities
+	if err := adoption.Adopt(ctx, a.steps, m); err != nil {
+		return clusters.Classify(err)
+	}
 	if m.IsUnmanaged() {
 		return clusters.Classify(a.removals.Unmark(ctx, m))
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -67,7 +66,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 		return fmt.Errorf("look up kind %s: %w", kind, err)
 	}
 	mine := func(cr *metav1.PartialObjectMetadata) bool {
-		mark := cr.Annotations[shared.AnnotationOwnedBy]
+		mark := inventory.MarkOn(cr)
 		// What another Manifest brought is removed with that one.
 		return (mark == "" || mark == r.Owner.Mark) && (chosen == nil || chosen(cr))
 	}

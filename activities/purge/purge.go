@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/removal"
@@ -193,8 +194,7 @@ func (a *Activities) kickPurged(ctx context.Context, p *purger) {
 		Reason: "Manifest was purged", Kind: shared.KindManifest, Namespace: p.manifest.Namespace, Name: p.manifest.Name, Urgent: true,
 	})
 	if err != nil && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("purge: cannot notify the Kyma that its Manifest was purged", "kyma", p.kyma.String(),
-			"manifest", p.manifest.Name, "error", err)
+		activity.GetLogger(ctx).Warn("purge: cannot notify the Kyma that its Manifest was purged", logkey.Kyma, p.kyma.String(), logkey.Error, err)
 	}
 }
 

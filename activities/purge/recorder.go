@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -89,7 +90,7 @@ func (r *Recorder) Abandon(ctx context.Context, kyma kick.Ref, message string) e
 // AbandonObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
 // as fit, while the log has them all.
 func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message string, abandoned []string) error {
-	r.Log.Info("purge: abandoned", "kyma", kyma.String(), "message", message, "objects", abandoned)
+	r.Log.Info("purge: abandoned", logkey.Kyma, kyma.String(), logkey.WorkflowID, kick.KymaWorkflowID(kyma), logkey.Message, message, logkey.Objects, abandoned)
 	return r.event(ctx, kyma, EventAbandoned, message+NameObjects(abandoned, maxMessage-len(message)), message)
 }
 
@@ -126,7 +127,7 @@ func (r *Recorder) Done(kyma kick.Ref, o Object) {
 	if r.Counter != nil {
 		r.Counter.ObjectPurged()
 	}
-	r.Log.Info("purge: forced", "kyma", kyma.String(), "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "finalizers", o.Finalizers)
+	r.Log.Info("purge: forced", logkey.Kyma, kyma.String(), logkey.WorkflowID, kick.KymaWorkflowID(kyma), logkey.Kind, o.Kind, logkey.Namespace, o.Namespace, logkey.Name, o.Name, logkey.Finalizers, o.Finalizers)
 }
 
 // maxMessage is what a server takes for the message of an Event.

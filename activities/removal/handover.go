@@ -125,7 +125,7 @@ func (r *Remover) handOver(ctx context.Context, e v1beta2.InventoryEntry, to *v1
 func markPatch(live *metav1.PartialObjectMetadata, to inventory.Owner) ([]byte, error) {
 	patch, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
 		"uid": live.UID, "resourceVersion": live.ResourceVersion,
-		"annotations": map[string]string{shared.AnnotationOwnedBy: to.Mark},
+		"annotations": map[string]any{shared.AnnotationOwnedBy: to.Mark, shared.AnnotationOwnedByUpstream: nil},
 		"labels":      map[string]string{shared.LabelComponent: to.Name},
 	}})
 	if err != nil {

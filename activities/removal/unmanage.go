@@ -96,7 +96,7 @@ func (r *Remover) unmark(ctx context.Context, gvk schema.GroupVersionKind, name 
 		"uid":            live.UID,
 		kinds.PathLabels: map[string]any{shared.LabelManagedBy: nil, shared.LabelWatchedBy: nil},
 		kinds.PathAnnotations: map[string]any{
-			shared.AnnotationOwnedBy: nil, shared.AnnotationAppliedDigest: nil, shared.AnnotationDisclaimer: nil,
+			shared.AnnotationOwnedBy: nil, shared.AnnotationOwnedByUpstream: nil, shared.AnnotationAppliedDigest: nil, shared.AnnotationDisclaimer: nil,
 		},
 	}})
 	if err != nil {

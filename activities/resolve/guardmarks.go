@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,10 +66,8 @@ func (a *Activities) paced(manifest *v1beta2.Manifest, affected int, result *Res
 		return true
 	}
 	reservation.Cancel()
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(manifest.UID))
 	all := time.Duration(affected) * time.Minute / time.Duration(guard.limits.PerMinute)
-	share := time.Duration(float64(all) * float64(hash.Sum32()%10_000) / 10_000)
+	share := desired.RolloutDelay(manifest.UID, "removal", all)
 	result.Paced = true
 	result.reconcileAt(guard.now().Add(delay+share), "removals at a limited rate")
 	return false

@@ -56,6 +56,7 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 	if in.Background {
 		view.inBackground()
 	}
+	view.causedBy(in.Since, desired.TraceOf(ctx))
 	if err := a.write(ctx, kyma, view, &result); err != nil {
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err

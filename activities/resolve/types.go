@@ -33,6 +33,8 @@ type Input struct {
 	Seen []desired.Seen `json:"seen,omitempty"`
 	// Background is true when nobody waits for this reconcile: what follows from it makes way for others, too.
 	Background bool `json:"background,omitempty"`
+	// Since is when a watcher saw the change that this reconcile is for; zero where nobody says it.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Result is what a reconcile found and did. It names objects; it carries no bodies.

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,6 +39,23 @@ func (v View) inBackground() {
 		for _, plan := range plans {
 			if plan.Manifest != nil {
 				plan.Manifest.Annotations[desired.AnnotationBackground] = shared.ValueTrue
+			}
+		}
+	}
+}
+
+// causedBy notes on what this reconcile writes when the change was seen that it is for, and in which trace; zero and empty
+// where that is not known.
+func (v View) causedBy(at time.Time, trace string) {
+	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.UpgradesInRemoval} {
+		for _, plan := range plans {
+			if plan.Manifest != nil {
+				if !at.IsZero() {
+					plan.Manifest.Annotations[desired.AnnotationSince] = at.UTC().Format(time.RFC3339Nano)
+				}
+				if trace != "" {
+					plan.Manifest.Annotations[desired.AnnotationTrace] = trace
+				}
 			}
 		}
 	}

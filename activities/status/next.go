@@ -103,6 +103,10 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 		return
 	}
 	synced := o.in.Faults[fault.PartSync].IsZero() && desired.IsAccepted(o.kyma)
+	if !o.view.Sync.Enabled || synced && o.in.Synced && o.in.Faults[fault.PartAgent].IsZero() {
+		// It is upstream's, whose agent the synchronization has removed: nobody would ever change it.
+		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRWebhook))
+	}
 	if o.view.Sync.Enabled {
 		set(shared.ConditionCRDsSync, synced && o.in.Faults[fault.PartDefinitions].IsZero())
 	} else {

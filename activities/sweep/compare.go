@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -28,7 +29,7 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 
 	modules, err := w.manifestsOf(checkCtx, kyma)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		activity.GetLogger(ctx).Warn("sweep: cannot list Manifests", about(kyma, err)...)
 		return
 	}
 	if len(modules) == 0 && kymas.Released(kyma) {
@@ -121,7 +122,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 	}
 	digest, err := w.options.Inputs.Digest(ctx, kyma)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", about(kyma, err)...)
 		return finding{}
 	}
 	found := finding{stale: staleModule(kyma, modules)}
@@ -145,7 +146,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 func (w *walk) mayUpgradeInRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) bool {
 	digest, err := w.options.Inputs.Delisted(ctx, kyma, modules)
 	if err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot read modules under removal", "kyma", client.ObjectKeyFromObject(kyma).String(), "error", err)
+		activity.GetLogger(ctx).Warn("sweep: cannot read modules under removal", about(kyma, err)...)
 		return false
 	}
 	if digest == "" {
@@ -275,7 +276,8 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	}
 	differences, err := w.options.Modules.Probe(ctx, quiet)
 	if err != nil {
-		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", "kyma", quiet[0].Namespace+"/"+quiet[0].KymaName(), "error", err)
+		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", logkey.Kyma, quiet[0].Namespace+"/"+quiet[0].KymaName(),
+			logkey.EntityWorkflowID, kick.ManifestWorkflowID(kick.RefOf(quiet[0])), logkey.Error, err)
 	}
 	for _, d := range differences {
 		w.kickManifest(ctx, d.Manifest, d.Reason)
@@ -289,7 +291,7 @@ func (w *walk) manifestsOf(ctx context.Context, kyma *v1beta2.Kyma) ([]v1beta2.M
 }
 
 func (w *walk) kickKyma(ctx context.Context, kyma *v1beta2.Kyma, k kick.Kick) {
-	w.send(ctx, func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
+	w.send(ctx, kick.KymaWorkflowID(kick.RefOf(kyma)), func() error { return w.options.Kicks.Kyma(ctx, kick.RefOf(kyma), k) })
 }
 
 func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason string) {
@@ -297,16 +299,24 @@ func (w *walk) kickManifest(ctx context.Context, m *v1beta2.Manifest, reason str
 		Reason: reason, Kind: "Manifest", Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
 		Deleting: !m.DeletionTimestamp.IsZero(), Found: kick.AttributesOf(m),
 	}
-	w.send(ctx, func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })
+	w.send(ctx, kick.ManifestWorkflowID(kick.RefOf(m)), func() error { return w.options.Kicks.Manifest(ctx, kick.RefOf(m), k) })
 }
 
-func (w *walk) send(ctx context.Context, deliver func() error) {
+// send delivers a kick to the workflow with this id.
+func (w *walk) send(ctx context.Context, to string, deliver func() error) {
 	if err := w.options.KickLimit.Wait(ctx); err != nil {
 		return
 	}
 	if err := deliver(); err != nil {
-		activity.GetLogger(ctx).Warn("sweep: cannot kick, the next pass will", "error", err)
+		activity.GetLogger(ctx).Warn("sweep: cannot kick, the next pass will", logkey.EntityWorkflowID, to, logkey.Error, err)
 		return
 	}
 	w.kicked.Add(1)
+}
+
+// about are what lines about a Kyma say of it.
+func about(kyma *v1beta2.Kyma, err error) []any {
+	return []any{
+		logkey.Kyma, client.ObjectKeyFromObject(kyma).String(), logkey.EntityWorkflowID, kick.KymaWorkflowID(kick.RefOf(kyma)), logkey.Error, err,
+	}
 }

@@ -30,7 +30,7 @@ func (w *walk) kickOrphans(ctx context.Context, open Open) {
 			continue
 		}
 		if errors.Is(isThere(ctx, w.options.Live, kind, ref), errNotThere) {
-			w.send(ctx, func() error {
+			w.send(ctx, id, func() error {
 				return w.options.Kicks.SignalOpen(ctx, id, kick.Kick{Reason: "the resource was not found"})
 			})
 		}

@@ -5,6 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+
 	"go.temporal.io/sdk/activity"
 	"golang.org/x/sync/errgroup"
 
@@ -55,7 +58,8 @@ func (l *queue) run(ctx context.Context, open Open) error {
 		}
 		kyma, err := l.read(ctx, at)
 		if err != nil {
-			activity.GetLogger(ctx).Warn("sweep: cannot read a Kyma", "kyma", at.String(), "error", err)
+			activity.GetLogger(ctx).Warn("sweep: cannot read a Kyma", logkey.Kyma, at.String(),
+				logkey.EntityWorkflowID, kick.KymaWorkflowID(kick.Ref{Namespace: at.Namespace, Name: at.Name, UID: at.uid}), logkey.Error, err)
 		}
 		if kyma == nil || !l.has(kyma) {
 			l.end(i, passed)

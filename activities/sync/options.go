@@ -54,7 +54,7 @@ type Options struct {
 	// Purges records what is forced, by default with Events alone; PurgeRules say which finalizers may be taken off.
 	Purges     Purges
 	PurgeRules purge.Rules
-	// Events may be nil: then no Event is recorded what a cluster undoes.
+	// Events may be nil: then no Event is recorded of what a cluster undoes, or of what stays of upstream.
 	Events hint.Recorder
 	// Clock defaults to time.Now.
 	Clock func() time.Time
@@ -74,6 +74,7 @@ type Activities struct {
 	imports      *imports.Importer
 	identity     *identity
 	undone       *undone
+	events       hint.Recorder
 	pullSecret   PullSecret
 	purges       Purges
 	purgeRules   purge.Rules
@@ -124,6 +125,7 @@ func New(options Options) (*Activities, error) {
 		imports:      importer,
 		identity:     newIdentity(options.ControlPlane),
 		undone:       undone,
+		events:       options.Events,
 		pullSecret:   options.PullSecret,
 		purges:       options.Purges,
 		purgeRules:   options.PurgeRules,

@@ -2,7 +2,9 @@ package sync
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -11,13 +13,15 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/catalog"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/remote"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // CleanupRemote removes what a Kyma under deletion has in its remote cluster, in the order of
-// docs/contract.md#removal: catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
+// docs/contract.md#removal: what upstream's agent has, catalog, remote Kyma, definitions that we brought and nobody else uses. The namespace stays.
 // Its Manifests must be gone before.
 func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result, error) {
 	kyma, standing, err := kymas.Read(ctx, a.controlPlane, a.settings, in.Ref)
@@ -31,6 +35,9 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 		return Result{Outcome: OutcomeOff}, nil // it is not being deleted, or not by us
 	case kymas.Deleting:
 	}
+	if !desired.Placed(kyma) && agent.IsLeft(kyma) {
+		return a.cleanUpUpstreams(ctx, kyma, in)
+	}
 	if !desired.Placed(kyma) {
 		// Where the Kyma is synchronized to is recorded before anything is written there.
 		return Result{Outcome: OutcomeClean}, nil
@@ -40,8 +47,7 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 		return Result{}, err
 	}
 	if len(left.Own) > 0 {
-		return Result{}, fault.New(fault.Transient, ReasonManifestsRemaining,
-			"Kyma %s still has %d Manifests, which need the remote cluster to be removed", in.Ref, len(left.Own))
+		return Result{}, manifestsRemaining(in.Ref, len(left.Own))
 	}
 	s := desired.SyncOf(kyma, a.settings)
 	r, err := a.connect(ctx, kyma, s, false)
@@ -51,6 +57,56 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 	if err != nil {
 		return Result{}, err
 	}
+	return a.cleanOrForce(ctx, kyma, s, r, in)
+}
+
+// cleanUpUpstreams removes what upstream has in the remote cluster of a Kyma that was deleted before we synchronized it:
+// where that is was never recorded, but upstream has it where we would.
+func (a *Activities) cleanUpUpstreams(ctx context.Context, kyma *v1beta2.Kyma, in CleanupInput) (Result, error) {
+	s := desired.SyncOf(kyma, a.settings)
+	if !s.Enabled {
+		return Result{Outcome: OutcomeClean}, nil
+	}
+	left, err := a.known.AllManifests(ctx, kyma, fleet.Newest(in.Seen, shared.KindManifest))
+	if err != nil {
+		return Result{}, err
+	}
+	if len(left.Own) > 0 {
+		return Result{}, manifestsRemaining(in.Ref, len(left.Own))
+	}
+	r, err := a.connect(ctx, kyma, s, false)
+	if fault.Of(err).Reason == ReasonOntoItself {
+		return Result{Outcome: OutcomeClean}, nil
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	if r.Own {
+		// Upstream never has its own cluster as a remote one.
+		return Result{Outcome: OutcomeClean}, nil
+	}
+	if err := a.checkNotOwned(ctx, kyma, s, r); err != nil {
+		return Result{}, clusters.Classify(err)
+	}
+	found := remote.MetadataOf(remote.Kind(shared.KindKyma))
+	place := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	if err := r.Get(ctx, place, found); err != nil && !apierrors.IsNotFound(err) && !remote.KindMissing(err) {
+		return Result{}, clusters.Classify(fmt.Errorf("read remote Kyma %s: %w", place, err))
+	}
+	// In memory alone: what is recorded of a Kyma is that we have synchronized it.
+	kyma.Status.Remote = &v1beta2.RemoteStatus{
+		Name: s.Name, Namespace: s.Namespace, Generation: s.Generation, Cluster: string(r.UID), UID: string(found.UID),
+	}
+	return a.cleanOrForce(ctx, kyma, s, r, in)
+}
+
+func manifestsRemaining(kyma kick.Ref, count int) error {
+	return fault.New(fault.Transient, ReasonManifestsRemaining,
+		"Kyma %s still has %d Manifests, which need the remote cluster to be removed", kyma, count)
+}
+
+// cleanOrForce removes what is in the remote cluster, by force where the Kyma is purged.
+func (a *Activities) cleanOrForce(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session, in CleanupInput) (Result, error) {
 	if in.Force {
 		r.force = a.forcing(in.Ref)
 	}
@@ -65,6 +121,9 @@ func (a *Activities) CleanupRemote(ctx context.Context, in CleanupInput) (Result
 }
 
 func (a *Activities) clean(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
+	if err := a.removeAgent(ctx, kyma, s, r); err != nil {
+		return err
+	}
 	there, err := catalog.Read(ctx, r, s.Namespace)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -70,6 +71,9 @@ func (a *Activities) Remove(ctx context.Context, ref kick.Ref) (RemoveResult, er
 		if goes, err := a.steps.IsKymaBeingDeleted(ctx, m); err != nil || !goes {
 			return RemoveResult{Outcome: manifests.OutcomeSkipped, Observed: manifests.Skipped(m)}, err
 		}
+	}
+	if err := adoption.Adopt(ctx, a.steps, m); err != nil {
+		return RemoveResult{}, err
 	}
 	if m.IsUnmanaged() {
 		if err := a.removals.Unmanage(ctx, m); err != nil {

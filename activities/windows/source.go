@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
@@ -189,16 +190,16 @@ func exists(path string) bool {
 
 // log logs what the policy is now.
 func (s *Source) log() {
-	log := s.Log.WithValues("path", s.Path)
+	log := s.Log.WithValues(logkey.Path, s.Path)
 	switch r := s.current; {
 	case r.err != nil:
 		log.Error(r.err, "the maintenance policy cannot be used: upgrades that need a window wait")
 	case r.policy == nil:
 		log.Info("there is no maintenance policy: upgrades do not wait for windows")
 	default:
-		log.Info("maintenance policy read", "digest", r.digest[:12], "rules", len(r.policy.rules))
+		log.Info("maintenance policy read", logkey.Digest, r.digest[:12], logkey.Rules, len(r.policy.rules))
 		for _, w := range r.policy.tooShort(s.MinSize) {
-			log.Info("a maintenance window is too short to be of use", "window", w.String(), "minimum", s.MinSize.String())
+			log.Info("a maintenance window is too short to be of use", logkey.Window, w.String(), logkey.Minimum, s.MinSize.String())
 		}
 	}
 }

@@ -8,6 +8,8 @@ const (
 	// AnnotationOwnedBy is `<manifest namespace>/<manifest name>`; a lost
 	// inventory is rebuilt from it.
 	AnnotationOwnedBy = OperatorGroup + "/owned-by"
+	// AnnotationOwnedByUpstream is AnnotationOwnedBy as Lifecycle Manager's upstream writes it.
+	AnnotationOwnedByUpstream = "deprecated-" + AnnotationOwnedBy
 	// AnnotationDisclaimer warns people who edit an object that we maintain.
 	AnnotationDisclaimer = OperatorGroup + "/managed-by-reconciler-disclaimer"
 	// AnnotationOptional with ValueTrue on an object in a layer: the object is

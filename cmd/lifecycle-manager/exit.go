@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/definitions"
 )
 
 // Exit codes.
@@ -36,7 +38,7 @@ func execute(ctx context.Context, arguments []string, s streams) int {
 		Long: `Keeps Kubernetes clusters equipped with the modules that their owners asked for.
 
 Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
-		Version:       versionText(),
+		Version:       thisBuild().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -48,7 +50,7 @@ Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
 	// What fails before a command runs is cobra's own, about the command line.
 	ran := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
-	root.AddCommand(newRunCommand(), newStatusCommand(), newPurgeCommand(), newCRDsCommand(), newVersionCommand(), newRenderChartCommand()) //nolint:contextcheck // a command gets it when it is executed
+	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), definitions.NewCommand(), newVersionCommand(), newRenderChartCommand()) //nolint:contextcheck // a command gets it when it is executed
 	failed, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone

@@ -37,6 +37,9 @@ func TestExitCodesTellWrongUsageFromFailure(t *testing.T) {
 		"access that nobody knows":        {"run --access-secret-allow exec", exitUsage, `--access-secret-allow knows http, insecure-skip-tls-verify, proxy-url, files, not "exec"`},
 		"a kubeconfig that is not there":  {"status --kubeconfig " + nowhere, exitFailed, "no such file"},
 		"a context that is not there":     {"status --context nowhere", exitFailed, "nowhere"},
+		"an output that check has not":    {"check -o yaml", exitUsage, "--output must be text or json"},
+		"flags that run refuses":          {"check --role cook", exitUsage, "--role must be"},
+		"an archive without a name":       {"support-bundle", exitUsage, "--output must name a file"},
 		"the version":                     {"--version", exitDone, ""},
 		"the definitions of this version": {"crds", exitDone, ""},
 	} {
@@ -47,13 +50,6 @@ func TestExitCodesTellWrongUsageFromFailure(t *testing.T) {
 			require.Contains(t, problems, test.says)
 		})
 	}
-}
-
-func TestTheVersionIsAFlagAndACommand(t *testing.T) {
-	_, asFlag, _ := call(t, "--version")
-	_, asCommand, _ := call(t, "version")
-	require.Equal(t, asCommand, asFlag)
-	require.Contains(t, asFlag, "lifecycle-manager "+version)
 }
 
 func TestTheHelpOfRunHasItsFlagsInGroups(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -15,6 +16,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/watchers"
 )
 
@@ -27,10 +30,12 @@ const (
 
 // flags are the flags of `lifecycle-manager run`.
 type flags struct {
-	role, mode, kubeconfig, logLevel string
+	configFile                                  string
+	role, mode, kubeconfig, logLevel, logFormat string
 
 	metricsAddress, probeAddress, pprofAddress string
-	pprof                                      bool
+	metricsSecure, pprof                       bool
+	metricsCertDir                             string
 	perClusterMetrics                          bool
 
 	leaderElect                               bool
@@ -76,14 +81,18 @@ type flags struct {
 func (f *flags) groups() flagGroups {
 	var groups flagGroups
 	set := groups.add("Process")
+	set.StringVar(&f.configFile, "config", "", "YAML file with settings: names of these flags without the dashes, and their values; a flag that is given goes before it")
 	set.StringVar(&f.role, "role", roleAll, "what this process does: all, watchers or workers")
 	set.StringVar(&f.mode, "mode", string(desired.ModeControlPlane), "where modules go unless a Kyma says otherwise: control-plane (remote clusters) or single-cluster")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the control plane; default: KUBECONFIG, then in-cluster, then ~/.kube/config")
-	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; or as upstream a number: 0 is warn, 1 info, others debug")
+	set.StringVar(&f.logFormat, "log-format", logs.JSON, "form of log lines: json, or text for people")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may continue after a stop; keep it below the pod's termination grace period")
 
 	set = groups.add("Metrics, probes, profiles")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
+	set.BoolVar(&f.metricsSecure, "metrics-secure", false, "serve metrics by HTTPS, and only to those whose token the API server takes and who may get the URL /metrics")
+	set.StringVar(&f.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key for --metrics-secure, read again when they change; without one the certificate is self-signed")
 	set.BoolVar(&f.perClusterMetrics, "per-cluster-metrics", true, "export the state of every Kyma and module; switch it off for large fleets")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0 switches them off")
 	set.BoolVar(&f.pprof, "pprof", false, "serve pprof")
@@ -110,6 +119,7 @@ func (f *flags) groups() flagGroups {
 	set = groups.add("Instance and remote clusters")
 	set.StringVar(&f.settings.SyncNamespace, "sync-namespace", "kyma-system", "remote namespace of Kymas that do not set spec.sync")
 	set.StringVar(&f.settings.RemoteKymaName, "remote-kyma-name", "default", "name of the remote Kyma where spec.sync is unset")
+	set.StringSliceVar(&f.settings.Namespaces, "namespaces", nil, "namespaces of the control plane whose Kymas, catalog and access Secrets this instance knows; it needs no rights in others. None is all")
 	set.StringVar(&f.settings.AccessSecretNamespace, "access-secret-namespace", "", "where access Secrets are searched for when the Kyma's namespace has none")
 	set.StringVar(&f.settings.ManagedBy, "managed-by", "lifecycle-manager", "value of the label managed-by on what this instance works on")
 	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
@@ -158,7 +168,19 @@ func (f *flags) groups() flagGroups {
 	set.DurationVar(&f.registryTimeout, "oci-registry-timeout", time.Minute, "how long fetching one layer or descriptor may take, with all tries")
 	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
 	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
+
+	settings.RegisterUpstreamOnly(groups.add("Flags of upstream that have no effect"))
 	return groups
+}
+
+// read takes what the command line does not say from the configuration file, where there is one, and checks all.
+func (f *flags) read(set *pflag.FlagSet) error {
+	if f.configFile != "" {
+		if err := settings.ReadFile(set, f.configFile); err != nil {
+			return fmt.Errorf("--config: %w", err)
+		}
+	}
+	return f.check()
 }
 
 // check refuses what cannot work, before anything is started.
@@ -167,6 +189,9 @@ func (f *flags) check() error {
 	case roleAll, roleWatchers, roleWorkers:
 	default:
 		return fmt.Errorf("--role must be %s, %s or %s, not %q", roleAll, roleWatchers, roleWorkers, f.role)
+	}
+	if f.logFormat != logs.JSON && f.logFormat != logs.Text {
+		return fmt.Errorf("--log-format must be %s or %s, not %q", logs.JSON, logs.Text, f.logFormat)
 	}
 	switch desired.Mode(f.mode) {
 	case desired.ModeControlPlane, desired.ModeSingleCluster:
@@ -217,6 +242,14 @@ func (f *flags) check() error {
 		return errors.New("--modules-repository-subpath is below --oci-registry-host, which is not given")
 	}
 	f.settings.DescriptorRepository = f.descriptorRepository()
+	if f.metricsCertDir != "" && !f.metricsSecure {
+		return errors.New("--metrics-cert-dir is for --metrics-secure, which is not given")
+	}
+	for _, name := range f.settings.Namespaces {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return fmt.Errorf("--namespaces %q: %s", name, problems[0])
+		}
+	}
 	if f.kubeconfig != "" {
 		if _, err := os.Stat(f.kubeconfig); err != nil {
 			return fmt.Errorf("--kubeconfig: %w", err)

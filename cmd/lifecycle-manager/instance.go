@@ -13,20 +13,15 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 )
-
-// settingPolicy is the setting that identifies the content of the maintenance policy.
-const settingPolicy = "maintenance-policy"
-
-// purposeInstance is the value of the label purpose on the record of an instance.
-const purposeInstance = "instance-settings"
 
 // ofProcess are the flags that are a matter of one process: where it listens, how much it does at once, what it logs,
 // where its files are. Every other flag decides what is done, and is a setting of the instance.
 func ofProcess() []string {
 	return []string{
-		"help", "role", "kubeconfig", "log-level", "stop-timeout",
-		"metrics-bind-address", "per-cluster-metrics", "health-probe-bind-address", "pprof", "pprof-bind-address",
+		"help", "config", "role", "kubeconfig", "log-level", "log-format", "stop-timeout",
+		"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "per-cluster-metrics", "health-probe-bind-address", "pprof", "pprof-bind-address",
 		"leader-elect", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline",
 		"leader-election-retry-period",
 		"k8s-client-qps", "k8s-client-burst", "k8s-skr-client-qps", "k8s-skr-client-burst", "k8s-skr-client-concurrency",
@@ -39,18 +34,18 @@ func ofProcess() []string {
 
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets.
 func instanceSettings(set *pflag.FlagSet) map[string]string {
-	process, settings := ofProcess(), map[string]string{}
+	process, own := ofProcess(), map[string]string{}
 	set.VisitAll(func(flag *pflag.Flag) {
-		if slices.Contains(process, flag.Name) {
+		if slices.Contains(process, flag.Name) || settings.IsIgnored(flag) {
 			return
 		}
 		value := flag.Value.String()
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			value = strings.Join(slices.Sorted(slices.Values(list.GetSlice())), ",")
 		}
-		settings[flag.Name] = value
+		own[flag.Name] = value
 	})
-	return settings
+	return own
 }
 
 // recordOf is where the settings of an instance are recorded: beside its lease, or in kcp-system.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 )
 
 // settingsOf are the flags of run as given.
@@ -44,7 +45,7 @@ func TestWhatIsASettingOfTheInstance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := settingsOf(t, tc.arg)
-			require.Equal(t, tc.instance, len(differing(plain, changed)) > 0)
+			require.Equal(t, tc.instance, len(agreement.Differing(plain, changed)) > 0)
 		})
 	}
 	require.Equal(t, settingsOf(t, "--restricted-default-modules=a,b"), settingsOf(t, "--restricted-default-modules=b", "--restricted-default-modules=a"))

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -38,6 +43,8 @@ type leaderStatusBench struct {
 	writes int
 	lines  []string
 }
+
+var recordKey = types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-manager-settings"}
 
 func newLeaderStatusBench(t *testing.T, objects ...client.Object) *leaderStatusBench {
 	t.Helper()
@@ -155,12 +162,14 @@ func TestALeaderStatusLeavesTheSettingsOfTheInstanceAsTheyAre(t *testing.T) {
 	require.Equal(t, record().Data, now.Data)
 	require.Equal(t, record().Labels, now.Labels)
 
-	leader := newParty(t, b.WithWatch, true, record().Data)
-	close(leader.lead)
-	leader.checks(t)
+	leads := make(chan struct{})
+	close(leads)
+	leader, err := agreement.New(b.WithWatch, recordKey, func() map[string]string { return record().Data }, leads, prometheus.NewRegistry(), logr.Discard())
+	require.NoError(t, err)
+	require.NoError(t, leader.Compare(t.Context()))
 	b.after(t, time.Minute)
-	leader.checks(t)
-	require.True(t, leader.atWork())
+	require.NoError(t, leader.Compare(t.Context()))
+	<-leader.Reached()
 }
 
 func TestALeaderStatusBeforeTheFirstCheckOrTheFirstRecordSaysNothing(t *testing.T) {
@@ -239,7 +248,7 @@ func TestAProblemIsShownBeforeAllElse(t *testing.T) {
 	const line = "no work is done since 2026-11-22T12:00:00Z by lifecycle-manager: Temporal cannot be used: connection refused\n"
 	shown := func(output string, fleet tree.Fleet) string {
 		var out bytes.Buffer
-		require.NoError(t, newScreen(&out, output, func(string) string { return "" }).once(fleet))
+		require.NoError(t, screen.New(&out, screen.Output(output), func(string) string { return "" }).Once(fleet))
 		return out.String()
 	}
 	require.Regexp(t, "^"+line+"kcp-system/demo", shown(outputTree, fleet))
@@ -255,11 +264,11 @@ func TestTheTimeOfTheStatusIsTheAPIServers(t *testing.T) {
 		w.Header().Set("Date", noon.Format(http.TimeFormat))
 	}))
 	defer server.Close()
-	clock := &serverClock{}
-	require.WithinDuration(t, time.Now(), clock.now(), time.Minute)
-	asking := http.Client{Transport: clock.follow(http.DefaultTransport)}
+	clock := &preflight.ServerClock{}
+	require.WithinDuration(t, time.Now(), clock.Now(), time.Minute)
+	asking := http.Client{Transport: clock.Follow(http.DefaultTransport)}
 	response, err := asking.Get(server.URL) //nolint:noctx // of a test
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
-	require.Equal(t, noon, clock.now().UTC())
+	require.Equal(t, noon, clock.Now().UTC())
 }

@@ -10,12 +10,15 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/worker"
+	"github.com/kyma-project/lifecycle-manager/worker/tracing"
 )
 
 // newScheme knows the core types and our own.
@@ -31,29 +34,31 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(f *flags) (manager.Manager, error) {
+// newManager makes the manager, and the informers of its cache where that is limited to namespaces.
+func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Informers, error) {
 	scheme, err := newScheme()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config, err := restConfig(f.kubeconfig, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	config.Wrap(traces.ControlPlane)
 	config.QPS, config.Burst = f.clientQPS, f.clientBurst
-	cached, err := worker.CacheOptions(f.settings)
+	cached, informers, err := worker.CacheOptions(f.settings)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	stop := f.stopTimeout + 10*time.Second
 	pprofAddress := ""
 	if f.pprof {
 		pprofAddress = f.pprofAddress
 	}
-	return ctrl.NewManager(config, manager.Options{
+	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:                        scheme,
 		Cache:                         cached,
-		Metrics:                       server.Options{BindAddress: f.metricsAddress},
+		Metrics:                       f.metricsServer(),
 		HealthProbeBindAddress:        f.probeAddress,
 		PprofBindAddress:              pprofAddress,
 		LeaderElection:                f.leaderElect && f.role != roleWorkers,
@@ -65,6 +70,18 @@ func newManager(f *flags) (manager.Manager, error) {
 		RetryPeriod:                   &f.retryPeriod,
 		GracefulShutdownTimeout:       &stop,
 	})
+	return mgr, informers, err
+}
+
+// metricsServer serves metrics as the flags say. With --metrics-secure, who scrapes shows a token, and the API server says
+// whether it may get /metrics.
+func (f *flags) metricsServer() server.Options {
+	options := server.Options{BindAddress: f.metricsAddress}
+	if f.metricsSecure {
+		options.SecureServing, options.CertDir = true, f.metricsCertDir
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
 }
 
 // leaseName is the lease of this instance's processes. Instances that share a control plane lead each for itself: with

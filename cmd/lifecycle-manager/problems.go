@@ -17,6 +17,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -81,7 +82,7 @@ func (p *problems) read(ctx context.Context) ([]tree.Problem, error) {
 func (p *problems) records(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	isRecord := client.MatchingLabels{shared.LabelPurpose: purposeInstance}
+	isRecord := client.MatchingLabels{shared.LabelPurpose: agreement.Purpose}
 	err := p.reader.List(ctx, list, isRecord)
 	if apierrors.IsForbidden(err) {
 		err = p.reader.List(ctx, list, isRecord, client.InNamespace(shared.NamespaceControlPlane))

@@ -44,10 +44,7 @@ func artifactOptions(ctx context.Context, f *flags, secrets client.Reader) (arti
 	if f.registrySecret == "" {
 		return options, nil
 	}
-	key := types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: f.registrySecret}
-	if namespace, name, found := strings.Cut(f.registrySecret, "/"); found {
-		key = types.NamespacedName{Namespace: namespace, Name: name}
-	}
+	key := registrySecret(f)
 	options.Keychain, err = artifacts.NewRotatingKeychain(ctx, credentialsFor, time.Now, func(ctx context.Context) ([]byte, error) {
 		var secret corev1.Secret
 		if err := secrets.Get(ctx, key, &secret); err != nil {
@@ -59,6 +56,14 @@ func artifactOptions(ctx context.Context, f *flags, secrets client.Reader) (arti
 		return options, fmt.Errorf("--oci-registry-cred-secret %s: %w", key, err)
 	}
 	return options, nil
+}
+
+// registrySecret is the Secret with the registry's credentials.
+func registrySecret(f *flags) types.NamespacedName {
+	if namespace, name, found := strings.Cut(f.registrySecret, "/"); found {
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	return types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: f.registrySecret}
 }
 
 // authorities are the system's and those in the file.

@@ -5,17 +5,15 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/zapr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	temporal "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
-	temporallog "go.temporal.io/sdk/log"
-	"go.uber.org/zap"
 	"google.golang.org/grpc"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -23,14 +21,19 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/watchers"
 	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
 	"github.com/kyma-project/lifecycle-manager/watchers/controllers"
 	"github.com/kyma-project/lifecycle-manager/worker"
+	"github.com/kyma-project/lifecycle-manager/worker/tracing"
 )
 
 func newRunCommand() *cobra.Command {
@@ -44,10 +47,10 @@ The connection to Temporal comes from the environment, as for every Temporal SDK
 TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file named by TEMPORAL_CONFIG_FILE.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := f.read(cmd.Flags()); err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			return run(cmd.Context(), f, instanceSettings(cmd.Flags()))
+			return run(cmd.Context(), f, cmd.Flags())
 		},
 	}
 	f.groups().addTo(cmd)
@@ -57,27 +60,38 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 // connectTimeout bounds the first connection to Temporal.
 const connectTimeout = 30 * time.Second
 
-// run runs until ctx is done. Settings are those of the instance as the flags have them.
-func run(ctx context.Context, f *flags, settings map[string]string) error {
-	log, err := newLogger(f.logLevel)
+// run runs until ctx is done, as the flags in a set say, which are read and checked.
+func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
+	log, err := logs.New(f.logLevel, f.logFormat, os.Stderr)
 	if err != nil {
 		return err
 	}
-	ctrl.SetLogger(log)
-	temporalClient, namespace, err := connectTemporal(ctx, log)
+	logs.LogEverything(log)
+	settings.WarnOfIgnored(set, log)
+	traces, err := tracing.New(ctx, version, log.WithName("traces"))
+	if err != nil {
+		return err
+	}
+	defer traces.Stop()
+	temporalClient, namespace, err := connectTemporal(ctx, log, traces)
 	if err != nil {
 		return err
 	}
 	defer temporalClient.Close()
+	live, err := mayStart(ctx, f, temporalClient, namespace)
+	if err != nil {
+		return err
+	}
 	// A workflow that upserts an unregistered one would be stuck, so nothing starts before.
 	if _, err := worker.EnsureSearchAttributes(ctx, temporalClient, namespace); err != nil {
 		return err
 	}
 
-	mgr, err := newManager(f)
+	mgr, informers, err := newManager(f, traces)
 	if err != nil {
 		return err
 	}
+	worker.MeasureClients(mgr.GetConfig())
 	if err := worker.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -85,12 +99,15 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if err := thisBuild().register(metrics.Registry); err != nil {
+		return err
+	}
 	policies, err := f.maintenance.source(metrics.Registry, log)
 	if err != nil {
 		return err
 	}
 	assembly, err := worker.Assemble(worker.Parts{
-		ControlPlane: mgr.GetConfig(), Scheme: mgr.GetScheme(), Cache: mgr.GetCache(), Temporal: temporalClient,
+		ControlPlane: mgr.GetConfig(), Scheme: mgr.GetScheme(), Cache: mgr.GetCache(), Informers: informers, Temporal: temporalClient,
 		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
 		Registry: metrics.Registry, Version: version, Log: log,
 		Config: worker.Config{
@@ -101,7 +118,7 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
-			Artifacts: artifactOptions, PerClusterMetrics: f.perClusterMetrics,
+			Artifacts: artifactOptions, PerClusterMetrics: f.perClusterMetrics, WrapRemote: traces.Remote,
 		},
 	})
 	if err != nil {
@@ -110,15 +127,16 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 	if err := assembly.Clusters.Follow(ctx, mgr.GetCache(), fleet.SecretMetadata()); err != nil {
 		return err
 	}
-	agreement, err := addAgreement(mgr, f, log, func() map[string]string {
-		own := maps.Clone(settings)
-		own[settingPolicy] = policies.Digest()
+	ownFlags := instanceSettings(set)
+	agreed, err := addAgreement(mgr, f, live, log, func() map[string]string {
+		own := maps.Clone(ownFlags)
+		own[agreement.SettingPolicy] = policies.Digest()
 		return own
 	})
 	if err != nil {
 		return err
 	}
-	if err := addRoles(ctx, mgr, f, temporalClient, assembly, policies, agreement); err != nil {
+	if err := addRoles(ctx, mgr, f, traces, temporalClient, namespace, assembly, policies, agreed); err != nil {
 		return err
 	}
 	link, err := worker.NewLink(temporalClient, namespace, f.role != roleWatchers, metrics.Registry, log.WithName("temporal"))
@@ -128,20 +146,21 @@ func run(ctx context.Context, f *flags, settings map[string]string) error {
 	if err := addProbes(mgr, link); err != nil {
 		return err
 	}
-	if err := addLeaderStatus(mgr, f, agreement, link, log); err != nil {
+	if err := addLeaderStatus(mgr, f, live, link, log); err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "role", f.role, "mode", f.mode, "temporalNamespace", namespace)
+	log.Info("starting", logkey.Version, version, logkey.Commit, commit, logkey.BuildID, thisBuild().BuildID,
+		logkey.Role, f.role, logkey.Mode, f.mode, logkey.TemporalNamespace, namespace)
 	return mgr.Start(ctx)
 }
 
 // addRoles adds what this process is to do.
-func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient temporal.Client, a *worker.Assembly, policies *windows.Source, settings *agreement) error {
+func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, settings *agreement.Agreement) error {
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
-			Policies: policies, RolloutAtOnce: f.rolloutAtOnce,
+			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, Tracer: traces.Tracer(),
 		})
 		if err != nil {
 			return err
@@ -152,17 +171,11 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
 			return err
 		}
-		if err := metrics.Registry.Register(collectors.NewCatalog(mgr.GetCache(), mgr.Elected(), f.settings)); err != nil {
-			return fmt.Errorf("register the catalog's metrics: %w", err)
-		}
-		if f.perClusterMetrics {
-			states, err := collectors.NewStates(ctx, mgr.GetCache(), mgr.Elected(), f.settings)
-			if err != nil {
-				return err
-			}
-			if err := metrics.Registry.Register(states); err != nil {
-				return fmt.Errorf("register the state metrics: %w", err)
-			}
+		err = collectors.Add(ctx, mgr, metrics.Registry, f.settings, collectors.WorkflowsOptions{
+			Temporal: temporalClient.WorkflowService(), Namespace: namespace, Shards: f.sweepShards, Interval: f.resyncInterval,
+		}, f.perClusterMetrics)
+		if err != nil {
+			return err
 		}
 	}
 	if f.role != roleWatchers {
@@ -171,25 +184,20 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, temporalClient
 			Work:        a.Work,
 			Slots:       worker.Slots{Workflow: f.workflowSlots, ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Background: f.backgroundSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
-			Version:     version,
+			BuildID:     thisBuild().BuildID,
 		})
-		return mgr.Add(onAgreement{Runnable: workers, reached: settings.reached})
+		return mgr.Add(agreement.Gate{Runnable: workers, Reached: settings.Reached()})
 	}
 	return nil
 }
 
 // addAgreement lets this process work only with the settings of its instance.
-func addAgreement(mgr manager.Manager, f *flags, log logr.Logger, own func() map[string]string) (*agreement, error) {
-	// Uncached: the record is one object, and a cache would follow all ConfigMaps.
-	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme()})
-	if err != nil {
-		return nil, fmt.Errorf("make the client for the instance's settings: %w", err)
-	}
+func addAgreement(mgr manager.Manager, f *flags, live client.Client, log logr.Logger, own func() map[string]string) (*agreement.Agreement, error) {
 	elected := mgr.Elected()
 	if f.role == roleWorkers {
 		elected = nil
 	}
-	a, err := newAgreement(live, recordOf(f), own, elected, metrics.Registry, log.WithName("settings"))
+	a, err := agreement.New(live, recordOf(f), own, elected, metrics.Registry, log.WithName("settings"))
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +208,12 @@ func addAgreement(mgr manager.Manager, f *flags, log logr.Logger, own func() map
 }
 
 // addLeaderStatus makes the leader say beside the settings of the instance whether it works.
-func addLeaderStatus(mgr manager.Manager, f *flags, settings *agreement, link *worker.Link, log logr.Logger) error {
+func addLeaderStatus(mgr manager.Manager, f *flags, live client.Client, link *worker.Link, log logr.Logger) error {
 	if f.role == roleWorkers {
 		return nil
 	}
 	return mgr.Add(&leaderStatusWriter{
-		client: settings.client, key: settings.key, instance: f.settings.WithDefaults().ManagedBy,
+		client: live, key: recordOf(f), instance: f.settings.WithDefaults().ManagedBy,
 		problem: link.Problem, now: time.Now, log: log.WithName("leader-status"),
 	})
 }
@@ -233,7 +241,7 @@ func addProbes(mgr manager.Manager, link *worker.Link) error {
 }
 
 // connectTemporal connects as the environment says and returns the client and its namespace.
-func connectTemporal(ctx context.Context, log logr.Logger) (temporal.Client, string, error) {
+func connectTemporal(ctx context.Context, log logr.Logger, traces *tracing.Tracing) (temporal.Client, string, error) {
 	options, err := envconfig.LoadDefaultClientOptions()
 	if err != nil {
 		return nil, "", fmt.Errorf("read the Temporal configuration from the environment: %w", err)
@@ -241,7 +249,9 @@ func connectTemporal(ctx context.Context, log logr.Logger) (temporal.Client, str
 	if options.Namespace == "" {
 		options.Namespace = temporal.DefaultNamespace
 	}
-	options.Logger = temporallog.NewStructuredLogger(slogFrom(log.WithName("temporal")))
+	options.Identity = identity()
+	options.Interceptors = traces.Interceptors()
+	options.Logger = logs.Temporal(log.WithName("temporal"))
 	if options.MetricsHandler, err = worker.MetricsHandler(metrics.Registry); err != nil {
 		return nil, "", err
 	}
@@ -257,21 +267,4 @@ func connectTemporal(ctx context.Context, log logr.Logger) (temporal.Client, str
 		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
 	}
 	return connected, options.Namespace, nil
-}
-
-// newLogger logs structured lines at the given level.
-func newLogger(level string) (logr.Logger, error) {
-	parsed, err := zap.ParseAtomicLevel(level)
-	if err != nil {
-		return logr.Logger{}, fmt.Errorf("--log-level: %w", err)
-	}
-	config := zap.NewProductionConfig()
-	config.Level = parsed
-	config.DisableStacktrace = true
-	config.EncoderConfig.EncodeTime = isoTime
-	built, err := config.Build()
-	if err != nil {
-		return logr.Logger{}, fmt.Errorf("make the logger: %w", err)
-	}
-	return zapr.NewLogger(built), nil
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/screen"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -30,9 +32,9 @@ type statusFlags struct {
 
 // Outputs of `lifecycle-manager status`.
 const (
-	outputTree = "tree"
-	outputWide = "wide"
-	outputJSON = "json"
+	outputTree = string(screen.Tree)
+	outputWide = string(screen.Wide)
+	outputJSON = string(screen.JSON)
 )
 
 func newStatusCommand() *cobra.Command {
@@ -96,20 +98,20 @@ var (
 )
 
 func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string) error {
-	clock := &serverClock{}
-	reader, err := f.reader(clock.follow)
+	clock := &preflight.ServerClock{}
+	reader, err := f.reader(clock.Follow)
 	if err != nil {
 		return err
 	}
-	found := &problems{reader: reader, now: clock.now}
+	found := &problems{reader: reader, now: clock.Now}
 	read := func(ctx context.Context) (tree.Fleet, error) { return readFleet(ctx, reader, found, f.namespace, name) }
-	to := newScreen(out, f.output, os.Getenv)
+	to := screen.New(out, screen.Output(f.output), os.Getenv)
 	if !f.watch && !f.untilReady {
 		fleet, err := read(ctx)
 		if err != nil {
 			return err
 		}
-		return to.once(fleet)
+		return to.Once(fleet)
 	}
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -117,7 +119,7 @@ func showStatus(ctx context.Context, out io.Writer, f *statusFlags, name string)
 		defer cancel()
 	}
 	w := watch{
-		show:       to.show,
+		show:       to.Show,
 		read:       read,
 		untilReady: f.untilReady, every: pollEvery, settle: noChangeFor,
 	}

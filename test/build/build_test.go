@@ -31,11 +31,11 @@ func TestTheOutputOfTheGoCommandIsParsed(t *testing.T) {
 }
 
 func TestOnlyKnownProgramsAreBuilt(t *testing.T) {
-	picked, err := pick(programs(""), []string{"module", "fleet"})
+	picked, err := pick(programs("", ""), []string{"module", "fleet"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"module", "fleet"}, namesOf(picked))
 
-	_, err = pick(programs(""), []string{"modul"})
+	_, err = pick(programs("", ""), []string{"modul"})
 	require.EqualError(t, err, `no program is called "modul": there are demo, fleet, sample-operator, lifecycle-manager, memfleet, module, modules`)
 }
 
@@ -89,9 +89,10 @@ func TestAProgramThatHasNotChangedIsNotLinkedAnew(t *testing.T) {
 
 // Some targets of make give the version and others do not: where that made two programs, each linked the other's away.
 func TestTheVersionThatAProgramHasAnywayMakesNoOtherProgram(t *testing.T) {
-	require.Equal(t, programs(""), programs("0.0.0-dev"))
-	require.NotEqual(t, programs(""), programs("1.2.3"))
+	require.Equal(t, programs("", ""), programs("0.0.0-dev", "0123456789ab"), "and each commit would be another")
+	require.NotEqual(t, programs("", ""), programs("1.2.3", ""))
+	require.NotEqual(t, programs("1.2.3", "0123456789ab"), programs("1.2.3", ""))
 	source, err := os.ReadFile("../../cmd/lifecycle-manager/version.go")
 	require.NoError(t, err)
-	require.Contains(t, string(source), "var version = \"0.0.0-dev\"")
+	require.Contains(t, string(source), "version = \"0.0.0-dev\"")
 }

@@ -35,10 +35,11 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
 	folder := flags.String("o", "bin", "folder of the built programs")
 	version := flags.String("version", "", "version that the programs say they have")
+	commit := flags.String("commit", "", "commit that they say they are built from, where they are given a version")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	wanted, err := pick(programs(*version), flags.Args())
+	wanted, err := pick(programs(*version, *commit), flags.Args())
 	if err != nil {
 		return err
 	}

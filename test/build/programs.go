@@ -14,11 +14,15 @@ const ownVersion = "0.0.0-dev"
 
 // programs are all programs, in the order in which they are built: those that
 // are there soonest first. Asked for by name or not, the version that a program
-// has anyway gives the same program, which then needs not be linked again.
-func programs(version string) []program {
+// has anyway gives the same program, which then needs not be linked again; so
+// it has no commit either, and only another version does.
+func programs(version, commit string) []program {
 	manager := program{name: "lifecycle-manager", module: ".", source: "./cmd/lifecycle-manager"}
 	if version != "" && version != ownVersion {
 		manager.variables = map[string]string{"main.version": version}
+		if commit != "" {
+			manager.variables["main.commit"] = commit
+		}
 	}
 	return []program{
 		{name: "demo", module: ".", source: "./test/demo"},

@@ -111,7 +111,7 @@ func (i *instance) forget() {
 // startCache starts a cache with the options and indexes that the product's has.
 func startCache(t *testing.T, config *rest.Config, scheme *runtime.Scheme, managedBy string) cache.Cache {
 	t.Helper()
-	options, err := worker.CacheOptions(desired.Settings{ManagedBy: managedBy})
+	options, _, err := worker.CacheOptions(desired.Settings{ManagedBy: managedBy})
 	require.NoError(t, err)
 	options.Scheme = scheme
 	made, err := cache.New(config, options)

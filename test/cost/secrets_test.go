@@ -81,7 +81,7 @@ func TestOfLargeAccessSecretsTheMetadataAloneIsReceivedAndKept(t *testing.T) {
 	})
 	before := memory()
 	cache := startCache(t, config, l.Scheme, namespace)
-	known := fleet.New(cache, l.Control)
+	known := fleet.New(cache, nil, l.Control)
 	found, err := known.Secrets(t.Context(), namespace, "large-0")
 	require.NoError(t, err)
 	require.Len(t, found, 1)

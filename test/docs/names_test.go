@@ -62,13 +62,19 @@ func code(t *testing.T, folders ...string) string {
 func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 	known := map[string]bool{
 		"help": true, "version": true, // every command has them
-		"server-side": true, "from-file": true, "type": true, "cascade": true, // kubectl
-		"workflow-id": true, "name": true, "query": true, // temporal
+		"server-side": true, "from-file": true, "type": true, "cascade": true, "clusterrole": true, "serviceaccount": true, "force-conflicts": true, "replicas": true, // kubectl
+		"workflow-id": true, "name": true, "query": true, "retention": true, // temporal
+		"install": true, "create-namespace": true, "wait": true, "set": true, // helm
 		"name-status": true, "diff-filter": true, // git
 	}
 	defined := regexp.MustCompile(`(?:Var|VarP|String|Bool|Int|Duration|StringP|BoolP)\((?:&[^,]+, )?"([a-z][a-z0-9-]+)"|FlagS?\s*=\s*"([a-z][a-z0-9-]+)"`)
 	for _, match := range defined.FindAllStringSubmatch(code(t, "cmd", "test"), -1) {
 		known[match[1]+match[2]] = true
+	}
+	upstream, err := os.ReadFile(filepath.Join(testfleet.Root(t), "cmd", "internal", "settings", "upstream.go"))
+	require.NoError(t, err)
+	for _, match := range regexp.MustCompile(`"([a-z][a-z0-9-]+)"`).FindAllSubmatch(upstream, -1) {
+		known[string(match[1])] = true
 	}
 	require.Greater(t, len(known), 100)
 	for page, text := range pages(t) {

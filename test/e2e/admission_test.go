@@ -29,16 +29,16 @@ import (
 
 // What must not be installed is refused where it is applied, or else in the status, and before anything is fetched.
 func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
-	const webhook = "e2e-admission"
+	const webhook, certificate = "e2e-admission-webhook", "e2e-admission-webhook-tls"
 	address := process.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
 	s := harness.NewEnvironment(t, "--signature-policy", "require",
 		"--enable-webhooks", "--webhook-url", "https://localhost:"+port, "--webhook-bind-address", address,
-		"--webhook-service-name", webhook, "--webhook-secret-name", webhook, "--webhook-cert-dir", t.TempDir())
+		"--webhook-service-name", webhook, "--webhook-secret-name", certificate, "--webhook-cert-dir", t.TempDir())
 	t.Cleanup(func() {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhook}}
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: webhook, Namespace: harness.ControlPlaneNamespace}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: certificate, Namespace: harness.ControlPlaneNamespace}}
 		_ = s.ControlPlane.Delete(context.Background(), configuration)
 		_ = s.ControlPlane.Delete(context.Background(), secret)
 	})

@@ -75,7 +75,7 @@ func TestLosingTheAccessToOneClusterAffectsNoOther(t *testing.T) {
 
 // Kymas of equal name in different namespaces have each its own cluster, also where one of them has no access.
 func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
-	s := harness.NewMultiClusterEnvironment(t)
+	s := harness.NewMultiClusterEnvironment(t, "--namespaces", harness.ControlPlaneNamespace+",twins-one,twins-two,twins-three")
 	modules := []string{"dawn", "noon", "dusk"}
 	for _, module := range modules {
 		s.PushMinimal(module)
@@ -83,7 +83,6 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	s.Instance.Start()
 	var twins []*v1beta2.Kyma
 	for i, namespace := range []string{"twins-one", "twins-two", "twins-three"} {
-		s.EnsureNamespace(s.ControlPlane, namespace)
 		t.Cleanup(func() { s.RemoveNamespaces(s.ControlPlane, namespace) })
 		twin := harness.NewKyma("twin", modules[i])
 		twin.Namespace = namespace

@@ -18,7 +18,7 @@ func TestTwoInstancesShareAControlPlane(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	second := *s
 	second.Namespace, second.Temporal = s.NewTemporalNamespace()
-	second.Instance = second.NewInstance("--managed-by", "second")
+	second.Instance = second.NewInstance("--managed-by", "second", "--namespaces", harness.ControlPlaneNamespace+",second-catalog")
 	// Its Kymas are deleted by the environment, which both must serve, so this runs after that.
 	t.Cleanup(second.Instance.Stop)
 	t.Cleanup(s.DeleteEverything)

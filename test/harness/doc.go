@@ -29,6 +29,7 @@
 //   - recorder: records requests to a cluster for test/memfleet/conformance
 //   - cluster: a client for a cluster of the fleet; everything that is in it, and whether anything was written
 //   - temporaltest: Temporal namespaces; process: programs, addresses, probes, metrics
+//   - prometheus: a Prometheus that scrapes an instance
 //   - fleets: how tests share the fleets and the machine
 //
 // # Environment
@@ -52,6 +53,7 @@
 //   - minimal.go, sample.go: modules to install; objects.go: apply objects, list those of modules
 //   - history.go: workflows and their histories
 //   - sweeptrigger.go: Sweeps, where a test must know that a pass of the sweep has ended
+//   - container.go: an instance in the root of its container image
 //   - access.go, account.go, through.go: access to a remote cluster that can be revoked or interrupted
 //   - cleanup.go: what is deleted after a test
 //

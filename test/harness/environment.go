@@ -46,6 +46,7 @@ type Environment struct {
 	Instance *Instance
 
 	sweepsRarely *atomic.Bool
+	rights       *rights
 }
 
 // NewEnvironment waits for a free fleet, and prepares its control plane, one remote cluster and an instance with these flags,
@@ -77,6 +78,8 @@ func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	// Clean-up runs in reverse: Kymas go while instance and operator still serve them.
 	s.serveSamples()
 	s.Instance = s.NewInstance(flags...)
+	s.rights = newRights(s)
+	t.Cleanup(s.rights.remove)
 	t.Cleanup(s.clearAfterFailure)
 	t.Cleanup(s.Instance.Stop)
 	t.Cleanup(s.DeleteEverything)
@@ -114,8 +117,12 @@ func (s *Environment) Run(program string, args ...string) []byte {
 
 // Variables are the environment variables of programs, by which they find the fleet.
 func (s *Environment) Variables() []string {
-	return append(os.Environ(),
-		"FLEET_STATE_DIR="+s.Fleet.StateDir, "TEMPORAL_ADDRESS="+s.Fleet.Temporal.Address, "TEMPORAL_NAMESPACE="+s.Namespace)
+	return append(append(os.Environ(), "FLEET_STATE_DIR="+s.Fleet.StateDir), s.temporalVariables()...)
+}
+
+// temporalVariables are those by which an instance finds Temporal.
+func (s *Environment) temporalVariables() []string {
+	return []string{"TEMPORAL_ADDRESS=" + s.Fleet.Temporal.Address, "TEMPORAL_NAMESPACE=" + s.Namespace}
 }
 
 // RunFleet runs bin/fleet on the environment's fleet, such as `stop --kill temporal`. It works in clean-ups too.

@@ -20,6 +20,10 @@ type Instance struct {
 	Flags []string
 	// Log is the path of its log, over all its starts, and Probe the address of its probes since the last one.
 	Log, Probe string
+	// Container, where set, is what the process runs in instead of as one of this machine.
+	Container *Container
+	// Variables are further ones of its environment, as NAME=VALUE.
+	Variables []string
 
 	t           testing.TB
 	environment *Environment
@@ -52,7 +56,7 @@ func (i *Instance) Says(text string, within time.Duration) {
 	}, within, 100*time.Millisecond, "the log says %q", text)
 }
 
-// Launch starts the process and does not wait.
+// Launch starts the process, with the account and the rights that the chart gives it, and does not wait.
 func (i *Instance) Launch() {
 	i.t.Helper()
 	if i.Log == "" {
@@ -62,12 +66,20 @@ func (i *Instance) Launch() {
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
 	i.Probe = process.FreeAddress(i.t)
+	kubeconfig, more := i.environment.rights.give(i.Flags)
+	if i.Container != nil {
+		kubeconfig = i.Container.Add(kubeconfig)
+	}
 	args := append([]string{
-		"run", "--kubeconfig", i.environment.ControlPlane.Access, "--metrics-bind-address", "0", "--health-probe-bind-address", i.Probe,
+		"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", i.Probe,
 		"--resync-interval", resync.String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.environment.Registry,
 		"--stop-timeout", "5s",
-	}, i.Flags...)
-	i.process = process.Start(i.t, log, i.environment.Variables(), testfleet.Binary(i.t, "lifecycle-manager"), args...)
+	}, append(more, i.Flags...)...)
+	if i.Container != nil {
+		i.process = process.StartCommand(i.t, log, i.Container.Command(append(i.environment.temporalVariables(), i.Variables...), args...))
+		return
+	}
+	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), testfleet.Binary(i.t, "lifecycle-manager"), args...)
 }
 
 // Running reports whether the process runs.

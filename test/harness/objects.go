@@ -37,7 +37,8 @@ func (s *Environment) Apply(c cluster.Cluster, namespace string, documents []byt
 // EnsureNamespace creates a namespace where it is not there yet.
 func (s *Environment) EnsureNamespace(c cluster.Cluster, name string) {
 	s.T.Helper()
-	err := c.Create(s.T.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	// Instances are started in clean-ups too, when the test's context is done.
+	err := c.Create(context.WithoutCancel(s.T.Context()), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(s.T, err)
 	}

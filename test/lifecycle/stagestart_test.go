@@ -57,7 +57,7 @@ func TestAStageBeginsWithAReadOfTheLastSecondOrTheInformersState(t *testing.T) {
 			known, live := at(test.known), at(test.live)
 			counted := &counting{Client: live}
 			a := assembled(t, manifests.Options{
-				ControlPlane: counted, Fleet: known, Known: fleet.Over(known, live, func(context.Context, client.Object) string { return "900" }),
+				ControlPlane: counted, Fleet: known, Known: fleet.Over(known, live, func(context.Context, client.Object, string) string { return "900" }),
 				Clusters: access{}, Kymas: &kicks{},
 			})
 			m.ResourceVersion = "900"

@@ -35,7 +35,7 @@ const (
 
 // layers are the packages below activities that work on Manifests. Each imports only those before it.
 var layers = []string{
-	"kinds", "inventory", "objects", "bundle", "readiness", "manifests", "drift", "apply", "removal", "install", "uninstall", "purge",
+	"kinds", "inventory", "objects", "bundle", "readiness", "manifests", "adoption", "drift", "apply", "removal", "install", "uninstall", "purge",
 }
 
 // listed is what `go list` says of a package.

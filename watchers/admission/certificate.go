@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
@@ -61,7 +60,7 @@ func (c *certificate) add(mgr manager.Manager) error {
 		return fmt.Errorf("make the webhook's certificate folder: %w", err)
 	}
 	secret := types.NamespacedName{Namespace: c.options.Service.Namespace, Name: c.options.Secret}
-	err = rotator.AddRotator(narrowed{mgr, onlySecret(mgr.GetConfig(), secret)}, &rotator.CertRotator{
+	err = rotator.AddRotator(narrowed{mgr, narrow(mgr.GetConfig(), secret, c.options.Service.Name)}, &rotator.CertRotator{
 		SecretKey:      secret,
 		CertDir:        c.options.CertDir,
 		CAName:         "lifecycle-manager-webhook-ca",
@@ -139,8 +138,9 @@ func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
 // NeedLeaderElection is never needed.
 func (f everywhere) NeedLeaderElection() bool { return false }
 
-// narrowed is a manager whose configuration reads one Secret only. The library caches all Secrets of the
-// namespace, and that is where the access Secrets of the whole fleet may be.
+// narrowed is a manager whose configuration reads one Secret and one ValidatingWebhookConfiguration only. The library
+// caches all of them, and the namespace of the Secret may have the access Secrets of the whole fleet; nor should we need the
+// right to read them.
 type narrowed struct {
 	manager.Manager
 	config *rest.Config
@@ -149,26 +149,31 @@ type narrowed struct {
 // GetConfig is the narrowed configuration.
 func (n narrowed) GetConfig() *rest.Config { return n.config }
 
-func onlySecret(config *rest.Config, secret types.NamespacedName) *rest.Config {
+func narrow(config *rest.Config, secret types.NamespacedName, configuration string) *rest.Config {
+	only := map[string]string{
+		"/api/v1/namespaces/" + secret.Namespace + "/secrets":                   secret.Name,
+		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": configuration,
+	}
 	narrow := rest.CopyConfig(config)
 	narrow.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return selecting{next: next, secret: secret}
+		return selecting{next: next, only: only}
 	})
 	return narrow
 }
 
-// selecting adds a field selector to the LIST and WATCH of Secrets.
+// selecting adds a field selector to LISTs and WATCHes.
 type selecting struct {
-	next   http.RoundTripper
-	secret types.NamespacedName
+	next http.RoundTripper
+	// only has the one name that is read below a path.
+	only map[string]string
 }
 
 // RoundTrip sends the request, narrowed.
 func (s selecting) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/api/v1/namespaces/"+s.secret.Namespace+"/secrets") {
+	if name := s.only[request.URL.Path]; name != "" && request.Method == http.MethodGet {
 		request = request.Clone(request.Context())
 		query := request.URL.Query()
-		query.Set("fieldSelector", fields.OneTermEqualSelector("metadata.name", s.secret.Name).String())
+		query.Set("fieldSelector", fields.OneTermEqualSelector("metadata.name", name).String())
 		request.URL.RawQuery = query.Encode()
 	}
 	return s.next.RoundTrip(request)

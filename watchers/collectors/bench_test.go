@@ -2,10 +2,12 @@ package collectors
 
 import (
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +69,36 @@ func BenchmarkScrape(b *testing.B) {
 			require.Len(b, families, 3)
 		}
 	})
+}
+
+// BenchmarkPerClusterSeries is what --per-cluster-metrics adds to one scrape of the leader with 1,000 Kymas of five modules:
+// series and bytes of the text format.
+func BenchmarkPerClusterSeries(b *testing.B) {
+	const kymas, modules = 1_000, 5
+	var objects []client.Object
+	for i := range kymas {
+		objects = append(objects, withStates(i, modules))
+	}
+	held := fleettest.NewCache(b, desiredtest.Scheme(), objects...)
+	states := stateMetrics(b, held, leading())
+	held.Run(b)
+	require.Eventually(b, func() bool { return allSynced(states.following) }, time.Minute, time.Millisecond)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(states)
+	var written, series int
+	for b.Loop() {
+		written, series = 0, 0
+		families, err := registry.Gather()
+		require.NoError(b, err)
+		for _, family := range families {
+			size, err := expfmt.MetricFamilyToText(io.Discard, family)
+			require.NoError(b, err)
+			written, series = written+size, series+len(family.GetMetric())
+		}
+	}
+	require.Equal(b, kymas*(1+modules), series)
+	b.ReportMetric(float64(series), "series")
+	b.ReportMetric(float64(written), "bytes")
 }
 
 func withStates(i, modules int) *v1beta2.Kyma {

@@ -45,9 +45,7 @@ const collectTimeout = 5 * time.Second
 
 // Collect implements prometheus.Collector.
 func (c *Catalog) Collect(out chan<- prometheus.Metric) {
-	select {
-	case <-c.leads:
-	default:
+	if !isClosed(c.leads) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)

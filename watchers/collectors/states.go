@@ -48,28 +48,14 @@ func NewStates(ctx context.Context, informers cache.Informers, leads <-chan stru
 
 // follow keeps the series of the objects of a kind.
 func (s *States) follow(ctx context.Context, informers cache.Informers, kind client.Object, of func(client.Object) []series) error {
-	informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-	if err != nil {
-		return fmt.Errorf("follow the states of %T: %w", kind, err)
-	}
-	name := func(key string) string { return fmt.Sprintf("%T/%s", kind, key) }
-	set := func(changed any) {
-		if object, ok := changed.(client.Object); ok {
-			s.objects.set(name(client.ObjectKeyFromObject(object).String()), of(object)...)
-		}
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    set,
-		UpdateFunc: func(_, now any) { set(now) },
-		DeleteFunc: func(last any) {
-			// Of an object that was deleted while nobody watched, only the key is sure to be known.
-			if key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(last); err == nil {
-				s.objects.set(name(key))
-			}
+	registration, err := follow(ctx, informers, kind, follower{
+		set: func(key string, object client.Object, _ bool) {
+			s.objects.set(fmt.Sprintf("%T/%s", kind, key), of(object)...)
 		},
+		gone: func(key string) { s.objects.set(fmt.Sprintf("%T/%s", kind, key)) },
 	})
 	if err != nil {
-		return fmt.Errorf("follow the states of %T: %w", kind, err)
+		return err
 	}
 	s.following = append(s.following, registration)
 	return nil
@@ -112,15 +98,8 @@ func (s *States) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s *States) Collect(out chan<- prometheus.Metric) {
-	select {
-	case <-s.leads:
-	default:
+	if !isClosed(s.leads) || !allSynced(s.following) {
 		return
-	}
-	for _, each := range s.following {
-		if !each.HasSynced() {
-			return // a part of the fleet would be taken for the whole
-		}
 	}
 	for _, each := range s.families() {
 		each.Collect(out)

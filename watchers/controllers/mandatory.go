@@ -156,10 +156,25 @@ func (c *controllers) isInstalled(ctx context.Context, module string) (bool, err
 	if named {
 		selected[shared.LabelModuleName], page = module, client.Limit(1)
 	}
+	namespaces := c.settings.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		found, err := c.isInstalledIn(ctx, namespace, module, named, page, selected)
+		if found || err != nil {
+			return found, err
+		}
+	}
+	return false, nil
+}
+
+// isInstalledIn is isInstalled for a namespace. Named tells that the Manifests are selected by the name of the module.
+func (c *controllers) isInstalledIn(ctx context.Context, namespace, module string, named bool, page client.Limit, selected client.MatchingLabels) (bool, error) {
 	for next := ""; ; {
 		manifests := &metav1.PartialObjectMetadataList{}
 		manifests.SetGroupVersionKind(v1beta2.GroupVersion.WithKind(shared.KindManifest + "List"))
-		if err := c.live.List(ctx, manifests, page, client.Continue(next), selected); err != nil {
+		if err := c.live.List(ctx, manifests, client.InNamespace(namespace), page, client.Continue(next), selected); err != nil {
 			return false, fmt.Errorf("list the Manifests of mandatory module %s: %w", module, err)
 		}
 		// A name that is no valid label value cannot be selected by; it is in an annotation.

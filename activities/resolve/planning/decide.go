@@ -10,6 +10,9 @@ import (
 func (p *planner) decide() {
 	for _, e := range p.entries {
 		p.decideOne(e)
+		if e.manifest != nil {
+			p.takeOver(e)
+		}
 	}
 }
 

@@ -25,7 +25,14 @@ type Process struct {
 func Start(t testing.TB, log *os.File, env []string, program string, args ...string) *Process {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, env
+	cmd.Env = env
+	return StartCommand(t, log, cmd)
+}
+
+// StartCommand starts a command that writes into a log.
+func StartCommand(t testing.TB, log *os.File, cmd *exec.Cmd) *Process {
+	t.Helper()
+	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(t, cmd.Start())
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	go func() {

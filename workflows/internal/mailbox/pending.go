@@ -30,6 +30,8 @@ type Pending struct {
 	OnlyManifests bool `json:"onlyManifests,omitempty"`
 	// NotBefore is the earliest time at which one of the kicks may be acted on; zero means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
+	// Since is the earliest time at which a watcher saw one of the changes; zero where no kick says it.
+	Since time.Time `json:"since,omitzero"`
 	// Seen are the newest versions that the kicks named, at most maxSeen.
 	Seen []SeenVersion `json:"seen,omitempty"`
 }
@@ -66,6 +68,9 @@ func (p *Pending) Add(k kick.Kick) {
 	p.Urgent = p.Urgent || k.Urgent
 	p.Deleting = p.Deleting || k.Deleting
 	p.Gone = p.Gone || k.Gone
+	if k.Since != nil {
+		p.Since = kick.Earliest(p.Since, *k.Since)
+	}
 	if k.ResourceVersion != "" && k.Name != "" {
 		p.see(SeenVersion{Kind: k.Kind, Namespace: k.Namespace, Name: k.Name, ResourceVersion: k.ResourceVersion})
 	}
@@ -85,6 +90,7 @@ func (p Pending) With(others Pending) Pending {
 	if others.NotBefore.Before(p.NotBefore) {
 		p.NotBefore = others.NotBefore
 	}
+	p.Since = kick.Earliest(p.Since, others.Since)
 	p.Seen = slices.Clone(p.Seen)
 	for _, v := range others.Seen {
 		p.see(v)

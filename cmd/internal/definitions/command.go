@@ -1,4 +1,5 @@
-package main
+// Package definitions is the command `lifecycle-manager crds`.
+package definitions
 
 import (
 	"fmt"
@@ -9,7 +10,8 @@ import (
 	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-func newCRDsCommand() *cobra.Command {
+// NewCommand returns the command, which prints the CustomResourceDefinitions of this build.
+func NewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "crds",
 		Short: "Print the CustomResourceDefinitions of this build, for kubectl apply --server-side -f -",

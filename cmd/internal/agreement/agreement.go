@@ -1,4 +1,5 @@
-package main
+// Package agreement keeps the processes of one instance to the same settings.
+package agreement
 
 import (
 	"context"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -32,11 +34,18 @@ const (
 	policyReachesAll = 2 * time.Minute
 )
 
-// agreement keeps the processes of one instance to the same settings. What is done is the instance's to decide and no
+const (
+	// SettingPolicy is the setting that identifies the content of the maintenance policy.
+	SettingPolicy = "maintenance-policy"
+	// Purpose is the value of the label purpose on the record of an instance.
+	Purpose = "instance-settings"
+)
+
+// Agreement keeps the processes of one instance to the same settings. What is done is the instance's to decide and no
 // process's: the leader writes its settings into a record in the control plane, and whoever has others does no work
 // and says so. When settings are changed on purpose, the next leader writes the new ones: processes with the old ones
 // end then, and wait when they are started again, until they are replaced.
-type agreement struct {
+type Agreement struct {
 	client client.Client
 	key    types.NamespacedName
 	// own are the settings of this process.
@@ -62,12 +71,14 @@ var (
 	errNoRecord    = errors.New("nobody has led this instance yet: its settings are not recorded")
 )
 
-func newAgreement(c client.Client, key types.NamespacedName, own func() map[string]string, elected <-chan struct{}, registry prometheus.Registerer, log logr.Logger) (*agreement, error) {
+// New compares the settings that own returns with the record under a key. Elected is closed once this process leads, nil
+// where it never does.
+func New(c client.Client, key types.NamespacedName, own func() map[string]string, elected <-chan struct{}, registry prometheus.Registerer, log logr.Logger) (*Agreement, error) {
 	agrees, err := metrics.NewSettingsAgree(registry)
 	if err != nil {
 		return nil, err
 	}
-	return &agreement{
+	return &Agreement{
 		client: c, key: key, own: own, elected: elected, log: log, now: time.Now, reached: make(chan struct{}), problem: errNotCompared,
 		agrees: agrees,
 	}, nil
@@ -75,10 +86,10 @@ func newAgreement(c client.Client, key types.NamespacedName, own func() map[stri
 
 // Start compares until ctx is done. It ends with an error when the settings of an active process are no longer the
 // instance's. It implements manager.Runnable.
-func (a *agreement) Start(ctx context.Context) error {
+func (a *Agreement) Start(ctx context.Context) error {
 	elected := a.elected
 	for {
-		if err := a.check(ctx); err != nil {
+		if err := a.Compare(ctx); err != nil {
 			return err
 		}
 		select {
@@ -91,12 +102,15 @@ func (a *agreement) Start(ctx context.Context) error {
 	}
 }
 
+// Reached is closed once the settings were the same.
+func (a *Agreement) Reached() <-chan struct{} { return a.reached }
+
 // NeedLeaderElection is false: every process compares.
-func (a *agreement) NeedLeaderElection() bool { return false }
+func (a *Agreement) NeedLeaderElection() bool { return false }
 
 // Check implements healthz.Checker. A process that may lead is ready also while it waits: with other settings than the
 // present leader's it may be the one that is to replace it, which it can only after that has gone.
-func (a *agreement) Check(*http.Request) error {
+func (a *Agreement) Check(*http.Request) error {
 	if a.elected != nil {
 		return nil
 	}
@@ -105,7 +119,7 @@ func (a *agreement) Check(*http.Request) error {
 	return a.problem
 }
 
-func (a *agreement) leads() bool {
+func (a *Agreement) leads() bool {
 	select {
 	case <-a.elected:
 		return true
@@ -114,8 +128,8 @@ func (a *agreement) leads() bool {
 	}
 }
 
-// check compares once. An error means that this process must end.
-func (a *agreement) check(ctx context.Context) error {
+// Compare compares once. An error means that this process must end.
+func (a *Agreement) Compare(ctx context.Context) error {
 	own := a.own()
 	record := &corev1.ConfigMap{}
 	err := a.client.Get(ctx, a.key, record)
@@ -138,7 +152,7 @@ func (a *agreement) check(ctx context.Context) error {
 }
 
 // lead keeps the record to the settings of this process.
-func (a *agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
+func (a *Agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
 	if a.written != nil && !missing && !maps.Equal(record.Data, a.written) {
 		return fmt.Errorf("another process has taken over this instance: %w", disagreement(record.Data, own))
 	}
@@ -151,7 +165,7 @@ func (a *agreement) lead(ctx context.Context, record *corev1.ConfigMap, missing 
 	return nil
 }
 
-func (a *agreement) write(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
+func (a *Agreement) write(ctx context.Context, record *corev1.ConfigMap, missing bool, own map[string]string) error {
 	if !missing && maps.Equal(record.Data, own) {
 		a.written = own
 		return nil
@@ -162,7 +176,7 @@ func (a *agreement) write(ctx context.Context, record *corev1.ConfigMap, missing
 	if missing {
 		record.ObjectMeta = metav1.ObjectMeta{
 			Namespace: a.key.Namespace, Name: a.key.Name,
-			Labels: map[string]string{shared.LabelPurpose: purposeInstance},
+			Labels: map[string]string{shared.LabelPurpose: Purpose},
 		}
 		err = a.client.Create(ctx, record, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	} else {
@@ -172,15 +186,15 @@ func (a *agreement) write(ctx context.Context, record *corev1.ConfigMap, missing
 		return fmt.Errorf("record the settings of this instance in ConfigMap %s: %w", a.key, err)
 	}
 	if !missing {
-		a.log.Info("the settings of this instance changed", "changes", disagreement(before, own).Error())
+		a.log.Info("the settings of this instance changed", logkey.Changes, disagreement(before, own).Error())
 	}
 	a.written = own
 	return nil
 }
 
 // follow compares the settings of a process that does not lead.
-func (a *agreement) follow(record, own map[string]string) error {
-	different := differing(record, own)
+func (a *Agreement) follow(record, own map[string]string) error {
+	different := Differing(record, own)
 	if len(different) == 0 {
 		a.stale = time.Time{}
 		a.agree()
@@ -192,7 +206,7 @@ func (a *agreement) follow(record, own map[string]string) error {
 		a.say(disagrees)
 		return nil
 	}
-	if slices.Equal(different, []string{settingPolicy}) {
+	if slices.Equal(different, []string{SettingPolicy}) {
 		if a.stale.IsZero() {
 			a.stale = a.now()
 		}
@@ -204,13 +218,13 @@ func (a *agreement) follow(record, own map[string]string) error {
 }
 
 // agree lets this process work.
-func (a *agreement) agree() {
+func (a *Agreement) agree() {
 	if !a.atWork() {
 		close(a.reached)
 	}
 }
 
-func (a *agreement) atWork() bool {
+func (a *Agreement) atWork() bool {
 	select {
 	case <-a.reached:
 		return true
@@ -220,7 +234,7 @@ func (a *agreement) atWork() bool {
 }
 
 // say keeps a problem for the probe, and logs what is new.
-func (a *agreement) say(problem error) {
+func (a *Agreement) say(problem error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.agrees.Set(0)
@@ -228,7 +242,7 @@ func (a *agreement) say(problem error) {
 		a.agrees.Set(1)
 	}
 	if problem != nil && (a.problem == nil || a.problem.Error() != problem.Error()) {
-		a.log.Error(problem, "settings", "atWork", a.atWork())
+		a.log.Error(problem, "settings", logkey.AtWork, a.atWork())
 	}
 	if problem == nil && a.problem != nil {
 		a.log.Info("the settings of this process are the instance's")
@@ -236,8 +250,8 @@ func (a *agreement) say(problem error) {
 	a.problem = problem
 }
 
-// differing are the names of settings that are not the same.
-func differing(record, own map[string]string) []string {
+// Differing are the names of settings that are not the same.
+func Differing(record, own map[string]string) []string {
 	var names []string
 	for name, value := range own {
 		if there, known := record[name]; !known || there != value {
@@ -255,7 +269,7 @@ func differing(record, own map[string]string) []string {
 
 // disagreement says which settings are not the same.
 func disagreement(record, own map[string]string) error {
-	names := differing(record, own)
+	names := Differing(record, own)
 	said := make([]string, 0, len(names))
 	for _, name := range names {
 		said = append(said, fmt.Sprintf("%s is %s here and %s there", name, shown(own, name), shown(record, name)))
@@ -276,21 +290,21 @@ func shown(settings map[string]string, name string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// onAgreement starts a runnable when the settings agree.
-type onAgreement struct {
+// Gate starts a runnable when the settings agree.
+type Gate struct {
 	manager.Runnable
-	reached <-chan struct{}
+	Reached <-chan struct{}
 }
 
 // Start implements manager.Runnable.
-func (o onAgreement) Start(ctx context.Context) error {
+func (o Gate) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-o.reached:
+	case <-o.Reached:
 		return o.Runnable.Start(ctx)
 	}
 }
 
 // NeedLeaderElection is false: workers scale out, whoever leads.
-func (o onAgreement) NeedLeaderElection() bool { return false }
+func (o Gate) NeedLeaderElection() bool { return false }

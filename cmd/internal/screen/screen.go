@@ -1,4 +1,5 @@
-package main
+// Package screen shows the tree of Kymas on a terminal, in a pipe, or to machines.
+package screen
 
 import (
 	"bytes"
@@ -13,11 +14,21 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
-// screen shows Kymas one after the other: on a terminal in the same place, elsewhere each change once.
-type screen struct {
-	out    io.Writer
-	output string
-	style  tree.Style
+// Output is how Kymas are shown.
+type Output string
+
+// Outputs.
+const (
+	Tree Output = "tree"
+	Wide Output = "wide"
+	JSON Output = "json"
+)
+
+// Screen shows Kymas one after the other: on a terminal in the same place, elsewhere each change once.
+type Screen struct {
+	out   io.Writer
+	json  bool
+	style tree.Style
 	// size is the size of the terminal, as of now; nil where there is none.
 	size func() (width, height int)
 	// width, lines are of what was drawn last.
@@ -25,9 +36,9 @@ type screen struct {
 	last         string
 }
 
-// newScreen finds out what it writes to, and what the environment says about colours (https://no-color.org).
-func newScreen(out io.Writer, output string, getenv func(string) string) *screen {
-	s := &screen{out: out, output: output, style: tree.Style{Wide: output == outputWide}}
+// New finds out what it writes to, and what the environment says about colours (https://no-color.org).
+func New(out io.Writer, how Output, getenv func(string) string) *Screen {
+	s := &Screen{out: out, json: how == JSON, style: tree.Style{Wide: how == Wide}}
 	file, isFile := out.(*os.File)
 	if !isFile || !term.IsTerminal(int(file.Fd())) {
 		return s
@@ -43,9 +54,9 @@ func newScreen(out io.Writer, output string, getenv func(string) string) *screen
 	return s
 }
 
-// once shows Kymas when nothing follows: all of them, however many lines the screen has.
-func (s *screen) once(fleet tree.Fleet) error {
-	if s.output == outputJSON {
+// Once shows Kymas when nothing follows: all of them, however many lines the screen has.
+func (s *Screen) Once(fleet tree.Fleet) error {
+	if s.json {
 		return tree.WriteJSON(s.out, fleet, "  ")
 	}
 	if s.size != nil {
@@ -58,9 +69,9 @@ func (s *screen) once(fleet tree.Fleet) error {
 	return err
 }
 
-// show shows Kymas when more may follow.
-func (s *screen) show(fleet tree.Fleet) error {
-	if s.output == outputJSON || s.size == nil {
+// Show shows Kymas when more may follow.
+func (s *Screen) Show(fleet tree.Fleet) error {
+	if s.json || s.size == nil {
 		return s.append(fleet)
 	}
 	width, height := s.size()
@@ -85,7 +96,7 @@ func (s *screen) show(fleet tree.Fleet) error {
 }
 
 // fitting are the lines of the trees as far as the screen has room, what is not Ready first where it has not.
-func (s *screen) fitting(fleet tree.Fleet, height int) []string {
+func (s *Screen) fitting(fleet tree.Fleet, height int) []string {
 	lines := tree.Lines(fleet, s.style)
 	// The cursor is on the line below the last.
 	if height == 0 || len(lines) < height {
@@ -107,9 +118,9 @@ func (s *screen) fitting(fleet tree.Fleet, height int) []string {
 }
 
 // append writes Kymas that differ from those before.
-func (s *screen) append(fleet tree.Fleet) error {
+func (s *Screen) append(fleet tree.Fleet) error {
 	var text, compared bytes.Buffer
-	if s.output == outputJSON {
+	if s.json {
 		if err := tree.WriteJSON(&text, fleet, ""); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package main
+package preflight
 
 import (
 	"net/http"
@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// serverClock reads the time off the answers of an API server: clocks of processes in its cluster agree with it, while
+// ServerClock reads the time off the answers of an API server: clocks of processes in its cluster agree with it, while
 // that of a laptop may be minutes off.
-type serverClock struct {
+type ServerClock struct {
 	mu   sync.Mutex
 	time time.Time
 }
 
-// now is the time of the last answer, and this machine's before the first.
-func (c *serverClock) now() time.Time {
+// Now is the time of the last answer, and this machine's before the first.
+func (c *ServerClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.time.IsZero() {
@@ -23,14 +23,21 @@ func (c *serverClock) now() time.Time {
 	return c.time
 }
 
-// follow lets a transport set the clock.
-func (c *serverClock) follow(next http.RoundTripper) http.RoundTripper {
+// Last is the time of the last answer, zero before the first.
+func (c *ServerClock) Last() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.time
+}
+
+// Follow lets a transport set the clock.
+func (c *ServerClock) Follow(next http.RoundTripper) http.RoundTripper {
 	return clockedTransport{next: next, clock: c}
 }
 
 type clockedTransport struct {
 	next  http.RoundTripper
-	clock *serverClock
+	clock *ServerClock
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -1,4 +1,4 @@
-package main
+package agreement
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // party is a process that compares its settings.
 type party struct {
-	*agreement
+	*Agreement
 	settings map[string]string
 	lead     chan struct{}
 	lines    []string
@@ -36,7 +36,7 @@ func newParty(t *testing.T, c client.Client, mayLead bool, settings map[string]s
 	}
 	log := funcr.New(func(_, args string) { p.lines = append(p.lines, args) }, funcr.Options{})
 	var err error
-	p.agreement, err = newAgreement(c, recordKey, func() map[string]string { return p.settings }, p.lead, prometheus.NewRegistry(), log)
+	p.Agreement, err = New(c, recordKey, func() map[string]string { return p.settings }, p.lead, prometheus.NewRegistry(), log)
 	require.NoError(t, err)
 	p.now = func() time.Time { return p.clock }
 	return p
@@ -44,11 +44,11 @@ func newParty(t *testing.T, c client.Client, mayLead bool, settings map[string]s
 
 func (p *party) checks(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.check(t.Context()))
+	require.NoError(t, p.Compare(t.Context()))
 }
 
 func settingsWith(name, value string) map[string]string {
-	settings := map[string]string{"mode": "control-plane", "signature-policy": "require", settingPolicy: "digest"}
+	settings := map[string]string{"mode": "control-plane", "signature-policy": "require", SettingPolicy: "digest"}
 	settings[name] = value
 	return settings
 }
@@ -57,7 +57,7 @@ func controlPlane() client.Client { return fake.NewClientBuilder().Build() }
 
 func TestAWorkerWithOtherSettingsThanItsInstanceDoesNoWork(t *testing.T) {
 	c := controlPlane()
-	like, unlike := newParty(t, c, false, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith(settingPolicy, ""))
+	like, unlike := newParty(t, c, false, settingsWith("mode", "control-plane")), newParty(t, c, false, settingsWith(SettingPolicy, ""))
 	like.checks(t)
 	require.False(t, like.atWork())
 	require.EqualError(t, like.Check(nil), "nobody has led this instance yet: its settings are not recorded")
@@ -103,8 +103,8 @@ func TestWhenSettingsChangeOnPurposeOldProcessesEndAndWait(t *testing.T) {
 	close(next.lead)
 	next.checks(t)
 	require.True(t, next.atWork())
-	require.ErrorContains(t, worker.check(t.Context()), "mode")
-	require.ErrorContains(t, old.check(t.Context()), "another process has taken over this instance")
+	require.ErrorContains(t, worker.Compare(t.Context()), "mode")
+	require.ErrorContains(t, old.Compare(t.Context()), "another process has taken over this instance")
 
 	again := newParty(t, c, false, settingsWith("mode", "control-plane"))
 	again.checks(t)
@@ -122,19 +122,19 @@ func TestAPolicyThatReachesTheProcessesOneAfterTheOtherEndsNone(t *testing.T) {
 	leader.checks(t)
 	worker.checks(t)
 
-	leader.settings = settingsWith(settingPolicy, "new")
+	leader.settings = settingsWith(SettingPolicy, "new")
 	leader.checks(t)
 	worker.checks(t)
 	worker.clock = worker.clock.Add(time.Minute)
 	worker.checks(t)
-	worker.settings = settingsWith(settingPolicy, "new")
+	worker.settings = settingsWith(SettingPolicy, "new")
 	worker.checks(t)
 	require.NoError(t, worker.Check(nil))
 
-	worker.settings = settingsWith(settingPolicy, "another")
+	worker.settings = settingsWith(SettingPolicy, "another")
 	worker.checks(t)
 	worker.clock = worker.clock.Add(policyReachesAll)
-	require.ErrorContains(t, worker.check(t.Context()), "maintenance-policy")
+	require.ErrorContains(t, worker.Compare(t.Context()), "maintenance-policy")
 }
 
 func TestARecordThatCannotBeReadStopsNobody(t *testing.T) {
@@ -177,7 +177,7 @@ func TestADeletedRecordIsWrittenAgain(t *testing.T) {
 
 func TestWorkBeginsWithTheAgreement(t *testing.T) {
 	reached, started := make(chan struct{}), make(chan struct{})
-	gate := onAgreement{Runnable: runnable(func(context.Context) error { close(started); return nil }), reached: reached}
+	gate := Gate{Runnable: runnable(func(context.Context) error { close(started); return nil }), Reached: reached}
 	require.False(t, gate.NeedLeaderElection())
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -1,0 +1,47 @@
+package desired
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Since is when a watcher saw the change that the spec of a Manifest was written for, while no reconcile of the Manifest has
+// begun with that spec; otherwise zero. A spec that somebody else wrote has none: what the annotation says is of an earlier
+// one.
+func Since(m *v1beta2.Manifest) time.Time {
+	if !isToBegin(m) {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339Nano, m.Annotations[AnnotationSince])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// isToBegin tells whether no reconcile of a Manifest has begun with its spec, which we wrote ourselves.
+func isToBegin(m *v1beta2.Manifest) bool {
+	return m.Generation > m.Status.ObservedGeneration && m.Annotations[AnnotationSpecDigest] == SpecDigest(m.Spec)
+}
+
+// traceparent is the field of a trace in the format of the W3C.
+const traceparent = "traceparent"
+
+// TraceOf is the trace that a context is in, as AnnotationTrace has it; empty where it is in none.
+func TraceOf(ctx context.Context) string {
+	fields := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, fields)
+	return fields[traceparent]
+}
+
+// InTrace is a context in the trace that the spec of a Manifest was written in, under the same condition as Since.
+func InTrace(ctx context.Context, m *v1beta2.Manifest) context.Context {
+	if !isToBegin(m) {
+		return ctx
+	}
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparent: m.Annotations[AnnotationTrace]})
+}

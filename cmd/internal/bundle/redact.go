@@ -1,0 +1,246 @@
+package bundle
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const (
+	redacted = "REDACTED"
+	// minSecret is the shortest secret that is searched for: shorter ones are found in ordinary words.
+	minSecret = 6
+	// minUnknown is the shortest part of a text of no known form that counts as a secret.
+	minUnknown = 16
+)
+
+// redactor takes secrets out of texts: those that it knows, and what has the form of one.
+type redactor struct {
+	known *strings.Replacer
+	forms []form
+}
+
+// newRedactor knows these secrets, as they are and in base64.
+func newRedactor(secrets []string) *redactor {
+	written := map[string]bool{}
+	for _, secret := range secrets {
+		secret = strings.TrimSpace(secret)
+		if len(secret) < minSecret {
+			continue
+		}
+		raw := []byte(secret)
+		for _, form := range []string{secret, base64.StdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw), quoted(secret)} {
+			written[form] = true
+		}
+	}
+	all := make([]string, 0, len(written))
+	for form := range written {
+		all = append(all, form)
+	}
+	// The longest first: one secret may begin with another.
+	slices.SortFunc(all, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	pairs := make([]string, 0, 2*len(all))
+	for _, form := range all {
+		pairs = append(pairs, form, redacted)
+	}
+	return &redactor{known: strings.NewReplacer(pairs...), forms: forms()}
+}
+
+// quoted is a text as it is within one in JSON.
+func quoted(text string) string {
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		return text
+	}
+	return strings.Trim(string(encoded), `"`)
+}
+
+// secretsOf are the secrets in a kubeconfig or in a configuration for registries, and any text in what is neither: then
+// it is not known which of it is secret.
+func secretsOf(content []byte) []string {
+	if config, err := clientcmd.Load(content); err == nil && len(config.AuthInfos) > 0 {
+		var found []string
+		for _, user := range config.AuthInfos {
+			found = append(found, user.Token, user.Password, string(user.ClientKeyData), base64.StdEncoding.EncodeToString(user.ClientKeyData),
+				base64.StdEncoding.EncodeToString([]byte(user.Username+":"+user.Password)))
+			if user.AuthProvider != nil {
+				for _, value := range user.AuthProvider.Config {
+					found = append(found, value)
+				}
+			}
+			if user.Exec != nil {
+				found = append(found, user.Exec.Args...)
+				for _, variable := range user.Exec.Env {
+					found = append(found, variable.Value)
+				}
+			}
+		}
+		for _, cluster := range config.Clusters {
+			_, password, _ := strings.Cut(userInfo(cluster.ProxyURL), ":")
+			found = append(found, password)
+		}
+		return found
+	}
+	var registries struct {
+		Auths map[string]struct{ Password, Auth, IdentityToken, RegistryToken string }
+	}
+	if err := json.Unmarshal(content, &registries); err == nil && len(registries.Auths) > 0 {
+		var found []string
+		for _, each := range registries.Auths {
+			found = append(found, each.Password, each.Auth, each.IdentityToken, each.RegistryToken)
+		}
+		return found
+	}
+	whole := strings.TrimSpace(string(content))
+	if len(whole) < minUnknown {
+		return []string{whole}
+	}
+	found := []string{whole}
+	for _, part := range strings.FieldsFunc(whole, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'{}[],:", r) }) {
+		if len(part) >= minUnknown {
+			found = append(found, part)
+		}
+	}
+	return found
+}
+
+func userInfo(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	info, _, found := strings.Cut(rest, "@")
+	if !found {
+		return ""
+	}
+	return info
+}
+
+// form is what a secret may be known by, with what it is replaced by.
+type form struct {
+	pattern *regexp.Regexp
+	by      string
+}
+
+// forms are those of secrets that nobody told us of.
+func forms() []form {
+	const name = `(?:[\w.-]*(?:password|passwd|passphrase|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret|client-key-data|authorization)[\w.-]*|auth)`
+	return []form{
+		{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), redacted},
+		{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)?`), redacted},
+		{regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}`), "${1} " + redacted},
+		{regexp.MustCompile(`(://)[^/\s:@"]*:[^/\s@"]+@`), "${1}" + redacted + "@"},
+		// In JSON, also in JSON within a text.
+		{regexp.MustCompile(`(?i)(\b` + name + `\\*"\s*:\s*\\*")[^"\\]*(?:\\[^"][^"\\]*)*(\\*")`), "${1}" + redacted + "${2}"},
+		// In YAML, in arguments and in what people write.
+		{regexp.MustCompile(`(?i)(\b` + name + `\s*[:=]\s*)[^\s,;{}\[\]"\\]+`), "${1}" + redacted},
+		// Long texts in base64: kubeconfigs, keys and certificates. Digests are shorter.
+		{regexp.MustCompile(`[A-Za-z0-9+/]{100,}={0,2}`), redacted},
+	}
+}
+
+// text takes secrets out of a text.
+func (r *redactor) text(content string) string {
+	content = r.known.Replace(content)
+	for _, each := range r.forms {
+		content = each.pattern.ReplaceAllString(content, each.by)
+	}
+	return content
+}
+
+// keys tell by their names what has a secret (secret), what has the name or place of one instead (place), and which variables
+// of an environment have none (harmless).
+type keys struct{ secret, place, harmless *regexp.Regexp }
+
+func newKeys() keys {
+	return keys{
+		secret:   regexp.MustCompile(`(?i)(password|passwd|passphrase|token|secret|api[_-]?key|access[_-]?key|private[_-]?key|client-key-data|credential|authorization|dockerconfigjson|kubeconfig)`),
+		place:    regexp.MustCompile(`(?i)(name|ref|refs|namespace|path|dir|file|seconds|expiration)$`),
+		harmless: regexp.MustCompile(`^(TEMPORAL_ADDRESS|TEMPORAL_NAMESPACE|TEMPORAL_PROFILE|GOMEMLIMIT|GOMAXPROCS|GODEBUG|NO_COLOR|POD_\w+|MAINTENANCE_POLICY_PATH)$`),
+	}
+}
+
+// object takes secrets out of the fields of an object, in place: values under a key that names a secret, values of
+// environment variables but those that are known to be harmless, what modules are configured with, and copies of the object
+// in annotations. Texts in it are still to go through text.
+func (k keys) object(content map[string]any) {
+	if metadata, is := content["metadata"].(map[string]any); is {
+		delete(metadata, "managedFields")
+		if annotations, is := metadata["annotations"].(map[string]any); is {
+			delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		}
+	}
+	if spec, is := content["spec"].(map[string]any); is {
+		for _, configured := range []string{"data", "resource"} {
+			if custom, is := spec[configured].(map[string]any); is {
+				withoutTexts(custom["spec"])
+				withoutTexts(custom["data"])
+				withoutTexts(custom["stringData"])
+			}
+		}
+	}
+	k.fields(content)
+}
+
+func (k keys) fields(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if name, is := value["name"].(string); is {
+			if _, isText := value["value"].(string); isText && !k.harmless.MatchString(name) {
+				value["value"] = redacted
+			}
+		}
+		for key, each := range value {
+			if _, isText := each.(string); isText && k.secret.MatchString(key) && !k.place.MatchString(key) {
+				value[key] = redacted
+				continue
+			}
+			k.fields(each)
+		}
+	case []any:
+		for _, each := range value {
+			k.fields(each)
+		}
+	}
+}
+
+// withoutTexts replaces all texts in a value by their length.
+func withoutTexts(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key, each := range value {
+			if text, is := each.(string); is {
+				value[key] = fmt.Sprintf("%s (%d characters)", redacted, len(text))
+				continue
+			}
+			withoutTexts(each)
+		}
+	case []any:
+		for i, each := range value {
+			if text, is := each.(string); is {
+				value[i] = fmt.Sprintf("%s (%d characters)", redacted, len(text))
+				continue
+			}
+			withoutTexts(each)
+		}
+	}
+}
+
+// SecretsIn are the secrets in the environment of a process.
+func SecretsIn(environment []string) []string {
+	var found []string
+	for _, variable := range environment {
+		name, value, _ := strings.Cut(variable, "=")
+		if name == "TEMPORAL_API_KEY" || strings.HasPrefix(name, "TEMPORAL_TLS_") && strings.HasSuffix(name, "_KEY_DATA") || strings.HasPrefix(name, "TEMPORAL_GRPC_META_") {
+			found = append(found, value)
+		}
+	}
+	return found
+}

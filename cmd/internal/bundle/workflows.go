@@ -1,0 +1,188 @@
+package bundle
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/proxy"
+	"go.temporal.io/api/temporalproto"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+const (
+	// askedAtOnce is how many workflows are asked at once, and answersWithin how long each may take.
+	askedAtOnce   = 8
+	answersWithin = 3 * time.Second
+	// eventsOfHistory bounds the events of one history: the newest are written.
+	eventsOfHistory = 2000
+)
+
+// Workflows are what is asked of Temporal; a Temporal client is one.
+type Workflows interface {
+	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
+	QueryWorkflow(ctx context.Context, workflowID, runID, queryType string, args ...any) (converter.EncodedValue, error)
+	GetWorkflowHistory(ctx context.Context, workflowID, runID string, isLongPoll bool, filter enumspb.HistoryEventFilterType) client.HistoryEventIterator
+	Close()
+}
+
+// workflow is what is written of one.
+type workflow struct {
+	ID      string    `json:"id"`
+	Run     string    `json:"run"`
+	Type    string    `json:"type"`
+	Status  string    `json:"status"`
+	Started time.Time `json:"started"`
+	Events  int64     `json:"events"`
+	// Answer is that to the query for its status, Problem why there is none.
+	Answer  any    `json:"answer,omitempty"`
+	Problem string `json:"problem,omitempty"`
+}
+
+func (s Sources) addWorkflows(ctx context.Context, a *archive) error {
+	temporal, err := s.Temporal(ctx)
+	if err != nil {
+		a.problem("Temporal: %s", err)
+		return nil
+	}
+	defer temporal.Close()
+	open := s.listed(ctx, a, temporal, `ExecutionStatus="Running"`, s.Limits.Workflows)
+	described := make([]workflow, 0, len(open))
+	for _, each := range open {
+		described = append(described, workflow{
+			ID: each.GetExecution().GetWorkflowId(), Run: each.GetExecution().GetRunId(), Type: each.GetType().GetName(),
+			Status: each.GetStatus().String(), Started: each.GetStartTime().AsTime(), Events: each.GetHistoryLength(),
+		})
+	}
+	ask(ctx, temporal, described[:min(len(described), s.Limits.Asked)])
+	if err := a.addJSON("workflows/open.json", described); err != nil {
+		return err
+	}
+	return s.addHistories(ctx, a, temporal, open)
+}
+
+// listed are the workflows that a query finds, the newest first.
+func (s Sources) listed(ctx context.Context, a *archive, temporal Workflows, query string, most int) []*workflowpb.WorkflowExecutionInfo {
+	var all []*workflowpb.WorkflowExecutionInfo
+	var token []byte
+	for len(all) < most {
+		page, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, PageSize: int32(min(most-len(all), 500)), NextPageToken: token}) //nolint:gosec // at most 500
+		if err != nil {
+			a.problem("list workflows (%s): %s", query, err)
+			return all
+		}
+		all = append(all, page.GetExecutions()...)
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			return all
+		}
+	}
+	a.problem("there are more workflows than the first %d (%s)", most, query)
+	return all
+}
+
+// ask asks workflows what they are doing.
+func ask(ctx context.Context, temporal Workflows, all []workflow) {
+	var group errgroup.Group
+	group.SetLimit(askedAtOnce)
+	for i := range all {
+		if all[i].Type != kick.KymaWorkflow && all[i].Type != kick.ManifestWorkflow {
+			continue
+		}
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, answersWithin)
+			defer cancel()
+			answer, err := temporal.QueryWorkflow(ctx, all[i].ID, all[i].Run, kick.QueryStatus)
+			if err == nil {
+				err = answer.Get(&all[i].Answer)
+			}
+			if err != nil {
+				all[i].Problem = err.Error()
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// addHistories adds those of workflows that failed, of Kymas that are in Error, and of what was started last.
+func (s Sources) addHistories(ctx context.Context, a *archive, temporal Workflows, open []*workflowpb.WorkflowExecutionInfo) error {
+	third := max(1, s.Limits.Histories/3)
+	chosen := s.listed(ctx, a, temporal, `ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`, third)
+	chosen = append(chosen, s.listed(ctx, a, temporal, `ExecutionStatus="Running" AND KymaState="Error"`, third)...)
+	chosen = append(chosen, open...)
+	written := map[string]bool{}
+	for _, each := range chosen {
+		id, run := each.GetExecution().GetWorkflowId(), each.GetExecution().GetRunId()
+		if written[run] {
+			continue
+		}
+		if len(written) == s.Limits.Histories {
+			return nil
+		}
+		written[run] = true
+		history, err := readHistory(ctx, temporal, id, run)
+		if err != nil {
+			a.problem("history of %s: %s", id, err)
+			continue
+		}
+		if err := a.add("workflows/histories/"+url.PathEscape(id)+"."+run+".json", history); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readHistory is a history as JSON in which payloads can be read.
+func readHistory(ctx context.Context, temporal Workflows, id, run string) (string, error) {
+	history := &historypb.History{}
+	events := temporal.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return "", err
+		}
+		history.Events = append(history.Events, event)
+		if len(history.Events) > 2*eventsOfHistory {
+			history.Events = history.Events[eventsOfHistory:]
+		}
+	}
+	return readable(ctx, history)
+}
+
+// readable is a history as JSON with what is in its payloads. Those that are no JSON are left out: in base64 no secret
+// would be found.
+func readable(ctx context.Context, history *historypb.History) (string, error) {
+	err := proxy.VisitPayloads(ctx, history, proxy.VisitPayloadsOptions{Visitor: func(_ *proxy.VisitPayloadsContext, payloads []*commonpb.Payload) ([]*commonpb.Payload, error) {
+		plain := make([]*commonpb.Payload, len(payloads))
+		for i, payload := range payloads {
+			plain[i] = payload
+			if encoding := string(payload.GetMetadata()[converter.MetadataEncoding]); encoding != converter.MetadataEncodingJSON {
+				left, err := converter.GetDefaultDataConverter().ToPayload(fmt.Sprintf("%d bytes, %s", len(payload.GetData()), encoding))
+				if err != nil {
+					return nil, err
+				}
+				plain[i] = left
+			}
+		}
+		return plain, nil
+	}})
+	if err != nil {
+		return "", fmt.Errorf("read its payloads: %w", err)
+	}
+	options := temporalproto.CustomJSONMarshalOptions{Indent: " ", Metadata: map[string]any{commonpb.EnablePayloadShorthandMetadataKey: true}}
+	encoded, err := options.Marshal(history)
+	if err != nil {
+		return "", fmt.Errorf("encode it: %w", err)
+	}
+	return string(encoded), nil
+}

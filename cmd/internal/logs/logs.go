@@ -1,0 +1,117 @@
+// Package logs makes the logger of the program, through which all libraries log: each line has the keys of package logkey.
+package logs
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+)
+
+// Forms of log lines (flag --log-format).
+const (
+	JSON = "json"
+	Text = "text"
+)
+
+// LogEverything makes all libraries log through this logger.
+func LogEverything(log logr.Logger) {
+	ctrl.SetLogger(log)
+	klog.SetLogger(log.WithName("client-go"))
+	slog.SetDefault(slog.New(logr.ToSlogHandler(log)))
+}
+
+// New logs lines at the given level and above, each with the keys of package logkey.
+func New(level, format string, out io.Writer) (logr.Logger, error) {
+	parsed, err := ParseLevel(level)
+	if err != nil {
+		return logr.Logger{}, fmt.Errorf("--log-level: %w", err)
+	}
+	config := zap.NewProductionEncoderConfig()
+	config.EncodeTime = isoTime
+	var encoder zapcore.Encoder
+	switch format {
+	case JSON:
+		encoder = zapcore.NewJSONEncoder(config)
+	case Text:
+		config.EncodeLevel, config.ConsoleSeparator = zapcore.CapitalLevelEncoder, " "
+		encoder = zapcore.NewConsoleEncoder(config)
+	default:
+		return logr.Logger{}, fmt.Errorf("--log-format must be %s or %s, not %q", JSON, Text, format)
+	}
+	core := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(out)), parsed)
+	// As zap's own configuration for production: of equal lines within a second, the first hundred, and then each hundredth.
+	sampled := zapcore.NewSamplerWithOptions(keyedCore{core}, time.Second, 100, 100)
+	return zapr.NewLogger(zap.New(sampled, zap.AddCaller())), nil
+}
+
+// ParseLevel reads a level by its name, or as upstream has it: a number, of which 0 is the least that is logged.
+func ParseLevel(level string) (zapcore.Level, error) {
+	number, notNumber := strconv.Atoi(level)
+	switch {
+	case notNumber != nil:
+		return zapcore.ParseLevel(level)
+	case number == 0:
+		return zapcore.WarnLevel, nil
+	case number == 1:
+		return zapcore.InfoLevel, nil
+	}
+	return zapcore.DebugLevel, nil
+}
+
+func isoTime(t time.Time, enc zapcore.PrimitiveArrayEncoder) {
+	enc.AppendString(t.UTC().Format("2006-01-02T15:04:05.000Z"))
+}
+
+// keyedCore gives what libraries log the keys of package logkey, and names the Kyma or Manifest of a workflow beside it.
+type keyedCore struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (c keyedCore) With(fields []zapcore.Field) zapcore.Core {
+	return keyedCore{c.Core.With(keyed(fields))}
+}
+
+// Check implements zapcore.Core.
+func (c keyedCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+// Write implements zapcore.Core.
+func (c keyedCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	return c.Core.Write(entry, keyed(fields))
+}
+
+func keyed(fields []zapcore.Field) []zapcore.Field {
+	given := make([]zapcore.Field, 0, len(fields)+1)
+	workflow, entity := "", false
+	for _, field := range fields {
+		field.Key = logkey.Of(field.Key)
+		given = append(given, field)
+		switch field.Key {
+		case logkey.WorkflowID:
+			workflow = field.String
+		case logkey.Kyma, logkey.Manifest:
+			entity = true
+		}
+	}
+	// kyma/<namespace>/<name>/<uid> or manifest/…
+	parts := strings.Split(workflow, "/")
+	if !entity && len(parts) == 4 && (parts[0] == logkey.Kyma || parts[0] == logkey.Manifest) {
+		given = append(given, zap.String(parts[0], parts[1]+"/"+parts[2]))
+	}
+	return given
+}

@@ -1,0 +1,70 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	temporallog "go.temporal.io/sdk/log"
+
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+)
+
+// logged is the one line, without what tells when and where it was logged.
+func logged(t *testing.T, out *bytes.Buffer) map[string]any {
+	t.Helper()
+	line := map[string]any{}
+	require.NoError(t, json.Unmarshal(out.Bytes(), &line), out.String())
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT[\d:.]{12}Z$`, line["ts"])
+	delete(line, "ts")
+	delete(line, "caller")
+	return line
+}
+
+func TestLinesOfTheTemporalSDKHaveTheKeysOfOurs(t *testing.T) {
+	var out bytes.Buffer
+	log, err := New("info", JSON, &out)
+	require.NoError(t, err)
+	sdk := temporallog.With(Temporal(log.WithName("temporal")),
+		"Namespace", "lm", "WorkflowType", "ManifestWorkflow", "WorkflowID", "manifest/kcp-system/demo-keda-1/uid", "RunID", "run")
+	sdk.Error("Activity error.", "ActivityType", "ApplyManifest", "Attempt", 2, "Error", errors.New("no route to host"))
+	require.Equal(t, map[string]any{
+		"level": "error", "logger": "temporal", "msg": "Activity error.",
+		"temporalNamespace": "lm", "workflow": "ManifestWorkflow", "workflowID": "manifest/kcp-system/demo-keda-1/uid", "runID": "run",
+		"manifest": "kcp-system/demo-keda-1", "activity": "ApplyManifest", "attempt": 2.0, "error": "no route to host",
+	}, logged(t, &out))
+}
+
+func TestLinesOfOtherLibrariesAreSpelledAsOurs(t *testing.T) {
+	var out bytes.Buffer
+	log, err := New("info", JSON, &out)
+	require.NoError(t, err)
+	log.Info("Starting workers", "controller", "kyma", "worker count", 8, logkey.WorkflowID, "sweep/03")
+	require.Equal(t, map[string]any{
+		"level": "info", "msg": "Starting workers", "controller": "kyma", "workerCount": 8.0, "workflowID": "sweep/03",
+	}, logged(t, &out))
+}
+
+func TestALineNamesItsKymaOnce(t *testing.T) {
+	var out bytes.Buffer
+	log, err := New("info", JSON, &out)
+	require.NoError(t, err)
+	log.Info("purge: forced", logkey.Kyma, "kcp-system/demo", logkey.WorkflowID, "kyma/kcp-system/demo/uid")
+	require.Equal(t, 1, strings.Count(out.String(), `"kyma":`))
+}
+
+func TestLogsMayBeForPeople(t *testing.T) {
+	var out bytes.Buffer
+	log, err := New("error", Text, &out)
+	require.NoError(t, err)
+	log.Info("not at this level")
+	log.Error(errors.New("no route to host"), "no work can be done", logkey.TaskQueue, "q")
+	require.Regexp(t, `^\S+Z ERROR \S+ no work can be done \{"taskQueue": "q", "error": "no route to host"\}\n$`, out.String())
+	_, err = New("info", "xml", &out)
+	require.ErrorContains(t, err, "--log-format must be json or text")
+	_, err = New("loud", Text, &out)
+	require.ErrorContains(t, err, "--log-level")
+}

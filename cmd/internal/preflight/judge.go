@@ -1,0 +1,243 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+)
+
+const (
+	// minAPIServer is the first version that checks all rules of our CustomResourceDefinitions.
+	minAPIServer = "1.29"
+	// minTemporal is the first version of Temporal's server that starts a workflow with an update.
+	minTemporal = "1.28"
+	// skewWarned and skewFailed are for clocks. A leader counts as missing after 25 s without a sign of it.
+	skewWarned, skewFailed = 5 * time.Second, 20 * time.Second
+	// mostOfAKind is how many findings of a kind are listed one by one.
+	mostOfAKind = 20
+)
+
+// Judge says what the facts mean, in the order in which things are set up. It asks nobody.
+func Judge(facts Facts) []Finding {
+	findings := []Finding{judgeAPIServer(facts)}
+	if facts.APIServerErr == nil {
+		findings = append(findings, judgeSkew(facts))
+		findings = append(findings, judgeRights(facts.Rights)...)
+		findings = append(findings, judgeDefinitions(facts.Published, facts.PublishedErr)...)
+	}
+	findings = append(findings, judgeTemporal(facts.Temporal)...)
+	findings = append(findings, judgeRegistry(facts.Registry))
+	if facts.APIServerErr == nil {
+		findings = append(findings, judgeAccess(facts.Access, facts.AccessErr)...)
+	}
+	return findings
+}
+
+func judgeAPIServer(facts Facts) Finding {
+	const subject = "API server"
+	if facts.APIServerErr != nil {
+		return bad(subject, "check --kubeconfig and --context, and that the address can be reached from here", "%s", facts.APIServerErr)
+	}
+	return judgeVersion(subject, facts.APIServer, minAPIServer)
+}
+
+func judgeVersion(subject, text, least string) Finding {
+	parsed, err := version.ParseGeneric(text)
+	if err != nil {
+		return doubtful(subject, "", "its version %q cannot be read", text)
+	}
+	if parsed.LessThan(version.MustParseGeneric(least)) {
+		return bad(subject, "upgrade it to "+least+" or later", "version %s is older than %s", text, least)
+	}
+	return good(subject, "version %s", text)
+}
+
+func judgeSkew(facts Facts) Finding {
+	const subject, remedy = "clock", "synchronize the clocks (NTP)"
+	off := facts.Skew.Abs().Round(time.Second)
+	switch {
+	case !facts.SkewKnown:
+		return doubtful(subject, "", "the API server does not say its time")
+	case off > skewFailed:
+		return bad(subject, remedy, "this machine and the API server are %s apart", off)
+	case off > skewWarned:
+		return doubtful(subject, remedy, "this machine and the API server are %s apart", off)
+	}
+	return good(subject, "this machine and the API server agree")
+}
+
+func judgeRights(reviewed []ReviewedRight) []Finding {
+	const subject = "rights"
+	missing := map[string][]string{}
+	var order []string
+	unread := 0
+	var unreadErr error
+	for _, right := range reviewed {
+		switch {
+		case right.Err != nil:
+			unread++
+			unreadErr = right.Err
+		case !right.Allowed:
+			on := describeRight(right)
+			if missing[on] == nil {
+				order = append(order, on)
+			}
+			if !slices.Contains(missing[on], right.Asked.Verb) {
+				missing[on] = append(missing[on], right.Asked.Verb)
+			}
+		}
+	}
+	var findings []Finding
+	for i, on := range order {
+		if i == mostOfAKind {
+			findings = append(findings, bad(subject, "", "and %d more", len(order)-i))
+			break
+		}
+		what, why, _ := strings.Cut(on, "\n")
+		findings = append(findings, bad(subject, why, "missing: %s %s", strings.Join(missing[on], ", "), what))
+	}
+	if unread > 0 {
+		findings = append(findings, doubtful(subject, "", "%d could not be asked for: %s", unread, unreadErr))
+	}
+	if len(findings) == 0 {
+		findings = append(findings, good(subject, "all %d are there", len(reviewed)))
+	}
+	return findings
+}
+
+// describeRight is what a right is to, and why it is needed on a second line.
+func describeRight(right ReviewedRight) string {
+	what := right.Asked.Resource
+	if right.Asked.Subresource != "" {
+		what += "/" + right.Asked.Subresource
+	}
+	if right.Asked.Group != "" {
+		what += "." + right.Asked.Group
+	}
+	if right.Asked.Name != "" {
+		what += " " + right.Asked.Name
+	}
+	if right.Asked.Namespace != "" {
+		what += " in namespace " + right.Asked.Namespace
+	}
+	return what + "\n" + right.Why
+}
+
+func judgeTemporal(t TemporalFacts) []Finding {
+	const subject = "Temporal"
+	if t.Err != nil {
+		return []Finding{bad(subject, "check TEMPORAL_ADDRESS and TEMPORAL_TLS_*, and that the address can be reached from here", "%s", t.Err)}
+	}
+	findings := judgeServer(t)
+	namespace := judgeNamespace(t.Namespace, t.described)
+	findings = append(findings, namespace)
+	if namespace.Result == Failed {
+		return findings
+	}
+	return append(findings, judgeAttributes(t), judgeOwner(t))
+}
+
+func judgeServer(t TemporalFacts) []Finding {
+	const subject = "Temporal"
+	if t.ClusterErr != nil {
+		return []Finding{doubtful(subject, "", "%s answers, and does not say what it is: %s", t.Address, t.ClusterErr)}
+	}
+	findings := []Finding{judgeVersion(subject, t.Cluster.GetServerVersion(), minTemporal)}
+	store, shards := t.Cluster.GetPersistenceStore(), t.Cluster.GetHistoryShardCount()
+	switch {
+	case store == "":
+	case store == "sqlite":
+		findings = append(findings, doubtful("Temporal's database", "PostgreSQL, MySQL or Cassandra, for more than a trial", "it is SQLite, with %d history shards", shards))
+	case shards > 0 && shards < 4:
+		findings = append(findings, doubtful("Temporal's database", "the number cannot be changed later: set up Temporal with 512, before it has anything to keep", "%s with %d history shards, which bounds how much is done at once", store, shards))
+	default:
+		findings = append(findings, good("Temporal's database", "%s with %d history shards", store, shards))
+	}
+	return findings
+}
+
+func judgeAttributes(t TemporalFacts) Finding {
+	const subject = "search attributes"
+	switch {
+	case t.AttributesErr != nil:
+		return doubtful(subject, "", "they cannot be listed: %s", t.AttributesErr)
+	case len(t.WrongAttributes) > 0:
+		return bad(subject, "give this instance a Temporal namespace of its own", "of another type than %s: %s", enumspb.INDEXED_VALUE_TYPE_KEYWORD, listed(t.WrongAttributes))
+	case len(t.MissingAttributes) > 0:
+		commands := fmt.Sprintf("they are registered at start; or: temporal operator search-attribute create --namespace %s --type Keyword --name %s", t.Namespace, strings.Join(t.MissingAttributes, " --name "))
+		return doubtful(subject, commands, "not registered yet: %s", listed(t.MissingAttributes))
+	}
+	return good(subject, "registered")
+}
+
+func judgeOwner(t TemporalFacts) Finding {
+	const subject = "instance"
+	switch {
+	case t.OwnerErr != nil:
+		return doubtful(subject, "", "%s", t.OwnerErr)
+	case t.Owner == nil:
+		return good(subject, "the Temporal namespace is nobody's yet")
+	case t.Own.ControlPlane == "":
+		return doubtful(subject, "", "the Temporal namespace belongs to %s", t.Owner)
+	case *t.Owner != t.Own:
+		owned := &OwnedError{Namespace: t.Namespace, Owner: *t.Owner, Since: t.OwnerSince}
+		return bad(subject, owned.Remedy(), "%s", owned)
+	}
+	return good(subject, "the Temporal namespace belongs to it")
+}
+
+func judgeRegistry(r *RegistryFacts) Finding {
+	const subject = "registry"
+	if r == nil {
+		return good(subject, "none is configured: component descriptors are in ModuleTemplates")
+	}
+	with := "anonymously"
+	if r.Credentials != "" {
+		with = "with the credentials of Secret " + r.Credentials
+	}
+	switch {
+	case r.Refused:
+		return bad(subject, "renew the Secret that --oci-registry-cred-secret names", "%s refuses what is asked %s: %s", r.Host, with, r.Err)
+	case r.Err != nil:
+		return bad(subject, "check --oci-registry-host, --oci-registry-ca-file and --oci-registry-plain-http, and that it can be reached from here", "%s: %s", r.Host, r.Err)
+	}
+	return good(subject, "%s answers, asked %s", r.Host, with)
+}
+
+func judgeAccess(access []AccessFacts, unread error) []Finding {
+	const subject = "access Secrets"
+	if unread != nil {
+		return []Finding{bad(subject, "", "%s", unread)}
+	}
+	var findings []Finding
+	failed := 0
+	for _, each := range access {
+		if each.Err == nil {
+			continue
+		}
+		failed++
+		if failed <= mostOfAKind {
+			findings = append(findings, bad("access Secret "+each.Secret, hintOf(each.Err), "%s", fault.Shorten(each.Err.Error(), fault.MaxMessage)))
+		}
+	}
+	if failed > mostOfAKind {
+		findings = append(findings, bad(subject, "", "and %d more", failed-mostOfAKind))
+	}
+	if answered := len(access) - failed; answered > 0 || failed == 0 {
+		findings = append([]Finding{good(subject, "%d of %d lead to a cluster that answers", answered, len(access))}, findings...)
+	}
+	return findings
+}
+
+// hintOf is what can be done about a fault.
+func hintOf(err error) string {
+	of := fault.Of(err)
+	return hint.Or(of.Hint, of.Reason)
+}

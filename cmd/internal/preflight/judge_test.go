@@ -1,0 +1,166 @@
+package preflight
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// healthy are facts of which nothing is wrong.
+func healthy(t *testing.T) Facts {
+	t.Helper()
+	owner := Owner{ControlPlane: "uid", Instance: "lifecycle-manager"}
+	return Facts{
+		APIServer: "v1.33.1", SkewKnown: true, Skew: 400 * time.Millisecond,
+		Rights:    []ReviewedRight{{Asked: authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"}, Allowed: true}},
+		Published: publishedOf(t, own(t)),
+		Temporal: TemporalFacts{
+			Address: "temporal:7233", Namespace: "fleet",
+			Cluster:   &workflowservice.GetClusterInfoResponse{ServerVersion: "1.29.1", PersistenceStore: "postgres12", HistoryShardCount: 512},
+			described: describedNamespace{retention: 72 * time.Hour}, Owner: &owner, Own: owner,
+		},
+		Registry: &RegistryFacts{Host: "registry.example.com"},
+		Access:   []AccessFacts{{Secret: "kcp-system/a", Kyma: "a"}},
+	}
+}
+
+func TestNothingIsWrongWhereAllIsThere(t *testing.T) {
+	report := NewReport(Judge(healthy(t)))
+	require.True(t, report.OK)
+	require.Zero(t, report.Count(Warning))
+	require.Equal(t, 11, report.Count(OK))
+}
+
+func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Facts)
+		want   Finding
+	}{
+		"no API server": {
+			func(f *Facts) { f.APIServerErr = errors.New("connection refused") },
+			Finding{"API server", Failed, "connection refused", "check --kubeconfig and --context, and that the address can be reached from here"},
+		},
+		"an old API server": {
+			func(f *Facts) { f.APIServer = "v1.28.9-gke.100" },
+			Finding{"API server", Failed, "version v1.28.9-gke.100 is older than 1.29", "upgrade it to 1.29 or later"},
+		},
+		"clocks apart": {
+			func(f *Facts) { f.Skew = -11 * time.Second },
+			Finding{"clock", Warning, "this machine and the API server are 11s apart", "synchronize the clocks (NTP)"},
+		},
+		"clocks far apart": {
+			func(f *Facts) { f.Skew = time.Hour },
+			Finding{"clock", Failed, "this machine and the API server are 1h0m0s apart", "synchronize the clocks (NTP)"},
+		},
+		"rights that are missing": {
+			func(f *Facts) {
+				for _, verb := range []string{"list", "watch"} {
+					f.Rights = append(f.Rights, ReviewedRight{Why: "Informers know which there are.", Asked: authorizationv1.ResourceAttributes{Group: "operator.kyma-project.io", Resource: "kymas", Namespace: "kcp-system", Verb: verb}})
+				}
+			},
+			Finding{"rights", Failed, "missing: list, watch kymas.operator.kyma-project.io in namespace kcp-system", "Informers know which there are."},
+		},
+		"a right that cannot be asked for": {
+			func(f *Facts) { f.Rights = []ReviewedRight{{Err: errors.New("too many requests")}} },
+			Finding{"rights", Warning, "1 could not be asked for: too many requests", ""},
+		},
+		"no definitions": {
+			func(f *Facts) { delete(f.Published, "v1beta2/ModuleReleaseMeta") },
+			Finding{"CustomResourceDefinitions", Failed, "modulereleasemetas.operator.kyma-project.io is missing", "lifecycle-manager crds | kubectl apply --server-side -f -"},
+		},
+		"no Temporal": {
+			func(f *Facts) {
+				f.Temporal = TemporalFacts{Err: errors.New("connect to Temporal at temporal:7233: deadline exceeded")}
+			},
+			Finding{"Temporal", Failed, "connect to Temporal at temporal:7233: deadline exceeded", "check TEMPORAL_ADDRESS and TEMPORAL_TLS_*, and that the address can be reached from here"},
+		},
+		"an old Temporal": {
+			func(f *Facts) { f.Temporal.Cluster.ServerVersion = "1.26.2" },
+			Finding{"Temporal", Failed, "version 1.26.2 is older than 1.28", "upgrade it to 1.28 or later"},
+		},
+		"Temporal for a trial": {
+			func(f *Facts) {
+				f.Temporal.Cluster.PersistenceStore, f.Temporal.Cluster.HistoryShardCount = "sqlite", 1
+			},
+			Finding{"Temporal's database", Warning, "it is SQLite, with 1 history shards", "PostgreSQL, MySQL or Cassandra, for more than a trial"},
+		},
+		"a single shard": {
+			func(f *Facts) { f.Temporal.Cluster.HistoryShardCount = 1 },
+			Finding{"Temporal's database", Warning, "postgres12 with 1 history shards, which bounds how much is done at once", "the number cannot be changed later: set up Temporal with 512, before it has anything to keep"},
+		},
+		"no Temporal namespace": {
+			func(f *Facts) { f.Temporal.described.err = serviceerror.NewNamespaceNotFound("fleet") },
+			Finding{"Temporal namespace", Failed, "the namespace fleet is missing in Temporal", "temporal operator namespace create --namespace fleet --retention 72h"},
+		},
+		"no retention": {
+			func(f *Facts) { f.Temporal.described.retention = time.Minute },
+			Finding{"Temporal namespace", Warning, "fleet keeps ended workflows for 1m0s only: their histories are gone when somebody asks for them", "temporal operator namespace update --namespace fleet --retention 72h"},
+		},
+		"search attributes that are missing": {
+			func(f *Facts) { f.Temporal.MissingAttributes = []string{"KymaName", "ModuleName"} },
+			Finding{"search attributes", Warning, "not registered yet: KymaName, ModuleName", "they are registered at start; or: temporal operator search-attribute create --namespace fleet --type Keyword --name KymaName --name ModuleName"},
+		},
+		"search attributes of another type": {
+			func(f *Facts) { f.Temporal.WrongAttributes = []string{"KymaName"} },
+			Finding{"search attributes", Failed, "of another type than Keyword: KymaName", "give this instance a Temporal namespace of its own"},
+		},
+		"credentials that are refused": {
+			func(f *Facts) {
+				*f.Registry = RegistryFacts{Host: "registry.example.com", Credentials: "pull", Err: errors.New("401 Unauthorized"), Refused: true}
+			},
+			Finding{"registry", Failed, "registry.example.com refuses what is asked with the credentials of Secret pull: 401 Unauthorized", "renew the Secret that --oci-registry-cred-secret names"},
+		},
+		"a cluster that refuses": {
+			func(f *Facts) {
+				f.Access[0].Err = &fault.Error{Kind: fault.Unreachable, Reason: "UnreachableUnauthorized", Message: "the token is refused", Hint: "renew the kubeconfig"}
+			},
+			Finding{"access Secret kcp-system/a", Failed, "the token is refused", "renew the kubeconfig"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			facts := healthy(t)
+			test.change(&facts)
+			findings := Judge(facts)
+			require.Contains(t, findings, test.want)
+			require.Equal(t, test.want.Result != Failed, NewReport(findings).OK)
+		})
+	}
+}
+
+func TestWithoutRegistryOrAccessSecretsNothingIsWrong(t *testing.T) {
+	facts := healthy(t)
+	facts.Registry, facts.Access = nil, nil
+	require.True(t, NewReport(Judge(facts)).OK)
+}
+
+func TestAThousandBrokenClustersAreNotAThousandLines(t *testing.T) {
+	facts := healthy(t)
+	facts.Access = make([]AccessFacts, 1000)
+	for i := range facts.Access {
+		facts.Access[i].Err = errors.New("no answer")
+	}
+	findings := judgeAccess(facts.Access, nil)
+	require.Len(t, findings, 21)
+	require.Equal(t, "and 980 more", findings[20].Message)
+}
+
+func TestAReportIsForPeopleOrForMachines(t *testing.T) {
+	report := NewReport([]Finding{good("a", "is there"), doubtful("b", "", "is old"), bad("c", "make it", "is missing")})
+	var text, machine bytes.Buffer
+	require.NoError(t, report.WriteText(&text))
+	require.Equal(t, "✔ a: is there\n! b: is old\n✗ c: is missing\n    make it\n1 ok, 1 warnings, 1 failed\n", text.String())
+	require.NoError(t, report.WriteJSON(&machine))
+	var read Report
+	require.NoError(t, json.Unmarshal(machine.Bytes(), &read))
+	require.Equal(t, report, read)
+	require.False(t, read.OK)
+}

@@ -1,0 +1,113 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+const (
+	// OwnerWorkflow is the id of the workflow that says whose a Temporal namespace is. It never does anything: its first
+	// task is a hundred years away, and nobody polls its queue. Temporal keeps it as long as the namespace, allows one of
+	// its id, and asks for no other right than to start workflows.
+	OwnerWorkflow = "lifecycle-manager-instance"
+	ownerType     = "LifecycleManagerInstance"
+	ownerQueue    = "lifecycle-manager-instance"
+	ownerDelay    = 100 * 365 * 24 * time.Hour
+	memoOwner     = "owner"
+)
+
+// Owner is the instance that a Temporal namespace belongs to.
+type Owner struct {
+	// ControlPlane is the uid of the control plane's namespace kube-system.
+	ControlPlane string `json:"controlPlane"`
+	// Instance is its name in that control plane (--managed-by).
+	Instance string `json:"instance"`
+}
+
+// String names an owner for people.
+func (o Owner) String() string {
+	return fmt.Sprintf("%s of the control plane whose kube-system has the uid %s", o.Instance, o.ControlPlane)
+}
+
+// Workflows are what is asked of Temporal to claim a namespace; a client.Client is one.
+type Workflows interface {
+	ExecuteWorkflow(ctx context.Context, options client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error)
+	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
+}
+
+// OwnedError says that a Temporal namespace belongs to another instance.
+type OwnedError struct {
+	Namespace string
+	Owner     Owner
+	Since     time.Time
+}
+
+// Error implements error.
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("the Temporal namespace %s belongs to another instance since %s: %s", e.Namespace, e.Since.UTC().Format(time.RFC3339), e.Owner)
+}
+
+// Remedy is what can be done about it.
+func (e *OwnedError) Remedy() string {
+	return fmt.Sprintf("give this instance a Temporal namespace of its own (TEMPORAL_NAMESPACE); only if that instance is gone for good: temporal workflow terminate --namespace %s --workflow-id %s",
+		e.Namespace, OwnerWorkflow)
+}
+
+// Claim makes a Temporal namespace the owner's, unless it is another's, which is an OwnedError.
+func Claim(ctx context.Context, temporal Workflows, namespace string, owner Owner) error {
+	_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: OwnerWorkflow, TaskQueue: ownerQueue, StartDelay: ownerDelay, WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:          map[string]any{memoOwner: owner},
+		StaticSummary: "This namespace belongs to " + owner.String(),
+		StaticDetails: "It never runs. It keeps other instances of Lifecycle Manager from working in this namespace; end it when this instance is gone for good.",
+	}, ownerType)
+	if err == nil {
+		return nil
+	}
+	var exists *serviceerror.WorkflowExecutionAlreadyStarted
+	if !errors.As(err, &exists) {
+		return fmt.Errorf("register this instance in the Temporal namespace %s: %w", namespace, err)
+	}
+	found, since, err := OwnerOf(ctx, temporal)
+	if err != nil {
+		return err
+	}
+	if found != nil && *found != owner {
+		return &OwnedError{Namespace: namespace, Owner: *found, Since: since}
+	}
+	return nil
+}
+
+// OwnerOf returns whose the namespace is, nil where it is nobody's, and since when.
+func OwnerOf(ctx context.Context, temporal Workflows) (*Owner, time.Time, error) {
+	described, err := temporal.DescribeWorkflowExecution(ctx, OwnerWorkflow, "")
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return nil, time.Time{}, nil
+	}
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("read whose the Temporal namespace is: %w", err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	if info.GetCloseTime() != nil {
+		return nil, time.Time{}, nil
+	}
+	owner, err := ownerIn(info.GetMemo())
+	return owner, info.GetStartTime().AsTime(), err
+}
+
+func ownerIn(memo *commonpb.Memo) (*Owner, error) {
+	owner := &Owner{}
+	if err := converter.GetDefaultDataConverter().FromPayload(memo.GetFields()[memoOwner], owner); err != nil {
+		return nil, fmt.Errorf("read whose the Temporal namespace is in the memo of workflow %s: %w", OwnerWorkflow, err)
+	}
+	return owner, nil
+}

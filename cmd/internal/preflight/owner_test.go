@@ -1,0 +1,93 @@
+package preflight
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// namespace is one of Temporal that knows the workflow of its owner alone.
+type namespace struct {
+	memo   *commonpb.Memo
+	closed bool
+	denied error
+	starts int
+}
+
+func (n *namespace) ExecuteWorkflow(_ context.Context, options client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	if n.denied != nil {
+		return nil, n.denied
+	}
+	if n.memo != nil && !n.closed {
+		return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("there is one", "", "")
+	}
+	owner, err := converter.GetDefaultDataConverter().ToPayload(options.Memo[memoOwner])
+	n.memo, n.closed = &commonpb.Memo{Fields: map[string]*commonpb.Payload{memoOwner: owner}}, false
+	n.starts++
+	return nil, err
+}
+
+func (n *namespace) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	if n.memo == nil {
+		return nil, serviceerror.NewNotFound("there is none")
+	}
+	info := &workflowpb.WorkflowExecutionInfo{Memo: n.memo, StartTime: timestamppb.New(time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC))}
+	if n.closed {
+		info.CloseTime = timestamppb.Now()
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info}, nil
+}
+
+func TestANamespaceBelongsToWhoClaimsItFirst(t *testing.T) {
+	server := &namespace{}
+	first := Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager"}
+	for range 3 {
+		require.NoError(t, Claim(t.Context(), server, "fleet", first), "also again")
+	}
+	require.Equal(t, 1, server.starts)
+	for name, other := range map[string]Owner{
+		"another control plane's of the same name": {ControlPlane: "uid-2", Instance: "lifecycle-manager"},
+		"another of the same control plane":        {ControlPlane: "uid-1", Instance: "second"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var owned *OwnedError
+			require.ErrorAs(t, Claim(t.Context(), server, "fleet", other), &owned)
+			require.Equal(t, first, owned.Owner)
+			require.Equal(t, "the Temporal namespace fleet belongs to another instance since 2026-11-24T03:00:00Z: "+
+				"lifecycle-manager of the control plane whose kube-system has the uid uid-1", owned.Error())
+			require.Contains(t, owned.Remedy(), "temporal workflow terminate --namespace fleet --workflow-id lifecycle-manager-instance")
+		})
+	}
+}
+
+func TestANamespaceWhoseOwnerWasEndedCanBeClaimed(t *testing.T) {
+	server := &namespace{}
+	require.NoError(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "gone", Instance: "lifecycle-manager"}))
+	server.closed = true
+	owner, _, err := OwnerOf(t.Context(), server)
+	require.NoError(t, err)
+	require.Nil(t, owner)
+	successor := Owner{ControlPlane: "new", Instance: "lifecycle-manager"}
+	require.NoError(t, Claim(t.Context(), server, "fleet", successor))
+	owner, _, err = OwnerOf(t.Context(), server)
+	require.NoError(t, err)
+	require.Equal(t, &successor, owner)
+}
+
+func TestWhoMayNotRegisterIsToldSo(t *testing.T) {
+	server := &namespace{denied: serviceerror.NewPermissionDenied("no", "")}
+	err := Claim(t.Context(), server, "fleet", Owner{})
+	require.ErrorContains(t, err, "register this instance in the Temporal namespace fleet")
+	var owned *OwnedError
+	require.False(t, errors.As(err, &owned))
+}

@@ -1,0 +1,70 @@
+package preflight
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+)
+
+// AskRegistry asks the registry at an address, which may end with a path, as the options say, with credentials of a Secret
+// or without any. Nothing is pulled.
+func AskRegistry(ctx context.Context, address string, options artifacts.Options, secret string) RegistryFacts {
+	host, _, _ := strings.Cut(address, "/")
+	facts := RegistryFacts{Host: host, Credentials: secret}
+	err := askRegistry(ctx, host, options)
+	var answer *transport.Error
+	if errors.As(err, &answer) {
+		facts.Refused = answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden
+	}
+	facts.Err = err
+	return facts
+}
+
+func askRegistry(ctx context.Context, host string, options artifacts.Options) error {
+	var how []name.Option
+	if slices.Contains(options.PlainHTTPHosts, host) {
+		how = append(how, name.Insecure)
+	}
+	registry, err := name.NewRegistry(host, how...)
+	if err != nil {
+		return fmt.Errorf("the host of the registry: %w", err)
+	}
+	credentials := authn.Anonymous
+	if options.Keychain != nil {
+		if credentials, err = options.Keychain.Resolve(registry); err != nil {
+			return fmt.Errorf("the credentials for it: %w", err)
+		}
+	}
+	plain, isPlain := http.DefaultTransport.(*http.Transport)
+	if !isPlain {
+		return errors.New("the default transport has another type")
+	}
+	plain = plain.Clone()
+	defer plain.CloseIdleConnections()
+	plain.TLSClientConfig = &tls.Config{RootCAs: options.RootCAs, MinVersion: tls.VersionTLS12}
+	// A token is fetched here; a password is sent with the request only.
+	authorized, err := transport.NewWithContext(ctx, registry, credentials, plain, nil)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, registry.Scheme()+"://"+registry.RegistryStr()+"/v2/", nil)
+	if err != nil {
+		return err
+	}
+	response, err := (&http.Client{Transport: authorized}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return transport.CheckError(response, http.StatusOK)
+}

@@ -1,0 +1,93 @@
+package screen
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
+)
+
+func kymaIn(state shared.State, message string) tree.Kyma {
+	return tree.Kyma{Namespace: "kcp-system", Name: "demo", State: state, Message: message, Age: time.Second}
+}
+
+// onTerminal is a screen of a size, and what a terminal shows of what it writes.
+func onTerminal(width, height int) (s *Screen, out *bytes.Buffer) {
+	out = &bytes.Buffer{}
+	return &Screen{out: out, size: func() (int, int) { return width, height }}, out
+}
+
+func TestAWatchFitsTheScreen(t *testing.T) {
+	var kymas []tree.Kyma
+	for i := range 40 {
+		k := kymaIn(shared.StateReady, "")
+		k.Name = "kyma-" + strconv.Itoa(i)
+		kymas = append(kymas, k)
+	}
+	kymas[33] = kymaIn(shared.StateError, "it is broken")
+	s, out := onTerminal(80, 10)
+	require.NoError(t, s.Show(tree.Fleet{Kymas: kymas}))
+	require.Equal(t, 9, strings.Count(out.String(), "\n"), "one line is for the cursor")
+	require.Contains(t, out.String(), "it is broken", "what is not Ready goes first")
+	require.Contains(t, out.String(), "… and 33 more lines than fit")
+
+	out.Reset()
+	require.NoError(t, s.Show(tree.Fleet{Kymas: kymas}))
+	require.Empty(t, out.String(), "nothing changed")
+	kymas[33].Message = "it is broken in another way"
+	require.NoError(t, s.Show(tree.Fleet{Kymas: kymas}))
+	require.Contains(t, out.String(), "\x1b[9A\x1b[J", "it is drawn where it was")
+}
+
+func TestAPipeGetsEachChangeOnceAndNoEscapes(t *testing.T) {
+	var out bytes.Buffer
+	s := New(&out, Tree, func(string) string { return "" })
+	k := kymaIn(shared.StateProcessing, "waiting")
+	require.NoError(t, s.Show(tree.Fleet{Kymas: []tree.Kyma{k}}))
+	k.Age += time.Minute
+	require.NoError(t, s.Show(tree.Fleet{Kymas: []tree.Kyma{k}}), "age alone is no change")
+	require.Equal(t, 1, strings.Count(out.String(), "kcp-system/demo"))
+	require.NotContains(t, out.String(), "\x1b")
+}
+
+func TestAWatchForMachinesIsALineForEachChange(t *testing.T) {
+	var out bytes.Buffer
+	s := New(&out, JSON, func(string) string { return "" })
+	k := kymaIn(shared.StateProcessing, "waiting")
+	for _, k.State = range []shared.State{"Processing", "Processing", "Ready"} {
+		require.NoError(t, s.Show(tree.Fleet{Kymas: []tree.Kyma{k}}))
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 2)
+	require.Contains(t, lines[1], `"state":"Ready"`)
+}
+
+// A pseudo-terminal is what the test would need to have one; /dev/ptmx is there where tests run on Linux.
+func TestColoursAreForTerminalsOnlyAndNoColorSwitchesThemOff(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	require.False(t, New(file, Tree, func(string) string { return "" }).style.Color, "a file is no terminal")
+
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there are no pseudo-terminals here")
+	}
+	defer func() { _ = terminal.Close() }()
+	env := map[string]string{"TERM": "xterm"}
+	getenv := func(name string) string { return env[name] }
+	require.True(t, New(terminal, Tree, getenv).style.Color)
+	env["NO_COLOR"] = "1"
+	require.False(t, New(terminal, Tree, getenv).style.Color)
+	delete(env, "NO_COLOR")
+	env["TERM"] = "dumb"
+	require.False(t, New(terminal, Tree, getenv).style.Color)
+}

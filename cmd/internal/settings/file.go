@@ -1,0 +1,130 @@
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+)
+
+// ReadFile sets flags from a YAML file whose keys are their names. A flag that was given on the command line
+// stays as it is there, and so does another name of it.
+func ReadFile(set *pflag.FlagSet, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := read(set, content); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func read(set *pflag.FlagSet, content []byte) error {
+	var given map[string]json.RawMessage
+	if err := yaml.UnmarshalStrict(content, &given); err != nil {
+		return err
+	}
+	onCommandLine := changed(set)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		flag := set.Lookup(name)
+		if flag == nil || name == "config" || name == "help" {
+			return fmt.Errorf("%s: there is no such setting", name)
+		}
+		values, err := valuesFor(flag, given[name])
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if flag.Changed {
+			continue
+		}
+		if err := assign(set, flag, values); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for name, values := range onCommandLine {
+		if err := assign(set, set.Lookup(name), values); err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// changed are the values of the flags that were given.
+func changed(set *pflag.FlagSet) map[string][]string {
+	given := map[string][]string{}
+	set.Visit(func(flag *pflag.Flag) {
+		given[flag.Name] = []string{flag.Value.String()}
+		if list, is := flag.Value.(pflag.SliceValue); is {
+			given[flag.Name] = list.GetSlice()
+		}
+	})
+	return given
+}
+
+func assign(set *pflag.FlagSet, flag *pflag.Flag, values []string) error {
+	list, is := flag.Value.(pflag.SliceValue)
+	if !is {
+		return set.Set(flag.Name, values[0])
+	}
+	// A list is replaced, whatever its values have in them; setting it first marks it as given.
+	if err := set.Set(flag.Name, ""); err != nil {
+		return err
+	}
+	return list.Replace(values)
+}
+
+var (
+	errWantsText     = errors.New("it must be text")
+	errWantsNumber   = errors.New("it must be a number")
+	errWantsBool     = errors.New("it must be true or false")
+	errWantsDuration = errors.New("it must be a duration such as 5m")
+	errWantsList     = errors.New("it must be a list of texts")
+)
+
+// valuesFor are the values that a document has for a flag: one, or those of a list. Their type must be the flag's.
+func valuesFor(flag *pflag.Flag, raw json.RawMessage) ([]string, error) {
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	text, isText := value.(string)
+	number, isNumber := value.(json.Number)
+	truth, isBool := value.(bool)
+	kind := flag.Value.Type()
+	switch {
+	case IsIgnored(flag) && value != nil:
+		return []string{strings.Trim(string(raw), `"`)}, nil
+	case kind == "bool":
+		return []string{fmt.Sprint(truth)}, unless(isBool, errWantsBool)
+	case kind == "duration":
+		return []string{text}, unless(isText, errWantsDuration)
+	case strings.HasPrefix(kind, "int") || strings.HasPrefix(kind, "float"):
+		return []string{number.String()}, unless(isNumber, errWantsNumber)
+	case kind == "stringSlice":
+		items, isList := value.([]any)
+		texts := make([]string, 0, len(items))
+		for _, item := range items {
+			text, isText := item.(string)
+			isList = isList && isText
+			texts = append(texts, text)
+		}
+		return texts, unless(isList, errWantsList)
+	}
+	return []string{text}, unless(isText, errWantsText)
+}
+
+func unless(right bool, err error) error {
+	if right {
+		return nil
+	}
+	return err
+}

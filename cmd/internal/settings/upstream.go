@@ -1,0 +1,152 @@
+// Package settings has what the flags of `lifecycle-manager run` share with other ways to say the same: the configuration
+// file, and the flags of upstream.
+package settings
+
+import (
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/pflag"
+)
+
+// NoEffect are flags that upstream has, or had, and that have no effect here, with the reason. They are accepted so
+// that the arguments of upstream's Deployment start this process.
+type NoEffect struct {
+	Why      string
+	Names    []string
+	Switches []string // those that may be given without a value
+}
+
+// UpstreamOnly are all of them. What has the same name and meaning here is not among them.
+func UpstreamOnly() []NoEffect {
+	return []NoEffect{
+		{
+			Why: "this release sends no events from remote clusters",
+			Names: []string{
+				"kyma-skr-listener-bind-address", "manifest-skr-listener-bind-address", "skr-listener-bind-address",
+				"additional-dns-names", "listener-port-overwrite", "cert-management",
+				"istio-namespace", "istio-gateway-name", "istio-gateway-namespace", "istio-gateway-cert-switch-before-expiration-time",
+				"istio-gateway-server-cert-switch-grace-period", "istio-gateway-server-cert-expiry-window",
+				"istio-gateway-secret-requeue-success-interval", "istio-gateway-secret-requeue-error-interval",
+				"self-signed-cert-duration", "self-signed-cert-renew-before", "self-signed-cert-renew-buffer", "self-signed-cert-key-size",
+				"self-signed-cert-issuer-name", "self-signed-cert-issuer-namespace", "self-signed-cert-naming-template",
+				"ca-cert-name", "ca-cert-cache-ttl",
+				"skr-watcher-image-name", "skr-watcher-image-tag", "skr-watcher-image-registry", "skr-watcher-path",
+				"skr-webhook-memory-limits", "skr-webhook-cpu-limits",
+				"max-concurrent-watcher-reconciles", "watcher-requeue-success-interval",
+				"runtime-watcher-client-cert-duration", "runtime-watcher-client-cert-renew-before", "runtime-watcher-client-cert-renew-buffer",
+				"runtime-watcher-client-cert-key-size", "runtime-watcher-client-cert-issuer-name", "runtime-watcher-client-cert-issuer-namespace",
+				"runtime-watcher-gateway-name", "runtime-watcher-gateway-namespace",
+				"runtime-watcher-server-cert-switch-before-expiration-time", "runtime-watcher-server-cert-switch-grace-period",
+				"runtime-watcher-server-cert-expiry-window", "runtime-watcher-server-cert-requeue-success-interval",
+				"runtime-watcher-server-cert-requeue-error-interval", "runtime-watcher-requeue-success-interval",
+				"runtime-watcher-image-name", "runtime-watcher-image-tag", "runtime-watcher-image-registry",
+				"runtime-watcher-memory-limits", "runtime-watcher-cpu-limits",
+			},
+			Switches: []string{"enable-kcp-watcher", "enable-domain-name-pinning", "legacy-strategy-for-istio-gateway-secret", "watcher-dev-registry"},
+		},
+		{
+			Why: "Temporal schedules the work, see --workflow-slots, --control-plane-slots and --remote-slots",
+			Names: []string{
+				"max-concurrent-reconciles", "max-concurrent-kyma-reconciles", "max-concurrent-manifest-reconciles",
+				"max-concurrent-mandatory-modules-reconciles", "max-concurrent-mandatory-modules-deletion-reconciles",
+			},
+		},
+		{
+			Why: "events start the work, and --resync-interval says how often everything is compared",
+			Names: []string{
+				"requeue-success-interval", "requeue-failure-interval", "requeue-waiting-interval",
+				"kyma-requeue-success-interval", "kyma-requeue-error-interval", "kyma-requeue-warning-interval", "kyma-requeue-busy-interval",
+				"manifest-requeue-success-interval", "manifest-requeue-error-interval", "manifest-requeue-warning-interval",
+				"manifest-requeue-busy-interval", "manifest-requeue-jitter-probability", "manifest-requeue-jitter-percentage",
+				"mandatory-module-requeue-success-interval", "mandatory-module-deletion-requeue-success-interval",
+			},
+		},
+		{
+			Why:   "each workflow has a back-off of its own, and clients have --k8s-client-qps and --k8s-skr-client-qps",
+			Names: []string{"rate-limiter-burst", "rate-limiter-frequency", "failure-base-delay", "failure-max-delay"},
+		},
+		{
+			Why:   "the process waits for its caches as long as that takes, and is not ready meanwhile",
+			Names: []string{"cache-sync-timeout"},
+		},
+		{
+			Why:      "--mode says where modules go",
+			Switches: []string{"in-kcp-mode", "is-kyma-managed"},
+		},
+		{
+			Why:      "component descriptors are verified as --signature-policy says, with keys in Secrets",
+			Names:    []string{"module-verification-key-file", "module-verification-signature-names"},
+			Switches: []string{"enable-verification"},
+		},
+		{
+			Why:   "no version of the CustomResourceDefinitions is dropped: all of them are served",
+			Names: []string{"drop-crd-stored-version-map", "drop-stored-version"},
+		},
+		{
+			Why:   "the metrics of what no longer exists end by themselves",
+			Names: []string{"metrics-cleanup-interval"},
+		},
+		{
+			Why:   "pprof has no time-out",
+			Names: []string{"pprof-server-timeout"},
+		},
+		{
+			Why:   "the rights of its account say which namespaces the process reads",
+			Names: []string{"access-namespaces"},
+		},
+	}
+}
+
+// RegisterUpstreamOnly accepts these flags in a set, with any value.
+func RegisterUpstreamOnly(set *pflag.FlagSet) {
+	for _, group := range UpstreamOnly() {
+		for _, name := range group.Names {
+			set.Var(&ignored{kind: "string"}, name, "no effect: "+group.Why)
+		}
+		for _, name := range group.Switches {
+			set.Var(&ignored{kind: "bool"}, name, "no effect: "+group.Why)
+			set.Lookup(name).NoOptDefVal = "true"
+		}
+	}
+}
+
+// ignored is the value of a flag that has no effect.
+type ignored struct {
+	kind, value string
+}
+
+// String implements pflag.Value.
+func (i *ignored) String() string { return i.value }
+
+// Set implements pflag.Value.
+func (i *ignored) Set(value string) error {
+	i.value = value
+	return nil
+}
+
+// Type implements pflag.Value.
+func (i *ignored) Type() string { return i.kind }
+
+// IsIgnored tells whether a flag has no effect.
+func IsIgnored(flag *pflag.Flag) bool {
+	_, is := flag.Value.(*ignored)
+	return is
+}
+
+// WarnOfIgnored logs a warning for each flag that is given and has no effect.
+func WarnOfIgnored(set *pflag.FlagSet, log logr.Logger) {
+	set.Visit(func(flag *pflag.Flag) {
+		if IsIgnored(flag) {
+			warn(log, "flag --"+flag.Name+" has "+flag.Usage, "flag", flag.Name)
+		}
+	})
+}
+
+// warn logs at the level that logr does not have.
+func warn(log logr.Logger, message string, keysAndValues ...any) {
+	if zap, is := log.GetSink().(zapr.Underlier); is {
+		zap.GetUnderlying().Sugar().Warnw(message, keysAndValues...)
+		return
+	}
+	log.Info(message, keysAndValues...)
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+	temporal "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
+	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+)
+
+// checkFlags are the flags of `lifecycle-manager check` that `run` has not.
+type checkFlags struct {
+	context, as, output string
+	timeout             time.Duration
+}
+
+// outputText is an output of `lifecycle-manager check`, beside JSON.
+const outputText = "text"
+
+var errChecksFailed = errors.New("what failed above would keep Lifecycle Manager from working")
+
+func newCheckCommand() *cobra.Command {
+	f, c := &flags{}, &checkFlags{}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check whether everything is there that Lifecycle Manager needs",
+		Long: `Check whether everything is there that Lifecycle Manager needs, before and after it is installed.
+
+It takes the flags of lifecycle-manager run, or its file, and checks for a process with these: the API server and the
+rights there, the CustomResourceDefinitions, Temporal, the registry, each access Secret, and the clock. Nothing is
+changed. Rights are those of the account that asks; --as asks for another one.
+
+It exits with 0 where nothing failed, and with 1 otherwise.`,
+		Example: `  lifecycle-manager check --config lifecycle-manager.yaml
+  lifecycle-manager check --as system:serviceaccount:kcp-system:lifecycle-manager -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.read(cmd.Flags()); err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			if c.output != outputText && c.output != outputJSON {
+				return fmt.Errorf("%w: --output must be %s or %s, not %q", errUsage, outputText, outputJSON, c.output)
+			}
+			return check(cmd.Context(), cmd.OutOrStdout(), f, c)
+		},
+	}
+	own := flagGroups{}
+	set := own.add("Check")
+	set.StringVarP(&c.output, "output", "o", outputText, "text or json")
+	set.StringVar(&c.context, "context", "", "context of the kubeconfig; default: its current one")
+	set.StringVar(&c.as, "as", "", "account in the control plane to ask as, such as system:serviceaccount:NAMESPACE:NAME")
+	set.DurationVar(&c.timeout, "timeout", 2*time.Minute, "how long all may take")
+	append(own, f.groups()...).addTo(cmd)
+	return cmd
+}
+
+func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	config, err := restConfig(f.kubeconfig, c.context)
+	if err != nil {
+		return err
+	}
+	config.Timeout, config.QPS, config.Burst = connectTimeout, f.clientQPS, f.clientBurst
+	config.Impersonate.UserName = c.as
+	sources, err := sourcesOf(ctx, f, config)
+	if err != nil {
+		return err
+	}
+	report := preflight.NewReport(preflight.Judge(preflight.Collect(ctx, sources)))
+	write := report.WriteText
+	if c.output == outputJSON {
+		write = report.WriteJSON
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	if !report.OK {
+		return errChecksFailed
+	}
+	return nil
+}
+
+// sourcesOf are what is asked about a process with these flags.
+func sourcesOf(ctx context.Context, f *flags, config *rest.Config) (preflight.Sources, error) {
+	clock := &preflight.ServerClock{}
+	config.Wrap(clock.Follow)
+	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now, Instance: f.settings.WithDefaults().ManagedBy}
+	scheme, err := newScheme()
+	if err != nil {
+		return s, err
+	}
+	if s.ControlPlane, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return s, fmt.Errorf("make the control plane client: %w", err)
+	}
+	if s.Discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return s, fmt.Errorf("make the discovery client: %w", err)
+	}
+	instance, namespaces := rightsOf(f)
+	if s.Rights, err = rights.Of(instance); err != nil {
+		return s, err
+	}
+	for i := range s.Rights {
+		if s.Rights[i].When == rights.RegistrySecret {
+			s.Rights[i].Scope = scopeRegistry
+		}
+	}
+	s.Namespaces = namespaces
+	s.AccessNamespaces = accessNamespaces(f)
+	s.Clusters, err = clusters.New(clusters.Options{
+		ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.settings.AccessSecretNamespace, Allow: f.access.allowed(),
+	})
+	if err != nil {
+		return s, err
+	}
+	if f.registryHost != "" {
+		s.Registry = func(ctx context.Context) preflight.RegistryFacts {
+			options, err := artifactOptions(ctx, f, s.ControlPlane)
+			if err != nil {
+				return preflight.RegistryFacts{Host: f.registryHost, Credentials: f.registrySecret, Err: err}
+			}
+			return preflight.AskRegistry(ctx, f.registryHost, options, f.registrySecret)
+		}
+	}
+	options, err := temporalOptions()
+	if err != nil {
+		return s, err
+	}
+	s.Address, s.Temporal = options.HostPort, options.Namespace
+	s.Dial = func(ctx context.Context) (preflight.TemporalServer, error) {
+		connected, err := temporal.DialContext(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+		}
+		return connected, nil
+	}
+	return s, nil
+}
+
+// temporalOptions are those of the environment, for commands that people call.
+func temporalOptions() (temporal.Options, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return options, fmt.Errorf("read the Temporal configuration from the environment: %w", err)
+	}
+	if options.Namespace == "" {
+		options.Namespace = temporal.DefaultNamespace
+	}
+	if options.HostPort == "" {
+		options.HostPort = temporal.DefaultHostPort
+	}
+	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	return options, nil
+}
+
+// accessNamespaces are those that access Secrets may be in; none are all.
+func accessNamespaces(f *flags) []string {
+	if len(f.settings.Namespaces) == 0 || f.settings.AccessSecretNamespace == "" {
+		return f.settings.Namespaces
+	}
+	return append(f.settings.Namespaces[:len(f.settings.Namespaces):len(f.settings.Namespaces)], f.settings.AccessSecretNamespace)
+}
+
+// scopeRegistry is that of the Secret for the registry, which may be anywhere.
+const scopeRegistry = "registry"
+
+// rightsOf is what the rights of a process with these flags depend on, and where their scopes are.
+func rightsOf(f *flags) (rights.Instance, map[string][]string) {
+	record := recordOf(f)
+	instance := rights.Instance{
+		Roles: []string{rights.Watchers, rights.Workers},
+		Names: map[string]string{
+			"settings": record.Name, "lease": leaseName(f.settings), "webhook": f.webhook.options(f.settings).Service.Name, "webhookSecret": f.webhook.secret,
+			"imagePullSecret": f.settings.ImagePullSecret, "registrySecret": registrySecret(f).Name,
+		},
+	}
+	switch f.role {
+	case roleWatchers:
+		instance.Roles = []string{rights.Watchers}
+	case roleWorkers:
+		instance.Roles = []string{rights.Workers}
+	}
+	everywhere := []string{""}
+	namespaces := map[string][]string{
+		rights.ScopeCluster: everywhere, rights.ScopeNamespaces: f.settings.Namespaces,
+		rights.ScopeRelease: {record.Namespace}, rights.ScopeKeys: {shared.NamespaceControlPlane},
+		scopeRegistry: {registrySecret(f).Namespace},
+	}
+	if len(f.settings.Namespaces) == 0 {
+		namespaces[rights.ScopeNamespaces] = everywhere
+	} else if f.settings.AccessSecretNamespace != "" {
+		namespaces[rights.ScopeAccessSecrets] = []string{f.settings.AccessSecretNamespace}
+	}
+	for feature, on := range map[string]bool{
+		rights.Webhook: f.webhook.enabled, rights.MetricsSecure: f.metricsSecure, rights.ImagePullSecret: f.settings.ImagePullSecret != "",
+		rights.Signatures: f.signaturePolicy != "ignore", rights.RegistrySecret: f.registrySecret != "",
+	} {
+		if on {
+			instance.Features = append(instance.Features, feature)
+		}
+	}
+	return instance, namespaces
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/migration"
+)
+
+func newMigrateCommand() *cobra.Command {
+	f := &controlPlaneFlags{}
+	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
+		to, err := restConfig(f.kubeconfig, f.context)
+		if err != nil {
+			return nil, nil, err
+		}
+		scheme, err := newScheme()
+		return to, scheme, err
+	}, f.register)
+}

@@ -1,0 +1,281 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/chart"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+)
+
+// The chart is installed as an operator would, in a namespace with restricted Pod Security; the pods of the fleet are
+// simulated, so the processes that they would have run are run here, with the arguments, the environment and the account
+// of each. It is upgraded, rolled back and uninstalled under a Kyma that does not notice.
+func TestTheChartRunsWhatItInstalls(t *testing.T) {
+	s := harness.NewEnvironment(t)
+	restrict(s, "restricted")
+	t.Cleanup(func() { restrict(s, "") })
+	// Helm refuses to take over what others made, and the environment has made the definitions.
+	all, err := crds.All()
+	require.NoError(t, err)
+	for _, definition := range all {
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), definition))
+	}
+	s.Eventually("the definitions are gone", time.Minute, func(c *assert.CollectT) {
+		for name := range all {
+			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})))
+		}
+	})
+	values := map[string]any{
+		"temporal": map[string]any{"address": s.Fleet.Temporal.Address, "namespace": s.Namespace},
+		"shape":    "split", "workers": map[string]any{"replicas": 1},
+		"metrics":  map[string]any{"secure": true},
+		"settings": map[string]any{"resync-interval": "3s", "module-upgrade-rollout-max-delay": "0s", "oci-registry-plain-http": []string{s.Registry}},
+	}
+	helm(t, s, values, "upgrade", "--install", "--wait", "--timeout", "3m")
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = exec.CommandContext(context.Background(), os.Getenv("HELM"), "uninstall", release, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig).Run()
+		}
+	})
+	for name, definition := range all {
+		now := &apiextensionsv1.CustomResourceDefinition{}
+		require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKey{Name: name}, now))
+		require.Len(t, now.Spec.Versions, len(definition.Spec.Versions))
+	}
+
+	s.Push("test/modules/sample/1.0.0")
+	s.Push("test/modules/sample/1.1.0")
+	watchers, workers := runPod(s, release+"-watchers"), runPod(s, release+"-workers")
+	s.Create(harness.NewKyma("charted", "sample"))
+	s.BecomesReady("charted", "sample@1.0.0")
+	answersOnlyReaders(s, watchers)
+
+	t.Run("an upgrade changes the settings of the instance", func(t *testing.T) {
+		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert // see above
+		helm(t, s, values, "upgrade", "--wait", "--timeout", "3m")
+		watchers.stop()
+		workers.stop()
+		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
+		require.Contains(t, watchers.args, "--resync-interval=2s")
+		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+		s.BecomesReady("charted", "sample@1.1.0")
+	})
+	t.Run("a roll-back takes them back, and keeps definitions and Kymas", func(t *testing.T) {
+		helm(t, s, nil, "rollback", "1", "--wait")
+		watchers.stop()
+		workers.stop()
+		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
+		require.Contains(t, watchers.args, "--resync-interval=3s")
+		s.BecomesReady("charted", "sample@1.1.0")
+	})
+	t.Run("after it is uninstalled, definitions and Kymas are there still", func(t *testing.T) {
+		watchers.stop()
+		workers.stop()
+		helm(t, s, nil, "uninstall", "--wait")
+		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), deploymentKey(release+"-watchers"), &appsv1.Deployment{})))
+		for name := range all {
+			now := &apiextensionsv1.CustomResourceDefinition{}
+			require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKey{Name: name}, now))
+			require.True(t, now.DeletionTimestamp.IsZero())
+		}
+		require.Equal(t, "charted", s.Kyma("charted").Name)
+	})
+}
+
+// Each combination of values that the chart documents makes objects that an API server accepts.
+func TestAnAPIServerAcceptsWhatTheChartMakes(t *testing.T) {
+	s := harness.NewEnvironment(t)
+	applyMonitoringDefinitions(s)
+	files, err := filepath.Glob(filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager", "ci", "*-values.yaml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var values map[string]any
+		require.NoError(t, yaml.UnmarshalStrict(content, &values))
+		namespaces, _ := values["namespaces"].([]any)
+		for _, namespace := range append(namespaces, values["accessSecretNamespace"]) {
+			if name, _ := namespace.(string); name != "" && name != harness.ControlPlaneNamespace {
+				s.EnsureNamespace(s.ControlPlane, name)
+				t.Cleanup(func() { s.RemoveNamespaces(s.ControlPlane, name) })
+			}
+		}
+		out, err := exec.CommandContext(t.Context(), helmProgram(t), "lint", "--strict", "--kube-version", "1.36.1", "--values", file, filepath.Dir(filepath.Dir(file))).CombinedOutput()
+		require.NoError(t, err, "%s: %s", filepath.Base(file), out)
+		for _, object := range (chart.Release{Name: "accepted", Namespace: harness.ControlPlaneNamespace, Values: values}).Objects(t) {
+			err := s.ControlPlane.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership, client.DryRunAll)
+			require.NoError(t, err, "%s: %s %s", filepath.Base(file), object.GetKind(), object.GetName())
+		}
+	}
+}
+
+// release is the name of the release, and of what it has.
+const release = "lifecycle-manager"
+
+func deploymentKey(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: harness.ControlPlaneNamespace, Name: name}
+}
+
+// restrict sets the level of Pod Security that is enforced for pods beside the control plane.
+func restrict(s *harness.Environment, level string) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: harness.ControlPlaneNamespace}}
+	patch := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":null}}}`
+	if level != "" {
+		patch = strings.ReplaceAll(patch, "null", `"`+level+`"`)
+	}
+	require.NoError(s.T, s.ControlPlane.Patch(context.Background(), namespace, client.RawPatch("application/merge-patch+json", []byte(patch))))
+}
+
+// pod is a process that a Deployment of the chart would have run.
+type pod struct {
+	*process.Process
+	args           []string
+	metrics, probe string
+}
+
+func (p pod) stop() { p.Stop(syscall.SIGTERM) }
+
+// runPod runs the process of a Deployment as its pod would, but for the addresses and folders of its own, of which a machine
+// has one, and waits until it is ready.
+func runPod(s *harness.Environment, name string) pod {
+	s.T.Helper()
+	deployment := &appsv1.Deployment{}
+	require.NoError(s.T, s.ControlPlane.Get(s.T.Context(), deploymentKey(name), deployment))
+	template := deployment.Spec.Template.Spec
+	container := template.Containers[0]
+	p := pod{args: container.Args, metrics: process.FreeAddress(s.T), probe: process.FreeAddress(s.T)}
+	folder := s.T.TempDir()
+	args := append(p.args, "--kubeconfig", s.KubeconfigOf(template.ServiceAccountName),
+		"--metrics-bind-address", p.metrics, "--health-probe-bind-address", p.probe, "--webhook-bind-address", process.FreeAddress(s.T),
+		"--webhook-cert-dir", filepath.Join(folder, "webhook"), "--artifact-cache-dir", filepath.Join(folder, "artifacts"),
+		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s")
+	env := os.Environ()
+	for _, variable := range container.Env {
+		require.Nil(s.T, variable.ValueFrom, "a variable that the test does not know how to fill in")
+		env = append(env, variable.Name+"="+variable.Value)
+	}
+	log, err := os.Create(filepath.Join(folder, name+".log"))
+	require.NoError(s.T, err)
+	s.T.Cleanup(func() {
+		p.Stop(syscall.SIGKILL)
+		if s.T.Failed() {
+			content, _ := os.ReadFile(log.Name())
+			s.T.Logf("the log of %s ends with:\n%s", name, content[max(0, len(content)-6000):])
+		}
+	})
+	p.Process = process.Start(s.T, log, env, testfleet.Binary(s.T, "lifecycle-manager"), args...)
+	if strings.HasSuffix(name, "-workers") { // watchers are ready when there are workers
+		require.Eventually(s.T, func() bool { return process.IsReady(p.probe) || !p.Running() }, time.Minute, 50*time.Millisecond)
+	}
+	require.True(s.T, p.Running())
+	return p
+}
+
+// answersOnlyReaders checks that metrics are for those only who may read them.
+func answersOnlyReaders(s *harness.Environment, p pod) {
+	s.T.Helper()
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed, on loopback
+	get := func(token string) int {
+		request, err := http.NewRequestWithContext(s.T.Context(), http.MethodGet, "https://"+p.metrics+"/metrics", nil)
+		require.NoError(s.T, err)
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
+		}
+		response, err := insecure.Do(request)
+		require.NoError(s.T, err)
+		defer func() { _ = response.Body.Close() }()
+		return response.StatusCode
+	}
+	require.Equal(s.T, http.StatusUnauthorized, get(""))
+	require.Equal(s.T, http.StatusForbidden, get(s.TokenOf("default")))
+	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"scraper"},
+"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"lifecycle-manager-metrics-reader"},"subjects":[{"kind":"ServiceAccount","name":"scraper","namespace":"kcp-system"}]}
+---
+{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"scraper"}}`))
+	s.Eventually("who is bound to the role of readers may read", 30*time.Second, func(c *assert.CollectT) {
+		assert.Equal(c, http.StatusOK, get(s.TokenOf("scraper")))
+	})
+}
+
+// helm runs a command on the release, with values where there are any.
+func helm(t *testing.T, s *harness.Environment, values map[string]any, command string, flags ...string) {
+	t.Helper()
+	args := []string{command}
+	if command == "upgrade" {
+		content, err := yaml.Marshal(values)
+		require.NoError(t, err)
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		require.NoError(t, os.WriteFile(file, content, 0o600))
+		args = append(args, "--values", file)
+		flags = append(flags, release, filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager"))
+	} else {
+		args = append(args, release)
+	}
+	args = append(append(args, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig), flags...)
+	out, err := exec.CommandContext(t.Context(), helmProgram(t), args...).CombinedOutput()
+	require.NoError(t, err, "helm %s: %s", command, out)
+}
+
+// helmProgram is Helm's command line, which make has built.
+func helmProgram(t *testing.T) string {
+	t.Helper()
+	program := os.Getenv("HELM")
+	require.NotEmpty(t, program, "HELM is not set: test/run says where it is")
+	return program
+}
+
+// applyMonitoringDefinitions gives the control plane the definitions of the Prometheus operator, which the chart has objects of.
+func applyMonitoringDefinitions(s *harness.Environment) {
+	s.T.Helper()
+	command := exec.CommandContext(s.T.Context(), "go", "mod", "download", "-json", "github.com/prometheus-operator/prometheus-operator")
+	command.Dir = filepath.Join(testfleet.Root(s.T), "test", "modules", "upstream")
+	out, err := command.Output()
+	require.NoError(s.T, err)
+	var module struct{ Dir string }
+	require.NoError(s.T, yaml.Unmarshal(out, &module))
+	for _, name := range []string{"servicemonitors", "podmonitors", "prometheusrules"} {
+		content, err := os.ReadFile(filepath.Join(module.Dir, "example", "prometheus-operator-crd", "monitoring.coreos.com_"+name+".yaml"))
+		require.NoError(s.T, err)
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		require.NoError(s.T, yaml.Unmarshal(content, definition))
+		require.NoError(s.T, client.IgnoreAlreadyExists(s.ControlPlane.Create(s.T.Context(), definition)))
+		s.T.Cleanup(func() { _ = s.ControlPlane.Delete(context.Background(), definition) })
+		s.Eventually("there are "+name, time.Minute, func(c *assert.CollectT) {
+			assert.NoError(c, s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(definition), definition))
+			assert.True(c, established(definition))
+		})
+	}
+}
+
+func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, condition := range definition.Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}

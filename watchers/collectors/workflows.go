@@ -1,0 +1,177 @@
+package collectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+)
+
+const (
+	// askWorkflowsEvery is how often Temporal is asked: each time three counts, and a page of history per shard of the sweep.
+	askWorkflowsEvery = time.Minute
+	// askWorkflowsWithin bounds that.
+	askWorkflowsWithin = 30 * time.Second
+	// passPage is the size of a page of a sweep's history, of which a pass takes a few events, and passPages how many are read.
+	passPage, passPages = 20, 5
+)
+
+// WorkflowsOptions are what Workflows needs.
+type WorkflowsOptions struct {
+	Temporal  workflowservice.WorkflowServiceClient
+	Namespace string
+	// Shards and Interval are those of the sweep.
+	Shards   int
+	Interval time.Duration
+	Log      logr.Logger
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Workflows exports how many workflows are open and how far behind the sweep is. It asks Temporal once a minute, in the
+// leader, and a scrape asks nothing. What could not be learned is not exported.
+type Workflows struct {
+	WorkflowsOptions
+	open, lag, interval *prometheus.Desc
+
+	mu    sync.Mutex
+	began time.Time
+	// counts are the open workflows by type; nil where that is not known.
+	counts map[string]int64
+	// passed is when a pass last ended in the shard where that is longest ago; zero where that is not known.
+	passed time.Time
+}
+
+// NewWorkflows returns a collector, which is to be run by a manager.
+func NewWorkflows(o WorkflowsOptions) *Workflows {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Workflows{WorkflowsOptions: o, open: metrics.OpenWorkflows(), lag: metrics.SweepLag(), interval: metrics.SweepInterval()}
+}
+
+// Start asks until ctx is done. It implements manager.Runnable.
+func (w *Workflows) Start(ctx context.Context) error {
+	w.mu.Lock()
+	w.began = w.Now()
+	w.mu.Unlock()
+	for {
+		w.ask(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(askWorkflowsEvery):
+		}
+	}
+}
+
+// NeedLeaderElection is true: only the leader exports them.
+func (w *Workflows) NeedLeaderElection() bool { return true }
+
+// ask asks once.
+func (w *Workflows) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askWorkflowsWithin)
+	defer cancel()
+	counts, countErr := w.count(ctx)
+	passed, passErr := w.lastPass(ctx)
+	if err := errors.Join(countErr, passErr); err != nil && ctx.Err() == nil {
+		w.Log.V(1).Info("cannot measure workflows, will try again", logkey.Error, err.Error())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts, w.passed = counts, passed
+}
+
+func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {
+	counts := map[string]int64{}
+	for _, each := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow} {
+		counted, err := w.Temporal.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: w.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", each),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("count open workflows of type %s: %w", each, err)
+		}
+		counts[each] = counted.GetCount()
+	}
+	return counts, nil
+}
+
+// lastPass is when a pass ended last, in the shard where that is longest ago.
+func (w *Workflows) lastPass(ctx context.Context) (time.Time, error) {
+	oldest := time.Time{}
+	for shard := range w.Shards {
+		ended, err := w.lastPassOf(ctx, shard)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("read the history of the sweep of shard %d: %w", shard, err)
+		}
+		oldest = kick.Earliest(oldest, ended)
+	}
+	return oldest, nil
+}
+
+// lastPassOf is when a pass of a shard ended last. Where the present run has none, or has it further back than is read, that
+// is when the run began; where there is no run, when this process did.
+func (w *Workflows) lastPassOf(ctx context.Context, shard int) (time.Time, error) {
+	request := &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: w.Namespace, Execution: &common.WorkflowExecution{WorkflowId: kick.SweepWorkflowID(shard)}, MaximumPageSize: passPage,
+	}
+	var seen time.Time
+	for range passPages {
+		page, err := w.Temporal.GetWorkflowExecutionHistoryReverse(ctx, request)
+		var unknown *serviceerror.NotFound
+		if errors.As(serviceerror.FromStatus(serviceerror.ToStatus(err)), &unknown) {
+			return w.began, nil
+		}
+		if err != nil {
+			return time.Time{}, err
+		}
+		for _, event := range page.GetHistory().GetEvents() {
+			seen = event.GetEventTime().AsTime()
+			if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED {
+				return seen, nil
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			break
+		}
+	}
+	return seen, nil
+}
+
+// Describe implements prometheus.Collector.
+func (w *Workflows) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, each := range []*prometheus.Desc{w.open, w.lag, w.interval} {
+		descriptions <- each
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (w *Workflows) Collect(out chan<- prometheus.Metric) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began.IsZero() {
+		return
+	}
+	gauge := func(of *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, labels...)
+	}
+	gauge(w.interval, w.Interval.Seconds())
+	for name, count := range w.counts {
+		gauge(w.open, float64(count), name)
+	}
+	if !w.passed.IsZero() {
+		gauge(w.lag, max(w.Now().Sub(w.passed), 0).Seconds())
+	}
+}

@@ -1,0 +1,98 @@
+package collectors
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// server is a Temporal of which the answers are given.
+type server struct {
+	workflowservice.WorkflowServiceClient
+	counts map[string]int64
+	// histories are the pages of the sweeps, the newest first.
+	histories map[string][][]*history.HistoryEvent
+	err       error
+}
+
+func (s *server) CountWorkflowExecutions(_ context.Context, in *workflowservice.CountWorkflowExecutionsRequest, _ ...grpc.CallOption) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	return &workflowservice.CountWorkflowExecutionsResponse{Count: s.counts[in.GetQuery()]}, s.err
+}
+
+func (s *server) GetWorkflowExecutionHistoryReverse(_ context.Context, in *workflowservice.GetWorkflowExecutionHistoryReverseRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	pages, known := s.histories[in.GetExecution().GetWorkflowId()]
+	if !known {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	at := 0
+	if len(in.GetNextPageToken()) > 0 {
+		at = int(in.GetNextPageToken()[0])
+	}
+	out := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &history.History{Events: pages[at]}}
+	if at+1 < len(pages) {
+		out.NextPageToken = []byte{byte(at + 1)}
+	}
+	return out, s.err
+}
+
+func event(kind enumspb.EventType, ago time.Duration) *history.HistoryEvent {
+	return &history.HistoryEvent{EventType: kind, EventTime: timestamppb.New(noon.Add(-ago))}
+}
+
+func workflowsOf(s *server, shards int) *Workflows {
+	w := NewWorkflows(WorkflowsOptions{
+		Temporal: s, Namespace: "ns", Shards: shards, Interval: 5 * time.Minute, Log: logr.Discard(), Now: func() time.Time { return noon },
+	})
+	w.began = noon.Add(-time.Second)
+	return w
+}
+
+func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
+	s := &server{counts: map[string]int64{"WorkflowType = 'KymaWorkflow' AND ExecutionStatus = 'Running'": 12}}
+	w := workflowsOf(s, 0)
+	w.ask(t.Context())
+	found := values(t, w)
+	require.InDelta(t, 12, found[`lifecycle_mgr_open_workflows{type="KymaWorkflow"}`], 0)
+	require.Contains(t, found, `lifecycle_mgr_open_workflows{type="ManifestWorkflow"}`)
+	require.InDelta(t, 300, found["lifecycle_mgr_sweep_interval_seconds{}"], 0)
+	problems, err := testutil.CollectAndLint(w)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+
+	s.err = errors.New("no connection")
+	w.ask(t.Context())
+	require.NotContains(t, values(t, w), `lifecycle_mgr_open_workflows{type="KymaWorkflow"}`, "what is not known is not exported")
+
+	idle := NewWorkflows(WorkflowsOptions{Temporal: s})
+	require.Empty(t, values(t, idle), "who does not lead exports nothing")
+}
+
+func TestTheSweepIsAsFarBehindAsItsSlowestShard(t *testing.T) {
+	const done, started, begins = enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
+	s := &server{histories: map[string][][]*history.HistoryEvent{
+		"sweep/00": {{event(started, time.Minute), event(done, 2*time.Minute), event(done, 9*time.Hour)}},
+		"sweep/01": {{event(started, time.Minute)}, {event(done, 7*time.Minute), event(begins, 9*time.Hour)}},
+		"sweep/02": {{event(started, time.Minute), event(begins, 3*time.Minute)}},
+	}}
+	lag := func(shards int) float64 {
+		w := workflowsOf(s, shards)
+		w.ask(t.Context())
+		return values(t, w)["lifecycle_mgr_sweep_lag_seconds{}"]
+	}
+	require.InDelta(t, 120, lag(1), 0)
+	require.InDelta(t, 420, lag(2), 0, "also where that is on the next page")
+	require.InDelta(t, 420, lag(3), 0)
+	delete(s.histories, "sweep/01")
+	require.InDelta(t, 180, lag(3), 0, "a run without a pass counts from its start, a sweep that is not there from ours")
+}

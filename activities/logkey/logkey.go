@@ -69,6 +69,8 @@ const (
 	Commit = "commit"
 	// BuildID is what the program was built as.
 	BuildID = "buildID"
+	// Percent is the share of workflows that a build gets.
+	Percent = "percent"
 	// Role is the role of the process.
 	Role = "role"
 	// Mode is the mode of the instance.

@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 )
 
 // checkFlags are the flags of `lifecycle-manager check` that `run` has not.
@@ -165,6 +166,30 @@ func temporalOptions() (temporal.Options, error) {
 	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	return options, nil
+}
+
+// dialTemporal connects as the environment says, for commands that people call, and returns the client and its namespace.
+func dialTemporal(ctx context.Context) (temporal.Client, string, error) {
+	options, err := temporalOptions()
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	connected, err := temporal.DialContext(ctx, options)
+	if err != nil {
+		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+	}
+	return connected, options.Namespace, nil
+}
+
+// dialDeployment connects to Temporal for commands about the worker deployment.
+func dialDeployment(ctx context.Context) (deployment.Deployment, func(), error) {
+	connected, namespace, err := dialTemporal(ctx)
+	if err != nil {
+		return deployment.Deployment{}, nil, err
+	}
+	return workerDeployment(connected, namespace), connected.Close, nil
 }
 
 // accessNamespaces are those that access Secrets may be in; none are all.

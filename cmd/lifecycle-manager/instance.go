@@ -21,6 +21,7 @@ import (
 func ofProcess() []string {
 	return []string{
 		"help", "config", "role", "kubeconfig", "log-level", "log-format", "stop-timeout",
+		"worker-versioning", "worker-ramp-percent", "worker-ramp-duration",
 		"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "per-cluster-metrics", "health-probe-bind-address", "pprof", "pprof-bind-address",
 		"leader-elect", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline",
 		"leader-election-retry-period",

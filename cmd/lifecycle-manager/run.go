@@ -33,6 +33,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
 	"github.com/kyma-project/lifecycle-manager/watchers/controllers"
 	"github.com/kyma-project/lifecycle-manager/worker"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/worker/tracing"
 )
 
@@ -168,6 +169,9 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		if err := controllers.Add(mgr, f.settings); err != nil {
 			return err
 		}
+		if err := mgr.Add(deploymentLeader(f, temporalClient, namespace, mgr.GetLogger())); err != nil {
+			return err
+		}
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
 			return err
 		}
@@ -185,10 +189,26 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			Slots:       worker.Slots{Workflow: f.workflowSlots, ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Background: f.backgroundSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
 			BuildID:     thisBuild().BuildID,
+			Versioned:   f.workerVersioning,
 		})
 		return mgr.Add(agreement.Gate{Runnable: workers, Reached: settings.Reached()})
 	}
 	return nil
+}
+
+// deploymentLeader gives the work to the workers of this build. It runs also where they are not versioned: they get nothing
+// while a version is the current one.
+func deploymentLeader(f *flags, temporalClient temporal.Client, namespace string, log logr.Logger) *deployment.Leader {
+	leader := &deployment.Leader{Deployment: workerDeployment(temporalClient, namespace), Ramp: f.workerRamp, Log: log.WithName("worker-deployment")}
+	if f.workerVersioning {
+		leader.BuildID = thisBuild().BuildID
+	}
+	return leader
+}
+
+// workerDeployment is the worker deployment in a Temporal namespace.
+func workerDeployment(temporalClient temporal.Client, namespace string) deployment.Deployment {
+	return deployment.Deployment{Temporal: temporalClient.WorkflowService(), Namespace: namespace, Identity: identity(), Now: time.Now}
 }
 
 // addAgreement lets this process work only with the settings of its instance.

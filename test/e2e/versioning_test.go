@@ -41,7 +41,7 @@ func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
 	s.Create(harness.NewSynced("versioned", "one"))
 	s.BecomesReady("versioned", "one@1.0.0")
 	gets(s, presentBuild, "all work")
-	require.Equal(t, presentBuild, lastBuild(s, "versioned"))
+	workedOnBy(s, "versioned", presentBuild)
 
 	t.Run("the leader of the former build leaves the work with it", func(t *testing.T) {
 		next.Start()
@@ -55,19 +55,20 @@ func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
 		gets(s, nextBuild, "all work")
 		gets(s, presentBuild, "nothing")
 		modulesBecome(s, "versioned", "one", "two")
-		require.Equal(t, nextBuild, lastBuild(s, "versioned"))
+		workedOnBy(s, "versioned", nextBuild)
 	})
 	t.Run("one command takes it back, and the leader leaves it there", func(t *testing.T) {
 		workerVersion(s, "rollback")
 		next.Says("was taken back", time.Minute)
 		gets(s, presentBuild, "all work")
 		modulesBecome(s, "versioned", "two")
-		require.Equal(t, presentBuild, lastBuild(s, "versioned"))
+		workedOnBy(s, "versioned", presentBuild)
 	})
 	t.Run("where its workers are gone, those that are there get the work", func(t *testing.T) {
 		workers.Stop()
+		next.Says("no worker of the current version polls", 3*time.Minute)
 		modulesBecome(s, "versioned", "one")
-		require.Equal(t, nextBuild, lastBuild(s, "versioned"))
+		workedOnBy(s, "versioned", nextBuild)
 	})
 	t.Run("workers that are not versioned get it by a command, as they do before an earlier release is installed", func(t *testing.T) {
 		refused := workerVersionCommand(s, "set-current")
@@ -103,16 +104,19 @@ func modulesBecome(s *harness.Environment, name string, modules ...string) {
 	s.BecomesReady(name, versions...)
 }
 
-// lastBuild is the build that did the last workflow task of a Kyma's workflow.
-func lastBuild(s *harness.Environment, name string) string {
+// workedOnBy waits until a build has done the last workflow task of a Kyma's workflow: a run that has just continued as new
+// has none yet.
+func workedOnBy(s *harness.Environment, name, build string) {
 	s.T.Helper()
-	build := ""
-	for _, event := range s.History(kick.KymaWorkflowID(kick.RefOf(s.Kyma(name)))).GetEvents() {
-		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-			build = event.GetWorkflowTaskCompletedEventAttributes().GetDeploymentVersion().GetBuildId()
+	s.Eventually(build+" works on Kyma "+name, time.Minute, func(c *assert.CollectT) {
+		last := ""
+		for _, event := range s.History(kick.KymaWorkflowID(kick.RefOf(s.Kyma(name)))).GetEvents() {
+			if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+				last = event.GetWorkflowTaskCompletedEventAttributes().GetDeploymentVersion().GetBuildId()
+			}
 		}
-	}
-	return build
+		assert.Equal(c, build, last)
+	})
 }
 
 // gets waits until `lifecycle-manager worker-version` says that a build gets something.

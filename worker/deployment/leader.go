@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// readEvery is how often the leader reads the state.
-	readEvery = 5 * time.Second
+	// readEvery is how often the leader reads the state, and readSeldom how often where it has no versioned workers and
+	// there never were any.
+	readEvery  = 5 * time.Second
+	readSeldom = 30 * time.Second
 	// stepTimeout bounds one reading with what follows from it.
 	stepTimeout = 10 * time.Second
 	// goneAfter is how many readings in a row must find no worker of the current version before another one gets the work.
@@ -28,18 +30,27 @@ type Leader struct {
 
 	said string
 	gone int
+	// idle is true while there is nothing to decide on.
+	idle bool
 }
 
 // Start reconciles until ctx is done. It implements manager.Runnable, and needs leader election by default.
 func (l *Leader) Start(ctx context.Context) error {
 	for {
 		if err := l.reconcile(ctx); err != nil && ctx.Err() == nil {
-			l.Log.Error(err, "worker deployment: will try again")
+			// A server without worker deployments does not matter to who has none.
+			if l.idle = l.BuildID == Unversioned; !l.idle {
+				l.Log.Error(err, "worker deployment: will try again")
+			}
+		}
+		wait := readEvery
+		if l.idle {
+			wait = readSeldom
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(readEvery):
+		case <-time.After(wait):
 		}
 	}
 }
@@ -51,6 +62,7 @@ func (l *Leader) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.idle = !s.Exists && l.BuildID == Unversioned
 	if s.Exists && s.Pollers[s.Current] == NoQueue {
 		l.gone++
 	} else {

@@ -78,7 +78,7 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 	}
 	config.Timeout, config.QPS, config.Burst = connectTimeout, f.clientQPS, f.clientBurst
 	config.Impersonate.UserName = c.as
-	sources, err := sourcesOf(ctx, f, config)
+	sources, err := sourcesOf(f, config)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 }
 
 // sourcesOf are what is asked about a process with these flags.
-func sourcesOf(ctx context.Context, f *flags, config *rest.Config) (preflight.Sources, error) {
+func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	clock := &preflight.ServerClock{}
 	config.Wrap(clock.Follow)
 	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now, Instance: f.settings.WithDefaults().ManagedBy}

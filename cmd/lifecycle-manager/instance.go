@@ -68,8 +68,8 @@ func recordOf(f *flags) types.NamespacedName {
 
 // instanceSuffix distinguishes the instances that share a control plane; the default instance has none. What managed-by
 // says may be no name of an object, so it is hashed.
-func instanceSuffix(settings desired.Settings) string {
-	managedBy := settings.WithDefaults().ManagedBy
+func instanceSuffix(s desired.Settings) string {
+	managedBy := s.WithDefaults().ManagedBy
 	if managedBy == shared.ManagedByLifecycleManager {
 		return ""
 	}

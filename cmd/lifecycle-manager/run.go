@@ -73,7 +73,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	defer traces.Stop()
+	defer traces.Stop() //nolint:contextcheck // ctx is done by then, and what was traced is still to be sent
 	temporalClient, namespace, err := connectTemporal(ctx, log, traces)
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 }
 
 // addRoles adds what this process is to do.
-func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, settings *agreement.Agreement) error {
+func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, agreed *agreement.Agreement) error {
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
@@ -191,7 +191,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			BuildID:     thisBuild().BuildID,
 			Versioned:   f.workerVersioning,
 		})
-		return mgr.Add(agreement.Gate{Runnable: workers, Reached: settings.Reached()})
+		return mgr.Add(agreement.Gate{Runnable: workers, Reached: agreed.Reached()})
 	}
 	return nil
 }

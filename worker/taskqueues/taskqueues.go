@@ -49,7 +49,7 @@ func Describe(ctx context.Context, temporal workflowservice.WorkflowServiceClien
 		ReportStats: true,
 	})
 	if err != nil {
-		return Described{}, fmt.Errorf("Temporal cannot be asked who polls the task queue %s: %w", q.Name, err)
+		return Described{}, fmt.Errorf("ask Temporal who polls the task queue %s: %w", q.Name, err)
 	}
 	described := Described{Stats: answer.GetStats()}
 	for _, each := range answer.GetPollers() {

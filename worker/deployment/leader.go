@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// readEvery is how often the leader reads the state, and readSeldom how often where it has no versioned workers and
+	// readEvery is how often the leader reads the state, and idleEvery how often where it has no versioned workers and
 	// there never were any.
 	readEvery  = 5 * time.Second
-	readSeldom = 30 * time.Second
+	idleEvery = 30 * time.Second
 	// stepTimeout bounds one reading with what follows from it.
 	stepTimeout = 10 * time.Second
 	// goneAfter is how many readings in a row must find no worker of the current version before another one gets the work.
@@ -45,7 +45,7 @@ func (l *Leader) Start(ctx context.Context) error {
 		}
 		wait := readEvery
 		if l.idle {
-			wait = readSeldom
+			wait = idleEvery
 		}
 		select {
 		case <-ctx.Done():

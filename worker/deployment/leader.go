@@ -12,7 +12,7 @@ import (
 const (
 	// readEvery is how often the leader reads the state, and idleEvery how often where it has no versioned workers and
 	// there never were any.
-	readEvery  = 5 * time.Second
+	readEvery = 5 * time.Second
 	idleEvery = 30 * time.Second
 	// stepTimeout bounds one reading with what follows from it.
 	stepTimeout = 10 * time.Second

@@ -77,6 +77,12 @@ const (
 	Mode = "mode"
 	// Changes is what changed.
 	Changes = "changes"
+	// StorageVersion is the version that objects of a kind are stored in when they are written.
+	StorageVersion = "storageVersion"
+	// StoredVersions is other versions that objects of a kind may be stored in.
+	StoredVersions = "storedVersions"
+	// Total is how many objects there are.
+	Total = "total"
 	// AtWork is whether the process works.
 	AtWork = "atWork"
 )

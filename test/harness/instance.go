@@ -26,6 +26,8 @@ type Instance struct {
 	Program string
 	// Variables are further ones of its environment, as NAME=VALUE.
 	Variables []string
+	// Values are further ones of the chart, by which its account and rights are made.
+	Values map[string]any
 
 	t           testing.TB
 	environment *Environment
@@ -68,7 +70,7 @@ func (i *Instance) Launch() {
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
 	i.Probe = process.FreeAddress(i.t)
-	kubeconfig, more := i.environment.rights.give(i.Flags)
+	kubeconfig, more := i.environment.rights.give(i.Flags, i.Values)
 	if i.Container != nil {
 		kubeconfig = i.Container.Add(kubeconfig)
 	}

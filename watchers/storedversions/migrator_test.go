@@ -141,7 +141,7 @@ func TestWhatIsWrittenOrDeletedMeanwhileStopsNothing(t *testing.T) {
 		s.create(crds.Manifests, v1beta2, each)
 	}
 	s.store(s.definition(crds.Manifests, v1beta2))
-	edited, gone := s.now(s.object("edited"), v1beta2), s.object("gone")
+	edited, gone := s.now(s.manifest("edited"), v1beta2), s.manifest("gone")
 	busy := s.atFirstPatch(func() {
 		edited.SetLabels(map[string]string{"edited": "meanwhile"})
 		require.NoError(t, s.Update(t.Context(), edited))
@@ -153,7 +153,7 @@ func TestWhatIsWrittenOrDeletedMeanwhileStopsNothing(t *testing.T) {
 	require.Equal(t, []string{v1beta2}, s.storedVersions(name))
 	require.Equal(t, edited, s.now(edited, v1beta2))
 	require.NoError(t, s.update(without(s.definition(crds.Manifests, v1beta2), v1alpha1, v1beta1)))
-	s.now(s.object("a"), v1beta2)
+	s.now(s.manifest("a"), v1beta2)
 	s.now(edited, v1beta2)
 }
 
@@ -186,7 +186,7 @@ func TestOneObjectThatCannotBeRewrittenKeepsTheStoredVersions(t *testing.T) {
 		s.create(crds.Manifests, v1beta2, each)
 	}
 	s.store(s.definition(crds.Manifests, v1beta2))
-	last := s.now(s.object("c"), v1beta2)
+	last := s.now(s.manifest("c"), v1beta2)
 	refused := errors.New("a webhook refuses it")
 	failing := interceptor.NewClient(s, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
@@ -209,14 +209,10 @@ func TestADefinitionThatIsNotInstalledIsSaidToBeMissing(t *testing.T) {
 	require.ErrorIs(t, err, ErrMissing)
 }
 
-// object is a Manifest by its name.
-func (s *stand) object(name string) *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion(s.group + "/" + v1beta2)
-	object.SetKind("Manifest")
-	object.SetNamespace(s.namespace)
-	object.SetName(name)
-	return object
+// manifest is a Manifest by its name.
+func (s *stand) manifest(name string) *unstructured.Unstructured {
+	s.Helper()
+	return s.object(crds.Manifests, v1beta2, s.namespace, name)
 }
 
 // atFirstPatch is a client that does something just before the first object is rewritten.

@@ -140,7 +140,8 @@ func (s *stand) storedVersions(definition string) []string {
 func (s *stand) store(crd *apiextensionsv1.CustomResourceDefinition) {
 	s.Helper()
 	ours := crd.Spec.Names.Plural + ".operator.kyma-project.io"
-	probe := s.create(ours, v1beta2, "probe-"+storageOf(crd))
+	probe := s.object(ours, v1beta2, s.namespace, "probe-"+storageOf(crd))
+	require.NoError(s, s.Create(s.Context(), probe)) // what the definition does not have yet is dropped
 	require.NoError(s, s.update(crd))
 	s.untilWritten(probe)
 	require.NoError(s, s.Delete(s.Context(), probe))
@@ -246,6 +247,19 @@ func (s *stand) create(ours, version, name string) *unstructured.Unstructured {
 
 func (s *stand) createIn(namespace, ours, version, name string) *unstructured.Unstructured {
 	s.Helper()
+	object := s.object(ours, version, namespace, name)
+	status := object.Object["status"]
+	require.NoError(s, s.Create(s.Context(), object, client.FieldOwner("creator"), client.FieldValidation(metav1.FieldValidationStrict)))
+	if status != nil {
+		object.Object["status"] = status
+		require.NoError(s, s.Status().Update(s.Context(), object, client.FieldOwner("worker"), client.FieldValidation(metav1.FieldValidationStrict)))
+	}
+	return s.now(object, version)
+}
+
+// object is an object of a kind that is not created yet.
+func (s *stand) object(ours, version, namespace, name string) *unstructured.Unstructured {
+	s.Helper()
 	object := &unstructured.Unstructured{Object: decode(s.T, contents[ours])}
 	found, err := crds.Get(ours)
 	require.NoError(s, err)
@@ -255,13 +269,7 @@ func (s *stand) createIn(namespace, ours, version, name string) *unstructured.Un
 	object.SetName(name)
 	object.SetLabels(map[string]string{"a": "label"})
 	object.SetAnnotations(map[string]string{"an": "annotation"})
-	status := object.Object["status"]
-	require.NoError(s, s.Create(s.Context(), object, client.FieldOwner("creator"), client.FieldValidation(metav1.FieldValidationStrict)))
-	if status != nil {
-		object.Object["status"] = status
-		require.NoError(s, s.Status().Update(s.Context(), object, client.FieldOwner("worker"), client.FieldValidation(metav1.FieldValidationStrict)))
-	}
-	return s.now(object, version)
+	return object
 }
 
 // now reads an object in a version.

@@ -28,10 +28,10 @@ func TestAnUpgradeThatAddsFieldsKeepsWhatOlderInstancesWrote(t *testing.T) {
 		}
 	}
 	s.install(older)
-	manifest := s.object("manifest")
+	manifest := s.object(crds.Manifests, v1beta1, s.namespace, "manifest")
 	written := fromOlder(t, contents[crds.Manifests])
 	manifest.Object["spec"] = written["spec"]
-	manifest.SetAPIVersion(s.group + "/" + v1beta1)
+	delete(manifest.Object, "status")
 	require.NoError(t, s.Create(t.Context(), manifest, client.FieldOwner("older"), client.FieldValidation("Strict")))
 	manifest.Object["status"] = written["status"]
 	require.NoError(t, s.Status().Update(t.Context(), manifest, client.FieldOwner("older"), client.FieldValidation("Strict")))
@@ -68,8 +68,10 @@ func TestAnUpgradeThatAddsFieldsKeepsWhatOlderInstancesWrote(t *testing.T) {
 	changed := seen.DeepCopy()
 	require.NoError(t, unstructured.SetNestedField(changed.Object, "Processing", "status", "state"))
 	require.NoError(t, s.Status().Patch(t.Context(), changed, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}), client.FieldOwner("older")))
-	applied := s.object("manifest")
-	applied.SetAPIVersion(s.group + "/" + v1beta1)
+	applied := &unstructured.Unstructured{}
+	applied.SetGroupVersionKind(manifest.GroupVersionKind())
+	applied.SetNamespace(manifest.GetNamespace())
+	applied.SetName(manifest.GetName())
 	require.NoError(t, unstructured.SetNestedField(applied.Object, "1.1.0", "spec", "version"))
 	require.NoError(t, s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner("older-applier"), client.ForceOwnership))
 	after = s.now(manifest, v1beta2)

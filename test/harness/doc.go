@@ -52,7 +52,7 @@
 //   - environment.go: NewMultiClusterEnvironment and At for more than one remote cluster, Eventually; instance.go: Start, Kill, more instances
 //   - kyma.go, edit.go: create, read and change Kymas; status.go: their status and warning Events
 //   - minimal.go, sample.go: modules to install; objects.go: apply objects, list those of modules
-//   - history.go: workflows and their histories; runs.go: how many runs they have
+//   - history.go: workflows and their histories; assertruns.go: how many runs they have
 //   - sweeptrigger.go: Sweeps, where a test must know that a pass of the sweep has ended
 //   - container.go: an instance in the root of its container image
 //   - access.go, account.go, through.go: access to a remote cluster that can be revoked or interrupted

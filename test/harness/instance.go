@@ -22,9 +22,6 @@ type Instance struct {
 	Log, Probe string
 	// Container, where set, is what the process runs in instead of as one of this machine.
 	Container *Container
-	// Program, where set, is the path of another build of lifecycle-manager than that of bin; a change takes effect with the
-	// next start.
-	Program string
 	// Variables are further ones of its environment, as NAME=VALUE.
 	Variables []string
 
@@ -82,11 +79,7 @@ func (i *Instance) Launch() {
 		i.process = process.StartCommand(i.t, log, i.Container.Command(append(i.environment.temporalVariables(), i.Variables...), args...))
 		return
 	}
-	program := i.Program
-	if program == "" {
-		program = testfleet.Binary(i.t, "lifecycle-manager")
-	}
-	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), program, args...)
+	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), testfleet.Binary(i.t, "lifecycle-manager"), args...)
 }
 
 // Running reports whether the process runs.

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	record "github.com/kyma-project/lifecycle-manager/test/harness/histories"
 	"github.com/kyma-project/lifecycle-manager/worker"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
@@ -29,7 +30,7 @@ var histories embed.FS
 func TestRecordedHistoriesReplay(t *testing.T) {
 	for _, file := range recorded(t, "histories") {
 		t.Run(strings.TrimPrefix(file, "histories/"), func(t *testing.T) {
-			require.NoError(t, replayer().ReplayWorkflowHistory(nil, history(t, file)))
+			require.NoError(t, record.Replay(replayer(), history(t, file)))
 		})
 	}
 }
@@ -39,7 +40,7 @@ func TestAReplayNoticesAChangedDecision(t *testing.T) {
 	changed.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ workflows.ManifestInput) error {
 		return workflow.Sleep(ctx, 1)
 	}, workflow.RegisterOptions{Name: kick.ManifestWorkflow})
-	require.Error(t, changed.ReplayWorkflowHistory(nil, history(t, path.Join(present, "install-manifest.json"))), "a check that cannot fail is none")
+	require.Error(t, record.Replay(changed, history(t, path.Join(present, "install-manifest.json"))), "a check that cannot fail is none")
 }
 
 // A workflow that is started again by its successor for ever would else pass: each of its runs has the same steps.
@@ -56,7 +57,7 @@ func TestAReplayNoticesARunThatEndsInAnotherWay(t *testing.T) {
 			continue
 		}
 		seen[typeOf(events)+" "+last.String()] = true
-		require.Error(t, otherwise.ReplayWorkflowHistory(nil, history(t, file)), file)
+		require.Error(t, record.Replay(otherwise, history(t, file)), file)
 	}
 	for _, name := range registered() {
 		for _, end := range []enumspb.EventType{enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW} {

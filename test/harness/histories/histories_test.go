@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -44,10 +45,15 @@ func TestARunThatVisibilityDoesNotShowYetIsMissed(t *testing.T) {
 
 func TestARecordedRunDoesNotNameTheMachine(t *testing.T) {
 	for _, identity := range []string{"4711@machine.example.com@0.1.0-abc", "4711@machine.example.com@"} {
-		content, err := Encode(started("a", "", identity))
+		run := started("a", "", identity)
+		run.History.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().TaskQueue = &taskqueue.TaskQueue{
+			Name: "machine.example.com:94a1d5c4-3db7-4364-813d-d88e7a38d5cc",
+		}
+		content, err := Encode(run)
 		require.NoError(t, err)
 		require.NotContains(t, string(content), "machine")
 		require.Contains(t, string(content), `"4711@recorder@`)
+		require.Contains(t, string(content), `"recorder:94a1d5c4-`)
 		read, err := client.HistoryFromJSON(bytes.NewReader(content), client.HistoryJSONOptions{})
 		require.NoError(t, err)
 		require.Len(t, read.GetEvents(), 1)
@@ -81,8 +87,8 @@ func TestExpectedNumbersOfRuns(t *testing.T) {
 	expected, err := read("removal: {kyma: {exactly: 1}, manifest: {atMost: 2}}")
 	require.NoError(t, err)
 	kyma, manifest := expected["removal"]["kyma"], expected["removal"]["manifest"]
-	for runs, allowed := range map[int][]bool{0: {false, false}, 1: {true, true}, 2: {false, true}, 3: {false, false}} {
-		require.Equal(t, allowed, []bool{kyma.Allows(runs), manifest.Allows(runs)}, runs)
+	for runs, want := range map[int][]bool{0: {false, false}, 1: {true, true}, 2: {false, true}, 3: {false, false}} {
+		require.Equal(t, want, []bool{kyma.Allows(runs), manifest.Allows(runs)}, runs)
 	}
 	require.True(t, kyma.Exceeds(2))
 	require.False(t, manifest.Exceeds(2))

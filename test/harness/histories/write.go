@@ -13,8 +13,12 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// identity is who did something, as the product (PID@HOST@BUILD) and the SDK (PID@HOST@) call themselves.
-var identity = regexp.MustCompile(`("identity": "[0-9]+@)[^"@]*@`)
+// identity is who did something, as the product (PID@HOST@BUILD) and the SDK (PID@HOST@) call themselves, and stickyQueue
+// the queue of a process (HOST:UUID).
+var (
+	identity    = regexp.MustCompile(`("identity": "\d+@)[^"@]*@`)
+	stickyQueue = regexp.MustCompile(`("name": ")[^":]*(:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")`)
+)
 
 // Write keeps the runs of a scenario's workflows, by name, in a folder of a version of the logic. What is there of this
 // scenario already stays as it is, and false is returned: a history may be that of a released version. Remove the
@@ -65,5 +69,5 @@ func Encode(run Run) ([]byte, error) {
 		return nil, err
 	}
 	text.WriteByte('\n')
-	return identity.ReplaceAll(text.Bytes(), []byte("${1}recorder@")), nil
+	return stickyQueue.ReplaceAll(identity.ReplaceAll(text.Bytes(), []byte("${1}recorder@")), []byte("${1}recorder${2}")), nil
 }

@@ -21,6 +21,7 @@ import (
 func ofProcess() []string {
 	return []string{
 		"help", "config", "role", "kubeconfig", "log-level", "log-format", "stop-timeout",
+		"worker-versioning", "worker-ramp-percent", "worker-ramp-duration",
 		"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "per-cluster-metrics", "health-probe-bind-address", "pprof", "pprof-bind-address",
 		"leader-elect", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline",
 		"leader-election-retry-period",
@@ -32,11 +33,19 @@ func ofProcess() []string {
 	}
 }
 
+// addedLater are the settings of the instance that 0.1.0 does not have. They are recorded only where they are not at their
+// default: a process of a release that does not know a setting would take its instance for one with other settings, and
+// stop in the middle of an upgrade.
+func addedLater() []string { return []string{"namespaces"} }
+
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets.
 func instanceSettings(set *pflag.FlagSet) map[string]string {
-	process, own := ofProcess(), map[string]string{}
+	process, later, own := ofProcess(), addedLater(), map[string]string{}
 	set.VisitAll(func(flag *pflag.Flag) {
 		if slices.Contains(process, flag.Name) || settings.IsIgnored(flag) {
+			return
+		}
+		if slices.Contains(later, flag.Name) && flag.Value.String() == flag.DefValue {
 			return
 		}
 		value := flag.Value.String()
@@ -59,8 +68,8 @@ func recordOf(f *flags) types.NamespacedName {
 
 // instanceSuffix distinguishes the instances that share a control plane; the default instance has none. What managed-by
 // says may be no name of an object, so it is hashed.
-func instanceSuffix(settings desired.Settings) string {
-	managedBy := settings.WithDefaults().ManagedBy
+func instanceSuffix(s desired.Settings) string {
+	managedBy := s.WithDefaults().ManagedBy
 	if managedBy == shared.ManagedByLifecycleManager {
 		return ""
 	}

@@ -22,8 +22,12 @@ type Instance struct {
 	Log, Probe string
 	// Container, where set, is what the process runs in instead of as one of this machine.
 	Container *Container
+	// Program is the path of another build of lifecycle-manager; empty is that of the tests.
+	Program string
 	// Variables are further ones of its environment, as NAME=VALUE.
 	Variables []string
+	// Values are further ones of the chart, by which its account and rights are made.
+	Values map[string]any
 
 	t           testing.TB
 	environment *Environment
@@ -66,7 +70,7 @@ func (i *Instance) Launch() {
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
 	i.Probe = process.FreeAddress(i.t)
-	kubeconfig, more := i.environment.rights.give(i.Flags)
+	kubeconfig, more := i.environment.rights.give(i.Flags, i.Values)
 	if i.Container != nil {
 		kubeconfig = i.Container.Add(kubeconfig)
 	}
@@ -79,7 +83,11 @@ func (i *Instance) Launch() {
 		i.process = process.StartCommand(i.t, log, i.Container.Command(append(i.environment.temporalVariables(), i.Variables...), args...))
 		return
 	}
-	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), testfleet.Binary(i.t, "lifecycle-manager"), args...)
+	program := i.Program
+	if program == "" {
+		program = testfleet.Binary(i.t, "lifecycle-manager")
+	}
+	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), program, args...)
 }
 
 // Running reports whether the process runs.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	temporal "go.temporal.io/sdk/client"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
@@ -80,7 +83,7 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 	const shards, fewer = 64, 32
 	s := harness.NewEnvironment(t, "--sweep-concurrency", "1", "--sweep-shards", strconv.Itoa(shards))
 	s.SweepRarely()
-	names := []string{"failing", "continued", "updated"}
+	names := []string{"failing", "continued", "rebuilt", "updated"}
 	for _, name := range names {
 		manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
 		if name != "updated" {
@@ -93,38 +96,14 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 	connection, through := s.ThroughProxy(t)
 	connection.Set(proxy.Cut)
 	s.GiveAccess("failing", through)
-	for _, name := range names {
-		if name != "failing" {
-			s.Give(name)
-		}
-		require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced(name, name)))
-	}
-	ready := func(t *testing.T, kyma *v1beta2.Kyma) {
+	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced("failing", "failing")))
+	s.Create(harness.NewSynced("rebuilt", "rebuilt"))
+	ready := func(t *testing.T, kyma *v1beta2.Kyma, shards int) {
 		t.Helper()
 		s.BecomesReady(kyma.Name, kyma.Name+"@1.0.0")
 		staysIdle(t, s, kyma, shards)
 	}
 
-	t.Run("updates", func(t *testing.T) {
-		kyma := s.Kyma("updated")
-		ready(t, kyma)
-		ids, manifest := s.WorkflowIDs(kyma), s.Manifests(kyma)[0]
-		requestReconcile(t, s, kick.KymaWorkflow, ids["kyma"], kick.RefOf(kyma))
-		requestReconcile(t, s, kick.ManifestWorkflow, ids["manifest"], kick.RefOf(&manifest))
-		staysIdle(t, s, kyma, shards)
-		s.AssertRuns("update", ids)
-	})
-	t.Run("runs that are asked to continue as new", func(t *testing.T) {
-		kyma := s.Kyma("continued")
-		attempted(s, kyma, 1)
-		ids := s.WorkflowIDs(kyma)
-		for _, id := range ids {
-			continueAsNew(t, s, id)
-		}
-		s.EnsureNamespace(s.Remote, "late-continued")
-		ready(t, kyma)
-		s.AssertRuns("continue-as-new", ids)
-	})
 	t.Run("attempts that fail, with back-off", func(t *testing.T) {
 		kyma := s.Kyma("failing")
 		s.Eventually("the cluster has been tried twice", 2*time.Minute, func(c *assert.CollectT) {
@@ -133,9 +112,31 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 		connection.Set(proxy.Forward)
 		attempted(s, kyma, 2)
 		s.EnsureNamespace(s.Remote, "late-failing")
-		ready(t, kyma)
+		ready(t, kyma, shards)
 		s.AssertRuns("failures", s.WorkflowIDs(kyma))
 		s.GiveAccess("failing", s.RemoteAccess(t)) // the proxy ends before the environment is cleaned up
+	})
+	t.Run("updates", func(t *testing.T) {
+		kyma := harness.NewSynced("updated", "updated")
+		s.Create(kyma)
+		ready(t, kyma, shards)
+		ids, manifest := s.WorkflowIDs(kyma), s.Manifests(kyma)[0]
+		requestReconcile(t, s, kick.KymaWorkflow, ids["kyma"], kick.RefOf(kyma))
+		requestReconcile(t, s, kick.ManifestWorkflow, ids["manifest"], kick.RefOf(&manifest))
+		staysIdle(t, s, kyma, shards)
+		s.AssertRuns("update", ids)
+	})
+	t.Run("runs that are asked to continue as new", func(t *testing.T) {
+		kyma := harness.NewSynced("continued", "continued")
+		s.Create(kyma)
+		attempted(s, kyma, 1)
+		ids := s.WorkflowIDs(kyma)
+		for _, id := range ids {
+			continueAsNew(t, s, id)
+		}
+		s.EnsureNamespace(s.Remote, "late-continued")
+		ready(t, kyma, shards)
+		s.AssertRuns("continue-as-new", ids)
 	})
 	t.Run("the sweep of a shard, until it is none any more", func(t *testing.T) {
 		const last = shards - 1
@@ -155,10 +156,26 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 		})
 		s.AssertRuns("sweep", sweeps)
 	})
+	t.Run("runs that wake under another build", func(t *testing.T) {
+		kyma := s.Kyma("rebuilt")
+		attempted(s, kyma, 1)
+		s.Eventually("its Manifest's workflow only waits for its next attempt", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Greater(c, sleepsFor(s.History(s.WorkflowIDs(kyma)["manifest"])), 10*time.Second)
+		})
+		s.Instance.Stop()
+		s.EnsureNamespace(s.Remote, "late-rebuilt")
+		s.Instance.Program = buildOf(s, "0.0.0-next")
+		s.Instance.Start()
+		s.SweepShard(t, 0)
+		ready(t, kyma, fewer)
+		ids := s.WorkflowIDs(kyma)
+		ids["sweep"] = kick.SweepWorkflowID(0)
+		s.AssertRuns("new-build", ids)
+	})
 	for _, name := range names {
 		s.RemoveKyma(name)
 	}
-	s.RemoveNamespaces(s.Remote, append(names, "late-failing", "late-continued")...)
+	s.RemoveNamespaces(s.Remote, append(names, "late-failing", "late-continued", "late-rebuilt")...)
 }
 
 // staysIdle waits until nothing remains to be done for a Kyma, also after a pass of the sweep over its shard, of so many.
@@ -178,6 +195,17 @@ func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
 		history := harness.Decoded(s.History(kick.ManifestWorkflowID(kick.RefOf(&its[0]))))
 		assert.GreaterOrEqual(c, strings.Count(history, string(manifests.OutcomeIncomplete)), attempts)
 	})
+}
+
+// sleepsFor is how much longer a workflow with this history does nothing but wait for a timer; 0 where it does not.
+func sleepsFor(history *historypb.History) time.Duration {
+	events := history.GetEvents()
+	last := events[len(events)-1]
+	timer := last.GetTimerStartedEventAttributes()
+	if timer == nil {
+		return 0
+	}
+	return time.Until(last.GetEventTime().AsTime().Add(timer.GetStartToFireTimeout().AsDuration()))
 }
 
 // requestReconcile asks a workflow for a reconcile, which is started for that where none is open, and waits for its end.
@@ -207,4 +235,13 @@ func continueAsNew(t *testing.T, s *harness.Environment, id string) {
 	before := run()
 	require.NoError(t, s.Temporal.SignalWorkflow(t.Context(), id, before, kick.SignalContinueAsNew, nil))
 	s.Eventually("workflow "+id+" continues as new", time.Minute, func(c *assert.CollectT) { assert.NotEqual(c, before, run()) })
+}
+
+// buildOf builds lifecycle-manager from the same code with another version, and returns its path: for running workflows,
+// it is another build.
+func buildOf(s *harness.Environment, version string) string {
+	s.T.Helper()
+	path := filepath.Join(s.T.TempDir(), "lifecycle-manager")
+	s.Run("go", "build", "-C", testfleet.Root(s.T), "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/lifecycle-manager")
+	return path
 }

@@ -23,7 +23,7 @@ var present = fmt.Sprintf("histories/v%d", workflows.LogicVersion)
 
 // required are the scenarios of which every version from v8 on has histories.
 var required = []string{
-	"install", "upgrade", "deletion", "rollout", "removal", "purge", "update", "failures", "continue-as-new", "sweep",
+	"install", "upgrade", "deletion", "rollout", "removal", "purge", "update", "failures", "continue-as-new", "new-build", "sweep",
 }
 
 // expected are the numbers of runs of a version of the logic.

@@ -1,7 +1,10 @@
 package histories
 
 import (
+	"log/slog"
+
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 )
@@ -14,5 +17,6 @@ func Replay(replayer worker.WorkflowReplayer, history *historypb.History) error 
 		started := events[0].GetWorkflowExecutionStartedEventAttributes()
 		original = workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}
 	}
-	return replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{OriginalExecution: original})
+	silent := log.NewStructuredLogger(slog.New(slog.DiscardHandler)) // what it would say is the error
+	return replayer.ReplayWorkflowHistoryWithOptions(silent, history, worker.ReplayWorkflowHistoryOptions{OriginalExecution: original})
 }

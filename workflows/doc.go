@@ -25,6 +25,6 @@
 //	internal/view     the answer of the status query
 //
 // Rules: a workflow holds only what it is doing now: names, digests, versions and timers. Desired and observed state stay
-// in the API server; every step reads them anew. A change of the order of commands needs a new logicVersion; what is
+// in the API server; every step reads them anew. A change of the order of commands needs a new LogicVersion; what is
 // carried from run to run only ever gains fields.
 package workflows

@@ -13,9 +13,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// logicVersion is the version of the workflows' logic, read first in each run. A change that would break
+// LogicVersion is the version of the workflows' logic, read first in each run. A change that would break
 // recorded histories raises it and keeps the old branch for two releases.
-const logicVersion = logicNoIdleTimers
+const LogicVersion = logicNoIdleTimers
 
 const (
 	// logicUrgentFree is the version from which on urgent reconciles do not slow the pace down.
@@ -108,7 +108,7 @@ type entity struct {
 }
 
 func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
-	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
+	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, LogicVersion)
 	info := workflow.GetInfo(ctx)
 	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: buildOf(ctx), published: map[string]string{}}
 	pending, later := mailbox.Pending{}, mailbox.Pending{}

@@ -15,7 +15,7 @@ func TestAWaitThatSomethingElseEndsLeavesNoTimer(t *testing.T) {
 	for version, cancelled := range map[workflow.Version]int{logicAnswers: 0, logicNoIdleTimers: 1} {
 		w := quietWorld()
 		env := environment(t, w)
-		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(logicVersion)).Return(version)
+		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(LogicVersion)).Return(version)
 		ended := 0
 		env.SetOnTimerCanceledListener(func(string) { ended++ })
 		kickAt(env, time.Hour, kick.Kick{Reason: "image pull Secret changed", Kind: "Secret", NotBefore: new(env.Now().Add(25 * time.Hour))})

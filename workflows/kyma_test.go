@@ -53,7 +53,7 @@ func TestUrgentReconcilesDoNotDelayTheNewsThatFollow(t *testing.T) {
 	for version, shown := range map[workflow.Version]bool{1: false, logicUrgentFree: true} {
 		w := quietWorld()
 		env := environment(t, w)
-		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(logicVersion)).Return(version)
+		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(LogicVersion)).Return(version)
 		for i := range 5 {
 			kickAt(env, time.Minute+time.Duration(i)*100*time.Millisecond, kick.Kick{Reason: "Kyma changed", Urgent: true})
 		}

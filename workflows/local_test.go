@@ -102,7 +102,7 @@ func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
 		"its time was over":       {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
 		"its worker is stopped":   {temporal.NewCanceledError(), 0, true},
 	} {
-		wait, again := againAfterLocal(c.err, logicVersion)
+		wait, again := againAfterLocal(c.err, LogicVersion)
 		require.Equal(t, c.again, again, name)
 		require.Equal(t, c.wait, wait, name)
 	}

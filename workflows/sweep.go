@@ -35,7 +35,7 @@ const formerShards = 64
 // SweepWorkflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
 // repeated. It ends only where fewer shards are configured now and its own is no longer one of them.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
-	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
+	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, LogicVersion)
 	s := &sweepRun{in: in, logic: logic, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: buildOf(ctx)}
 	return s.run(ctx)
 }

@@ -1,18 +1,12 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
-	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Events in the histories of a Kyma and its Manifests together: less than the budgets of
@@ -31,29 +25,4 @@ func assertHistoryBudgets(t *testing.T, s *harness.Environment, kyma *v1beta2.Ky
 	t.Logf("history events of a first installation: %d (%s)", total, parts)
 	modules := len(kyma.Status.Modules)
 	require.LessOrEqual(t, total, budgetFirstInstall+(modules-1)*budgetFurtherModule, parts)
-}
-
-// recordHistories keeps the histories of a scenario for the replay tests, when asked to by `make record-histories`.
-func recordHistories(s *harness.Environment, scenario string, kyma *v1beta2.Kyma) {
-	s.T.Helper()
-	if os.Getenv("RECORD_HISTORIES") == "" {
-		return
-	}
-	folder := filepath.Join(testfleet.Root(s.T), "test", "replay", "histories", os.Getenv("RECORD_HISTORIES"))
-	require.NoError(s.T, os.MkdirAll(folder, 0o755))
-	recordHistory(s, filepath.Join(folder, scenario+"-kyma.json"), kick.KymaWorkflowID(kick.RefOf(kyma)))
-	for _, m := range s.Manifests(kyma) {
-		recordHistory(s, filepath.Join(folder, scenario+"-manifest.json"), kick.ManifestWorkflowID(kick.RefOf(&m)))
-	}
-}
-
-func recordHistory(s *harness.Environment, path, id string) {
-	s.T.Helper()
-	content, err := protojson.MarshalOptions{Indent: " "}.Marshal(s.History(id))
-	require.NoError(s.T, err)
-	// A history is published with the code: nothing of the machine that recorded it belongs there.
-	host, err := os.Hostname()
-	require.NoError(s.T, err)
-	text := strings.ReplaceAll(string(content), "@"+host+"@", "@recorder@")
-	require.NoError(s.T, os.WriteFile(path, []byte(text+"\n"), 0o644))
 }

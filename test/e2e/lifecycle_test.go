@@ -55,7 +55,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		s.Eventually("the Manifest's workflow completes", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Running", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(created))
 		})
-		recordHistories(s, "install", created)
+		s.AssertRuns("install", s.WorkflowIDs(created))
 		assertHistoryBudgets(t, s, created)
 		require.Contains(t, harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(created)))), `"0.0.0-dev"`, "the version that did its tasks")
 	})
@@ -98,9 +98,10 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		s.BecomesReady("life", "sample@1.1.0")
 		require.Equal(t, "fast", s.Kyma("life").Status.ActiveChannel)
 		require.Empty(t, settings(t, s.Remote), "1.1.0 has no ConfigMap with settings any more")
-		recordHistories(s, "upgrade", created)
+		s.AssertRuns("upgrade", s.WorkflowIDs(created))
 	})
 	t.Run("after its deletion nothing remains and all its workflows are closed", func(t *testing.T) {
+		ids := s.WorkflowIDs(created)
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma("life")))
 		s.Eventually("the Kyma is gone", 2*time.Minute, func(c *assert.CollectT) {
 			assert.True(c, s.IsGone(kyma))
@@ -110,7 +111,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(created))
 		})
-		recordHistories(s, "deletion", created)
+		s.AssertRuns("deletion", ids)
 	})
 	t.Run("one of the same name is installed again", func(t *testing.T) {
 		again := harness.NewKyma("life", "sample")
@@ -127,7 +128,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 		s.BecomesReady("life", "sample@1.1.0")
 		again := s.Kyma("life")
-		recordHistories(s, "rollout", again)
+		s.AssertRuns("rollout", s.WorkflowIDs(again))
 		require.Contains(t, harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(again)))), "LookInBackground")
 	})
 }

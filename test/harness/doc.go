@@ -26,6 +26,7 @@
 //   - fixture: the module of inprocess, with known numbers of objects and kinds
 //   - faultproxy: counts requests of a worker, cuts its connections, serves stale reads
 //   - proxy: cuts, silences or blocks the connections to a remote cluster
+//   - histories: all runs of a workflow with their histories, recorded for test/replay
 //   - recorder: records requests to a cluster for test/memfleet/conformance
 //   - cluster: a client for a cluster of the fleet; everything that is in it, and whether anything was written
 //   - temporaltest: Temporal namespaces; process: programs, addresses, probes, metrics
@@ -51,7 +52,7 @@
 //   - environment.go: NewMultiClusterEnvironment and At for more than one remote cluster, Eventually; instance.go: Start, Kill, more instances
 //   - kyma.go, edit.go: create, read and change Kymas; status.go: their status and warning Events
 //   - minimal.go, sample.go: modules to install; objects.go: apply objects, list those of modules
-//   - history.go: workflows and their histories
+//   - history.go: workflows and their histories; assertruns.go: how many runs they have
 //   - sweeptrigger.go: Sweeps, where a test must know that a pass of the sweep has ended
 //   - container.go: an instance in the root of its container image
 //   - access.go, account.go, through.go: access to a remote cluster that can be revoked or interrupted

@@ -3,10 +3,12 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -93,6 +95,18 @@ func (s *Environment) Sweeps(t *testing.T, walks int) {
 			}
 		}
 	}
+}
+
+// SweepShard has a shard walked once, and waits until that has ended.
+func (s *Environment) SweepShard(t *testing.T, shard int) {
+	t.Helper()
+	from := time.Now()
+	s.Eventually(fmt.Sprintf("the sweep of shard %d runs", shard), 2*time.Minute, func(c *assert.CollectT) {
+		require.NoError(c, s.Temporal.SignalWorkflow(t.Context(), kick.SweepWorkflowID(shard), "", kick.Signal, kick.Kick{Reason: "a test"}))
+	})
+	s.Eventually(fmt.Sprintf("shard %d is walked", shard), 2*time.Minute, func(c *assert.CollectT) {
+		assert.Positive(c, s.walks(t, shard, from))
+	})
 }
 
 // sweepNow has a shard walked at once, or as soon as the current pass ends.

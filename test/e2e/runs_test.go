@@ -1,0 +1,247 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	temporal "go.temporal.io/sdk/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/proxy"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+	"github.com/kyma-project/lifecycle-manager/workflows"
+)
+
+// A module that is installed, upgraded and removed, in order or by force, costs one run of its Manifest's workflow for each,
+// and the workflow of its Kyma one in all its life.
+func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
+	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
+	s.SweepRarely() // else how many runs there are would depend on when a pass comes
+	s.Push("test/modules/sample/1.0.0")
+	s.Push("test/modules/sample/1.1.0")
+	s.Instance.Start()
+	install := func(t *testing.T, kyma *v1beta2.Kyma) map[string]string {
+		t.Helper()
+		s.Create(kyma)
+		s.BecomesReady(kyma.Name, "sample@1.0.0")
+		staysIdle(t, s, kyma, sweep.DefaultShards)
+		return s.WorkflowIDs(kyma)
+	}
+	ends := func(t *testing.T, kyma *v1beta2.Kyma) {
+		t.Helper()
+		s.RemoveKyma(kyma.Name)
+		s.Eventually("the workflows are closed", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Equal(c, map[string]string{kick.KymaWorkflow: "Completed", kick.ManifestWorkflow: "Completed"}, s.WorkflowsOf(kyma))
+		})
+	}
+
+	t.Run("the upgrade of a module, and its removal once it is listed no more", func(t *testing.T) {
+		kyma := harness.NewKyma("removed", "sample")
+		ids := install(t, kyma)
+		shard := sweep.ShardOf(kyma.UID, sweep.DefaultShards)
+		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
+		s.SweepShard(t, shard) // which finds the edit
+		s.BecomesReady(kyma.Name, "sample@1.1.0")
+		staysIdle(t, s, kyma, sweep.DefaultShards)
+		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+		s.SweepShard(t, shard)
+		s.Eventually("the module is removed", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Empty(c, s.Kyma(kyma.Name).Status.Modules)
+			assert.Empty(c, s.Manifests(kyma))
+		})
+		staysIdle(t, s, kyma, sweep.DefaultShards)
+		ends(t, kyma)
+		s.AssertRuns("removal", ids)
+	})
+	t.Run("a purge after the grace period", func(t *testing.T) {
+		kyma := harness.NewKyma("purged", "sample")
+		metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, shared.AnnotationPurgeGracePeriod, "5s")
+		ids := install(t, kyma)
+		s.AddSampleFinalizer(t, "example.com/nobody")
+		ends(t, kyma)
+		s.AssertRuns("purge", ids)
+		require.Contains(t, harness.Decoded(s.History(ids["manifest"])), "PurgeManifest")
+	})
+}
+
+// Failed attempts, updates, and whatever a run continues as new for take no run more than they need.
+func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) {
+	// A pass is spread over the Kymas of its shard; here hardly one has more than one of them.
+	const shards, fewer = 64, 32
+	s := harness.NewEnvironment(t, "--sweep-concurrency", "1", "--sweep-shards", strconv.Itoa(shards))
+	s.SweepRarely()
+	names := []string{"failing", "continued", "rebuilt", "updated"}
+	for _, name := range names {
+		manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
+		if name != "updated" {
+			// It cannot be applied before its namespace is there, and is tried again until then.
+			manifest += "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: late, namespace: late-" + name + "}\n"
+		}
+		s.PushModule(harness.MinimalModule{Name: name, Channels: "regular", Manifest: manifest})
+	}
+	s.Instance.Start()
+	connection, through := s.ThroughProxy(t)
+	connection.Set(proxy.Cut)
+	s.GiveAccess("failing", through)
+	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewSynced("failing", "failing")))
+	s.Create(harness.NewSynced("rebuilt", "rebuilt"))
+	ready := func(t *testing.T, kyma *v1beta2.Kyma, shards int) {
+		t.Helper()
+		s.BecomesReady(kyma.Name, kyma.Name+"@1.0.0")
+		staysIdle(t, s, kyma, shards)
+	}
+
+	t.Run("attempts that fail, with back-off", func(t *testing.T) {
+		kyma := s.Kyma("failing")
+		s.Eventually("the cluster has been tried twice", 2*time.Minute, func(c *assert.CollectT) {
+			assert.GreaterOrEqual(c, strings.Count(harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(kyma)))), "EVENT_TYPE_ACTIVITY_TASK_FAILED"), 2)
+		})
+		connection.Set(proxy.Forward)
+		attempted(s, kyma, 2)
+		s.EnsureNamespace(s.Remote, "late-failing")
+		ready(t, kyma, shards)
+		s.AssertRuns("failures", s.WorkflowIDs(kyma))
+		s.GiveAccess("failing", s.RemoteAccess(t)) // the proxy ends before the environment is cleaned up
+	})
+	t.Run("updates", func(t *testing.T) {
+		kyma := harness.NewSynced("updated", "updated")
+		s.Create(kyma)
+		ready(t, kyma, shards)
+		ids, manifest := s.WorkflowIDs(kyma), s.Manifests(kyma)[0]
+		requestReconcile(t, s, kick.KymaWorkflow, ids["kyma"], kick.RefOf(kyma))
+		requestReconcile(t, s, kick.ManifestWorkflow, ids["manifest"], kick.RefOf(&manifest))
+		staysIdle(t, s, kyma, shards)
+		s.AssertRuns("update", ids)
+	})
+	t.Run("runs that are asked to continue as new", func(t *testing.T) {
+		kyma := harness.NewSynced("continued", "continued")
+		s.Create(kyma)
+		attempted(s, kyma, 1)
+		ids := s.WorkflowIDs(kyma)
+		for _, id := range ids {
+			continueAsNew(t, s, id)
+		}
+		s.EnsureNamespace(s.Remote, "late-continued")
+		ready(t, kyma, shards)
+		s.AssertRuns("continue-as-new", ids)
+	})
+	t.Run("the sweep of a shard, until it is none any more", func(t *testing.T) {
+		const last = shards - 1
+		sweeps := map[string]string{"sweep": kick.SweepWorkflowID(last)}
+		s.SweepShard(t, last)
+		s.SweepShard(t, last)
+		continueAsNew(t, s, sweeps["sweep"])
+		s.SweepShard(t, last)
+		s.Instance.Stop()
+		s.Instance.Flags = append(s.Instance.Flags, "--sweep-shards", strconv.Itoa(fewer))
+		s.Instance.Start()
+		s.SweepShard(t, last)
+		s.Eventually("the sweep ends", time.Minute, func(c *assert.CollectT) {
+			newest, err := s.Temporal.DescribeWorkflowExecution(t.Context(), sweeps["sweep"], "")
+			require.NoError(c, err)
+			assert.Equal(c, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, newest.GetWorkflowExecutionInfo().GetStatus())
+		})
+		s.AssertRuns("sweep", sweeps)
+	})
+	t.Run("runs that wake under another build", func(t *testing.T) {
+		kyma := s.Kyma("rebuilt")
+		attempted(s, kyma, 1)
+		s.Eventually("its Manifest's workflow only waits for its next attempt", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Greater(c, sleepsFor(s.History(s.WorkflowIDs(kyma)["manifest"])), 10*time.Second)
+		})
+		s.Instance.Stop()
+		s.EnsureNamespace(s.Remote, "late-rebuilt")
+		s.Instance.Program = buildOf(s, "0.0.0-next")
+		s.Instance.Start()
+		s.SweepShard(t, 0)
+		ready(t, kyma, fewer)
+		ids := s.WorkflowIDs(kyma)
+		ids["sweep"] = kick.SweepWorkflowID(0)
+		s.AssertRuns("new-build", ids)
+	})
+	for _, name := range names {
+		s.RemoveKyma(name)
+	}
+	s.RemoveNamespaces(s.Remote, append(names, "late-failing", "late-continued", "late-rebuilt")...)
+}
+
+// staysIdle waits until nothing remains to be done for a Kyma, also after a pass of the sweep over its shard, of so many.
+func staysIdle(t *testing.T, s *harness.Environment, kyma *v1beta2.Kyma, shards int) {
+	t.Helper()
+	s.BecomesIdle(kyma)
+	s.SweepShard(t, sweep.ShardOf(kyma.UID, shards))
+	s.BecomesIdle(kyma)
+}
+
+// attempted waits until so many attempts to apply the Kyma's one module have failed.
+func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
+	s.T.Helper()
+	s.Eventually("the module of Kyma "+kyma.Name+" was not applied", 2*time.Minute, func(c *assert.CollectT) {
+		its := s.Manifests(kyma)
+		require.Len(c, its, 1)
+		history := harness.Decoded(s.History(kick.ManifestWorkflowID(kick.RefOf(&its[0]))))
+		assert.GreaterOrEqual(c, strings.Count(history, string(manifests.OutcomeIncomplete)), attempts)
+	})
+}
+
+// sleepsFor is how much longer a workflow with this history does nothing but wait for a timer; 0 where it does not.
+func sleepsFor(history *historypb.History) time.Duration {
+	events := history.GetEvents()
+	last := events[len(events)-1]
+	timer := last.GetTimerStartedEventAttributes()
+	if timer == nil {
+		return 0
+	}
+	return time.Until(last.GetEventTime().AsTime().Add(timer.GetStartToFireTimeout().AsDuration()))
+}
+
+// requestReconcile asks a workflow for a reconcile, which is started for that where none is open, and waits for its end.
+func requestReconcile(t *testing.T, s *harness.Environment, workflow, id string, ref kick.Ref) {
+	t.Helper()
+	start := s.Temporal.NewWithStartWorkflowOperation(temporal.StartWorkflowOptions{
+		ID: id, TaskQueue: kick.ControlPlaneQueue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, workflow, kick.Start{Ref: ref})
+	handle, err := s.Temporal.UpdateWithStartWorkflow(t.Context(), temporal.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions:          temporal.UpdateWorkflowOptions{UpdateName: kick.UpdateReconcile, WaitForStage: temporal.WorkflowUpdateStageCompleted},
+	})
+	require.NoError(t, err)
+	var reached workflows.ReconcileResult
+	require.NoError(t, handle.Get(t.Context(), &reached))
+	require.True(t, reached.Completed, "%s did not end its reconcile in time", workflow)
+}
+
+// continueAsNew asks the open run of a workflow to continue as new, and waits until it has.
+func continueAsNew(t *testing.T, s *harness.Environment, id string) {
+	t.Helper()
+	run := func() string {
+		now, err := s.Temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		require.NoError(t, err)
+		return now.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	}
+	before := run()
+	require.NoError(t, s.Temporal.SignalWorkflow(t.Context(), id, before, kick.SignalContinueAsNew, nil))
+	s.Eventually("workflow "+id+" continues as new", time.Minute, func(c *assert.CollectT) { assert.NotEqual(c, before, run()) })
+}
+
+// buildOf builds lifecycle-manager from the same code with another version, and returns its path: for running workflows,
+// it is another build.
+func buildOf(s *harness.Environment, version string) string {
+	s.T.Helper()
+	path := filepath.Join(s.T.TempDir(), "lifecycle-manager")
+	s.Run("go", "build", "-C", testfleet.Root(s.T), "-buildvcs=false", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/lifecycle-manager")
+	return path
+}

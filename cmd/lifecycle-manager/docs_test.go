@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/definitions"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/workerversion"
 	"github.com/kyma-project/lifecycle-manager/docs"
 )
 
@@ -67,7 +67,8 @@ func TestThePagesExplainEveryFlagOfTheOtherCommands(t *testing.T) {
 		pages += string(page)
 	}
 	explained := 0
-	for _, command := range allBelow(newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), definitions.NewCommand(), newVersionCommand()) {
+	for _, command := range allBelow(newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), newDefinitionsCommand(),
+		workerversion.NewCommand(dialDeployment), newVersionCommand()) {
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Name == "help" || flag.Hidden {
 				return

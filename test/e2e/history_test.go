@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -47,9 +48,29 @@ func recordHistories(s *harness.Environment, scenario string, kyma *v1beta2.Kyma
 	}
 }
 
+// recordMixed keeps the history of a run that two builds worked on, when asked to, beside those of one build. It never
+// replaces one.
+func recordMixed(s *harness.Environment, scenario string, history *historypb.History) {
+	s.T.Helper()
+	if os.Getenv("RECORD_HISTORIES") == "" {
+		return
+	}
+	path := filepath.Join(testfleet.Root(s.T), "test", "replay", "histories", os.Getenv("RECORD_HISTORIES"), scenario+".json")
+	if _, err := os.Stat(path); err == nil {
+		s.T.Logf("%s is there already", path)
+		return
+	}
+	writeHistory(s, path, history)
+}
+
 func recordHistory(s *harness.Environment, path, id string) {
 	s.T.Helper()
-	content, err := protojson.MarshalOptions{Indent: " "}.Marshal(s.History(id))
+	writeHistory(s, path, s.History(id))
+}
+
+func writeHistory(s *harness.Environment, path string, history *historypb.History) {
+	s.T.Helper()
+	content, err := protojson.MarshalOptions{Indent: " "}.Marshal(history)
 	require.NoError(s.T, err)
 	// A history is published with the code: nothing of the machine that recorded it belongs there.
 	host, err := os.Hostname()

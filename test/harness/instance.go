@@ -24,6 +24,11 @@ type Instance struct {
 	Container *Container
 	// Variables are further ones of its environment, as NAME=VALUE.
 	Variables []string
+	// Program is the path of what is run, where it is not this build's; it takes effect with the next start.
+	Program string
+	// AllNamespaces gives it all rights in the control plane instead of those of the chart, which are for some namespaces:
+	// earlier builds know no such limit.
+	AllNamespaces bool
 
 	t           testing.TB
 	environment *Environment
@@ -56,7 +61,8 @@ func (i *Instance) Says(text string, within time.Duration) {
 	}, within, 100*time.Millisecond, "the log says %q", text)
 }
 
-// Launch starts the process, with the account and the rights that the chart gives it, and does not wait.
+// Launch starts the process, with the account and the rights that the chart gives it where nothing else is said, and does
+// not wait.
 func (i *Instance) Launch() {
 	i.t.Helper()
 	if i.Log == "" {
@@ -66,7 +72,10 @@ func (i *Instance) Launch() {
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
 	i.Probe = process.FreeAddress(i.t)
-	kubeconfig, more := i.environment.rights.give(i.Flags)
+	kubeconfig, more := i.environment.ControlPlane.Access, []string(nil)
+	if !i.AllNamespaces {
+		kubeconfig, more = i.environment.rights.give(i.Flags)
+	}
 	if i.Container != nil {
 		kubeconfig = i.Container.Add(kubeconfig)
 	}
@@ -79,7 +88,11 @@ func (i *Instance) Launch() {
 		i.process = process.StartCommand(i.t, log, i.Container.Command(append(i.environment.temporalVariables(), i.Variables...), args...))
 		return
 	}
-	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), testfleet.Binary(i.t, "lifecycle-manager"), args...)
+	program := i.Program
+	if program == "" {
+		program = testfleet.Binary(i.t, "lifecycle-manager")
+	}
+	i.process = process.Start(i.t, log, append(i.environment.Variables(), i.Variables...), program, args...)
 }
 
 // Running reports whether the process runs.

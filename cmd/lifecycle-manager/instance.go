@@ -32,11 +32,19 @@ func ofProcess() []string {
 	}
 }
 
+// addedLater are the settings of the instance that 0.1.0 does not have. They are recorded only where they are not at their
+// default: a process of a release that does not know a setting would take its instance for one with other settings, and
+// stop in the middle of an upgrade.
+func addedLater() []string { return []string{"namespaces"} }
+
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets.
 func instanceSettings(set *pflag.FlagSet) map[string]string {
-	process, own := ofProcess(), map[string]string{}
+	process, later, own := ofProcess(), addedLater(), map[string]string{}
 	set.VisitAll(func(flag *pflag.Flag) {
 		if slices.Contains(process, flag.Name) || settings.IsIgnored(flag) {
+			return
+		}
+		if slices.Contains(later, flag.Name) && flag.Value.String() == flag.DefValue {
 			return
 		}
 		value := flag.Value.String()

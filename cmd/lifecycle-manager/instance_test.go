@@ -51,6 +51,48 @@ func TestWhatIsASettingOfTheInstance(t *testing.T) {
 	require.Equal(t, settingsOf(t, "--restricted-default-modules=a,b"), settingsOf(t, "--restricted-default-modules=b", "--restricted-default-modules=a"))
 }
 
+// The record that a process of 0.1.0 writes and compares with has these names, and no others.
+func TestTheRecordOfDefaultsIsThatOf010(t *testing.T) {
+	var names []string
+	for name := range settingsOf(t) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	require.Equal(t, []string{
+		"access-secret-allow",
+		"access-secret-namespace",
+		"allow-control-plane-modules",
+		"catalog-removal-max-kymas",
+		"catalog-removal-max-percent",
+		"catalog-removal-rate",
+		"controller-name",
+		"enable-purge-finalizer",
+		"managed-by",
+		"min-maintenance-window-size",
+		"missing-api-timeout",
+		"mode",
+		"module-upgrade-rollout-max-delay",
+		"modules-repository-subpath",
+		"oci-registry-cred-secret",
+		"oci-registry-host",
+		"oci-registry-plain-http",
+		"purge-finalizer-timeout",
+		"purge-grace-period",
+		"purge-orderly-attempt",
+		"remote-kyma-name",
+		"remote-template-registries",
+		"restricted-default-modules",
+		"resync-interval",
+		"signature-policy",
+		"skip-finalizer-purging-for",
+		"skr-image-pull-secret",
+		"stuck-workload-timeout",
+		"sweep-shards",
+		"sync-namespace",
+	}, names, "a setting that is new belongs into addedLater")
+	require.Contains(t, settingsOf(t, "--namespaces=a"), "namespaces", "where it is set, it counts")
+}
+
 func TestEveryFlagOfAProcessExists(t *testing.T) {
 	flags := newRunCommand().Flags()
 	names := ofProcess()

@@ -69,7 +69,7 @@ func TestAKymaThatAFinalizerBlocksIsPurgedAfterItsGracePeriod(t *testing.T) {
 		require.Equal(t, "1", process.Metric(t, metrics, "lifecycle_mgr_purged_objects_total"))
 		log, err := os.ReadFile(s.Instance.Log)
 		require.NoError(t, err)
-		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/blocked","kind":"Sample"`, string(log))
+		require.Regexp(t, `"msg":"purge: forced","kyma":"kcp-system/blocked","workflowID":"kyma/kcp-system/blocked/[^"]+","kind":"Sample"`, string(log))
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/tasks"
 )
 
@@ -28,6 +29,7 @@ const settlesWithin = 5 * time.Minute
 // mixedRun is a fleet that two builds work on, under a load of changing intents.
 type mixedRun struct {
 	*harness.Environment
+	t         *testing.T
 	random    *rand.Rand
 	processes []*mixedProcess
 	kymas     []*mixedKyma
@@ -42,7 +44,7 @@ type mixedRun struct {
 func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	seed := mixedSeed(t)
 	t.Logf("MIXED_SEED=%d", seed)
-	m := &mixedRun{Environment: harness.NewMultiClusterEnvironment(t), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets
+	m := &mixedRun{t: t, Environment: harness.NewMultiClusterEnvironment(t), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets
 	m.addProcesses()
 	m.catalog = m.newCatalog()
 	m.addKymas()
@@ -58,10 +60,10 @@ func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	m.mix(30)
 	m.run("the previous release again", previousBuild, previousBuild)
 	m.load(12)
-	m.run("this release again", thisBuild, thisBuild)
+	m.settle()
+	m.writeNothing()
 	m.load(12)
 	m.updates.Wait()
-
 	m.settle()
 	m.delete()
 	m.checkRuns()
@@ -80,7 +82,7 @@ func mixedSeed(t *testing.T) uint64 {
 
 // load changes intents so many times.
 func (m *mixedRun) load(changes int) {
-	m.T.Helper()
+	m.t.Helper()
 	for range changes {
 		m.change()
 		m.checkProcesses()
@@ -90,7 +92,7 @@ func (m *mixedRun) load(changes int) {
 
 // mix does the same, and now and then kills a process, and starts either build in its place.
 func (m *mixedRun) mix(changes int) {
-	m.T.Helper()
+	m.t.Helper()
 	for range changes / 5 {
 		m.load(5)
 		m.replace(m.random.IntN(len(m.processes)), m.random.IntN(2) == 0)
@@ -104,19 +106,36 @@ func (m *mixedRun) pause() {
 
 // settle waits until every Kyma has what was last asked for, and nothing else is in any cluster.
 func (m *mixedRun) settle() {
-	m.T.Helper()
+	m.t.Helper()
 	began := time.Now()
 	m.Eventually("every Kyma has its last intent", settlesWithin, func(c *assert.CollectT) {
+		require.NoError(c, m.revive())
 		all := true
 		for _, k := range m.kymas {
 			all = m.hasItsIntent(c, k) && all
 		}
 		for number := 0; all && number < len(m.Remotes); number++ { // which takes longer to read
-			assert.ElementsMatch(c, m.wanted(number), installed(m.T, m.Remotes[number]), "cluster %d", number)
+			assert.ElementsMatch(c, m.wanted(number), installed(m.t, m.Remotes[number]), "cluster %d", number)
 		}
 	})
-	m.T.Logf("settled after %s", time.Since(began).Round(time.Second))
+	m.t.Logf("settled after %s", time.Since(began).Round(time.Second))
 	m.checkProcesses()
+}
+
+// writeNothing checks that a build which takes a settled fleet over from the other one writes nothing into any cluster.
+func (m *mixedRun) writeNothing() {
+	m.t.Helper()
+	before := make([]map[string]string, len(m.Remotes))
+	for number, remote := range m.Remotes {
+		before[number] = remote.AtRest(m.t)
+	}
+	for _, previous := range []bool{thisBuild, previousBuild, thisBuild} {
+		m.run("the other build, on a settled fleet", previous, previous)
+		m.Sweeps(m.t, 1)
+		for number, remote := range m.Remotes {
+			require.Empty(m.t, cluster.Differences(before[number], remote.Versions(m.t)), "cluster %d, previous release: %t", number, previous)
+		}
+	}
 }
 
 // hasItsIntent asserts that a Kyma is Ready with exactly what was last asked for, or gone.
@@ -138,29 +157,35 @@ func (m *mixedRun) hasItsIntent(c *assert.CollectT, k *mixedKyma) bool {
 
 // delete deletes all Kymas, of which nothing may remain.
 func (m *mixedRun) delete() {
-	m.T.Helper()
+	m.t.Helper()
 	for _, k := range m.kymas {
 		if k.exists {
-			require.NoError(m.T, m.ControlPlane.Delete(m.T.Context(), harness.NewKyma(k.name)))
+			require.NoError(m.t, m.ControlPlane.Delete(m.t.Context(), harness.NewKyma(k.name)))
 			k.exists = false
 		}
 	}
 	m.Eventually("nothing remains of any Kyma", settlesWithin, func(c *assert.CollectT) {
 		var kymas v1beta2.KymaList
-		require.NoError(c, m.ControlPlane.List(m.T.Context(), &kymas))
+		require.NoError(c, m.ControlPlane.List(m.t.Context(), &kymas))
 		assert.Empty(c, kymas.Items, "Kymas")
 		var manifests v1beta2.ManifestList
-		require.NoError(c, m.ControlPlane.List(m.T.Context(), &manifests))
+		require.NoError(c, m.ControlPlane.List(m.t.Context(), &manifests))
 		assert.Empty(c, manifests.Items, "Manifests")
 		for number, remote := range m.Remotes {
-			assert.Empty(c, installed(m.T, remote), "cluster %d", number)
+			assert.Empty(c, installed(m.t, remote), "cluster %d", number)
 		}
+		require.NoError(c, m.revive())
 		for _, run := range m.Runs("ExecutionStatus = 'Running'") {
 			assert.NotContains(c, []string{kick.KymaWorkflow, kick.ManifestWorkflow}, run.Type, "workflow %s runs still", run.ID)
 		}
 	})
 	for number := range m.Remotes {
-		require.Empty(m.T, m.At(number).RemoteKymas(m.T.(*testing.T))) //nolint:forcetypeassert // no benchmark
+		require.Empty(m.t, m.At(number).RemoteKymas(m.t))
+	}
+	for _, k := range m.kymas {
+		if !k.byOwner {
+			m.RemoveNamespaces(m.Remotes[k.remote], k.namespace) // which stay with the clusters' owners
+		}
 	}
 	for _, p := range m.processes {
 		p.checkTasks()
@@ -170,18 +195,18 @@ func (m *mixedRun) delete() {
 // checkRuns reads the histories of all runs that there were: no workflow task failed, no run ended otherwise than it
 // should, and both builds worked, also on the same runs.
 func (m *mixedRun) checkRuns() {
-	m.T.Helper()
+	m.t.Helper()
 	byBuild, mixed := map[string]int{}, map[string]int{}
 	candidates := map[string]*historypb.History{}
 	runs := m.Runs("")
 	for _, run := range runs {
-		assert.NotContains(m.T, []enums.WorkflowExecutionStatus{
+		assert.NotContains(m.t, []enums.WorkflowExecutionStatus{
 			enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
 		}, run.Status, "run %s of %s", run.RunID, run.ID)
 		history := m.HistoryOf(run)
 		record := tasks.Of(history)
 		for _, failure := range record.Failures {
-			m.T.Errorf("run %s of %s: %s", run.RunID, run.ID, failure)
+			m.t.Errorf("run %s of %s: %s", run.RunID, run.ID, failure)
 		}
 		for _, build := range record.Builds {
 			byBuild[build]++
@@ -191,11 +216,11 @@ func (m *mixedRun) checkRuns() {
 			keepLonger(candidates, scenarioOf(run.Type, record.Builds), history)
 		}
 	}
-	m.T.Logf("%d runs; with tasks of each build: %v; with tasks of both: %v", len(runs), byBuild, mixed)
-	require.Positive(m.T, byBuild[previousVersion], "the previous release has done workflow tasks")
-	require.Positive(m.T, byBuild[thisVersion], "this release has done workflow tasks")
+	m.t.Logf("%d runs; with tasks of each build: %v; with tasks of both: %v", len(runs), byBuild, mixed)
+	require.Positive(m.t, byBuild[previousVersion], "the previous release has done workflow tasks")
+	require.Positive(m.t, byBuild[thisVersion], "this release has done workflow tasks")
 	for _, workflow := range []string{kick.KymaWorkflow, kick.SweepWorkflow} {
-		require.Positive(m.T, mixed[workflow], "both have worked on the same run of %s", workflow)
+		require.Positive(m.t, mixed[workflow], "both have worked on the same run of %s", workflow)
 	}
 	for scenario, history := range candidates {
 		recordMixed(m.Environment, scenario, history)

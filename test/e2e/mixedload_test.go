@@ -50,7 +50,7 @@ type mixedKyma struct {
 
 // newCatalog fills the catalog with two versions of each module.
 func (m *mixedRun) newCatalog() *mixedCatalog {
-	m.T.Helper()
+	m.t.Helper()
 	c := &mixedCatalog{versions: map[string][]string{}, channels: map[string]map[string]string{}}
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		m.Push("test/modules/sample/" + version)
@@ -81,13 +81,12 @@ func (m *mixedRun) addKymas() {
 	}
 	for i, name := range []string{"grey", "white"} {
 		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: name, modules: map[string]string{moduleAlpha: channelFast}})
-		m.T.Cleanup(func() { m.RemoveNamespaces(m.Remotes[i], name) }) // which stay with the clusters' owners
 	}
 }
 
 // createKymas creates all Kymas, and waits until they have what they ask for, so that the remote Kymas are there.
 func (m *mixedRun) createKymas() {
-	m.T.Helper()
+	m.t.Helper()
 	for _, k := range m.kymas {
 		m.At(k.remote).Give(k.name)
 		m.create(k)
@@ -98,14 +97,14 @@ func (m *mixedRun) createKymas() {
 }
 
 func (m *mixedRun) create(k *mixedKyma) {
-	m.T.Helper()
+	m.t.Helper()
 	kyma := harness.NewKyma(k.name)
 	if !k.byOwner {
 		kyma = harness.NewSynced(k.name)
 	}
 	kyma.Annotations = map[string]string{desired.AnnotationAllowDowngrade: shared.ValueTrue}
 	kyma.Spec.Modules = k.entries()
-	require.NoError(m.T, m.ControlPlane.Create(m.T.Context(), kyma))
+	require.NoError(m.t, m.ControlPlane.Create(m.t.Context(), kyma))
 	k.exists = true
 }
 
@@ -120,19 +119,19 @@ func (k *mixedKyma) entries() []v1beta2.Module {
 
 // ask writes a Kyma's intent where it is decided.
 func (m *mixedRun) ask(k *mixedKyma) {
-	m.T.Helper()
+	m.t.Helper()
 	change := func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = k.entries() }
 	if k.byOwner {
 		there := m.At(k.remote)
-		harness.Edit(m.T, there.Remote, there.RemoteKyma(), change)
+		harness.Edit(m.t, there.Remote, there.RemoteKyma(), change)
 		return
 	}
-	harness.Edit(m.T, m.ControlPlane, m.Kyma(k.name), change)
+	harness.Edit(m.t, m.ControlPlane, m.Kyma(k.name), change)
 }
 
 // change does one thing that somebody may do at any time.
 func (m *mixedRun) change() {
-	m.T.Helper()
+	m.t.Helper()
 	k := m.kymas[m.random.IntN(len(m.kymas))]
 	module := m.oneOf(m.modulesOf(k)...)
 	if !k.exists {
@@ -155,7 +154,7 @@ func (m *mixedRun) change() {
 	case at < 11:
 		m.release(m.oneOf(moduleAlpha, moduleBeta))
 	case at < 13: // a mark that is no intent
-		harness.Edit(m.T, m.ControlPlane, m.Kyma(k.name), func(kyma *v1beta2.Kyma) {
+		harness.Edit(m.t, m.ControlPlane, m.Kyma(k.name), func(kyma *v1beta2.Kyma) {
 			metav1.SetMetaDataLabel(&kyma.ObjectMeta, "example.com/mark", m.oneOf("a", "b", "c"))
 			metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, "example.com/mark", m.oneOf("a", "b", "c"))
 		})
@@ -166,7 +165,7 @@ func (m *mixedRun) change() {
 	case at < 18:
 		m.reconcile(k)
 	case !k.byOwner:
-		require.NoError(m.T, m.ControlPlane.Delete(m.T.Context(), m.Kyma(k.name)))
+		require.NoError(m.t, m.ControlPlane.Delete(m.t.Context(), m.Kyma(k.name)))
 		k.exists = false
 	}
 }
@@ -183,7 +182,7 @@ func (m *mixedRun) oneOf(of ...string) string { return of[m.random.IntN(len(of))
 
 // createAgain creates one of the same name as soon as the deleted one is gone.
 func (m *mixedRun) createAgain(k *mixedKyma) {
-	m.T.Helper()
+	m.t.Helper()
 	k.modules = map[string]string{m.oneOf(moduleAlpha, moduleBeta): m.oneOf(channelRegular, channelFast)}
 	if m.IsGone(harness.NewKyma(k.name)) {
 		m.create(k)
@@ -192,10 +191,10 @@ func (m *mixedRun) createAgain(k *mixedKyma) {
 
 // moveChannel puts a version into a channel.
 func (m *mixedRun) moveChannel(module, channel, version string) {
-	m.T.Helper()
+	m.t.Helper()
 	m.catalog.channels[module][channel] = version
 	meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: harness.ControlPlaneNamespace}}
-	harness.EditObject(m.T, m.ControlPlane, meta, func() {
+	harness.EditObject(m.t, m.ControlPlane, meta, func() {
 		for i := range meta.Spec.Channels {
 			if meta.Spec.Channels[i].Channel == channel {
 				meta.Spec.Channels[i].Version = version
@@ -206,7 +205,7 @@ func (m *mixedRun) moveChannel(module, channel, version string) {
 
 // release pushes a new version, and puts it into the channel for those who want it first.
 func (m *mixedRun) release(module string) {
-	m.T.Helper()
+	m.t.Helper()
 	version := fmt.Sprintf("1.%d.0", len(m.catalog.versions[module]))
 	m.PushModule(harness.MinimalModule{Name: module, Version: version})
 	m.catalog.versions[module] = append(m.catalog.versions[module], version)
@@ -215,30 +214,30 @@ func (m *mixedRun) release(module string) {
 
 // loseObject deletes an object of a module, as somebody in the cluster may.
 func (m *mixedRun) loseObject(k *mixedKyma, module string) {
-	m.T.Helper()
+	m.t.Helper()
 	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: configMapOf(module)}}
-	require.NoError(m.T, client.IgnoreNotFound(m.Remotes[k.remote].Delete(m.T.Context(), lost)))
+	require.NoError(m.t, client.IgnoreNotFound(m.Remotes[k.remote].Delete(m.t.Context(), lost)))
 }
 
 // continueAsNew asks the workflows of a Kyma and its Manifests for that, as an operator may. There may be none at the moment.
 func (m *mixedRun) continueAsNew(k *mixedKyma) {
-	m.T.Helper()
+	m.t.Helper()
 	kyma := m.Kyma(k.name)
 	ids := []string{kick.KymaWorkflowID(kick.RefOf(kyma))}
 	for _, manifest := range m.Manifests(kyma) {
 		ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&manifest)))
 	}
 	for _, id := range ids {
-		_ = m.Temporal.SignalWorkflow(m.T.Context(), id, "", kick.SignalContinueAsNew, nil)
+		_ = m.Temporal.SignalWorkflow(m.t.Context(), id, "", kick.SignalContinueAsNew, nil)
 	}
 }
 
 // reconcile asks for a reconcile, and does not wait for the answer: who was asked may be killed before.
 func (m *mixedRun) reconcile(k *mixedKyma) {
-	m.T.Helper()
+	m.t.Helper()
 	id := kick.KymaWorkflowID(kick.RefOf(m.Kyma(k.name)))
 	m.updates.Go(func() {
-		bounded, cancel := context.WithTimeout(m.T.Context(), 20*time.Second)
+		bounded, cancel := context.WithTimeout(m.t.Context(), 20*time.Second)
 		defer cancel()
 		_, _ = m.Temporal.UpdateWorkflow(bounded, temporal.UpdateWorkflowOptions{
 			WorkflowID: id, UpdateName: kick.UpdateReconcile, WaitForStage: temporal.WorkflowUpdateStageCompleted,

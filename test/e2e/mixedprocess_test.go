@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,16 +30,16 @@ type mixedProcess struct {
 
 // addProcesses prepares two processes that watch and work, of which one leads.
 func (m *mixedRun) addProcesses() {
-	m.T.Helper()
+	m.t.Helper()
 	second := m.NewInstance()
-	m.T.Cleanup(func() {
+	m.t.Cleanup(func() {
 		second.Stop()
-		if m.T.Failed() {
+		if m.t.Failed() {
 			second.PrintLog()
 		}
 	})
 	for i, instance := range []*harness.Instance{m.Instance, second} {
-		metrics := process.FreeAddress(m.T)
+		metrics := process.FreeAddress(m.t)
 		instance.AllNamespaces = true // the previous release has no --namespaces, and the settings of both must be equal
 		instance.Flags = append(instance.Flags, "--metrics-bind-address", metrics, "--leader-elect", "--leader-election-namespace", harness.ControlPlaneNamespace,
 			"--leader-election-lease-duration", "10s", "--leader-election-renew-deadline", "8s", "--leader-election-retry-period", "1s")
@@ -49,8 +50,8 @@ func (m *mixedRun) addProcesses() {
 // run replaces the processes one after the other, until each is of the build that is asked for, and waits until they
 // are ready.
 func (m *mixedRun) run(phase string, previous ...bool) {
-	m.T.Helper()
-	m.T.Logf("%s: %s", time.Now().Format(time.TimeOnly), phase)
+	m.t.Helper()
+	m.t.Logf("%s: %s", time.Now().Format(time.TimeOnly), phase)
 	for i, p := range m.processes {
 		if p.Running() && p.previous == previous[i] {
 			continue
@@ -62,14 +63,14 @@ func (m *mixedRun) run(phase string, previous ...bool) {
 		}
 	}
 	for _, p := range m.processes {
-		require.Eventually(m.T, func() bool { return process.IsReady(p.Probe) || !p.Running() }, 2*time.Minute, 50*time.Millisecond, "the %s process is ready", p.name)
+		require.Eventually(m.t, func() bool { return process.IsReady(p.Probe) || !p.Running() }, 2*time.Minute, 50*time.Millisecond, "the %s process is ready", p.name)
 	}
 	m.checkProcesses()
 }
 
 // replace kills a process, or now and then stops it as a deployment would, and starts one of a build in its place.
 func (m *mixedRun) replace(number int, previous bool) {
-	m.T.Helper()
+	m.t.Helper()
 	p := m.processes[number]
 	m.checkProcesses()
 	p.checkTasks()
@@ -82,23 +83,31 @@ func (m *mixedRun) replace(number int, previous bool) {
 }
 
 // checkProcesses checks that no process has ended by itself, as one does whose settings are no longer those of its
-// instance. One that could not renew its lease in time, on a busy machine, is started again.
+// instance.
 func (m *mixedRun) checkProcesses() {
-	m.T.Helper()
+	m.t.Helper()
+	require.NoError(m.t, m.revive())
+}
+
+// revive starts a process again that could not renew its lease in time, on a busy machine. That one has ended for any other
+// reason is an error.
+func (m *mixedRun) revive() error {
 	for _, p := range m.processes {
 		if p.Running() {
 			continue
 		}
 		log, err := os.ReadFile(p.Log)
-		require.NoError(m.T, err)
-		if strings.Contains(string(log[max(0, len(log)-2000):]), "leader election lost") {
-			m.T.Logf("the %s process could not renew its lease", p.name)
-			p.begin(p.previous)
-			continue
+		if err != nil {
+			return err
 		}
-		p.PrintLog()
-		m.T.Fatalf("the %s process, previous release: %t, ended by itself", p.name, p.previous)
+		const end = 2000
+		if said := string(log[max(0, len(log)-end):]); !strings.Contains(said, "leader election lost") {
+			return fmt.Errorf("the %s process (previous release: %t) ended by itself: %s", p.name, p.previous, said)
+		}
+		m.t.Logf("the %s process could not renew its lease", p.name)
+		p.begin(p.previous)
 	}
+	return nil
 }
 
 func (p *mixedProcess) begin(previous bool) {

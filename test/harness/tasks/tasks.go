@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/history/v1"
+	historypb "go.temporal.io/api/history/v1"
 )
 
 // Record is what a history says of the workflow tasks of a run.
@@ -33,18 +33,18 @@ func (f Failure) String() string {
 // Of reads a history. A task whose outcome the server refused because a signal came in meanwhile is no failure: the
 // server gives it out again, with the signal. Of a task that failed again after it had failed or timed out, the server
 // keeps no event: only the metrics of the workers say that.
-func Of(history *history.History) Record {
+func Of(history *historypb.History) Record {
 	var r Record
 	for _, event := range history.GetEvents() {
 		if done := event.GetWorkflowTaskCompletedEventAttributes(); done != nil {
-			if build := done.GetWorkerVersion().GetBuildId(); len(r.Builds) == 0 || r.Builds[len(r.Builds)-1] != build {
+			build := done.GetWorkerVersion().GetBuildId() //nolint:staticcheck // what names it where workers are in no deployment
+			if len(r.Builds) == 0 || r.Builds[len(r.Builds)-1] != build {
 				r.Builds = append(r.Builds, build)
 			}
 		}
 		if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && failed.GetCause() != enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
-			r.Failures = append(r.Failures, Failure{
-				Event: event.GetEventId(), Build: failed.GetWorkerVersion().GetBuildId(), Cause: failed.GetCause(), Message: failed.GetFailure().GetMessage(),
-			})
+			build := failed.GetWorkerVersion().GetBuildId() //nolint:staticcheck // as above
+			r.Failures = append(r.Failures, Failure{Event: event.GetEventId(), Build: build, Cause: failed.GetCause(), Message: failed.GetFailure().GetMessage()})
 		}
 	}
 	return r

@@ -12,14 +12,14 @@ import (
 
 func completed(id int64, build string) *history.HistoryEvent {
 	return &history.HistoryEvent{EventId: id, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, Attributes: &history.HistoryEvent_WorkflowTaskCompletedEventAttributes{
-		WorkflowTaskCompletedEventAttributes: &history.WorkflowTaskCompletedEventAttributes{WorkerVersion: &common.WorkerVersionStamp{BuildId: build}},
+		WorkflowTaskCompletedEventAttributes: &history.WorkflowTaskCompletedEventAttributes{WorkerVersion: &common.WorkerVersionStamp{BuildId: build}}, //nolint:staticcheck // as histories have it
 	}}
 }
 
 func failed(id int64, cause enums.WorkflowTaskFailedCause, message string) *history.HistoryEvent {
 	return &history.HistoryEvent{EventId: id, EventType: enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, Attributes: &history.HistoryEvent_WorkflowTaskFailedEventAttributes{
 		WorkflowTaskFailedEventAttributes: &history.WorkflowTaskFailedEventAttributes{
-			Cause: cause, Failure: &failure.Failure{Message: message}, WorkerVersion: &common.WorkerVersionStamp{BuildId: "new"},
+			Cause: cause, Failure: &failure.Failure{Message: message}, WorkerVersion: &common.WorkerVersionStamp{BuildId: "new"}, //nolint:staticcheck // as histories have it
 		},
 	}}
 }

@@ -45,6 +45,7 @@ func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	seed := mixedSeed(t)
 	t.Logf("MIXED_SEED=%d", seed)
 	m := &mixedRun{t: t, Environment: harness.NewMultiClusterEnvironment(t), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets
+	m.debugDump()
 	m.addProcesses()
 	m.catalog = m.newCatalog()
 	m.addKymas()
@@ -205,6 +206,10 @@ func (m *mixedRun) checkRuns() {
 		}, run.Status, "run %s of %s", run.RunID, run.ID)
 		history := m.HistoryOf(run)
 		record := tasks.Of(history)
+		if len(record.Failures) > 0 {
+			os.MkdirAll("/tmp/mixed-dump", 0o755)
+			writeHistory(m.Environment, "/tmp/mixed-dump/"+strings.ReplaceAll(run.ID, "/", "_")+"-"+run.RunID+".json", history) // DEBUG
+		}
 		for _, failure := range record.Failures {
 			m.t.Errorf("run %s of %s: %s", run.RunID, run.ID, failure)
 		}

@@ -10,15 +10,14 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 
 const (
@@ -27,9 +26,6 @@ const (
 	checkSoon  = time.Second
 	// checkTimeout bounds one check.
 	checkTimeout = 5 * time.Second
-	// pollsWithin is the time within which somebody who polls a task queue asks it again: an empty answer comes
-	// after a minute.
-	pollsWithin = 80 * time.Second
 	// answerAfter is how many queries in a row may stay unanswered before no worker counts as active.
 	answerAfter = 2
 )
@@ -146,7 +142,7 @@ func (l *Link) find(ctx context.Context) error {
 		l.log.Error(nil, "Temporal had lost our search attributes, registered them again: its database was lost or replaced", logkey.TemporalNamespace, l.namespace)
 	}
 	l.known = !registered
-	for _, polled := range polledQueues() {
+	for _, polled := range taskqueues.All() {
 		if err := l.isPolled(ctx, polled); err != nil {
 			return err
 		}
@@ -154,45 +150,18 @@ func (l *Link) find(ctx context.Context) error {
 	return l.isAnswered(ctx)
 }
 
-// polledQueue is one kind of task on one task queue.
-type polledQueue struct {
-	name, kind string
-	tasks      enumspb.TaskQueueType
-}
-
-// polledQueues are what workers poll.
-func polledQueues() []polledQueue {
-	return []polledQueue{
-		{kick.ControlPlaneQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
-		{kick.ControlPlaneQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
-		{kick.RemoteQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
-		{kick.BackgroundQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
-		{kick.SweepQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
-		{kick.SweepQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
-	}
-}
-
-func (l *Link) isPolled(ctx context.Context, q polledQueue) error {
-	described, err := l.temporal.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace: l.namespace, TaskQueue: &taskqueue.TaskQueue{Name: q.name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}, TaskQueueType: q.tasks,
-		ReportStats: true,
-	})
+func (l *Link) isPolled(ctx context.Context, q taskqueues.Queue) error {
+	described, err := taskqueues.Describe(ctx, l.temporal.WorkflowService(), l.namespace, q, l.now())
 	if err != nil {
-		return fmt.Errorf("Temporal cannot be asked who polls the task queue %s: %w", q.name, err)
+		return err
 	}
-	polling := 0
-	for _, each := range described.GetPollers() {
-		if l.now().Sub(each.GetLastAccessTime().AsTime()) < pollsWithin {
-			polling++
-		}
+	l.metrics.Pollers.WithLabelValues(q.Name, q.Kind).Set(float64(len(described.Pollers)))
+	if described.Stats != nil {
+		l.metrics.BacklogAge.WithLabelValues(q.Name, q.Kind).Set(described.Stats.GetApproximateBacklogAge().AsDuration().Seconds())
+		l.metrics.BacklogTasks.WithLabelValues(q.Name, q.Kind).Set(float64(described.Stats.GetApproximateBacklogCount()))
 	}
-	l.metrics.Pollers.WithLabelValues(q.name, q.kind).Set(float64(polling))
-	if stats := described.GetStats(); stats != nil {
-		l.metrics.BacklogAge.WithLabelValues(q.name, q.kind).Set(stats.GetApproximateBacklogAge().AsDuration().Seconds())
-		l.metrics.BacklogTasks.WithLabelValues(q.name, q.kind).Set(float64(stats.GetApproximateBacklogCount()))
-	}
-	if polling == 0 {
-		return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.name, q.kind)
+	if len(described.Pollers) == 0 {
+		return fmt.Errorf("no worker polls the task queue %s for %s tasks", q.Name, q.Kind)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
 
 // linkBench is a link to a Temporal whose answers can be changed.
@@ -182,7 +183,7 @@ func TestWhatWaitsInATaskQueueIsMeasured(t *testing.T) {
 	b := newLinkBench(t, true)
 	b.waiting, b.waitingFor = 7, 90*time.Second
 	require.NoError(t, b.checks(t))
-	require.Equal(t, len(polledQueues()), testutil.CollectAndCount(b.metrics.BacklogAge))
+	require.Equal(t, len(taskqueues.All()), testutil.CollectAndCount(b.metrics.BacklogAge))
 	require.InDelta(t, 90, testutil.ToFloat64(b.metrics.BacklogAge.WithLabelValues(kick.RemoteQueue, "activity")), 0)
 	require.InDelta(t, 7, testutil.ToFloat64(b.metrics.BacklogTasks.WithLabelValues(kick.RemoteQueue, "activity")), 0)
 	b.waiting, b.waitingFor = 0, 0

@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
@@ -55,6 +56,9 @@ type Options struct {
 	// BuildID is the program's, by which histories name who did a workflow task. Where it is empty, each process reads
 	// its whole executable at its start, for a checksum of it.
 	BuildID string
+	// Versioned makes the workers a version of a worker deployment, by the build id: Temporal gives them nothing until
+	// somebody makes it the current one (package deployment).
+	Versioned bool
 }
 
 // Workers are the Temporal workers of one process, one per task queue.
@@ -121,6 +125,18 @@ func (w *Workers) queues(o Options) []taskQueue {
 	return []taskQueue{controlPlane, remote, inBackground, sweeps}
 }
 
+// deployment is what the workers say of their version.
+func (o Options) deployment() worker.DeploymentOptions {
+	if !o.Versioned {
+		return worker.DeploymentOptions{}
+	}
+	return worker.DeploymentOptions{
+		UseVersioning:             true,
+		Version:                   worker.WorkerDeploymentVersion{DeploymentName: deployment.Name, BuildID: o.BuildID},
+		DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+	}
+}
+
 // interceptors are around every activity but a walk, the first outermost.
 func (o Options) interceptors() []interceptor.WorkerInterceptor {
 	if o.Work == nil {
@@ -174,6 +190,7 @@ func pollers() worker.PollerBehavior {
 
 func (w *Workers) queue(o Options, slots int) worker.Options {
 	return worker.Options{
+		DeploymentOptions:                  o.deployment(),
 		MaxConcurrentActivityExecutionSize: slots,
 		WorkflowTaskPollerBehavior:         pollers(),
 		ActivityTaskPollerBehavior:         pollers(),

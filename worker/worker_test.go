@@ -63,3 +63,11 @@ func TestTasksOfNewWorkflowsHavePollersOfTheirOwn(t *testing.T) {
 	require.Equal(t, pollers(), options.WorkflowTaskPollerBehavior)
 	require.IsType(t, worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{}), options.WorkflowTaskPollerBehavior)
 }
+
+// Without the flag, workers are as they always were: nothing has to be made current.
+func TestWorkersAreAVersionWhereTheyAreToBe(t *testing.T) {
+	require.Zero(t, (&Workers{}).queue(Options{BuildID: "1.0.0"}, 1).DeploymentOptions)
+	options := (&Workers{}).queue(Options{BuildID: "1.0.0", Versioned: true}, 1).DeploymentOptions
+	require.True(t, options.UseVersioning)
+	require.Equal(t, worker.WorkerDeploymentVersion{DeploymentName: "lifecycle-manager", BuildID: "1.0.0"}, options.Version)
+}

@@ -135,10 +135,10 @@ func (a *Applier) bundleOf(ctx context.Context, request *artifacts.RenderRequest
 	defer func() { a.Options.Artifacts.RenderingAsked(!rendered.Load()) }()
 	return a.bundles.Get(ctx, request.Key+by.Key(), func(ctx context.Context) (*bundle.Bundle, int64, error) {
 		rendered.Store(true)
-		objects, err := request.Render(ctx)
+		all, err := request.Render(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
-		return bundle.Build(objects, by)
+		return bundle.Build(all, by)
 	})
 }

@@ -55,10 +55,10 @@ func TestALimitedCacheIsAskedHowFarTheInformerOfTheNamespaceIs(t *testing.T) {
 func startInformer(t *testing.T, options cache.Options, kind client.Object, namespace, version string) {
 	t.Helper()
 	source := &toolscache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
 		},
-		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 	}
 	informer := options.NewInformer(toolscache.ToListWatcherWithWatchListSemantics(source, noWatchList{}), kind, 0, toolscache.Indexers{})
 	require.NoError(t, informer.SetTransform(options.ByObject[kind].Namespaces[namespace].Transform))

@@ -69,12 +69,20 @@ const (
 	Commit = "commit"
 	// BuildID is what the program was built as.
 	BuildID = "buildID"
+	// Percent is the share of workflows that a build gets.
+	Percent = "percent"
 	// Role is the role of the process.
 	Role = "role"
 	// Mode is the mode of the instance.
 	Mode = "mode"
 	// Changes is what changed.
 	Changes = "changes"
+	// StorageVersion is the version that objects of a kind are stored in when they are written.
+	StorageVersion = "storageVersion"
+	// StoredVersions is other versions that objects of a kind may be stored in.
+	StoredVersions = "storedVersions"
+	// Total is how many objects there are.
+	Total = "total"
 	// AtWork is whether the process works.
 	AtWork = "atWork"
 )

@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 )
 
 // checkFlags are the flags of `lifecycle-manager check` that `run` has not.
@@ -77,7 +78,7 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 	}
 	config.Timeout, config.QPS, config.Burst = connectTimeout, f.clientQPS, f.clientBurst
 	config.Impersonate.UserName = c.as
-	sources, err := sourcesOf(ctx, f, config)
+	sources, err := sourcesOf(f, config)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 }
 
 // sourcesOf are what is asked about a process with these flags.
-func sourcesOf(ctx context.Context, f *flags, config *rest.Config) (preflight.Sources, error) {
+func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	clock := &preflight.ServerClock{}
 	config.Wrap(clock.Follow)
 	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now, Instance: f.settings.WithDefaults().ManagedBy}
@@ -165,6 +166,30 @@ func temporalOptions() (temporal.Options, error) {
 	}
 	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	return options, nil
+}
+
+// dialTemporal connects as the environment says, for commands that people call, and returns the client and its namespace.
+func dialTemporal(ctx context.Context) (temporal.Client, string, error) {
+	options, err := temporalOptions()
+	if err != nil {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	connected, err := temporal.DialContext(ctx, options)
+	if err != nil {
+		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+	}
+	return connected, options.Namespace, nil
+}
+
+// dialDeployment connects to Temporal for commands about the worker deployment.
+func dialDeployment(ctx context.Context) (deployment.Deployment, func(), error) {
+	connected, namespace, err := dialTemporal(ctx)
+	if err != nil {
+		return deployment.Deployment{}, nil, err
+	}
+	return workerDeployment(connected, namespace), connected.Close, nil
 }
 
 // accessNamespaces are those that access Secrets may be in; none are all.

@@ -20,7 +20,8 @@ func readFrom(t *testing.T, content string, line ...string) (*flags, *pflag.Flag
 	command.ResetFlags()
 	f.groups().addTo(command)
 	require.NoError(t, command.ParseFlags(append([]string{"--config", file}, line...)))
-	return f, command.Flags(), f.read(command.Flags())
+	err := f.read(command.Flags())
+	return f, command.Flags(), err
 }
 
 func TestAFileHasTheSameSettingsAsTheCommandLine(t *testing.T) {

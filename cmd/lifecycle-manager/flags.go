@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/watchers"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 )
 
 // Roles of a process (flag --role).
@@ -32,6 +33,9 @@ const (
 type flags struct {
 	configFile                                  string
 	role, mode, kubeconfig, logLevel, logFormat string
+
+	workerVersioning bool
+	workerRamp       deployment.Ramp
 
 	metricsAddress, probeAddress, pprofAddress string
 	metricsSecure, pprof                       bool
@@ -88,6 +92,11 @@ func (f *flags) groups() flagGroups {
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error; or as upstream a number: 0 is warn, 1 info, others debug")
 	set.StringVar(&f.logFormat, "log-format", logs.JSON, "form of log lines: json, or text for people")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may continue after a stop; keep it below the pod's termination grace period")
+
+	set = groups.add("Versions of workers")
+	set.BoolVar(&f.workerVersioning, "worker-versioning", false, "make the workers a version of a Temporal worker deployment; the leader makes its own build the current version once workers of it poll every task queue")
+	set.Float32Var(&f.workerRamp.Percent, "worker-ramp-percent", 0, "share of the workflows that a new build gets first, while workers of the former one run; 0 gives it all at once")
+	set.DurationVar(&f.workerRamp.Duration, "worker-ramp-duration", 10*time.Minute, "how long it has that share, until it gets all")
 
 	set = groups.add("Metrics, probes, profiles")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
@@ -242,6 +251,12 @@ func (f *flags) check() error {
 		return errors.New("--modules-repository-subpath is below --oci-registry-host, which is not given")
 	}
 	f.settings.DescriptorRepository = f.descriptorRepository()
+	switch {
+	case f.workerRamp.Percent < 0 || f.workerRamp.Percent >= 100:
+		return fmt.Errorf("--worker-ramp-percent must be at least 0 and below 100, not %g", f.workerRamp.Percent)
+	case f.workerRamp.Percent > 0 && !f.workerVersioning:
+		return errors.New("--worker-ramp-percent is for --worker-versioning, which is not given")
+	}
 	if f.metricsCertDir != "" && !f.metricsSecure {
 		return errors.New("--metrics-cert-dir is for --metrics-secure, which is not given")
 	}

@@ -21,6 +21,7 @@ import (
 func ofProcess() []string {
 	return []string{
 		"help", "config", "role", "kubeconfig", "log-level", "log-format", "stop-timeout",
+		"worker-versioning", "worker-ramp-percent", "worker-ramp-duration",
 		"metrics-bind-address", "metrics-secure", "metrics-cert-dir", "per-cluster-metrics", "health-probe-bind-address", "pprof", "pprof-bind-address",
 		"leader-elect", "leader-election-namespace", "leader-election-lease-duration", "leader-election-renew-deadline",
 		"leader-election-retry-period",
@@ -67,8 +68,8 @@ func recordOf(f *flags) types.NamespacedName {
 
 // instanceSuffix distinguishes the instances that share a control plane; the default instance has none. What managed-by
 // says may be no name of an object, so it is hashed.
-func instanceSuffix(settings desired.Settings) string {
-	managedBy := settings.WithDefaults().ManagedBy
+func instanceSuffix(s desired.Settings) string {
+	managedBy := s.WithDefaults().ManagedBy
 	if managedBy == shared.ManagedByLifecycleManager {
 		return ""
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
 	temporal "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	sdktemporal "go.temporal.io/sdk/temporal"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
@@ -143,15 +142,9 @@ func confirm(in io.Reader, out io.Writer, name string) error {
 // requestPurge asks the Kyma's workflow, and starts it where none is open.
 func requestPurge(ctx context.Context, ref kick.Ref) (workflows.ReconcileResult, error) {
 	var result workflows.ReconcileResult
-	options, err := envconfig.LoadDefaultClientOptions()
+	connected, _, err := dialTemporal(ctx)
 	if err != nil {
-		return result, fmt.Errorf("read the Temporal configuration from the environment: %w", err)
-	}
-	connecting, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	connected, err := temporal.DialContext(connecting, options)
-	if err != nil {
-		return result, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+		return result, err
 	}
 	defer connected.Close()
 	// A run that is about to end refuses, and the next one accepts.

@@ -33,6 +33,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
 	"github.com/kyma-project/lifecycle-manager/watchers/controllers"
 	"github.com/kyma-project/lifecycle-manager/worker"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/worker/tracing"
 )
 
@@ -72,7 +73,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	defer traces.Stop()
+	defer traces.Stop() //nolint:contextcheck // ctx is done by then, and what was traced is still to be sent
 	temporalClient, namespace, err := connectTemporal(ctx, log, traces)
 	if err != nil {
 		return err
@@ -155,7 +156,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 }
 
 // addRoles adds what this process is to do.
-func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, settings *agreement.Agreement) error {
+func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, agreed *agreement.Agreement) error {
 	if f.role != roleWorkers {
 		err := watchers.Add(mgr, watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
@@ -166,6 +167,9 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			return err
 		}
 		if err := controllers.Add(mgr, f.settings); err != nil {
+			return err
+		}
+		if err := mgr.Add(deploymentLeader(f, temporalClient, namespace, mgr.GetLogger())); err != nil {
 			return err
 		}
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
@@ -185,10 +189,26 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			Slots:       worker.Slots{Workflow: f.workflowSlots, ControlPlane: f.controlPlaneSlots, Remote: f.remoteSlots, Background: f.backgroundSlots, Sweep: f.sweepConcurrency},
 			StopTimeout: f.stopTimeout,
 			BuildID:     thisBuild().BuildID,
+			Versioned:   f.workerVersioning,
 		})
-		return mgr.Add(agreement.Gate{Runnable: workers, Reached: settings.Reached()})
+		return mgr.Add(agreement.Gate{Runnable: workers, Reached: agreed.Reached()})
 	}
 	return nil
+}
+
+// deploymentLeader gives the work to the workers of this build. It runs also where they are not versioned: they get nothing
+// while a version is the current one.
+func deploymentLeader(f *flags, temporalClient temporal.Client, namespace string, log logr.Logger) *deployment.Leader {
+	leader := &deployment.Leader{Deployment: workerDeployment(temporalClient, namespace), Ramp: f.workerRamp, Log: log.WithName("worker-deployment")}
+	if f.workerVersioning {
+		leader.BuildID = thisBuild().BuildID
+	}
+	return leader
+}
+
+// workerDeployment is the worker deployment in a Temporal namespace.
+func workerDeployment(temporalClient temporal.Client, namespace string) deployment.Deployment {
+	return deployment.Deployment{Temporal: temporalClient.WorkflowService(), Namespace: namespace, Identity: identity(), Now: time.Now}
 }
 
 // addAgreement lets this process work only with the settings of its instance.

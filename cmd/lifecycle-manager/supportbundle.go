@@ -109,7 +109,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 		return s, err
 	}
 	config.Timeout = connectTimeout
-	checked, err := sourcesOf(ctx, f, config)
+	checked, err := sourcesOf(f, config)
 	if err != nil {
 		return s, err
 	}

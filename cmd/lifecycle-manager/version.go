@@ -18,7 +18,7 @@ import (
 // would link them anew.
 var (
 	version = "0.0.0-dev"
-	commit  = unknownCommit
+	commit  = unknownCommit //nolint:gochecknoglobals // as version, which the linter knows
 )
 
 const (

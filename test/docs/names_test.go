@@ -64,7 +64,7 @@ func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 		"help": true, "version": true, // every command has them
 		"server-side": true, "from-file": true, "type": true, "cascade": true, "clusterrole": true, "serviceaccount": true, "force-conflicts": true, "replicas": true, // kubectl
 		"workflow-id": true, "name": true, "query": true, "retention": true, // temporal
-		"install": true, "create-namespace": true, "wait": true, "set": true, // helm
+		"install": true, "create-namespace": true, "wait": true, "set": true, "reuse-values": true, // helm
 		"name-status": true, "diff-filter": true, // git
 	}
 	defined := regexp.MustCompile(`(?:Var|VarP|String|Bool|Int|Duration|StringP|BoolP)\((?:&[^,]+, )?"([a-z][a-z0-9-]+)"|FlagS?\s*=\s*"([a-z][a-z0-9-]+)"`)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,7 +75,7 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	answersOnlyReaders(s, watchers)
 
 	t.Run("an upgrade changes the settings of the instance", func(t *testing.T) {
-		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert // see above
+		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert,errcheck // see above
 		helm(t, s, values, "upgrade", "--wait", "--timeout", "3m")
 		watchers.stop()
 		workers.stop()
@@ -169,7 +170,7 @@ func runPod(s *harness.Environment, name string) pod {
 	container := template.Containers[0]
 	p := pod{args: container.Args, metrics: process.FreeAddress(s.T), probe: process.FreeAddress(s.T)}
 	folder := s.T.TempDir()
-	args := append(p.args, "--kubeconfig", s.KubeconfigOf(template.ServiceAccountName),
+	args := append(slices.Clone(p.args), "--kubeconfig", s.KubeconfigOf(template.ServiceAccountName),
 		"--metrics-bind-address", p.metrics, "--health-probe-bind-address", p.probe, "--webhook-bind-address", process.FreeAddress(s.T),
 		"--webhook-cert-dir", filepath.Join(folder, "webhook"), "--artifact-cache-dir", filepath.Join(folder, "artifacts"),
 		"--leader-election-lease-duration", "6s", "--leader-election-renew-deadline", "4s", "--leader-election-retry-period", "1s")
@@ -200,7 +201,7 @@ func answersOnlyReaders(s *harness.Environment, p pod) {
 	s.T.Helper()
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // self-signed, on loopback
 	get := func(token string) int {
-		request, err := http.NewRequestWithContext(s.T.Context(), http.MethodGet, "https://"+p.metrics+"/metrics", nil)
+		request, err := http.NewRequestWithContext(s.T.Context(), http.MethodGet, "https://"+p.metrics+"/metrics", http.NoBody)
 		require.NoError(s.T, err)
 		if token != "" {
 			request.Header.Set("Authorization", "Bearer "+token)
@@ -265,7 +266,7 @@ func applyMonitoringDefinitions(s *harness.Environment) {
 		require.NoError(s.T, client.IgnoreAlreadyExists(s.ControlPlane.Create(s.T.Context(), definition)))
 		s.T.Cleanup(func() { _ = s.ControlPlane.Delete(context.Background(), definition) })
 		s.Eventually("there are "+name, time.Minute, func(c *assert.CollectT) {
-			assert.NoError(c, s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(definition), definition))
+			require.NoError(c, s.ControlPlane.Get(s.T.Context(), client.ObjectKeyFromObject(definition), definition))
 			assert.True(c, established(definition))
 		})
 	}

@@ -93,10 +93,10 @@ func (c *Container) mount() {
 	for _, folder := range []string{"dev", "proc/self"} {
 		require.NoError(c.t, os.MkdirAll(filepath.Join(c.root, folder), 0o755))
 	}
-	null := filepath.Join(c.root, "dev/null")
+	null := filepath.Join(c.root, "dev", "null")
 	require.NoError(c.t, os.WriteFile(null, nil, 0o600))
 	require.NoError(c.t, os.Chmod(null, 0o666))
-	require.NoError(c.t, os.Symlink(c.Config.Entrypoint[0], filepath.Join(c.root, "proc/self/exe")))
+	require.NoError(c.t, os.Symlink(c.Config.Entrypoint[0], filepath.Join(c.root, "proc", "self", "exe")))
 }
 
 // Add mounts a file, and returns its path in the container.

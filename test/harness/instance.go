@@ -22,6 +22,8 @@ type Instance struct {
 	Log, Probe string
 	// Container, where set, is what the process runs in instead of as one of this machine.
 	Container *Container
+	// Program is the path of another build of lifecycle-manager; empty is that of the tests.
+	Program string
 	// Variables are further ones of its environment, as NAME=VALUE.
 	Variables []string
 	// Program is the path of what is run, where it is not this build's; it takes effect with the next start.

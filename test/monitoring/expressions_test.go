@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -76,7 +76,7 @@ func metricsOf(t *testing.T, where, expression string) []string {
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
 		if selector, is := node.(*parser.VectorSelector); is {
 			for _, matcher := range selector.LabelMatchers {
-				if matcher.Name == labels.MetricName {
+				if matcher.Name == model.MetricNameLabel {
 					names[matcher.Value] = true
 				}
 			}

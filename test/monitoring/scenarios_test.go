@@ -341,7 +341,7 @@ func TestEachAlertFiresInItsScenarioAndInNoOther(t *testing.T) {
 			for _, alert := range s.firing {
 				parts := strings.SplitN(alert, " ", 3)
 				fired[parts[0]] = true
-				labels := fmt.Sprintf(`alertname="%s",alertstate="firing",severity="%s"`, parts[0], parts[1])
+				labels := fmt.Sprintf(`alertname=%q,alertstate="firing",severity=%q`, parts[0], parts[1])
 				if len(parts) > 2 {
 					labels += "," + parts[2]
 				}

@@ -273,7 +273,8 @@ func (c census[K]) remove(object string) {
 		return
 	}
 	delete(c.of, object)
-	if c.count[said]--; c.count[said] == 0 {
+	c.count[said]--
+	if c.count[said] == 0 {
 		delete(c.count, said)
 	}
 }

@@ -285,7 +285,7 @@ func (s Sources) addMetrics(ctx context.Context, a *archive) error {
 func (s Sources) scrape(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", http.NoBody)
 	if err != nil {
 		return "", err
 	}

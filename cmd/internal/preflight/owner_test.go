@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -89,5 +88,5 @@ func TestWhoMayNotRegisterIsToldSo(t *testing.T) {
 	err := Claim(t.Context(), server, "fleet", Owner{})
 	require.ErrorContains(t, err, "register this instance in the Temporal namespace fleet")
 	var owned *OwnedError
-	require.False(t, errors.As(err, &owned))
+	require.NotErrorAs(t, err, &owned)
 }

@@ -57,7 +57,7 @@ func askRegistry(ctx context.Context, host string, options artifacts.Options) er
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, registry.Scheme()+"://"+registry.RegistryStr()+"/v2/", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, registry.Scheme()+"://"+registry.RegistryStr()+"/v2/", http.NoBody)
 	if err != nil {
 		return err
 	}

@@ -126,20 +126,44 @@ func TestThePodsAreRestrictedAndHaveOneTokenEach(t *testing.T) {
 	require.Equal(t, 2, deployments)
 }
 
+// Workers of the release before have a Deployment, a selector, an account and an image of their own.
+func TestFormerWorkersRunBesideTheNewOnes(t *testing.T) {
+	images, selectors := map[string]string{}, map[string]bool{}
+	for _, object := range objects(t, "kcp-system", map[string]any{
+		"shape": "split", "image": map[string]any{"repository": "registry.example/lm", "tag": "2.0.0"},
+		"settings": map[string]any{"worker-versioning": true}, "workers": map[string]any{"former": map[string]any{"tag": "1.0.0"}},
+	}) {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		deployment := as[appsv1.Deployment](t, object)
+		spec := deployment.Spec.Template.Spec
+		images[deployment.Name] = spec.Containers[0].Image
+		selectors[deployment.Spec.Selector.MatchLabels["app.kubernetes.io/component"]] = true
+		require.Equal(t, deployment.Name, spec.ServiceAccountName)
+		require.Contains(t, spec.Containers[0].Args, "--worker-versioning=true")
+	}
+	require.Equal(t, map[string]string{
+		"lifecycle-manager-watchers": "registry.example/lm:2.0.0", "lifecycle-manager-workers": "registry.example/lm:2.0.0", "lifecycle-manager-workers-former": "registry.example/lm:1.0.0",
+	}, images)
+	require.Len(t, selectors, 3)
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values map[string]any
 		says   string
 	}{
-		"no Temporal":               {map[string]any{"temporal": map[string]any{}}, "temporal.address is missing"},
-		"two Temporals":             {map[string]any{"temporal": map[string]any{"address": "a:1", "trial": map[string]any{"enabled": true}}}, "leave temporal.address"},
-		"no namespace":              {map[string]any{"namespaces": []any{}}, "namespaces"},
-		"an unknown value":          {map[string]any{"replicas": 3}, "replicas"},
-		"an unknown flag":           {map[string]any{"settings": map[string]any{"resync-intervall": "5m"}}, "resync-intervall"},
-		"a flag of a wrong type":    {map[string]any{"settings": map[string]any{"remote-slots": "many"}}, "remote-slots"},
-		"a flag that is a value":    {map[string]any{"settings": map[string]any{"role": "all"}}, "role"},
-		"single cluster, no rights": {map[string]any{"settings": map[string]any{"mode": "single-cluster"}}, "controlPlaneModules.enabled"},
-		"scraped twice":             {map[string]any{"monitoring": map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}}, "scrape every pod twice"},
+		"no Temporal":                 {map[string]any{"temporal": map[string]any{}}, "temporal.address is missing"},
+		"two Temporals":               {map[string]any{"temporal": map[string]any{"address": "a:1", "trial": map[string]any{"enabled": true}}}, "leave temporal.address"},
+		"no namespace":                {map[string]any{"namespaces": []any{}}, "namespaces"},
+		"an unknown value":            {map[string]any{"replicas": 3}, "replicas"},
+		"an unknown flag":             {map[string]any{"settings": map[string]any{"resync-intervall": "5m"}}, "resync-intervall"},
+		"a flag of a wrong type":      {map[string]any{"settings": map[string]any{"remote-slots": "many"}}, "remote-slots"},
+		"a flag that is a value":      {map[string]any{"settings": map[string]any{"role": "all"}}, "role"},
+		"single cluster, no rights":   {map[string]any{"settings": map[string]any{"mode": "single-cluster"}}, "controlPlaneModules.enabled"},
+		"former workers, no versions": {map[string]any{"shape": "split", "workers": map[string]any{"former": map[string]any{"tag": "1.0.0"}}}, "settings.worker-versioning"},
+		"scraped twice":               {map[string]any{"monitoring": map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}}, "scrape every pod twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			loaded := chart.Load(t)

@@ -16,6 +16,9 @@
 {{- if and .Values.monitoring.serviceMonitor.enabled .Values.monitoring.podMonitor.enabled -}}
 {{- fail "monitoring.serviceMonitor and monitoring.podMonitor would scrape every pod twice: enable one of them" -}}
 {{- end -}}
+{{- if and (or .Values.workers.former.tag .Values.workers.former.digest) (or (ne .Values.shape "split") (not (index .Values.settings "worker-versioning"))) -}}
+{{- fail "workers.former keeps workers of the release before beside the new ones: it needs shape=split and settings.worker-versioning=true, or each would take any work" -}}
+{{- end -}}
 {{- $own := list "role" "leader-elect" "leader-election-namespace" "namespaces" "access-secret-namespace" "metrics-bind-address" "metrics-secure" "metrics-cert-dir" "health-probe-bind-address" "enable-webhooks" "webhook-bind-address" "webhook-service-name" "webhook-secret-name" "webhook-cert-dir" "webhook-url" "oci-registry-cred-secret" "oci-registry-ca-file" "skr-image-pull-secret" "signature-policy" "maintenance-policy-path" "artifact-cache-dir" "stop-timeout" "allow-control-plane-modules" "kubeconfig" "config" -}}
 {{- range $name, $_ := .Values.settings -}}
 {{- if has $name $own -}}

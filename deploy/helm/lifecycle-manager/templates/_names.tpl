@@ -38,9 +38,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if eq .Values.shape "split" -}}
 - {name: {{ $full }}-watchers, role: watchers, for: [watchers], values: leader}
 - {name: {{ $full }}-workers, role: workers, for: [workers], values: workers}
+{{- if or .Values.workers.former.tag .Values.workers.former.digest }}
+- {name: {{ $full }}-workers-former, role: workers, label: workers-former, for: [workers], values: workers, former: true}
+{{- end }}
 {{- else -}}
 - {name: {{ $full }}, role: all, for: [watchers, workers], values: leader}
 {{- end -}}
+{{- end -}}
+
+{{/* The label of a component's pods. */}}
+{{- define "lifecycle-manager.componentLabel" -}}
+{{ .label | default .role }}
+{{- end -}}
+
+{{/* An image. Argument: repository, tag, digest. */}}
+{{- define "lifecycle-manager.image" -}}
+{{ if .digest }}{{ printf "%s@%s" .repository .digest }}{{ else }}{{ printf "%s:%s" .repository .tag }}{{ end }}
 {{- end -}}
 
 {{/* Instances that share a control plane have names of their own, as the program makes them. */}}

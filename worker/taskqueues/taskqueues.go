@@ -1,0 +1,61 @@
+// Package taskqueues says which task queues workers poll, and asks Temporal who polls them.
+package taskqueues
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+// pollsWithin is the time within which somebody who polls a task queue asks it again: an empty answer comes after a minute.
+const pollsWithin = 80 * time.Second
+
+// Queue is one kind of task on one task queue.
+type Queue struct {
+	Name, Kind string
+	Tasks      enumspb.TaskQueueType
+}
+
+// All are what the workers of an instance poll.
+func All() []Queue {
+	return []Queue{
+		{kick.ControlPlaneQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
+		{kick.ControlPlaneQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
+		{kick.RemoteQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
+		{kick.BackgroundQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
+		{kick.SweepQueue, "workflow", enumspb.TASK_QUEUE_TYPE_WORKFLOW},
+		{kick.SweepQueue, "activity", enumspb.TASK_QUEUE_TYPE_ACTIVITY},
+	}
+}
+
+// Described is what Temporal says of a Queue.
+type Described struct {
+	// Pollers are those that poll at this time. One that has gone counts for another 80 s.
+	Pollers []*taskqueue.PollerInfo
+	// Stats are how many tasks wait, and for how long; nil where the server does not say.
+	Stats *taskqueue.TaskQueueStats
+}
+
+// Describe asks who polls a Queue.
+func Describe(ctx context.Context, temporal workflowservice.WorkflowServiceClient, namespace string, q Queue, now time.Time) (Described, error) {
+	answer, err := temporal.DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: namespace, TaskQueue: &taskqueue.TaskQueue{Name: q.Name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}, TaskQueueType: q.Tasks,
+		ReportStats: true,
+	})
+	if err != nil {
+		return Described{}, fmt.Errorf("ask Temporal who polls the task queue %s: %w", q.Name, err)
+	}
+	described := Described{Stats: answer.GetStats()}
+	for _, each := range answer.GetPollers() {
+		if now.Sub(each.GetLastAccessTime().AsTime()) < pollsWithin {
+			described.Pollers = append(described.Pollers, each)
+		}
+	}
+	return described, nil
+}

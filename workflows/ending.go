@@ -18,7 +18,7 @@ func (e *entity) mustContinue(ctx workflow.Context, idle bool) bool {
 // newBuild tells whether another build than the one that began this run executes it now. A sleeping run
 // keeps the logic version it was started with, so it continues as new before it acts.
 func (e *entity) newBuild(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetCurrentBuildID() != e.build && workflow.AllHandlersFinished(ctx)
+	return buildOf(ctx) != e.build && workflow.AllHandlersFinished(ctx)
 }
 
 // settleHandlers waits for update handlers to finish. It returns false when something arrived meanwhile: then the run does

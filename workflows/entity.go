@@ -106,7 +106,7 @@ type entity struct {
 func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
 	info := workflow.GetInfo(ctx)
-	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: info.GetCurrentBuildID(), published: map[string]string{}}
+	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: buildOf(ctx), published: map[string]string{}}
 	pending, later := mailbox.Pending{}, mailbox.Pending{}
 	if carry != nil {
 		pending, later = carry.Pending, carry.Later

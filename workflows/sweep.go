@@ -36,7 +36,7 @@ const formerShards = 64
 // repeated. It ends only where fewer shards are configured now and its own is no longer one of them.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
 	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
-	s := &sweepRun{in: in, logic: logic, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: workflow.GetInfo(ctx).GetCurrentBuildID()}
+	s := &sweepRun{in: in, logic: logic, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: buildOf(ctx)}
 	return s.run(ctx)
 }
 
@@ -62,7 +62,7 @@ func (s *sweepRun) run(ctx workflow.Context) error {
 			// The next run, if any, must not wait for its turn.
 			s.in.NextWalk = workflow.Now(ctx)
 		}
-		if walked >= walksPerRun || s.mail.Forced || s.build != workflow.GetInfo(ctx).GetCurrentBuildID() {
+		if walked >= walksPerRun || s.mail.Forced || s.build != buildOf(ctx) {
 			return workflow.NewContinueAsNewError(ctx, kick.SweepWorkflow, s.in)
 		}
 		removed, err := s.walk(ctx)

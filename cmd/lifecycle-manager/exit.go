@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/definitions"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/workerversion"
 )
 
@@ -51,7 +50,7 @@ Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
 	// What fails before a command runs is cobra's own, about the command line.
 	ran := false
 	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
-	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), workerversion.NewCommand(dialDeployment), definitions.NewCommand(), newVersionCommand(), newRenderChartCommand()) //nolint:contextcheck // a command gets it when it is executed
+	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), workerversion.NewCommand(dialDeployment), newDefinitionsCommand(), newVersionCommand(), newRenderChartCommand()) //nolint:contextcheck // a command gets it when it is executed
 	failed, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitDone

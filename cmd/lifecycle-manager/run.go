@@ -32,6 +32,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/watchers"
 	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
 	"github.com/kyma-project/lifecycle-manager/watchers/controllers"
+	"github.com/kyma-project/lifecycle-manager/watchers/storedversions"
 	"github.com/kyma-project/lifecycle-manager/worker"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/worker/tracing"
@@ -170,6 +171,9 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			return err
 		}
 		if err := mgr.Add(deploymentLeader(f, temporalClient, namespace, mgr.GetLogger())); err != nil {
+			return err
+		}
+		if err := storedversions.Add(mgr); err != nil {
 			return err
 		}
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {

@@ -42,6 +42,7 @@ const (
 	Signatures      = "signatures"
 	ImagePullSecret = "imagePullSecret"
 	RegistrySecret  = "registrySecret"
+	StoredVersions  = "storedVersions"
 )
 
 // Right is one entry of the list.

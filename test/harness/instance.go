@@ -26,11 +26,8 @@ type Instance struct {
 	Program string
 	// Variables are further ones of its environment, as NAME=VALUE.
 	Variables []string
-	// Program is the path of what is run, where it is not this build's; it takes effect with the next start.
-	Program string
-	// AllNamespaces gives it all rights in the control plane instead of those of the chart, which are for some namespaces:
-	// earlier builds know no such limit.
-	AllNamespaces bool
+	// Values are further ones of the chart, by which its account and rights are made.
+	Values map[string]any
 
 	t           testing.TB
 	environment *Environment
@@ -63,8 +60,7 @@ func (i *Instance) Says(text string, within time.Duration) {
 	}, within, 100*time.Millisecond, "the log says %q", text)
 }
 
-// Launch starts the process, with the account and the rights that the chart gives it where nothing else is said, and does
-// not wait.
+// Launch starts the process, with the account and the rights that the chart gives it, and does not wait.
 func (i *Instance) Launch() {
 	i.t.Helper()
 	if i.Log == "" {
@@ -74,10 +70,7 @@ func (i *Instance) Launch() {
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
 	i.Probe = process.FreeAddress(i.t)
-	kubeconfig, more := i.environment.ControlPlane.Access, []string(nil)
-	if !i.AllNamespaces {
-		kubeconfig, more = i.environment.rights.give(i.Flags)
-	}
+	kubeconfig, more := i.environment.rights.give(i.Flags, i.Values)
 	if i.Container != nil {
 		kubeconfig = i.Container.Add(kubeconfig)
 	}

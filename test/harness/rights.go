@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ type rights struct {
 	environment *Environment
 	folder      string
 	given       []*unstructured.Unstructured
-	// kubeconfigs are the paths by the flags that they were made for: instances are started again, in clean-ups too.
+	// kubeconfigs are the paths by the flags and values that they were made for: instances are started again, in clean-ups too.
 	kubeconfigs map[string]string
 }
 
@@ -34,9 +35,9 @@ func newRights(s *Environment) *rights {
 	return &rights{environment: s, folder: s.T.TempDir(), kubeconfigs: map[string]string{}}
 }
 
-// give gives an instance with these flags an account with its roles, and returns the kubeconfig of that account, and the
-// flags that go with it.
-func (r *rights) give(flags []string) (kubeconfig string, more []string) {
+// give gives an instance with these flags, and further values of the chart, an account with its roles, and returns the
+// kubeconfig of that account, and the flags that go with it.
+func (r *rights) give(flags []string, further map[string]any) (kubeconfig string, more []string) {
 	s := r.environment
 	s.T.Helper()
 	namespaces := []string{ControlPlaneNamespace}
@@ -45,7 +46,7 @@ func (r *rights) give(flags []string) (kubeconfig string, more []string) {
 	} else {
 		more = []string{"--namespaces", ControlPlaneNamespace}
 	}
-	made := strings.Join(flags, " ")
+	made := fmt.Sprint(flags, further)
 	if path, found := r.kubeconfigs[made]; found {
 		return path, more
 	}
@@ -73,6 +74,9 @@ func (r *rights) give(flags []string) (kubeconfig string, more []string) {
 	if managedBy := flagOf(flags, "--managed-by"); managedBy != "" {
 		account = managedBy
 		values["settings"] = map[string]any{"managed-by": managedBy}
+	}
+	for name, value := range further {
+		values[name] = value
 	}
 	values["fullnameOverride"] = account
 	if role := flagOf(flags, "--role"); role == "watchers" || role == "workers" {

@@ -6,13 +6,15 @@ import (
 	"io/fs"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	crds "github.com/kyma-project/lifecycle-manager/deploy/crds"
 )
 
-// NewCommand returns the command, which prints the CustomResourceDefinitions of this build.
-func NewCommand() *cobra.Command {
-	return &cobra.Command{
+// NewCommand returns the command, which prints the CustomResourceDefinitions of this build. Connect makes a client without
+// a cache by the flags that register adds.
+func NewCommand(connect Connect, register func(*pflag.FlagSet)) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:   "crds",
 		Short: "Print the CustomResourceDefinitions of this build, for kubectl apply --server-side -f -",
 		Args:  cobra.NoArgs,
@@ -30,4 +32,6 @@ func NewCommand() *cobra.Command {
 			})
 		},
 	}
+	cmd.AddCommand(newMigrateCommand(connect, register))
+	return cmd
 }

@@ -44,8 +44,9 @@ func TestTheRolesAreTheListOfRights(t *testing.T) {
 		"shape": "split", "namespaces": []any{"kymas"}, "accessSecretNamespace": "access",
 		"webhook": map[string]any{"enabled": true}, "metrics": map[string]any{"secure": true}, "signaturePolicy": "require",
 		"imagePullSecretForClusters": "pull", "registry": map[string]any{"credentialsSecret": "registry"},
+		"crds": map[string]any{"migrateStoredVersions": true},
 	}
-	features := []string{rights.Webhook, rights.MetricsSecure, rights.Signatures, rights.ImagePullSecret, rights.RegistrySecret}
+	features := []string{rights.Webhook, rights.MetricsSecure, rights.Signatures, rights.ImagePullSecret, rights.RegistrySecret, rights.StoredVersions}
 	names := map[string]string{
 		"settings": "lifecycle-manager-settings", "lease": "lifecycle-manager.operator.kyma-project.io",
 		"webhook": "lifecycle-manager-webhook", "webhookSecret": "lifecycle-manager-webhook-tls",

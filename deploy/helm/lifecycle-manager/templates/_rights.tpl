@@ -6,6 +6,7 @@
 {{- if ne .Values.signaturePolicy "ignore" }}{{ $features = append $features "signatures" }}{{ end -}}
 {{- if .Values.imagePullSecretForClusters }}{{ $features = append $features "imagePullSecret" }}{{ end -}}
 {{- if .Values.registry.credentialsSecret }}{{ $features = append $features "registrySecret" }}{{ end -}}
+{{- if .Values.crds.migrateStoredVersions }}{{ $features = append $features "storedVersions" }}{{ end -}}
 {{- toJson $features -}}
 {{- end -}}
 

@@ -5,19 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 	temporal "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	"go.temporal.io/sdk/log"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
@@ -137,7 +135,7 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 			return preflight.AskRegistry(ctx, f.registryHost, options, f.registrySecret)
 		}
 	}
-	options, err := temporalOptions()
+	options, err := connection.Options()
 	if err != nil {
 		return s, err
 	}
@@ -152,40 +150,9 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	return s, nil
 }
 
-// temporalOptions are those of the environment, for commands that people call.
-func temporalOptions() (temporal.Options, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
-	if err != nil {
-		return options, fmt.Errorf("read the Temporal configuration from the environment: %w", err)
-	}
-	if options.Namespace == "" {
-		options.Namespace = temporal.DefaultNamespace
-	}
-	if options.HostPort == "" {
-		options.HostPort = temporal.DefaultHostPort
-	}
-	options.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	return options, nil
-}
-
-// dialTemporal connects as the environment says, for commands that people call, and returns the client and its namespace.
-func dialTemporal(ctx context.Context) (temporal.Client, string, error) {
-	options, err := temporalOptions()
-	if err != nil {
-		return nil, "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	connected, err := temporal.DialContext(ctx, options)
-	if err != nil {
-		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
-	}
-	return connected, options.Namespace, nil
-}
-
 // dialDeployment connects to Temporal for commands about the worker deployment.
 func dialDeployment(ctx context.Context) (deployment.Deployment, func(), error) {
-	connected, namespace, err := dialTemporal(ctx)
+	connected, namespace, err := connection.Dial(ctx)
 	if err != nil {
 		return deployment.Deployment{}, nil, err
 	}

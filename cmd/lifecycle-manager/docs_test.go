@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/workerversion"
 	"github.com/kyma-project/lifecycle-manager/docs"
 )
 
@@ -55,4 +57,36 @@ func TestThePageAboutOperatingHasEveryFlagOfRunOnceWithItsDefault(t *testing.T) 
 		delete(said, flag.Name)
 	})
 	require.Empty(t, said, "docs/operating.md explains flags that there are not")
+}
+
+func TestThePagesExplainEveryFlagOfTheOtherCommands(t *testing.T) {
+	pages := ""
+	for _, name := range []string{"operating.md", "install.md", "migration.md"} {
+		page, err := docs.Pages.ReadFile(name)
+		require.NoError(t, err)
+		pages += string(page)
+	}
+	explained := 0
+	for _, command := range allBelow(newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), newDefinitionsCommand(),
+		workerversion.NewCommand(dialDeployment), newVersionCommand()) {
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Name == "help" || flag.Hidden {
+				return
+			}
+			named := regexp.MustCompile("--"+regexp.QuoteMeta(flag.Name)+"[^a-z0-9-]").MatchString(pages) ||
+				flag.Shorthand != "" && regexp.MustCompile("[` ]-"+flag.Shorthand+"[^a-z-]").MatchString(pages)
+			require.True(t, named, "no page explains --%s of %s", flag.Name, command.CommandPath())
+			explained++
+		})
+	}
+	require.Greater(t, explained, 20)
+}
+
+// allBelow are commands and those below them.
+func allBelow(commands ...*cobra.Command) []*cobra.Command {
+	all := commands
+	for _, command := range commands {
+		all = append(all, allBelow(command.Commands()...)...)
+	}
+	return all
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
@@ -142,7 +143,7 @@ func confirm(in io.Reader, out io.Writer, name string) error {
 // requestPurge asks the Kyma's workflow, and starts it where none is open.
 func requestPurge(ctx context.Context, ref kick.Ref) (workflows.ReconcileResult, error) {
 	var result workflows.ReconcileResult
-	connected, _, err := dialTemporal(ctx)
+	connected, _, err := connection.Dial(ctx)
 	if err != nil {
 		return result, err
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/watchers"
@@ -60,7 +61,7 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 }
 
 // connectTimeout bounds the first connection to Temporal.
-const connectTimeout = 30 * time.Second
+const connectTimeout = connection.Timeout
 
 // run runs until ctx is done, as the flags in a set say, which are read and checked.
 func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/bundle"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 )
 
@@ -118,7 +119,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 	if s.Core, err = kubernetes.NewForConfig(config); err != nil {
 		return s, fmt.Errorf("make the client for logs: %w", err)
 	}
-	options, err := temporalOptions()
+	options, err := connection.Options()
 	if err != nil {
 		return s, err
 	}

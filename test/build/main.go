@@ -2,6 +2,8 @@
 // from a cold cache some of them take minutes.
 //
 //	go run ./test/build [-o bin] PROGRAM...
+//
+// By the name "previous" it builds the lifecycle-manager of the release that the file test/previous names.
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -49,17 +52,22 @@ func run(ctx context.Context, args []string) error {
 	}
 	for _, p := range wanted {
 		build := build{program: p, target: filepath.Join(output, p.name), say: say, now: time.Now}
-		if err := build.run(ctx); err != nil {
+		if p.name == previousName {
+			err = buildPrevious(ctx, build)
+		} else {
+			err = build.run(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// pick returns the programs with the given names, all without a name.
+// pick returns the programs with the given names, and without a name all of this release.
 func pick(known []program, names []string) ([]program, error) {
 	if len(names) == 0 {
-		return known, nil
+		return slices.DeleteFunc(known, func(p program) bool { return p.name == previousName }), nil
 	}
 	picked := make([]program, 0, len(names))
 	for _, name := range names {

@@ -32,5 +32,6 @@ func programs(version, commit string) []program {
 		{name: "memfleet", module: "test/memfleet", source: "."},
 		{name: "module", module: "cmd/module", source: "."},
 		{name: "modules", module: "test/modules", source: "."},
+		{name: previousName, source: "./cmd/lifecycle-manager", variables: map[string]string{"main.version": previousVersion}},
 	}
 }

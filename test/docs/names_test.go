@@ -63,6 +63,8 @@ func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 	known := map[string]bool{
 		"help": true, "version": true, // every command has them
 		"server-side": true, "from-file": true, "type": true, "cascade": true, "clusterrole": true, "serviceaccount": true, "force-conflicts": true, "replicas": true, // kubectl
+		"grace-period": true, "force": true, "ignore-daemonsets": true, "delete-emptydir-data": true, "verbs": true, "ignore-not-found": true,
+		"bump-revision": true, "mark-compacted": true, "data-dir": true, "initial-cluster": true, "initial-advertise-peer-urls": true, // etcdutl
 		"workflow-id": true, "name": true, "query": true, "retention": true, // temporal
 		"install": true, "create-namespace": true, "wait": true, "set": true, "reuse-values": true, // helm
 		"name-status": true, "diff-filter": true, // git

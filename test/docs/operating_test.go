@@ -51,3 +51,14 @@ func TestThePageAboutOperatingExplainsEveryReason(t *testing.T) {
 		assert.True(t, strings.Contains(source, `"`+reason+`"`), "docs/operating.md explains the reason %s, which nothing gives", reason) //nolint:testifylint // Contains would print all the code
 	}
 }
+
+// helm-docs writes a row for each value, and nothing where values.yaml has no comment.
+func TestTheChartsPageSaysWhatEachValueIs(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager", "README.md"))
+	require.NoError(t, err)
+	rows := regexp.MustCompile(`(?m)^\| ([a-z][A-Za-z.]+) \| [a-z]+ \| .* \|([^|]*)\|$`).FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(rows), 60)
+	for _, row := range rows {
+		require.NotEmpty(t, strings.TrimSpace(row[2]), "values.yaml does not say what %s is", row[1])
+	}
+}

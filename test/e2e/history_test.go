@@ -1,12 +1,17 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/histories"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // Events in the histories of a Kyma and its Manifests together: less than the budgets of
@@ -25,4 +30,22 @@ func assertHistoryBudgets(t *testing.T, s *harness.Environment, kyma *v1beta2.Ky
 	t.Logf("history events of a first installation: %d (%s)", total, parts)
 	modules := len(kyma.Status.Modules)
 	require.LessOrEqual(t, total, budgetFirstInstall+(modules-1)*budgetFurtherModule, parts)
+}
+
+// recordMixed keeps the history of a run that two builds worked on for the replay tests, when asked to by
+// `make record-histories`, beside those of one build. It never replaces one.
+func recordMixed(s *harness.Environment, scenario string, history *historypb.History) {
+	s.T.Helper()
+	version := os.Getenv("RECORD_HISTORIES")
+	if version == "" {
+		return
+	}
+	path := filepath.Join(testfleet.Root(s.T), "test", "replay", "histories", version, scenario+".json")
+	if _, err := os.Stat(path); err == nil {
+		s.T.Logf("%s is there already", path)
+		return
+	}
+	content, err := histories.Encode(histories.Run{History: history})
+	require.NoError(s.T, err)
+	require.NoError(s.T, os.WriteFile(path, content, 0o644)) //nolint:gosec // it is published
 }

@@ -176,6 +176,25 @@ func TestAFleetFromUpToDown(t *testing.T) {
 		remote("get", "deployment", "web")
 	})
 
+	t.Run("a cluster goes back to its snapshot, and its revisions go on", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "snapshot.db")
+		remote("create", "configmap", "before")
+		c.run("snapshot", "remote-1", file)
+		revision := func(name string) int64 {
+			found, err := strconv.ParseInt(remote("create", "configmap", name, "--output=jsonpath={.metadata.resourceVersion}"), 10, 64)
+			require.NoError(t, err)
+			return found
+		}
+		after := revision("after")
+		c.run("restore", "remote-1", file)
+		remote("get", "configmap", "before")
+		require.Error(t, exec.Command(d.Kubectl, "get", "configmap", "after", "--kubeconfig", d.Remotes[0].AccessKubeconfig).Run())
+		require.Greater(t, revision("later"), after+revisionBump/2)
+		remote("wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
+		c.run("restore", "remote-1", file, "--bump-revision", "0")
+		require.Less(t, revision("again"), after+revisionBump/2)
+	})
+
 	t.Run("the node gives signs of life before it is taken for lost", func(t *testing.T) {
 		require.Eventually(t, func() bool { return beat() != firstBeat }, 2*time.Minute, 500*time.Millisecond)
 		// A node that was lost comes back by a sign of life, too.

@@ -44,7 +44,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(
 		upCommand(s), downCommand(s), statusCommand(s), envCommand(s), kubeconfigCommand(s), buildCommand(s),
 		addRemoteCommand(s), removeRemoteCommand(s), stopCommand(s), startCommand(s), pauseCommand(s), resumeCommand(s),
-		resetCommand(s), superviseCommand(s),
+		resetCommand(s), snapshotCommand(s), restoreCommand(s), superviseCommand(s),
 	)
 	return root
 }

@@ -31,6 +31,7 @@
 //   - cluster: a client for a cluster of the fleet; everything that is in it, and whether anything was written
 //   - temporaltest: Temporal namespaces; process: programs, addresses, probes, metrics
 //   - prometheus: a Prometheus that scrapes an instance
+//   - tasks: which builds did the workflow tasks of a run, and which failed
 //   - fleets: how tests share the fleets and the machine
 //
 // # Environment
@@ -52,7 +53,7 @@
 //   - environment.go: NewMultiClusterEnvironment and At for more than one remote cluster, Eventually; instance.go: Start, Kill, more instances
 //   - kyma.go, edit.go: create, read and change Kymas; status.go: their status and warning Events
 //   - minimal.go, sample.go: modules to install; objects.go: apply objects, list those of modules
-//   - history.go: workflows and their histories; assertruns.go: how many runs they have
+//   - history.go, runs.go: workflows, their runs and histories; assertruns.go: how many runs they have
 //   - sweeptrigger.go: Sweeps, where a test must know that a pass of the sweep has ended
 //   - container.go: an instance in the root of its container image
 //   - access.go, account.go, through.go: access to a remote cluster that can be revoked or interrupted

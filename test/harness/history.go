@@ -58,8 +58,14 @@ func (s *Environment) BecomesIdle(kyma *v1beta2.Kyma) {
 // History reads the whole history of the newest run of a workflow.
 func (s *Environment) History(id string) *historypb.History {
 	s.T.Helper()
+	return s.history(id, "")
+}
+
+// history reads that of the newest run where none is given.
+func (s *Environment) history(id, run string) *historypb.History {
+	s.T.Helper()
 	history := &historypb.History{}
-	iterator := s.Temporal.GetWorkflowHistory(s.T.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	iterator := s.Temporal.GetWorkflowHistory(s.T.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for iterator.HasNext() {
 		event, err := iterator.Next()
 		require.NoError(s.T, err)

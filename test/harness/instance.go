@@ -28,6 +28,9 @@ type Instance struct {
 	Variables []string
 	// Values are further ones of the chart, by which its account and rights are made.
 	Values map[string]any
+	// AllNamespaces gives it all rights in the control plane instead of those of the chart, which are for some namespaces:
+	// earlier builds know no such limit.
+	AllNamespaces bool
 
 	t           testing.TB
 	environment *Environment
@@ -60,7 +63,8 @@ func (i *Instance) Says(text string, within time.Duration) {
 	}, within, 100*time.Millisecond, "the log says %q", text)
 }
 
-// Launch starts the process, with the account and the rights that the chart gives it, and does not wait.
+// Launch starts the process, with the account and the rights that the chart gives it where nothing else is said, and does
+// not wait.
 func (i *Instance) Launch() {
 	i.t.Helper()
 	if i.Log == "" {
@@ -70,7 +74,10 @@ func (i *Instance) Launch() {
 	require.NoError(i.t, err)
 	defer func() { _ = log.Close() }()
 	i.Probe = process.FreeAddress(i.t)
-	kubeconfig, more := i.environment.rights.give(i.Flags, i.Values)
+	kubeconfig, more := i.environment.ControlPlane.Access, []string(nil)
+	if !i.AllNamespaces {
+		kubeconfig, more = i.environment.rights.give(i.Flags, i.Values)
+	}
 	if i.Container != nil {
 		kubeconfig = i.Container.Add(kubeconfig)
 	}

@@ -19,7 +19,9 @@ import (
 
 // Fleet is a fleet that one test at a time uses, as `fleet env -o json` describes it.
 type Fleet struct {
-	StateDir     string    `json:"stateDir"`
+	StateDir string `json:"stateDir"`
+	// Kubectl is the path of a kubectl of the clusters' version.
+	Kubectl      string    `json:"kubectl"`
 	ControlPlane Cluster   `json:"controlPlane"`
 	Remotes      []Cluster `json:"remotes"`
 	Temporal     struct {

@@ -25,3 +25,22 @@ func Metric(t *testing.T, address, series string) string {
 	require.NoError(t, lines.Err())
 	return ""
 }
+
+// Series are all series of a metric with their values, as the process at an address exports them. Unlike Metric, it returns
+// what is wrong, for a process that may not serve its metrics yet.
+func Series(address, metric string) (map[string]string, error) {
+	response, err := http.Get("http://" + address + "/metrics") //nolint:noctx // of a test
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	found := map[string]string{}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		at := strings.LastIndex(lines.Text(), " ")
+		if name, _, _ := strings.Cut(lines.Text(), "{"); at >= 0 && (name == metric || lines.Text()[:at] == metric) {
+			found[lines.Text()[:at]] = lines.Text()[at+1:]
+		}
+	}
+	return found, lines.Err()
+}

@@ -86,6 +86,8 @@ func Groups() []Group {
 			Module: "go.etcd.io/etcd/server/v3",
 			Binaries: []Binary{
 				{Name: "etcd", Package: "go.etcd.io/etcd/server/v3", Replaceable: true, Cold: "20 s"},
+				{Name: "etcdctl", Package: "go.etcd.io/etcd/etcdctl/v3", Cold: "5 s"},
+				{Name: "etcdutl", Package: "go.etcd.io/etcd/etcdutl/v3", Cold: "5 s"},
 			},
 		},
 		{

@@ -18,6 +18,12 @@ const (
 	Kwok              = "kwok"
 )
 
+// The programs that take snapshots of etcd, and restore them.
+const (
+	etcdctl = "etcdctl"
+	etcdutl = "etcdutl"
+)
+
 // The users for whom a cluster has a kubeconfig that the fleet's users need.
 const (
 	// Admin may do everything, by a client certificate.

@@ -21,16 +21,10 @@ func (c Cluster) Programs() []Program {
 
 func (c Cluster) etcd() Program {
 	client := "https://" + ports.Address(c.Etcd.Number)
-	// The only member of its cluster talks to no peer; any port will do.
-	const peer = "http://" + ports.Loopback + ":0"
-	return Program{Name: Etcd, Args: []string{
-		"--name=default",
-		"--data-dir=" + filepath.Join(c.Dir, "etcd"),
+	return Program{Name: Etcd, Args: append([]string{
 		"--listen-client-urls=" + client,
 		"--advertise-client-urls=" + client,
-		"--listen-peer-urls=" + peer,
-		"--initial-advertise-peer-urls=" + peer,
-		"--initial-cluster=default=" + peer,
+		"--listen-peer-urls=" + etcdPeer,
 		"--client-cert-auth",
 		"--trusted-ca-file=" + c.pki(etcdAuthority),
 		"--cert-file=" + c.pki(etcdServerPair+certificateSuffix),
@@ -40,7 +34,7 @@ func (c Cluster) etcd() Program {
 		// The API server does not use it.
 		"--enable-grpc-gateway=false",
 		"--log-level=warn",
-	}}
+	}, c.etcdMember(c.EtcdData())...)}
 }
 
 func (c Cluster) apiServer() Program {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestThePreviousReleaseIsTheOneThatTheFileNames(t *testing.T) {
+	named, err := releaseIn("# which one\n\n v1.2.3 \n")
+	require.NoError(t, err)
+	require.Equal(t, "v1.2.3", named)
+	for _, content := range []string{"", "# v1.2.3\n", "v1.2.3\nv1.2.4\n"} {
+		_, err := releaseIn(content)
+		require.ErrorContains(t, err, "test/previous must name one release")
+	}
+}
+
+func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
+	repository := t.TempDir()
+	t.Chdir(repository)
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-c", "user.name=Somebody", "-c", "user.email=somebody@example.com", "-c", "commit.gpgsign=false"}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return strings.TrimSpace(string(out))
+	}
+	says := func(what string) {
+		t.Helper()
+		write(t, "cmd/lifecycle-manager/main.go", "package main\n\nvar version string\n\nfunc main() { print(version, \" "+what+"\") }\n")
+		git("add", ".")
+		git("commit", "-q", "-m", what)
+	}
+	require.NoError(t, os.MkdirAll("cmd/lifecycle-manager", 0o700))
+	require.NoError(t, os.MkdirAll("test", 0o700))
+	git("init", "-q")
+	write(t, "go.mod", "module example.com/manager\n\ngo 1.26\n")
+	says("then")
+	git("tag", "v0.1.0")
+	says("now")
+
+	target := filepath.Join(repository, "bin", previousName)
+	built := func(release string) string {
+		t.Helper()
+		write(t, previousFile, "# a comment\n"+release+"\n")
+		picked, err := pick(programs("", ""), []string{previousName})
+		require.NoError(t, err)
+		require.NoError(t, buildPrevious(context.Background(), build{program: picked[0], target: target, say: func(string) {}, now: time.Now}))
+		said, err := exec.Command(filepath.Join(target, "lifecycle-manager")).CombinedOutput()
+		require.NoError(t, err)
+		return string(said)
+	}
+	require.Equal(t, previousVersion+" then", built("v0.1.0"))
+	require.Equal(t, previousVersion+" now", built(git("rev-parse", "HEAD")))
+
+	// What is written behind a program is there until it is built again.
+	program := filepath.Join(target, "lifecycle-manager")
+	content, err := os.ReadFile(program)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(program, append(content, "mark"...), 0o700))
+	built("HEAD")
+	content, err = os.ReadFile(program)
+	require.NoError(t, err)
+	require.True(t, bytes.HasSuffix(content, []byte("mark")), "of the same commit, it is not built again")
+}
+
+func TestARepositoryWithoutThePreviousReleaseSaysHowToGetIt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, exec.Command("git", "init", "-q").Run())
+	_, err := commitOf(context.Background(), "v0.1.0")
+	require.ErrorContains(t, err, "git fetch --unshallow --tags")
+}
+
+func TestOfThePreviousReleaseNothingIsBuiltUnasked(t *testing.T) {
+	picked, err := pick(programs("", ""), nil)
+	require.NoError(t, err)
+	require.NotContains(t, namesOf(picked), previousName)
+}

@@ -1,0 +1,297 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	temporal "go.temporal.io/sdk/client"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+)
+
+const (
+	moduleSample, moduleAlpha, moduleBeta = "sample", "alpha", "beta"
+	channelRegular, channelFast           = "regular", "fast"
+)
+
+// mixedCatalog is what the catalog has.
+type mixedCatalog struct {
+	// versions are those of each module, channels the version of each channel of it.
+	versions map[string][]string
+	channels map[string]map[string]string
+}
+
+// mixedKyma is a Kyma and what was last asked for.
+type mixedKyma struct {
+	name string
+	// remote is the number of its cluster, namespace where the modules go there.
+	remote    int
+	namespace string
+	// byOwner is true where the intent is that of the remote Kyma, which the cluster's owner edits.
+	byOwner bool
+	exists  bool
+	// modules are those that it is to have, with their channels.
+	modules map[string]string
+}
+
+// newCatalog fills the catalog with two versions of each module.
+func (m *mixedRun) newCatalog() *mixedCatalog {
+	m.t.Helper()
+	c := &mixedCatalog{versions: map[string][]string{}, channels: map[string]map[string]string{}}
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		m.Push("test/modules/sample/" + version)
+		for _, module := range []string{moduleAlpha, moduleBeta} {
+			m.PushModule(harness.MinimalModule{Name: module, Version: version, Channels: "fast, regular=1.0.0"})
+		}
+	}
+	for _, module := range []string{moduleSample, moduleAlpha, moduleBeta} {
+		c.versions[module] = []string{"1.0.0", "1.1.0"}
+		c.channels[module] = map[string]string{channelRegular: "1.0.0", channelFast: "1.1.0"}
+	}
+	return c
+}
+
+// versionsOf are the modules that a Kyma is to have, as name@version.
+func (c *mixedCatalog) versionsOf(k *mixedKyma) []string {
+	var all []string
+	for module, channel := range k.modules {
+		all = append(all, module+"@"+c.channels[module][channel])
+	}
+	return all
+}
+
+// addKymas plans five Kymas in three clusters. The modules of two of them are in a namespace of their own.
+func (m *mixedRun) addKymas() {
+	for i, name := range []string{"red", "green", "blue"} {
+		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: harness.RemoteNamespace, byOwner: true, modules: map[string]string{moduleSample: channelRegular}})
+	}
+	for i, name := range []string{"grey", "white"} {
+		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: name, modules: map[string]string{moduleAlpha: channelFast}})
+	}
+}
+
+// createKymas creates all Kymas, and waits until they have what they ask for, so that the remote Kymas are there.
+func (m *mixedRun) createKymas() {
+	m.t.Helper()
+	for _, k := range m.kymas {
+		m.At(k.remote).Give(k.name)
+		m.create(k)
+	}
+	for _, k := range m.kymas {
+		m.BecomesReady(k.name, m.catalog.versionsOf(k)...)
+	}
+}
+
+func (m *mixedRun) create(k *mixedKyma) {
+	m.t.Helper()
+	kyma := harness.NewKyma(k.name)
+	if !k.byOwner {
+		kyma = harness.NewSynced(k.name)
+	}
+	kyma.Annotations = map[string]string{desired.AnnotationAllowDowngrade: shared.ValueTrue}
+	kyma.Spec.Modules = k.entries()
+	require.NoError(m.t, m.ControlPlane.Create(m.t.Context(), kyma))
+	k.exists = true
+}
+
+// entries are its modules as a spec lists them.
+func (k *mixedKyma) entries() []v1beta2.Module {
+	var entries []v1beta2.Module
+	for _, module := range slices.Sorted(maps.Keys(k.modules)) {
+		entries = append(entries, v1beta2.Module{Name: module, Channel: k.modules[module]})
+	}
+	return entries
+}
+
+// ask writes a Kyma's intent where it is decided.
+func (m *mixedRun) ask(k *mixedKyma) {
+	m.t.Helper()
+	change := func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = k.entries() }
+	if k.byOwner {
+		there := m.At(k.remote)
+		harness.Edit(m.t, there.Remote, there.RemoteKyma(), change)
+		return
+	}
+	harness.Edit(m.t, m.ControlPlane, m.Kyma(k.name), change)
+}
+
+// change does one thing that somebody may do at any time.
+func (m *mixedRun) change() {
+	m.t.Helper()
+	k := m.kymas[m.random.IntN(len(m.kymas))]
+	module := m.oneOf(m.modulesOf(k)...)
+	if !k.exists {
+		m.createAgain(k)
+		return
+	}
+	switch at := m.random.IntN(20); {
+	case at < 5: // a module is enabled or disabled
+		if k.modules[module] != "" {
+			delete(k.modules, module)
+		} else {
+			k.modules[module] = m.oneOf(channelRegular, channelFast)
+		}
+		m.ask(k)
+	case at < 8: // a module goes to another channel
+		k.modules[module] = m.oneOf(channelRegular, channelFast)
+		m.ask(k)
+	case at < 10:
+		m.moveChannel(module, m.oneOf(channelRegular, channelFast), m.oneOf(m.catalog.versions[module]...))
+	case at < 11:
+		m.release(m.oneOf(moduleAlpha, moduleBeta))
+	case at < 13: // a mark that is no intent
+		harness.Edit(m.t, m.ControlPlane, m.Kyma(k.name), func(kyma *v1beta2.Kyma) {
+			metav1.SetMetaDataLabel(&kyma.ObjectMeta, "example.com/mark", m.oneOf("a", "b", "c"))
+			metav1.SetMetaDataAnnotation(&kyma.ObjectMeta, "example.com/mark", m.oneOf("a", "b", "c"))
+		})
+	case at < 14:
+		m.loseObject(k, module)
+	case at < 16:
+		m.continueAsNew(k)
+	case at < 18:
+		m.reconcile(k)
+	case !k.byOwner:
+		require.NoError(m.t, m.ControlPlane.Delete(m.t.Context(), m.Kyma(k.name)))
+		k.exists = false
+	}
+}
+
+// modulesOf are those that a Kyma may have: the sample module is in the whole cluster, so one Kyma of each has it.
+func (m *mixedRun) modulesOf(k *mixedKyma) []string {
+	if k.byOwner {
+		return []string{moduleSample, moduleAlpha, moduleBeta}
+	}
+	return []string{moduleAlpha, moduleBeta}
+}
+
+func (m *mixedRun) oneOf(of ...string) string { return of[m.random.IntN(len(of))] }
+
+// createAgain creates one of the same name as soon as the deleted one is gone.
+func (m *mixedRun) createAgain(k *mixedKyma) {
+	m.t.Helper()
+	k.modules = map[string]string{m.oneOf(moduleAlpha, moduleBeta): m.oneOf(channelRegular, channelFast)}
+	if m.IsGone(harness.NewKyma(k.name)) {
+		m.create(k)
+	}
+}
+
+// moveChannel puts a version into a channel.
+func (m *mixedRun) moveChannel(module, channel, version string) {
+	m.t.Helper()
+	m.catalog.channels[module][channel] = version
+	meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: harness.ControlPlaneNamespace}}
+	harness.EditObject(m.t, m.ControlPlane, meta, func() {
+		for i := range meta.Spec.Channels {
+			if meta.Spec.Channels[i].Channel == channel {
+				meta.Spec.Channels[i].Version = version
+			}
+		}
+	})
+}
+
+// release pushes a new version, and puts it into the channel for those who want it first.
+func (m *mixedRun) release(module string) {
+	m.t.Helper()
+	version := fmt.Sprintf("1.%d.0", len(m.catalog.versions[module]))
+	m.PushModule(harness.MinimalModule{Name: module, Version: version})
+	m.catalog.versions[module] = append(m.catalog.versions[module], version)
+	m.moveChannel(module, channelFast, version)
+}
+
+// loseObject deletes an object of a module, as somebody in the cluster may.
+func (m *mixedRun) loseObject(k *mixedKyma, module string) {
+	m.t.Helper()
+	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: configMapOf(module)}}
+	require.NoError(m.t, client.IgnoreNotFound(m.Remotes[k.remote].Delete(m.t.Context(), lost)))
+}
+
+// continueAsNew asks the workflows of a Kyma and its Manifests for that, as an operator may. There may be none at the moment.
+func (m *mixedRun) continueAsNew(k *mixedKyma) {
+	m.t.Helper()
+	kyma := m.Kyma(k.name)
+	ids := []string{kick.KymaWorkflowID(kick.RefOf(kyma))}
+	for _, manifest := range m.Manifests(kyma) {
+		ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&manifest)))
+	}
+	for _, id := range ids {
+		_ = m.Temporal.SignalWorkflow(m.t.Context(), id, "", kick.SignalContinueAsNew, nil)
+	}
+}
+
+// reconcile asks for a reconcile, and does not wait for the answer: who was asked may be killed before.
+func (m *mixedRun) reconcile(k *mixedKyma) {
+	m.t.Helper()
+	id := kick.KymaWorkflowID(kick.RefOf(m.Kyma(k.name)))
+	m.updates.Go(func() {
+		bounded, cancel := context.WithTimeout(m.t.Context(), 20*time.Second)
+		defer cancel()
+		_, _ = m.Temporal.UpdateWorkflow(bounded, temporal.UpdateWorkflowOptions{
+			WorkflowID: id, UpdateName: kick.UpdateReconcile, WaitForStage: temporal.WorkflowUpdateStageCompleted,
+		})
+	})
+}
+
+// configMapOf is the name of the ConfigMap that says which version of a module is installed.
+func configMapOf(module string) string {
+	if module == moduleSample {
+		return "sample-operator"
+	}
+	return module
+}
+
+// wanted is what is to be in a cluster of what Lifecycle Manager installs, as kind, place and, where it says one, version.
+func (m *mixedRun) wanted(remote int) []string {
+	var all []string
+	for _, k := range m.kymas {
+		if k.remote != remote || !k.exists {
+			continue
+		}
+		for module, channel := range k.modules {
+			version := m.catalog.channels[module][channel]
+			all = append(all, fmt.Sprintf("ConfigMap %s/%s %s", k.namespace, configMapOf(module), version))
+			if module == moduleSample {
+				all = append(all, objectsOfSample[version]...)
+			}
+		}
+	}
+	return all
+}
+
+// objectsOfSample are the objects of the sample module in its two versions, but for what both modules have.
+var objectsOfSample = map[string][]string{
+	"1.0.0": append([]string{"ConfigMap kyma-system/sample-operator-settings "}, commonOfSample...),
+	"1.1.0": append([]string{"Service kyma-system/sample-operator-metrics "}, commonOfSample...),
+}
+
+var commonOfSample = []string{
+	"CustomResourceDefinition /samples.sample.kyma-project.io ", "Sample kyma-system/default ", "ServiceAccount kyma-system/sample-operator ",
+	"ClusterRole /sample-operator ", "ClusterRoleBinding /sample-operator ", "Role kyma-system/sample-operator ", "RoleBinding kyma-system/sample-operator ",
+	"Deployment kyma-system/sample-operator ",
+}
+
+// installed is what is in a cluster of that.
+func installed(t testing.TB, c cluster.Cluster) []string {
+	t.Helper()
+	var all []string
+	for _, object := range c.All(t) {
+		if cluster.IsInstalled(&object) || object.GroupVersionKind().Group == harness.SampleGVK.Group {
+			version, _, _ := unstructured.NestedString(object.Object, "data", "version")
+			all = append(all, fmt.Sprintf("%s %s/%s %s", object.GetKind(), object.GetNamespace(), object.GetName(), version))
+		}
+	}
+	return all
+}

@@ -35,7 +35,8 @@ const (
 )
 
 // SweepRarely turns frequent sweeps off; call it before the instance is started. It is for tests that count the events of
-// an installation: on a slow machine, frequent passes find it in progress, and their kicks would count.
+// an installation, or runs of workflows: on a slow machine, frequent passes find what is in progress or has just ended, and
+// what their kicks cause would count.
 func (s *Environment) SweepRarely() {
 	s.sweepsRarely.Store(true)
 	s.Instance.Flags = append(s.Instance.Flags, "--resync-interval", time.Hour.String())

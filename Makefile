@@ -152,6 +152,12 @@ fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME
 		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
 
+.PHONY: dashboard-pictures
+dashboard-pictures: $(PROMETHEUS) $(PROMTOOL) ## Draw docs/assets/dashboard-*.svg anew: the dashboards' main panels, from a run on real clusters
+	@answers=$$(mktemp -d); trap 'rm -rf "$$answers"' EXIT; \
+	DASHBOARD_ANSWERS="$$answers" test/run ./test/e2e -run TestDashboardsAndAlertsFindWhatTheyAskFor -count 1 -timeout 20m; \
+	go run -C test/monitoring ./pictures -answers "$$answers" -o $(CURDIR)/docs/assets
+
 .PHONY: scale-page
 scale-page: ## Draw records of make scale as one HTML page: RECORDS="one.json other.json" PAGE=scale.html, SVG=folder for a file of each chart
 	@go run -C test/scale/page . -o $(abspath $(or $(PAGE),scale.html)) $(if $(SVG),-svg $(abspath $(SVG))) $(abspath $(or $(RECORDS),$(error RECORDS is missing: files of records)))

@@ -10,12 +10,20 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
+// latencyBuckets are those of the Temporal SDK's histograms, which are in seconds. Those that OpenTelemetry has by default are
+// meant for milliseconds: the first ends at 5, and nearly everything would be in it.
+func latencyBuckets() []float64 {
+	return []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+}
+
 // MetricsHandler exports the Temporal SDK's own metrics through a Prometheus registry.
 func MetricsHandler(registry prometheus.Registerer) (client.MetricsHandler, error) {
 	exporter, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo(), otelprometheus.WithoutTargetInfo())
 	if err != nil {
 		return nil, fmt.Errorf("export Temporal metrics: %w", err)
 	}
-	provider := metric.NewMeterProvider(metric.WithReader(exporter))
+	histograms := metric.NewView(metric.Instrument{Kind: metric.InstrumentKindHistogram},
+		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: latencyBuckets()}})
+	provider := metric.NewMeterProvider(metric.WithReader(exporter), metric.WithView(histograms))
 	return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{Meter: provider.Meter("temporal-sdk")}), nil
 }

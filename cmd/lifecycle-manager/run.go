@@ -81,6 +81,11 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 		return err
 	}
 	defer temporalClient.Close()
+	controlPlane, err := restConfig(f.kubeconfig, "")
+	if err != nil {
+		return err
+	}
+	worker.MeasureClients(controlPlane)
 	live, err := mayStart(ctx, f, temporalClient, namespace)
 	if err != nil {
 		return err
@@ -94,7 +99,6 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
-	worker.MeasureClients(mgr.GetConfig())
 	if err := worker.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}

@@ -52,6 +52,12 @@ func TestAProcessExportsWhatThePageSaysUnderConventionalNames(t *testing.T) {
 		}
 	})
 
+	for line := range strings.Lines(string(exposition)) {
+		if strings.HasPrefix(line, "rest_client_") {
+			assert.Regexp(t, `host="(control-plane|remote)"`, line)
+		}
+	}
+
 	page, err := docs.Pages.ReadFile("operating.md")
 	require.NoError(t, err)
 	for _, line := range strings.Split(string(exposition), "\n") {

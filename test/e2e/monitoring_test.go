@@ -31,12 +31,13 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	metrics, folder := process.FreeAddress(t), t.TempDir()
 	policy := filepath.Join(folder, "policy.json")
 	require.NoError(t, os.WriteFile(policy, []byte(`{"rules": "none"}`), 0o600))
-	s := harness.NewMultiClusterEnvironment(t, "--metrics-bind-address", metrics, "--maintenance-policy-path", policy)
+	s := harness.NewMultiClusterEnvironment(t, append(recordingFlags(), "--metrics-bind-address", metrics, "--maintenance-policy-path", policy)...)
 	s.PushMinimal("fine")
 	s.PushMinimal("lost")
 	loseLayer(s, "lost-1.0.0")
 	applyKind(s, "ModuleTemplate", s.Pack(harness.MinimalModule{Name: "always", Config: "mandatory: true"}))
 	observed := prometheus.Start(t, metrics, alertsAtOnce(t, folder))
+	began := time.Now()
 	s.Instance.Start()
 
 	const nobody = "https://127.0.0.1:1"
@@ -116,6 +117,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 			assert.True(t, foreign, "%s: %s", name, problem)
 		}
 	})
+	recordAnswers(t, s, observed, began)
 	s.At(2).GiveAccess("cut", s.At(2).RemoteAccess(t)) // so that its Kyma can be cleaned up
 }
 

@@ -45,13 +45,13 @@ func TestARestoredControlPlaneIsConvergedTo(t *testing.T) {
 	r.restore()
 	r.isAsTheOwnerWants()
 	r.Eventually("the module is what the restored control plane says", time.Minute, func(c *assert.CollectT) {
-		assert.Equal(c, "1.0.0", r.MinimalVersion("edited", "plain"))
-		assert.Contains(c, strings.Join(r.Warnings(&r.Manifests(r.Kyma("edited"))[0])["UnknownObject"], ""), "edited/plain-of-1.1.0")
+		assert.Equal(c, "1.0.0", r.MinimalVersion("edited", "restorable"))
+		assert.Contains(c, strings.Join(r.Warnings(&r.Manifests(r.Kyma("edited"))[0])["UnknownObject"], ""), "edited/restorable-of-1.1.0")
 	})
 	require.Equal(t, r.before["edited/later"].ResourceVersion, r.configMaps()["edited/later"].ResourceVersion, "a module that is not known any more")
 	r.isBack()
 	require.True(t, r.IsGone(r.lost))
-	require.Equal(t, r.before["lost/plain"].ResourceVersion, r.configMaps()["lost/plain"].ResourceVersion)
+	require.Equal(t, r.before["lost/restorable"].ResourceVersion, r.configMaps()["lost/restorable"].ResourceVersion)
 	r.Eventually("the workflow of the Kyma that is gone has ended", time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, "Completed", r.WorkflowsOf(r.lost)[kick.KymaWorkflow])
 	})
@@ -61,15 +61,15 @@ func TestARestoredControlPlaneIsConvergedTo(t *testing.T) {
 		found := r.remaining(t)
 		require.Len(t, found, 2)
 		require.Regexp(t, `^kcp-system/edited-later-\d+$`, found[0])
-		require.Regexp(t, `^kcp-system/lost-plain-\d+$`, found[1])
+		require.Regexp(t, `^kcp-system/lost-restorable-\d+$`, found[1])
 	})
 	t.Run("asked for again, it is taken over as it is", func(t *testing.T) {
 		r.upgrade("edited")
-		require.NoError(t, r.ControlPlane.Create(t.Context(), harness.NewSynced("lost", "plain")))
-		r.BecomesReady("edited", "plain@1.1.0", "later@1.0.0")
-		r.BecomesReady("lost", "plain@1.0.0")
+		require.NoError(t, r.ControlPlane.Create(t.Context(), harness.NewSynced("lost", "restorable")))
+		r.BecomesReady("edited", "restorable@1.1.0", "later@1.0.0")
+		r.BecomesReady("lost", "restorable@1.0.0")
 		now := r.configMaps()
-		for _, name := range []string{"edited/later", "edited/plain", "edited/plain-of-1.1.0", "lost/plain", "lost/plain-of-1.0.0"} {
+		for _, name := range []string{"edited/later", "edited/restorable", "edited/restorable-of-1.1.0", "lost/restorable", "lost/restorable-of-1.0.0"} {
 			require.Equal(t, r.before[name].UID, now[name].UID, name)
 		}
 		require.Empty(t, r.remaining(t))
@@ -85,21 +85,21 @@ func TestAControlPlaneIsRestoredAndTemporalStartsEmpty(t *testing.T) {
 	r.RunFleet("stop", "temporal")
 	r.restore()
 	r.upgrade("edited")
-	require.NoError(t, r.ControlPlane.Create(t.Context(), harness.NewSynced("lost", "plain")))
+	require.NoError(t, r.ControlPlane.Create(t.Context(), harness.NewSynced("lost", "restorable")))
 	r.RunFleet("reset", "temporal")
 	r.connectTemporal()
 
 	r.isAsTheOwnerWants()
-	r.BecomesReady("edited", "plain@1.1.0", "later@1.0.0")
-	r.BecomesReady("lost", "plain@1.0.0")
+	r.BecomesReady("edited", "restorable@1.1.0", "later@1.0.0")
+	r.BecomesReady("lost", "restorable@1.0.0")
 	r.isBack()
 	r.isAtRest()
 	now := r.configMaps()
-	for _, name := range []string{"edited/later", "edited/plain", "edited/plain-of-1.1.0", "lost/plain", "lost/plain-of-1.0.0"} {
+	for _, name := range []string{"edited/later", "edited/restorable", "edited/restorable-of-1.1.0", "lost/restorable", "lost/restorable-of-1.0.0"} {
 		require.Equal(t, r.before[name].UID, now[name].UID, name)
 		require.Equal(t, r.before[name].Data, now[name].Data, name)
 	}
-	require.NotContains(t, now, "edited/plain-of-1.0.0")
+	require.NotContains(t, now, "edited/restorable-of-1.0.0")
 	require.Empty(t, r.remaining(t))
 	r.removeSynced()
 }
@@ -141,20 +141,23 @@ func TestKymasThatAreCreatedAgainTakeOverWhatTheirClustersHave(t *testing.T) {
 
 func newRestored(t *testing.T, s *harness.Environment) *restored {
 	t.Helper()
-	r := &restored{Environment: s, t: t, snapshot: filepath.Join(t.TempDir(), "snapshot.db"), lost: harness.NewSynced("lost", "plain")}
+	r := &restored{Environment: s, t: t, snapshot: filepath.Join(t.TempDir(), "snapshot.db"), lost: harness.NewSynced("lost", "restorable")}
 	r.Push("test/modules/sample/1.0.0")
 	r.PushModule(harness.MinimalModule{Name: "later", Channels: "regular, fast"})
 	r.pushPlain("1.0.0", "regular")
 	r.pushPlain("1.1.0", "regular=1.0.0, fast")
+	// In the first moments after its start, an API server refuses what roles permit, which test/rights would take for a right
+	// that is missing.
+	r.Instance.AllNamespaces = true
 	r.Instance.Start()
 	if r.Temporal == nil {
 		r.connectTemporal()
 	}
-	for _, kyma := range []*v1beta2.Kyma{harness.NewKyma("chosen", "plain"), harness.NewSynced("edited", "plain"), harness.NewSynced("back", "sample")} {
+	for _, kyma := range []*v1beta2.Kyma{harness.NewKyma("chosen", "restorable"), harness.NewSynced("edited", "restorable"), harness.NewSynced("back", "sample")} {
 		r.Create(kyma)
 	}
-	r.BecomesReady("chosen", "plain@1.0.0")
-	r.BecomesReady("edited", "plain@1.0.0")
+	r.BecomesReady("chosen", "restorable@1.0.0")
+	r.BecomesReady("edited", "restorable@1.0.0")
 	r.BecomesReady("back", "sample@1.0.0")
 	r.Give("lost")
 	r.RunFleet("snapshot", "control-plane", r.snapshot)
@@ -166,22 +169,22 @@ func newRestored(t *testing.T, s *harness.Environment) *restored {
 	r.upgrade("edited")
 	require.NoError(t, r.ControlPlane.Create(t.Context(), r.lost))
 	r.RemoveKyma("back")
-	r.BecomesReady("chosen", "plain@1.1.0", "later@1.0.0")
-	r.BecomesReady("edited", "plain@1.1.0", "later@1.0.0")
-	r.BecomesReady("lost", "plain@1.0.0")
+	r.BecomesReady("chosen", "restorable@1.1.0", "later@1.0.0")
+	r.BecomesReady("edited", "restorable@1.1.0", "later@1.0.0")
+	r.BecomesReady("lost", "restorable@1.0.0")
 	return r
 }
 
 // pushPlain pushes a module that has an object of another name in each version.
 func (r *restored) pushPlain(version, channels string) {
-	r.PushModule(harness.MinimalModule{Name: "plain", Version: version, Channels: channels, Manifest: fmt.Sprintf(`apiVersion: v1
+	r.PushModule(harness.MinimalModule{Name: "restorable", Version: version, Channels: channels, Manifest: fmt.Sprintf(`apiVersion: v1
 kind: ConfigMap
-metadata: {name: plain}
+metadata: {name: restorable}
 data: {version: %[1]s}
 ---
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: plain-of-%[1]s}
+metadata: {name: restorable-of-%[1]s}
 `, version)})
 }
 
@@ -219,9 +222,9 @@ func (r *restored) configMaps() map[string]corev1.ConfigMap {
 // isAsTheOwnerWants waits until the Kyma has again what its owner asked for in the remote cluster, and nothing of that was
 // removed meanwhile.
 func (r *restored) isAsTheOwnerWants() {
-	r.BecomesReady("chosen", "plain@1.1.0", "later@1.0.0")
+	r.BecomesReady("chosen", "restorable@1.1.0", "later@1.0.0")
 	now := r.configMaps()
-	for _, name := range []string{"plain", "later"} {
+	for _, name := range []string{"restorable", "later"} {
 		require.Equal(r.t, r.before["kyma-system/"+name].UID, now["kyma-system/"+name].UID, name)
 	}
 }

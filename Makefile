@@ -95,10 +95,6 @@ unit: ## Run the tests that need no fleet, and count those that do; ARGS=./activ
 e2e: ## Run end-to-end tests by their names, on a fleet that is brought up for them; TEST=TestTheLife, a regular expression
 	@test/run ./test/e2e -run '$(or $(TEST),$(error TEST is missing: the name of a test or a regular expression, such as TEST=TestTheLife))' -v -count 1 -timeout 30m
 
-.PHONY: mixed
-mixed: ## Let the previous release (test/previous) and this one work on one fleet; MIXED_SEED=7 for other changes
-	@MIXED=1 test/run ./test/e2e -run TestThePreviousReleaseAndThisOneWorkOnOneFleet -v -count 1 -timeout 30m
-
 .PHONY: soak
 soak: $(GOTESTSUM) ## Run the end-to-end tests RUNS times (20) in a row, half of them on a busy machine, and print a table
 	@GOTESTSUM=$(GOTESTSUM) test/soak $(RUNS)

@@ -73,6 +73,8 @@ type finding struct {
 	rollout string
 	// stale is a Manifest that the status differs from: aggregating the status will do.
 	stale *v1beta2.Manifest
+	// gone is the kick for a Manifest that the status has and that is gone.
+	gone *kick.Kick
 }
 
 // kickFor kicks the Kyma for what was found. What the cluster's owner changed there is a change of the spec like one in
@@ -85,20 +87,23 @@ func (w *walk) kickFor(ctx context.Context, kyma *v1beta2.Kyma, found finding, r
 		if w.rollouts.overdue(kyma.UID, found.rollout, w.options.Now(), w.options.RolloutSpread+rolloutIntervals*w.options.Interval) {
 			w.kickKyma(ctx, kyma, k)
 		}
-		w.kickForStatus(ctx, kyma, found.stale)
+		w.kickForStatus(ctx, kyma, found)
 	case ofRemote && (found.reason == "" || found.rollout != ""):
 		k.Reason, k.Urgent = remote.reason, remote.answers
 		w.kickKyma(ctx, kyma, k)
 	case found.reason != "":
 		w.kickKyma(ctx, kyma, k)
 	default:
-		w.kickForStatus(ctx, kyma, found.stale)
+		w.kickForStatus(ctx, kyma, found)
 	}
 }
 
 // kickForStatus kicks a Kyma whose status differs from a Manifest, to aggregate it.
-func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, stale *v1beta2.Manifest) {
-	if stale != nil {
+func (w *walk) kickForStatus(ctx context.Context, kyma *v1beta2.Kyma, found finding) {
+	switch stale := found.stale; {
+	case found.gone != nil:
+		w.kickKyma(ctx, kyma, *found.gone)
+	case stale != nil:
 		w.kickKyma(ctx, kyma, kick.Kick{
 			Reason: "the status differs from a Manifest", Kind: "Manifest",
 			Namespace: stale.Namespace, Name: stale.Name, ResourceVersion: stale.ResourceVersion,
@@ -125,7 +130,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", about(kyma, err)...)
 		return finding{}
 	}
-	found := finding{stale: staleModule(kyma, modules)}
+	found := finding{stale: staleModule(kyma, modules), gone: w.missedRemoval(ctx, kyma, modules)}
 	if digest != kyma.Status.InputsDigest && !kyma.IsMarkedUnreachable() {
 		found.reason = "the inputs differ from those last reconciled"
 		if desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {

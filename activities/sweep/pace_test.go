@@ -59,6 +59,7 @@ func fleetOf(n int, change func(i int, kyma *v1beta2.Kyma)) (*world, []client.Ob
 	var kymas []client.Object
 	for i := 0; len(kymas) < n; i++ {
 		kyma := quietKyma()
+		kyma.Status.Modules = nil // there are no Manifests
 		kyma.Name, kyma.UID = fmt.Sprintf("kyma-%d", i), types.UID(fmt.Sprintf("uid-%d", i))
 		if shardOf(kyma.UID) != 7 {
 			continue

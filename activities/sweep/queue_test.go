@@ -220,6 +220,7 @@ func TestEveryKymaIsInOneShardHoweverManyThereAre(t *testing.T) {
 	objects := make([]client.Object, 0, 500)
 	for i := range 500 {
 		kyma := quietKyma()
+		kyma.Status.Modules = nil // there are no Manifests
 		kyma.Name, kyma.UID = "kyma-"+strconv.Itoa(i), types.UID(strconv.Itoa(i)+"-uid")
 		objects = append(objects, kyma)
 	}

@@ -251,6 +251,31 @@ func TestWhatAWalkKicks(t *testing.T) {
 			},
 			want: map[string]string{kymaID: "the status differs from a Manifest"},
 		},
+		"a Kyma whose status has a module under removal whose Manifest is gone": {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Modules = append(k.Status.Modules, v1beta2.ModuleStatus{
+					Name: "left", State: shared.StateDeleting, Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "demo-left"}},
+				})
+			},
+			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
+		},
+		"a Kyma that has a Manifest on record that is gone, though no module in the status shows it": {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Manifests = []string{"demo-m", "demo-mandatory"}
+			},
+			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
+		},
+		"a Kyma with a module that waits for the removal of an earlier Kyma's": {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Modules = append(k.Status.Modules, v1beta2.ModuleStatus{Name: "again", State: shared.StateDeleting})
+			},
+			want: map[string]string{kymaID: "a Manifest is gone that the status has"},
+		},
+		"nobody for a module under removal whose Manifest is there": {
+			prepare: func(_ *world, k *v1beta2.Kyma, _ *v1beta2.Manifest) {
+				k.Status.Manifests, k.Status.Modules[0].State = []string{"demo-m"}, shared.StateDeleting
+			},
+		},
 		"an unsettled Manifest without an open workflow": {
 			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Settled = false },
 			want:    map[string]string{manifestID: "the Manifest is not settled and has no open workflow"},

@@ -51,20 +51,21 @@ func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 
 	m.run("the previous release", previousBuild, previousBuild)
 	m.createKymas()
-	m.load(12)
+	m.load(20)
 	m.run("both, on the way forward", previousBuild, thisBuild)
-	m.mix(30)
+	m.mix(45)
 	m.run("this release", thisBuild, thisBuild)
-	m.load(12)
+	m.load(20)
 	m.run("both, on the way back", thisBuild, previousBuild)
-	m.mix(30)
+	m.mix(45)
 	m.run("the previous release again", previousBuild, previousBuild)
-	m.load(12)
-	m.settle()
-	m.writeNothing()
-	m.load(12)
-	m.updates.Wait()
-	m.settle()
+	m.load(20)
+	m.run("this release again", thisBuild, thisBuild)
+	m.load(20)
+	m.settle() // not before: 0.1.0 does not notice a removal that nobody saw while no process led
+	m.writeNothing(previousBuild)
+	m.writeNothing(thisBuild)
+	m.run("both, while all Kymas are deleted", previousBuild, thisBuild)
 	m.delete()
 	m.checkRuns()
 }
@@ -93,13 +94,16 @@ func (m *mixedRun) load(changes int) {
 	}
 }
 
-// mix does the same, and now and then kills a process, and starts either build in its place.
+// mix does the same, and now and then kills a process, and starts either build in its place. Meanwhile a module is not
+// ready, so that the work on it goes from process to process: on others it takes seconds, and few are killed during that.
 func (m *mixedRun) mix(changes int) {
 	m.t.Helper()
 	for range changes / 5 {
+		m.desire(m.kymas[0], shared.StateProcessing)
 		m.load(5)
 		m.replace(m.random.IntN(len(m.processes)), m.random.IntN(2) == 0)
 	}
+	m.desire(m.kymas[0], shared.StateReady)
 }
 
 // pause waits for a moment.
@@ -110,6 +114,7 @@ func (m *mixedRun) pause() {
 // settle waits until every Kyma has what was last asked for, and nothing else is in any cluster.
 func (m *mixedRun) settle() {
 	m.t.Helper()
+	m.updates.Wait()
 	began := time.Now()
 	m.Eventually("every Kyma has its last intent", settlesWithin, func(c *assert.CollectT) {
 		require.NoError(c, m.revive())
@@ -126,18 +131,20 @@ func (m *mixedRun) settle() {
 }
 
 // writeNothing checks that a build which takes a settled fleet over from the other one writes nothing into any cluster.
-func (m *mixedRun) writeNothing() {
+func (m *mixedRun) writeNothing(previous bool) {
 	m.t.Helper()
 	before := make([]map[string]string, len(m.Remotes))
 	for number, remote := range m.Remotes {
 		before[number] = remote.AtRest(m.t)
 	}
-	for _, previous := range []bool{thisBuild, previousBuild, thisBuild} {
-		m.run("the other build, on a settled fleet", previous, previous)
-		m.Sweeps(m.t, 1)
-		for number, remote := range m.Remotes {
-			require.Empty(m.t, cluster.Differences(before[number], remote.Versions(m.t)), "cluster %d, previous release: %t", number, previous)
-		}
+	for _, p := range m.processes {
+		p.checkTasks()
+		p.Stop() // which tells Temporal that nobody is to wait for it
+	}
+	m.run("the other build, on a settled fleet", previous, previous)
+	m.Sweeps(m.t, 1)
+	for number, remote := range m.Remotes {
+		require.Empty(m.t, cluster.Differences(before[number], remote.Versions(m.t)), "cluster %d, previous release: %t", number, previous)
 	}
 }
 
@@ -199,13 +206,14 @@ func (m *mixedRun) delete() {
 // should, and both builds worked, also on the same runs.
 func (m *mixedRun) checkRuns() {
 	m.t.Helper()
-	byBuild, mixed := map[string]int{}, map[string]int{}
+	byBuild, byType, mixed := map[string]int{}, map[string]int{}, map[string]int{}
 	candidates := map[string]*historypb.History{}
 	runs := m.Runs("")
 	for _, run := range runs {
 		assert.NotContains(m.t, []enums.WorkflowExecutionStatus{
 			enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
 		}, run.Status, "run %s of %s", run.RunID, run.ID)
+		byType[run.Type]++
 		history := m.HistoryOf(run)
 		record := tasks.Of(history)
 		for _, failure := range record.Failures {
@@ -219,10 +227,10 @@ func (m *mixedRun) checkRuns() {
 			keepLonger(candidates, scenarioOf(run.Type, record.Builds), history)
 		}
 	}
-	m.t.Logf("%d runs; with tasks of each build: %v; with tasks of both: %v", len(runs), byBuild, mixed)
+	m.t.Logf("runs: %v; with tasks of each build: %v; with tasks of both: %v", byType, byBuild, mixed)
 	require.Positive(m.t, byBuild[previousVersion], "the previous release has done workflow tasks")
 	require.Positive(m.t, byBuild[thisVersion], "this release has done workflow tasks")
-	for _, workflow := range []string{kick.KymaWorkflow, kick.SweepWorkflow} {
+	for _, workflow := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow} {
 		require.Positive(m.t, mixed[workflow], "both have worked on the same run of %s", workflow)
 	}
 	for scenario, history := range candidates {

@@ -5,14 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -20,7 +22,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
-	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 )
 
 const (
@@ -170,6 +171,23 @@ func (m *mixedRun) change() {
 	}
 }
 
+// desire has the sample module of a Kyma, where it is installed, be in a state from now on.
+func (m *mixedRun) desire(k *mixedKyma, state shared.State) {
+	m.t.Helper()
+	if k.modules[moduleSample] == "" {
+		k.modules[moduleSample] = channelRegular
+		m.ask(k)
+	}
+	sample := &unstructured.Unstructured{}
+	sample.SetGroupVersionKind(harness.SampleGVK)
+	sample.SetNamespace(harness.RemoteNamespace)
+	sample.SetName("default")
+	err := m.Remotes[k.remote].Patch(m.t.Context(), sample, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"desiredState":"`+string(state)+`"}}`)))
+	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		require.NoError(m.t, err)
+	}
+}
+
 // modulesOf are those that a Kyma may have: the sample module is in the whole cluster, so one Kyma of each has it.
 func (m *mixedRun) modulesOf(k *mixedKyma) []string {
 	if k.byOwner {
@@ -193,11 +211,11 @@ func (m *mixedRun) createAgain(k *mixedKyma) {
 func (m *mixedRun) moveChannel(module, channel, version string) {
 	m.t.Helper()
 	m.catalog.channels[module][channel] = version
-	meta := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: harness.ControlPlaneNamespace}}
-	harness.EditObject(m.t, m.ControlPlane, meta, func() {
-		for i := range meta.Spec.Channels {
-			if meta.Spec.Channels[i].Channel == channel {
-				meta.Spec.Channels[i].Version = version
+	release := &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: module, Namespace: harness.ControlPlaneNamespace}}
+	harness.EditObject(m.t, m.ControlPlane, release, func() {
+		for i := range release.Spec.Channels {
+			if release.Spec.Channels[i].Channel == channel {
+				release.Spec.Channels[i].Version = version
 			}
 		}
 	})
@@ -243,55 +261,4 @@ func (m *mixedRun) reconcile(k *mixedKyma) {
 			WorkflowID: id, UpdateName: kick.UpdateReconcile, WaitForStage: temporal.WorkflowUpdateStageCompleted,
 		})
 	})
-}
-
-// configMapOf is the name of the ConfigMap that says which version of a module is installed.
-func configMapOf(module string) string {
-	if module == moduleSample {
-		return "sample-operator"
-	}
-	return module
-}
-
-// wanted is what is to be in a cluster of what Lifecycle Manager installs, as kind, place and, where it says one, version.
-func (m *mixedRun) wanted(remote int) []string {
-	var all []string
-	for _, k := range m.kymas {
-		if k.remote != remote || !k.exists {
-			continue
-		}
-		for module, channel := range k.modules {
-			version := m.catalog.channels[module][channel]
-			all = append(all, fmt.Sprintf("ConfigMap %s/%s %s", k.namespace, configMapOf(module), version))
-			if module == moduleSample {
-				all = append(all, objectsOfSample[version]...)
-			}
-		}
-	}
-	return all
-}
-
-// objectsOfSample are the objects of the sample module in its two versions, but for what both modules have.
-var objectsOfSample = map[string][]string{
-	"1.0.0": append([]string{"ConfigMap kyma-system/sample-operator-settings "}, commonOfSample...),
-	"1.1.0": append([]string{"Service kyma-system/sample-operator-metrics "}, commonOfSample...),
-}
-
-var commonOfSample = []string{
-	"CustomResourceDefinition /samples.sample.kyma-project.io ", "Sample kyma-system/default ", "ServiceAccount kyma-system/sample-operator ",
-	"ClusterRole /sample-operator ", "ClusterRoleBinding /sample-operator ", "Role kyma-system/sample-operator ", "RoleBinding kyma-system/sample-operator ",
-	"Deployment kyma-system/sample-operator ",
-}
-
-// installed is what is in a cluster of that.
-func installed(t testing.TB, c cluster.Cluster) []string {
-	t.Helper()
-	var all []string
-	for _, object := range c.All(t) {
-		if cluster.IsInstalled(&object) || object.GroupVersionKind().Group == harness.SampleGVK.Group {
-			version, _, _ := unstructured.NestedString(object.Object, "data", "version")
-			all = append(all, fmt.Sprintf("%s %s/%s %s", object.GetKind(), object.GetNamespace(), object.GetName(), version))
-		}
-	}
-	return all
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
@@ -49,6 +50,28 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 
 	s.Instance.Kill()
 	statusSays(s, "no process of Lifecycle Manager leads in this control plane")
+}
+
+// While no process leads, nobody sees that a Manifest has gone, and the next leader lists only what there is: the sweep
+// notices it, so that the module does not stay Deleting, and can be had again.
+func TestARemovalThatNobodyWatchesComesToItsEnd(t *testing.T) {
+	s := harness.NewEnvironment(t, "--role", "watchers")
+	s.PushMinimal("left")
+	s.Instance.Launch()
+	workers := s.NewInstance("--role", "workers")
+	t.Cleanup(workers.Stop)
+	workers.Start()
+	s.Create(harness.NewKyma("unwatched", "left"))
+	s.BecomesReady("unwatched", "left@1.0.0")
+	s.BecomesIdle(s.Kyma("unwatched"))
+
+	s.Instance.Kill()
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+	s.BecomesReady("unwatched")
+	require.Empty(t, s.MinimalVersion(harness.RemoteNamespace, "left"))
+	s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = []v1beta2.Module{{Name: "left"}} })
+	s.BecomesReady("unwatched", "left@1.0.0")
+	s.RemoveKyma("unwatched")
 }
 
 // statusSays waits until the output of `lifecycle-manager status`, which does not use Temporal, has a text.

@@ -60,7 +60,9 @@ func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	m.mix(45)
 	m.run("the previous release again", previousBuild, previousBuild)
 	m.load(20)
+	m.keepBusy(previousVersion)
 	m.run("this release again", thisBuild, thisBuild)
+	m.desire(m.kymas[0], shared.StateReady)
 	m.load(20)
 	m.settle() // not before: 0.1.0 does not notice a removal that nobody saw while no process led
 	m.writeNothing(previousBuild)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	temporal "go.temporal.io/sdk/client"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/tasks"
 )
 
 const (
@@ -171,8 +173,8 @@ func (m *mixedRun) change() {
 	}
 }
 
-// desire has the sample module of a Kyma, where it is installed, be in a state from now on.
-func (m *mixedRun) desire(k *mixedKyma, state shared.State) {
+// desire has the sample module of a Kyma, where it is installed, be in a state from now on, and returns the one that it is in.
+func (m *mixedRun) desire(k *mixedKyma, state shared.State) string {
 	m.t.Helper()
 	if k.modules[moduleSample] == "" {
 		k.modules[moduleSample] = channelRegular
@@ -186,6 +188,30 @@ func (m *mixedRun) desire(k *mixedKyma, state shared.State) {
 	if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 		require.NoError(m.t, err)
 	}
+	is, _, _ := unstructured.NestedString(sample.Object, "status", "state")
+	return is
+}
+
+// keepBusy waits until a build works on a Manifest, and keeps it at that.
+func (m *mixedRun) keepBusy(build string) {
+	m.t.Helper()
+	k := m.kymas[0]
+	m.Eventually("a Manifest is worked on by "+build, settlesWithin, func(c *assert.CollectT) {
+		require.Equal(c, string(shared.StateProcessing), m.desire(k, shared.StateProcessing))
+		for _, manifest := range m.Manifests(m.Kyma(k.name)) {
+			if manifest.Labels[shared.LabelModuleName] != moduleSample {
+				continue
+			}
+			require.Equal(c, shared.StateProcessing, manifest.Status.State)
+			runs := m.Runs(fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowId = '%s'", kick.ManifestWorkflowID(kick.RefOf(&manifest))))
+			require.Len(c, runs, 1)
+			builds := tasks.Of(m.HistoryOf(runs[0])).Builds
+			require.NotEmpty(c, builds)
+			require.Equal(c, build, builds[len(builds)-1])
+			return
+		}
+		assert.Fail(c, "there is no such Manifest")
+	})
 }
 
 // modulesOf are those that a Kyma may have: the sample module is in the whole cluster, so one Kyma of each has it.

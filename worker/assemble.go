@@ -129,6 +129,9 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare access to clusters: %w", err)
 	}
+	if err := registerCredentials(p.Registry, access, p.Config.PerClusterMetrics); err != nil {
+		return nil, err
+	}
 	counter, err := metrics.NewKicks(p.Registry)
 	if err != nil {
 		return nil, err

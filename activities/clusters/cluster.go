@@ -40,6 +40,9 @@ type Cluster struct {
 	// Mapper knows the built-in kinds and asks the cluster for others, one group version at a time.
 	Mapper *Mapper
 
+	// Validity is for how long the credentials of a remote cluster are valid.
+	Validity Validity
+
 	// Prepared is for the package sync, which remembers here that the cluster had all that it needs first.
 	Prepared atomic.Bool
 

@@ -25,6 +25,9 @@ type guard struct {
 	lease       context.Context
 	invalidated *atomic.Bool
 	masks       masks
+	// validity is for how long the credentials are valid by themselves, clock what time it is.
+	validity Validity
+	clock    func() time.Time
 	// within is for how long a request may take, by the size of what it sends.
 	within func(size int64) time.Duration
 }
@@ -99,6 +102,10 @@ func (g *guard) send(req *http.Request) (*http.Response, error) {
 		g.invalidated.Store(true)
 	case err == nil && res.StatusCode == http.StatusUnauthorized:
 		g.invalidated.Store(true)
+		if g.validity.At(g.clock()) == Expired {
+			_ = res.Body.Close()
+			return nil, &expiredError{g.validity}
+		}
 	}
 	if err == nil {
 		shortenRetryAfter(res.Header)

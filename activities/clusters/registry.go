@@ -330,10 +330,10 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	if r.options.WrapTransport != nil {
 		next = r.options.WrapTransport(name, next)
 	}
-	lease := newLease()
+	lease, validity := newLease(), ValidityOf(config)
 	next = &guard{
 		next: next, limit: limits.MaxResponseBytes, turns: make(chan struct{}, limits.Concurrency), lease: lease.ctx,
-		invalidated: invalidated, masks: masksOf(config), within: limits.Within,
+		invalidated: invalidated, masks: masksOf(config), validity: validity, clock: r.options.Clock, within: limits.Within,
 	}
 	authenticated, err := rest.HTTPWrappersForConfig(config, next)
 	if err != nil {
@@ -344,6 +344,6 @@ func (r *Registry) connect(name string, kubeconfig []byte) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster.lease = lease
+	cluster.lease, cluster.Validity = lease, validity
 	return cluster, nil
 }

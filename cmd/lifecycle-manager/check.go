@@ -70,7 +70,7 @@ It exits with 0 where nothing failed, and with 1 otherwise.`,
 func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	config, err := restConfig(f.kubeconfig, c.context)
+	config, err := connection.ControlPlane(f.kubeconfig, c.context)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 )
 
 // controlPlaneFlags say where the control plane is, for the commands that people call.
@@ -24,7 +22,7 @@ func (f *controlPlaneFlags) register(set *pflag.FlagSet) {
 
 // reader reads the control plane. Wrap, where given, wraps the transport.
 func (f *controlPlaneFlags) reader(wrap ...transport.WrapperFunc) (client.Reader, error) {
-	to, err := restConfig(f.kubeconfig, f.context)
+	to, err := connection.ControlPlane(f.kubeconfig, f.context)
 	if err != nil {
 		return nil, err
 	}
@@ -40,31 +38,4 @@ func (f *controlPlaneFlags) reader(wrap ...transport.WrapperFunc) (client.Reader
 		return nil, fmt.Errorf("make the control plane client: %w", err)
 	}
 	return reader, nil
-}
-
-// restConfig is the configuration for the control plane; without a context, the current one counts.
-func restConfig(kubeconfig, context string) (*rest.Config, error) {
-	found, err := findConfig(kubeconfig, context)
-	if err != nil {
-		return nil, err
-	}
-	// What the API server has to say about our own objects it says with each of thousands of writes.
-	found.WarningHandlerWithContext = log.NewKubeAPIWarningLogger(log.KubeAPIWarningLoggerOptions{Deduplicate: true})
-	return found, nil
-}
-
-func findConfig(kubeconfig, context string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		found, err := config.GetConfigWithContext(context)
-		if err != nil {
-			return nil, fmt.Errorf("find the control plane: %w", err)
-		}
-		return found, nil
-	}
-	read, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
-	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %s: %w", kubeconfig, err)
-	}
-	return read, nil
 }

@@ -7,9 +7,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -17,6 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/certificates"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/worker"
 	"github.com/kyma-project/lifecycle-manager/worker/tracing"
 )
@@ -40,7 +44,7 @@ func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Info
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := restConfig(f.kubeconfig, "")
+	config, err := connection.ControlPlane(f.kubeconfig, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,6 +86,17 @@ func (f *flags) metricsServer() server.Options {
 		options.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	return options
+}
+
+// showCertificates says in metrics when the certificates of this process expire.
+func (f *flags) showCertificates(controlPlane *rest.Config) error {
+	toTemporal, err := connection.Options()
+	if err != nil {
+		return err
+	}
+	return certificates.Register(metrics.Registry, certificates.Shown{
+		ControlPlane: controlPlane, Temporal: toTemporal.ConnectionOptions.TLS, MetricsFolder: f.metricsCertDir, Webhook: f.webhook.serving.Load,
+	})
 }
 
 // leaseName is the lease of this instance's processes. Instances that share a control plane lead each for itself: with

@@ -5,13 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/migration"
 )
 
 func newMigrateCommand() *cobra.Command {
 	f := &controlPlaneFlags{}
 	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
-		to, err := restConfig(f.kubeconfig, f.context)
+		to, err := connection.ControlPlane(f.kubeconfig, f.context)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	temporal "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"google.golang.org/grpc"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -81,7 +80,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 		return err
 	}
 	defer temporalClient.Close()
-	controlPlane, err := restConfig(f.kubeconfig, "")
+	controlPlane, err := connection.ControlPlane(f.kubeconfig, "")
 	if err != nil {
 		return err
 	}
@@ -107,6 +106,9 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 		return err
 	}
 	if err := thisBuild().register(metrics.Registry); err != nil {
+		return err
+	}
+	if err := f.showCertificates(controlPlane); err != nil {
 		return err
 	}
 	policies, err := f.maintenance.source(metrics.Registry, log)
@@ -271,12 +273,9 @@ func addProbes(mgr manager.Manager, link *worker.Link) error {
 
 // connectTemporal connects as the environment says and returns the client and its namespace.
 func connectTemporal(ctx context.Context, log logr.Logger, traces *tracing.Tracing) (temporal.Client, string, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
+	options, err := connection.Options()
 	if err != nil {
-		return nil, "", fmt.Errorf("read the Temporal configuration from the environment: %w", err)
-	}
-	if options.Namespace == "" {
-		options.Namespace = temporal.DefaultNamespace
+		return nil, "", err
 	}
 	options.Identity = identity()
 	options.Interceptors = traces.Interceptors()

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 )
 
@@ -19,7 +20,7 @@ const definitionsWithin = 20 * time.Second
 // mayStart refuses what can only go wrong later, and returns a client of the control plane without a cache: what it is
 // for is single objects, and a cache would follow all of their kind.
 func mayStart(ctx context.Context, f *flags, temporalClient temporal.Client, namespace string) (client.Client, error) {
-	config, err := restConfig(f.kubeconfig, "")
+	config, err := connection.ControlPlane(f.kubeconfig, "")
 	if err != nil {
 		return nil, err
 	}

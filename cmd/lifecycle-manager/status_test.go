@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/tree"
 )
 
@@ -85,11 +86,11 @@ func TestAContextChoosesTheControlPlane(t *testing.T) {
 	for _, given := range []string{path, ""} {
 		t.Setenv("KUBECONFIG", path)
 		for name, host := range map[string]string{"": "https://first.example.com", "second": "https://second.example.com"} {
-			config, err := restConfig(given, name)
+			config, err := connection.ControlPlane(given, name)
 			require.NoError(t, err)
 			require.Equal(t, host, config.Host)
 		}
-		_, err := restConfig(given, "third")
+		_, err := connection.ControlPlane(given, "third")
 		require.ErrorContains(t, err, "third")
 	}
 }

@@ -105,7 +105,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 		return s, fmt.Errorf("%w: --pod-selector: %w", errUsage, err)
 	}
 	s.PodLabels = client.MatchingLabels(selected)
-	config, err := restConfig(f.kubeconfig, b.context)
+	config, err := connection.ControlPlane(f.kubeconfig, b.context)
 	if err != nil {
 		return s, err
 	}

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,9 @@ type webhookFlags struct {
 	enabled                           bool
 	bindAddress, url, service, secret string
 	certDir                           string
+
+	// serving is the certificate that it serves with.
+	serving atomic.Pointer[x509.Certificate]
 }
 
 func (f *webhookFlags) register(set *pflag.FlagSet) {
@@ -53,7 +58,7 @@ func (f *webhookFlags) options(settings desired.Settings) admission.Options {
 		certDir = filepath.Join(os.TempDir(), service.Name)
 	}
 	return admission.Options{
-		Settings: settings, BindAddress: f.bindAddress, Service: service, URL: f.url, Secret: f.secret, CertDir: certDir,
+		Settings: settings, BindAddress: f.bindAddress, Service: service, URL: f.url, Secret: f.secret, CertDir: certDir, Serving: f.serving.Store,
 	}
 }
 

@@ -27,21 +27,33 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
-// What must not be installed is refused where it is applied, or else in the status, and before anything is fetched.
-func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
-	const webhook, certificate = "e2e-admission-webhook", "e2e-admission-webhook-tls"
+// webhookFlags switch the admission webhook on, which the API server reaches by loopback.
+func webhookFlags(t *testing.T, name, certificate string) []string {
+	t.Helper()
 	address := process.FreeAddress(t)
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	s := harness.NewEnvironment(t, "--signature-policy", "require",
-		"--enable-webhooks", "--webhook-url", "https://localhost:"+port, "--webhook-bind-address", address,
-		"--webhook-service-name", webhook, "--webhook-secret-name", certificate, "--webhook-cert-dir", t.TempDir())
-	t.Cleanup(func() {
-		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhook}}
+	return []string{
+		"--enable-webhooks", "--webhook-url", "https://localhost:" + port, "--webhook-bind-address", address,
+		"--webhook-service-name", name, "--webhook-secret-name", certificate, "--webhook-cert-dir", t.TempDir(),
+	}
+}
+
+// removeWebhook removes at the end what the webhook leaves: later tests on this fleet would be asked by nobody.
+func removeWebhook(s *harness.Environment, name, certificate string) {
+	s.T.Cleanup(func() {
+		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: certificate, Namespace: harness.ControlPlaneNamespace}}
 		_ = s.ControlPlane.Delete(context.Background(), configuration)
 		_ = s.ControlPlane.Delete(context.Background(), secret)
 	})
+}
+
+// What must not be installed is refused where it is applied, or else in the status, and before anything is fetched.
+func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
+	const webhook, certificate = "e2e-admission-webhook", "e2e-admission-webhook-tls"
+	s := harness.NewEnvironment(t, append(webhookFlags(t, webhook, certificate), "--signature-policy", "require")...)
+	removeWebhook(s, webhook, certificate)
 	private, public := keyPair(t)
 	s.PushModule(harness.MinimalModule{Name: "plain", Channels: "regular"})
 	s.PushModule(harness.MinimalModule{Name: "signed", Channels: "regular", PushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -30,8 +32,12 @@ import (
 func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	metrics, folder := process.FreeAddress(t), t.TempDir()
 	policy := filepath.Join(folder, "policy.json")
-	require.NoError(t, os.WriteFile(policy, []byte(`{"rules": "none"}`), 0o600))
-	s := harness.NewMultiClusterEnvironment(t, append(recordingFlags(), "--metrics-bind-address", metrics, "--maintenance-policy-path", policy)...)
+	err := os.WriteFile(policy, []byte(`{"rules": "none"}`), 0o600)
+	require.NoError(t, err)
+	const webhook, certificate = "e2e-monitored-webhook", "e2e-monitored-webhook-tls"
+	s := harness.NewMultiClusterEnvironment(t, slices.Concat(recordingFlags(), webhookFlags(t, webhook, certificate),
+		[]string{"--metrics-bind-address", metrics, "--maintenance-policy-path", policy})...)
+	removeWebhook(s, webhook, certificate)
 	s.PushMinimal("fine")
 	s.PushMinimal("lost")
 	loseLayer(s, "lost-1.0.0")
@@ -41,11 +47,17 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	s.Instance.Start()
 
 	const nobody = "https://127.0.0.1:1"
-	s.GiveAccess("cut", harness.Kubeconfig(t, nobody, nil, nil))
+	s.GiveAccess("cut", harness.Kubeconfig(t, nobody, nil, func(c *clientcmdapi.Config) {
+		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour))})
+		c.AuthInfos["u"].Token, err = token.SignedString([]byte(harness.Planted))
+		require.NoError(t, err)
+	}))
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("cut", "fine")))
 	names := []string{"first", "second"}
 	for i, name := range names { // one after the other, so that the second finds in the cache what the first has fetched
-		s.At(i).Give(name)
+		admin, err := os.ReadFile(s.Remotes[i].Kubeconfig) // with a client certificate, which says when it expires
+		require.NoError(t, err)
+		s.GiveAccess(name, admin)
 		require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma(name, "fine", "lost")))
 		s.Eventually("one module of "+name+" is installed, and the other fails", 2*time.Minute, func(c *assert.CollectT) {
 			modules := harness.ModulesByName(s.Kyma(name).Status.Modules)
@@ -90,6 +102,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 				"LifecycleManagerClustersUnreachable":         "33.33% of the clusters cannot be reached",
 				"LifecycleManagerModuleVersionFails":          "lost 1.0.0 fails in 100% of its clusters",
 				"LifecycleManagerMaintenancePolicyUnreadable": "The maintenance policy cannot be read",
+				"LifecycleManagerCredentialsExpire":           "Credentials of 1 clusters expire soon",
 			} {
 				if assert.Equal(c, "firing", evaluated[name].State, name) {
 					assert.EqualValues(c, says, evaluated[name].Alerts[0].Annotations["summary"])
@@ -99,6 +112,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 				"LifecycleManagerNoMetrics", "LifecycleManagerTemporalUnreachable", "LifecycleManagerQueueNotPolled", "LifecycleManagerNoLeader",
 				"LifecycleManagerNothingMoves", "LifecycleManagerSettingsDisagree", "LifecycleManagerNonDeterminism", "LifecycleManagerEntityStuck",
 				"LifecycleManagerMostClustersUnreachable", "LifecycleManagerCatalogRemovalHeld", "LifecycleManagerRequestsHeldBack",
+				"LifecycleManagerCertificateExpires",
 			} {
 				assert.Equal(c, "inactive", evaluated[name].State, name)
 			}

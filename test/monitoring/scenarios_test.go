@@ -40,9 +40,12 @@ const (
 	localActivities = "temporal_local_activity_execution_latency_seconds_count"
 	backlogAge      = "lifecycle_mgr_task_queue_backlog_age_seconds"
 	clusters        = "lifecycle_mgr_clusters"
+	credentials     = "lifecycle_mgr_cluster_credentials"
 	fetches         = "lifecycle_mgr_registry_requests_total"
 	kicks           = "lifecycle_mgr_kicks_total"
 	manifests       = "lifecycle_mgr_module_version_manifests"
+	notAfter        = "lifecycle_mgr_certificate_not_after_timestamp_seconds"
+	notBefore       = "lifecycle_mgr_certificate_not_before_timestamp_seconds"
 	oldest          = "lifecycle_mgr_oldest_unsettled_seconds"
 	pollers         = "lifecycle_mgr_task_queue_pollers"
 	requests        = "rest_client_requests_total"
@@ -58,6 +61,7 @@ const (
 	activity    = `kind="activity"`
 	ofManifest  = `kind="Manifest"`
 	ofSlots     = `worker_type="ActivityWorker"`
+	ofWebhook   = `certificate="webhook"`
 	ofKeda      = `module="keda",version="1.0.0"`
 )
 
@@ -77,6 +81,11 @@ func healthy() map[string]string {
 	for _, process := range []string{leader, another} {
 		series[of(process, temporalUp)] = "1x240"
 		series[of(process, settingsAgree)] = "1x240"
+		series[of(process, notBefore, ofWebhook)] = "0x240"
+		series[of(process, notAfter, ofWebhook)] = "31536000x240"
+		series[of(process, credentials, `expiry="Later"`)] = "50x240"
+		series[of(process, credentials, `expiry="Soon"`)] = "0x240"
+		series[of(process, credentials, `expiry="Expired"`)] = "0x240"
 		series[of(process, pollers, remoteQueue, activity)] = "2x240"
 		series[of(process, backlogAge, remoteQueue, activity)] = "0x240"
 		series[of(process, slots, remoteQueue, ofSlots)] = "200x240"
@@ -158,6 +167,17 @@ func scenarios() []scenario {
 		{name: "settings are rolled out", series: map[string]string{of(another, settingsAgree): "0x9 1x240"}, silentAt: last},
 
 		{
+			name:     "a process goes on with a certificate that ends in three days",
+			series:   map[string]string{of(another, notBefore, ofWebhook): "-25920000x240", of(another, notAfter, ofWebhook): "259200x240"},
+			silentAt: "9m", firingAt: "11m", firing: []string{`LifecycleManagerCertificateExpires warning ` + instance + `,` + ofWebhook},
+		},
+		{
+			name:     "a certificate is for an hour",
+			series:   map[string]string{of(leader, notAfter, ofWebhook): "3600x240"},
+			silentAt: "57m", firingAt: "59m", firing: []string{`LifecycleManagerCertificateExpires warning ` + instance + `,` + ofWebhook},
+		},
+
+		{
 			name:     "the first workflow task fails for its history",
 			series:   map[string]string{of(leader, taskFailures, `cause="NonDeterministicError"`): "_x30 1x240"},
 			silentAt: "29m", firingAt: "31m", firing: []string{`LifecycleManagerNonDeterminism critical ` + instance},
@@ -202,6 +222,17 @@ func scenarios() []scenario {
 			series:   map[string]string{of(leader, clusters, `reason="Reachable"`): "1x240", of(leader, clusters, `reason="UnreachableTimeout"`): "2x240"},
 			silentAt: "14m", firingAt: last, firing: []string{`LifecycleManagerClustersUnreachable warning ` + instance},
 		},
+		{
+			name:     "the credentials of a cluster are not renewed",
+			series:   map[string]string{of(another, credentials, `expiry="Soon"`): "1x240"},
+			silentAt: "9m", firingAt: "11m", firing: []string{`LifecycleManagerCredentialsExpire warning ` + instance + `,expiry="Soon"`},
+		},
+		{
+			name:     "the credentials of two clusters have expired",
+			series:   map[string]string{of(leader, credentials, `expiry="Expired"`): "2x240"},
+			silentAt: "9m", firingAt: "11m", firing: []string{`LifecycleManagerCredentialsExpire warning ` + instance + `,expiry="Expired"`},
+		},
+		{name: "tokens are renewed late", series: map[string]string{of(leader, credentials, `expiry="Soon"`): "40x8 0x50 40x8 0x180"}, silentAt: "90m"},
 		{
 			name:     "a version fails in many clusters",
 			series:   map[string]string{of(leader, manifests, ofKeda, `state="Error"`): "15x240"},

@@ -13,6 +13,7 @@ package admission
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -45,6 +46,8 @@ type Options struct {
 	Secret string
 	// CertDir is a folder for the public part of the certificate; it must be writable.
 	CertDir string
+	// Serving, where set, is told of each certificate that is served from then on.
+	Serving func(*x509.Certificate)
 	// NamespaceSelector limits what is validated to namespaces; nil is all.
 	NamespaceSelector *metav1.LabelSelector
 }

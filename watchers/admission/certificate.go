@@ -123,6 +123,9 @@ func (c *certificate) take(secret *corev1.Secret) error {
 		return fmt.Errorf("read Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 	}
 	c.serving.Store(&pair)
+	if c.options.Serving != nil {
+		c.options.Serving(pair.Leaf)
+	}
 	if err := os.WriteFile(filepath.Join(c.options.CertDir, corev1.TLSCertKey), secret.Data[corev1.TLSCertKey], 0o644); err != nil { //nolint:gosec // the public part
 		return fmt.Errorf("write the webhook's public certificate: %w", err)
 	}

@@ -1,4 +1,5 @@
-// Package connection connects commands that people call to Temporal.
+// Package connection says how programs reach Temporal and the control plane, and connects commands that people call to
+// Temporal.
 package connection
 
 import (

@@ -67,7 +67,7 @@ type TemporalServer interface {
 
 // Collect reads all facts, each within its time and all within that of ctx. What cannot be read is a fact as well.
 func Collect(ctx context.Context, s Sources) Facts {
-	var facts Facts
+	facts := Facts{Now: s.Now()}
 	version, err := s.Discovery.ServerVersion()
 	if err != nil {
 		facts.APIServerErr = fmt.Errorf("ask the API server for its version: %w", err)
@@ -191,7 +191,8 @@ func (s Sources) tryAccess(ctx context.Context) ([]AccessFacts, error) {
 	for i := range secrets {
 		group.Go(func() error {
 			kyma := secrets[i].Labels[shared.LabelKymaName]
-			all[i] = AccessFacts{Secret: client.ObjectKeyFromObject(&secrets[i]).String(), Kyma: kyma, Err: s.reach(ctx, secrets[i].Namespace, kyma)}
+			all[i] = AccessFacts{Secret: client.ObjectKeyFromObject(&secrets[i]).String(), Kyma: kyma}
+			all[i].Validity, all[i].Err = s.reach(ctx, secrets[i].Namespace, kyma)
 			return nil
 		})
 	}
@@ -200,16 +201,16 @@ func (s Sources) tryAccess(ctx context.Context) ([]AccessFacts, error) {
 	return all, nil
 }
 
-func (s Sources) reach(ctx context.Context, namespace, kyma string) error {
+func (s Sources) reach(ctx context.Context, namespace, kyma string) (clusters.Validity, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	cluster, err := s.Clusters.ForKyma(ctx, namespace, kyma)
 	if err != nil {
-		return err
+		return clusters.Validity{}, err
 	}
 	_, err = cluster.Identify(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer within %s: %w", answerWithin, err)
+		err = fmt.Errorf("no answer within %s: %w", answerWithin, err)
 	}
-	return err
+	return cluster.Validity, err
 }

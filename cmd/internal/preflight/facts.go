@@ -5,6 +5,8 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 )
 
 // Facts are what a check has read. An error beside a fact says why it could not be read.
@@ -27,6 +29,8 @@ type Facts struct {
 	// Registry is nil where none is configured.
 	Registry *RegistryFacts
 
+	// Now is when the access Secrets were tried.
+	Now       time.Time
 	Access    []AccessFacts
 	AccessErr error
 }
@@ -75,5 +79,7 @@ type RegistryFacts struct {
 type AccessFacts struct {
 	// Secret is the namespace and name of the Secret, Kyma that of the Kyma.
 	Secret, Kyma string
-	Err          error
+	// Validity is for how long its credentials are valid, where it could be read.
+	Validity clusters.Validity
+	Err      error
 }

@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 )
@@ -36,6 +37,7 @@ func Judge(facts Facts) []Finding {
 	findings = append(findings, judgeRegistry(facts.Registry))
 	if facts.APIServerErr == nil {
 		findings = append(findings, judgeAccess(facts.Access, facts.AccessErr)...)
+		findings = append(findings, judgeExpiry(facts.Access, facts.Now)...)
 	}
 	return findings
 }
@@ -232,6 +234,26 @@ func judgeAccess(access []AccessFacts, unread error) []Finding {
 	}
 	if answered := len(access) - failed; answered > 0 || failed == 0 {
 		findings = append([]Finding{good(subject, "%d of %d lead to a cluster that answers", answered, len(access))}, findings...)
+	}
+	return findings
+}
+
+// judgeExpiry warns of credentials that work still, and should have been renewed by now.
+func judgeExpiry(access []AccessFacts, now time.Time) []Finding {
+	var findings []Finding
+	expiring := 0
+	for _, each := range access {
+		if each.Err != nil || each.Validity.At(now) != clusters.ExpirySoon {
+			continue
+		}
+		expiring++
+		if expiring <= mostOfAKind {
+			findings = append(findings, doubtful("access Secret "+each.Secret, "renew the Secret, or see to what rotates it",
+				"its %s expires at %s", each.Validity.Of, each.Validity.Until.UTC().Format(time.RFC3339)))
+		}
+	}
+	if expiring > mostOfAKind {
+		findings = append(findings, doubtful("access Secrets", "", "and %d more expire soon", expiring-mostOfAKind))
 	}
 	return findings
 }

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
@@ -125,6 +126,13 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 			},
 			Finding{"access Secret kcp-system/a", Failed, "the token is refused", "renew the kubeconfig"},
 		},
+		"credentials that expire soon": {
+			func(f *Facts) {
+				f.Now = time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+				f.Access[0].Validity = clusters.Validity{Of: "client certificate", From: f.Now.AddDate(-1, 0, 0), Until: f.Now.AddDate(0, 0, 3)}
+			},
+			Finding{"access Secret kcp-system/a", Warning, "its client certificate expires at 2026-11-28T00:00:00Z", "renew the Secret, or see to what rotates it"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			facts := healthy(t)
@@ -151,6 +159,14 @@ func TestAThousandBrokenClustersAreNotAThousandLines(t *testing.T) {
 	findings := judgeAccess(facts.Access, nil)
 	require.Len(t, findings, 21)
 	require.Equal(t, "and 980 more", findings[20].Message)
+
+	now := time.Now()
+	for i := range facts.Access {
+		facts.Access[i] = AccessFacts{Validity: clusters.Validity{Until: now.Add(time.Minute)}}
+	}
+	findings = judgeExpiry(facts.Access, now)
+	require.Len(t, findings, 21)
+	require.Equal(t, "and 980 more expire soon", findings[20].Message)
 }
 
 func TestAReportIsForPeopleOrForMachines(t *testing.T) {

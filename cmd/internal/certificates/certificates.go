@@ -1,0 +1,75 @@
+// Package certificates finds the certificates that a process shows to others, so that its metrics say when they expire.
+package certificates
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+)
+
+// Values of the label by which the metrics name a certificate.
+const (
+	controlPlane = "control-plane"
+	temporal     = "temporal"
+	served       = "metrics"
+	webhook      = "webhook"
+)
+
+// Shown is what a process shows certificates to.
+type Shown struct {
+	// ControlPlane and Temporal are asked with client certificates, where the configurations have any. Temporal's may be nil.
+	ControlPlane *rest.Config
+	Temporal     *tls.Config
+	// MetricsFolder has the certificate that metrics are served with; empty where there is none.
+	MetricsFolder string
+	// Webhook is the one of the admission webhook; it returns nil where there is none yet.
+	Webhook func() *x509.Certificate
+}
+
+// Register registers the metrics that say when they expire.
+func Register(registry prometheus.Registerer, shown Shown) error {
+	return metrics.RegisterCertificates(registry, map[string]func() *x509.Certificate{
+		controlPlane: shown.toControlPlane, temporal: shown.toTemporal, served: shown.servingMetrics, webhook: shown.Webhook,
+	})
+}
+
+func (s Shown) toControlPlane() *x509.Certificate {
+	if len(s.ControlPlane.CertData) > 0 {
+		return clusters.Leaf(s.ControlPlane.CertData)
+	}
+	return read(s.ControlPlane.CertFile)
+}
+
+func (s Shown) toTemporal() *x509.Certificate {
+	if s.Temporal == nil || len(s.Temporal.Certificates) == 0 {
+		return nil
+	}
+	return s.Temporal.Certificates[0].Leaf
+}
+
+func (s Shown) servingMetrics() *x509.Certificate {
+	if s.MetricsFolder == "" {
+		return nil
+	}
+	return read(filepath.Join(s.MetricsFolder, corev1.TLSCertKey))
+}
+
+// read reads a file anew, as those do who serve with it. What is no certificate is said where it is used.
+func read(file string) *x509.Certificate {
+	if file == "" {
+		return nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return clusters.Leaf(content)
+}

@@ -1,0 +1,62 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+)
+
+// credentials says when the credentials expire that this process reaches remote clusters with. Nobody else knows: watchers
+// have only the metadata of access Secrets.
+type credentials struct {
+	validities func() map[types.NamespacedName]clusters.Validity
+	now        func() time.Time
+	counts     *prometheus.Desc
+	// ends is nil where no series are wanted that there is one of per cluster.
+	ends *prometheus.Desc
+}
+
+func registerCredentials(registry prometheus.Registerer, access *clusters.Registry, perCluster bool) error {
+	c := &credentials{validities: access.Validities, now: time.Now, counts: metrics.ClusterCredentials()}
+	if perCluster {
+		c.ends = metrics.ClusterCredentialsEnd()
+	}
+	if err := registry.Register(c); err != nil {
+		return fmt.Errorf("register the metrics of access Secrets: %w", err)
+	}
+	return nil
+}
+
+// Describe says which metrics there are.
+func (c *credentials) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- c.counts
+	if c.ends != nil {
+		descriptions <- c.ends
+	}
+}
+
+// Collect counts the credentials that are used at present.
+func (c *credentials) Collect(collected chan<- prometheus.Metric) {
+	now, counts, ends := c.now(), map[clusters.Expiry]int{}, map[string]time.Time{}
+	for kyma, validity := range c.validities() {
+		counts[validity.At(now)]++
+		// Of Kymas of one name in several namespaces, the first to expire counts.
+		if end, known := ends[kyma.Name]; !validity.Until.IsZero() && (!known || validity.Until.Before(end)) {
+			ends[kyma.Name] = validity.Until
+		}
+	}
+	for _, expiry := range clusters.Expiries() {
+		collected <- prometheus.MustNewConstMetric(c.counts, prometheus.GaugeValue, float64(counts[expiry]), string(expiry))
+	}
+	if c.ends == nil {
+		return
+	}
+	for name, end := range ends {
+		collected <- prometheus.MustNewConstMetric(c.ends, prometheus.GaugeValue, float64(end.Unix()), name)
+	}
+}

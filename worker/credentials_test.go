@@ -1,0 +1,51 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+)
+
+func TestCredentialsAreCountedByWhenTheyExpire(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	c := &credentials{
+		now: func() time.Time { return now }, counts: metrics.ClusterCredentials(),
+		validities: func() map[types.NamespacedName]clusters.Validity {
+			return map[types.NamespacedName]clusters.Validity{
+				{Namespace: "a", Name: "later"}:   {Until: now.AddDate(1, 0, 0)},
+				{Namespace: "a", Name: "soon"}:    {Until: now.Add(time.Hour)},
+				{Namespace: "b", Name: "soon"}:    {Until: now.Add(time.Minute)},
+				{Namespace: "a", Name: "over"}:    {Until: now.Add(-time.Minute)},
+				{Namespace: "a", Name: "unknown"}: {},
+			}
+		},
+	}
+	require.NoError(t, prometheus.NewPedanticRegistry().Register(c))
+	counts := `
+# HELP lifecycle_mgr_cluster_credentials Remote clusters that this process has asked in the last half hour, by when the credentials in their access Secrets expire: Later, Soon (in less than 7 days and less than a fifth of their lifetime), Expired, or Unknown where they do not say.
+# TYPE lifecycle_mgr_cluster_credentials gauge
+lifecycle_mgr_cluster_credentials{expiry="Expired"} 1
+lifecycle_mgr_cluster_credentials{expiry="Later"} 1
+lifecycle_mgr_cluster_credentials{expiry="Soon"} 2
+lifecycle_mgr_cluster_credentials{expiry="Unknown"} 1
+`
+	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(counts)), "no series per cluster, unless it is asked for")
+
+	c.ends = metrics.ClusterCredentialsEnd()
+	require.NoError(t, testutil.CollectAndCompare(c, strings.NewReader(`
+# HELP lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds When the credentials in the access Secret of a Kyma expire that this process has used in the last half hour, in Unix time.
+# TYPE lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds gauge
+lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds{kyma_name="later"} 1.831536e+09
+lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds{kyma_name="over"} 1.79999994e+09
+lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds{kyma_name="soon"} 1.80000006e+09
+`), "lifecycle_mgr_cluster_credentials_not_after_timestamp_seconds"))
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,20 +20,32 @@ const (
 	previousVersion = "0.0.0-0.previous"
 	// previousFile names the release, by a tag or the hash of a commit.
 	previousFile = "test/previous"
+	// chartFile names one whose chart is taken for that of the previous release; without the file, it is that release itself.
+	chartFile = "test/previous-chart"
+	// chartFolder is where a release has its chart.
+	chartFolder = "deploy/helm/lifecycle-manager"
 )
 
+// errNotThere: this repository does not have a release.
+var errNotThere = errors.New("not in this repository")
+
 // buildPrevious builds lifecycle-manager from the sources of the previous release, which it takes from the history of this
-// repository, unless what is there was built from the same commit. The target of b is the folder.
+// repository, unless what is there was built from the same commit, and puts its chart beside it. The target of b is the
+// folder. Without that history, as in a shallow clone or an archive of the sources, it says so, and the tests that need it
+// are skipped.
 func buildPrevious(ctx context.Context, b build) error {
-	release, err := previousRelease()
-	if err != nil {
-		return err
-	}
-	commit, err := commitOf(ctx, release)
-	if err != nil {
-		return err
-	}
 	folder := b.target
+	commit, err := commitIn(ctx, previousFile)
+	if err == nil {
+		err = exportChart(ctx, commit, filepath.Join(folder, "chart"))
+	}
+	if errors.Is(err, errNotThere) {
+		b.say("did not build " + b.name + ": " + err.Error())
+		return os.RemoveAll(folder)
+	}
+	if err != nil {
+		return err
+	}
 	b.target = filepath.Join(folder, "lifecycle-manager")
 	mark := filepath.Join(folder, "commit")
 	if built, err := os.ReadFile(mark); err == nil && string(built) == commit {
@@ -46,7 +59,7 @@ func buildPrevious(ctx context.Context, b build) error {
 		return fmt.Errorf("build %s: %w", b.name, err)
 	}
 	defer func() { _ = os.RemoveAll(sources) }()
-	if err := export(ctx, commit, sources); err != nil {
+	if err := export(ctx, commit, ".", sources); err != nil {
 		return err
 	}
 	b.module = sources
@@ -64,15 +77,37 @@ func buildPrevious(ctx context.Context, b build) error {
 	return nil
 }
 
-// previousRelease is what the file says: the one line that is no comment.
-func previousRelease() (string, error) {
-	content, err := os.ReadFile(previousFile)
+// commitIn is the commit of the release that a file names. It is errNotThere where this repository has none of that name.
+func commitIn(ctx context.Context, file string) (string, error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("find out which release was the previous one: %w", err)
 	}
-	return releaseIn(string(content))
+	release, err := releaseIn(string(content))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return commitOf(ctx, release)
 }
 
+// exportChart writes the chart of the previous release, whose commit is given, into a folder.
+func exportChart(ctx context.Context, commit, folder string) error {
+	if _, err := os.Stat(chartFile); err == nil {
+		if commit, err = commitIn(ctx, chartFile); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		return fmt.Errorf("remove the chart of before: %w", err)
+	}
+	const searchable = 0o755
+	if err := os.MkdirAll(folder, searchable); err != nil {
+		return fmt.Errorf("make the folder of the chart: %w", err)
+	}
+	return export(ctx, commit, chartFolder, folder)
+}
+
+// releaseIn is the one line that is no comment.
 func releaseIn(content string) (string, error) {
 	var named []string
 	for line := range strings.Lines(content) {
@@ -81,7 +116,7 @@ func releaseIn(content string) (string, error) {
 		}
 	}
 	if len(named) != 1 {
-		return "", fmt.Errorf("%s must name one release, by a tag or the hash of a commit: it has %q", previousFile, named)
+		return "", fmt.Errorf("it must name one release, by a tag or the hash of a commit, and has %q", named)
 	}
 	return named[0], nil
 }
@@ -90,15 +125,15 @@ func releaseIn(content string) (string, error) {
 func commitOf(ctx context.Context, release string) (string, error) {
 	hash, err := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", release+"^{commit}").Output()
 	if err != nil {
-		return "", fmt.Errorf("the previous release %s (%s) is not in this repository; a shallow clone gets it by `git fetch --unshallow --tags`: %w", release, previousFile, err)
+		return "", fmt.Errorf("the release %s is %w; a shallow clone gets it by `git fetch --unshallow --tags`", release, errNotThere)
 	}
 	return strings.TrimSpace(string(hash)), nil
 }
 
-// export writes the files of a commit into a folder.
-func export(ctx context.Context, commit, folder string) error {
+// export writes the files below a path of a commit into a folder.
+func export(ctx context.Context, commit, path, folder string) error {
 	var said bytes.Buffer
-	archive := exec.CommandContext(ctx, "git", "archive", "--format=tar", commit)
+	archive := exec.CommandContext(ctx, "git", "archive", "--format=tar", commit+":"+strings.TrimPrefix(path, "."))
 	unpack := exec.CommandContext(ctx, "tar", "-x", "-C", folder)
 	archive.Stderr, unpack.Stderr = &said, io.Discard
 	var err error

@@ -19,7 +19,7 @@ func TestThePreviousReleaseIsTheOneThatTheFileNames(t *testing.T) {
 	require.Equal(t, "v1.2.3", named)
 	for _, content := range []string{"", "# v1.2.3\n", "v1.2.3\nv1.2.4\n"} {
 		_, err := releaseIn(content)
-		require.ErrorContains(t, err, "test/previous must name one release")
+		require.ErrorContains(t, err, "it must name one release")
 	}
 }
 
@@ -34,11 +34,13 @@ func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
 	}
 	says := func(what string) {
 		t.Helper()
+		write(t, chartFolder+"/Chart.yaml", what)
 		write(t, "cmd/lifecycle-manager/main.go", "package main\n\nvar version string\n\nfunc main() { print(version, \" "+what+"\") }\n")
 		git("add", ".")
 		git("commit", "-q", "-m", what)
 	}
 	require.NoError(t, os.MkdirAll("cmd/lifecycle-manager", 0o700))
+	require.NoError(t, os.MkdirAll(chartFolder, 0o700))
 	require.NoError(t, os.MkdirAll("test", 0o700))
 	git("init", "-q")
 	write(t, "go.mod", "module example.com/manager\n\ngo 1.26\n")
@@ -47,6 +49,12 @@ func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
 	says("now")
 
 	target := filepath.Join(repository, "bin", previousName)
+	chart := func() string {
+		t.Helper()
+		content, err := os.ReadFile(filepath.Join(target, "chart", "Chart.yaml"))
+		require.NoError(t, err)
+		return string(content)
+	}
 	built := func(release string) string {
 		t.Helper()
 		write(t, previousFile, "# a comment\n"+release+"\n")
@@ -58,6 +66,7 @@ func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
 		return string(said)
 	}
 	require.Equal(t, previousVersion+" then", built("v0.1.0"))
+	require.Equal(t, "then", chart())
 	require.Equal(t, previousVersion+" now", built(git("rev-parse", "HEAD")))
 
 	// What is written behind a program is there until it is built again.
@@ -69,13 +78,28 @@ func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
 	content, err = os.ReadFile(program)
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(content, []byte("mark")), "of the same commit, it is not built again")
+
+	write(t, chartFile, "v0.1.0\n")
+	built("HEAD")
+	require.Equal(t, "then", chart(), "of another release, where that one had none")
 }
 
 func TestARepositoryWithoutThePreviousReleaseSaysHowToGetIt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, exec.Command("git", "init", "-q").Run())
 	_, err := commitOf(context.Background(), "v0.1.0")
+	require.ErrorIs(t, err, errNotThere)
 	require.ErrorContains(t, err, "git fetch --unshallow --tags")
+
+	// What was built of another release is no longer the previous one.
+	require.NoError(t, os.MkdirAll("bin/previous", 0o700))
+	require.NoError(t, os.MkdirAll("test", 0o700))
+	write(t, previousFile, "v0.1.0")
+	var said string
+	say := func(line string) { said = line }
+	require.NoError(t, buildPrevious(context.Background(), build{program: program{name: previousName}, target: "bin/previous", say: say, now: time.Now}))
+	require.Contains(t, said, "did not build previous: the release v0.1.0 is not in this repository")
+	require.NoDirExists(t, "bin/previous")
 }
 
 func TestOfThePreviousReleaseNothingIsBuiltUnasked(t *testing.T) {

@@ -31,9 +31,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// The chart is installed as an operator would, in a namespace with restricted Pod Security; the pods of the fleet are
-// simulated, so the processes that they would have run are run here, with the arguments, the environment and the account
-// of each. It is upgraded, rolled back and uninstalled under a Kyma that does not notice.
+// The chart of the previous release is installed as an operator would, in a namespace with restricted Pod Security; the pods
+// of the fleet are simulated, so the processes that they would have run are run here, with the arguments, the environment
+// and the account of each. It is upgraded to this one, rolled back and uninstalled under a Kyma that does not notice.
 func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	restrict(s, "restricted")
@@ -55,7 +55,13 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 		"metrics":  map[string]any{"secure": true},
 		"settings": map[string]any{"resync-interval": "3s", "module-upgrade-rollout-max-delay": "0s", "oci-registry-plain-http": []string{s.Registry}},
 	}
-	helm(t, s, values, "upgrade", "--install", "--wait", "--timeout", "3m")
+	this := filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager")
+	if previous, exists := testfleet.Previous(t); exists {
+		upgradeTo(t, s, filepath.Join(previous, "chart"), values, "--install")
+	} else {
+		t.Log("this clone has no earlier chart, so it is upgraded from this one")
+		upgradeTo(t, s, this, values, "--install")
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = exec.CommandContext(context.Background(), os.Getenv("HELM"), "uninstall", release, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig).Run()
@@ -74,9 +80,9 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	s.BecomesReady("charted", "sample@1.0.0")
 	answersOnlyReaders(s, watchers)
 
-	t.Run("an upgrade changes the settings of the instance", func(t *testing.T) {
+	t.Run("an upgrade to this chart changes the settings of the instance", func(t *testing.T) {
 		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert,errcheck // see above
-		helm(t, s, values, "upgrade", "--wait", "--timeout", "3m")
+		upgradeTo(t, s, this, values)
 		watchers.stop()
 		workers.stop()
 		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
@@ -85,7 +91,7 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 		s.BecomesReady("charted", "sample@1.1.0")
 	})
 	t.Run("a roll-back takes them back, and keeps definitions and Kymas", func(t *testing.T) {
-		helm(t, s, nil, "rollback", "1", "--wait")
+		helm(t, s, "rollback", release, "1", "--wait")
 		watchers.stop()
 		workers.stop()
 		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
@@ -95,7 +101,7 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	t.Run("after it is uninstalled, definitions and Kymas are there still", func(t *testing.T) {
 		watchers.stop()
 		workers.stop()
-		helm(t, s, nil, "uninstall", "--wait")
+		helm(t, s, "uninstall", release, "--wait")
 		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), deploymentKey(release+"-watchers"), &appsv1.Deployment{})))
 		for name := range all {
 			now := &apiextensionsv1.CustomResourceDefinition{}
@@ -222,23 +228,22 @@ func answersOnlyReaders(s *harness.Environment, p pod) {
 	})
 }
 
-// helm runs a command on the release, with values where there are any.
-func helm(t *testing.T, s *harness.Environment, values map[string]any, command string, flags ...string) {
+// upgradeTo upgrades the release to a chart with values.
+func upgradeTo(t *testing.T, s *harness.Environment, chart string, values map[string]any, flags ...string) {
 	t.Helper()
-	args := []string{command}
-	if command == "upgrade" {
-		content, err := yaml.Marshal(values)
-		require.NoError(t, err)
-		file := filepath.Join(t.TempDir(), "values.yaml")
-		require.NoError(t, os.WriteFile(file, content, 0o600))
-		args = append(args, "--values", file)
-		flags = append(flags, release, filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager"))
-	} else {
-		args = append(args, release)
-	}
-	args = append(append(args, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig), flags...)
+	content, err := yaml.Marshal(values)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	require.NoError(t, os.WriteFile(file, content, 0o600))
+	helm(t, s, append([]string{"upgrade", release, chart, "--values", file, "--wait", "--timeout", "3m"}, flags...)...)
+}
+
+// helm runs a command of Helm's on the control plane.
+func helm(t *testing.T, s *harness.Environment, args ...string) {
+	t.Helper()
+	args = append(args, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig)
 	out, err := exec.CommandContext(t.Context(), helmProgram(t), args...).CombinedOutput()
-	require.NoError(t, err, "helm %s: %s", command, out)
+	require.NoError(t, err, "helm %s: %s", args[0], out)
 }
 
 // helmProgram is Helm's command line, which make has built.

@@ -21,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/tasks"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // settlesWithin is how long the fleet may take to reach the last intents, with all that waits for its next attempt.
@@ -42,6 +43,9 @@ type mixedRun struct {
 // Kyma gets what was last asked for, and nothing remains of those that are deleted. What happens is chosen at random:
 // MIXED_SEED repeats a choice, though not its timing.
 func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
+	if _, exists := testfleet.Previous(t); !exists {
+		t.Skip("this clone does not have the previous release, a shallow one gets it by `git fetch --unshallow --tags`")
+	}
 	seed := mixedSeed(t)
 	t.Logf("MIXED_SEED=%d", seed)
 	m := &mixedRun{t: t, Environment: harness.NewMultiClusterEnvironment(t), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets

@@ -52,6 +52,15 @@ func Root(t testing.TB) string {
 	}
 }
 
+// Previous is the folder with the previous release's lifecycle-manager and chart (test/previous). It is false where the
+// history of this repository does not have them, as in a shallow clone: a build has said so.
+func Previous(t testing.TB) (folder string, exists bool) {
+	t.Helper()
+	folder = filepath.Join(Root(t), "bin", "previous")
+	_, err := os.Stat(folder)
+	return folder, err == nil
+}
+
 // Binary is the path of a program that `make build` has made.
 func Binary(t testing.TB, name string) string {
 	t.Helper()

@@ -212,6 +212,12 @@ generate: $(CONTROLLER_GEN) $(CRD_REF_DOCS) $(HELM_DOCS) ## Generate deep copies
 	go run ./deploy/rights/generate
 	$(HELM_DOCS) --chart-search-root deploy/helm --log-level warning
 
+# Tests compare the pages, and compile for longer than all of generate takes.
+.PHONY: commands
+commands: ## Generate the pages that are the help of commands
+	UPDATE_COMMANDS=1 go test ./cmd/lifecycle-manager -run TestThePageOfTheCommands -count 1
+	UPDATE_COMMANDS=1 go test -C cmd/module ./command -run TestThePageOfTheCommands -count 1
+
 # Takes a minute, and what it writes changes only with the version of k8s.io/api
 # in cmd/module/go.mod, to which a test compares it: so it is no part of generate.
 .PHONY: generate-fields

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,8 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/internal/workerversion"
 	"github.com/kyma-project/lifecycle-manager/docs"
+	"github.com/kyma-project/lifecycle-manager/test/commandhelp"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // documented are the flags in a table of the documentation, with their defaults. A flag in brackets is another name of
@@ -67,8 +69,10 @@ func TestThePagesExplainEveryFlagOfTheOtherCommands(t *testing.T) {
 		pages += string(page)
 	}
 	explained := 0
-	for _, command := range allBelow(newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), newDefinitionsCommand(),
-		workerversion.NewCommand(dialDeployment), newVersionCommand()) {
+	for _, command := range allBelow(newRootCommand()) {
+		if command.Name() == "run" {
+			continue // its flags are above
+		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if flag.Name == "help" || flag.Hidden {
 				return
@@ -80,6 +84,10 @@ func TestThePagesExplainEveryFlagOfTheOtherCommands(t *testing.T) {
 		})
 	}
 	require.Greater(t, explained, 20)
+}
+
+func TestThePageOfTheCommandsIsTheirHelp(t *testing.T) {
+	commandhelp.Compare(t, filepath.Join(testfleet.Root(t), "docs", "commands.md"), newRootCommand())
 }
 
 // allBelow are commands and those below them.

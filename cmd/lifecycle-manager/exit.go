@@ -32,6 +32,28 @@ type streams struct {
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, arguments []string, s streams) int {
+	root := newRootCommand() //nolint:contextcheck // a command gets it when it is executed
+	root.SetArgs(arguments)
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	// What fails before a command runs is cobra's own, about the command line.
+	ran := false
+	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
+	failed, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitDone
+	}
+	_, _ = fmt.Fprintln(s.err, "error:", err)
+	if ran && !errors.Is(err, errUsage) {
+		return exitFailed
+	}
+	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())
+	return exitUsage
+}
+
+// newRootCommand is the program with all its commands.
+func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "lifecycle-manager",
 		Short: "Keeps Kubernetes clusters equipped with the modules that their owners asked for",
@@ -43,22 +65,6 @@ Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetArgs(arguments)
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
-	// What fails before a command runs is cobra's own, about the command line.
-	ran := false
-	root.PersistentPreRun = func(*cobra.Command, []string) { ran = true }
-	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), workerversion.NewCommand(dialDeployment), newDefinitionsCommand(), newVersionCommand(), newRenderChartCommand()) //nolint:contextcheck // a command gets it when it is executed
-	failed, err := root.ExecuteContextC(ctx)
-	if err == nil {
-		return exitDone
-	}
-	_, _ = fmt.Fprintln(s.err, "error:", err)
-	if ran && !errors.Is(err, errUsage) {
-		return exitFailed
-	}
-	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())
-	return exitUsage
+	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), workerversion.NewCommand(dialDeployment), newDefinitionsCommand(), newVersionCommand(), newRenderChartCommand())
+	return root
 }

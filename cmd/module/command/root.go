@@ -43,21 +43,7 @@ var errUsage = errors.New("wrong usage")
 func Execute(arguments []string, streams Streams) int {
 	component.LogErrorsOnly()
 
-	root := &cobra.Command{
-		Use:   "module",
-		Short: "Ship modules for Lifecycle Manager",
-		Long: `Ship modules for Lifecycle Manager.
-
-A module is a folder with a ` + config.FileName + `, a manifest or a Helm chart, and
-optionally a default custom resource. It becomes an OCM component version in an
-OCI registry, published with a ModuleTemplate and a ModuleReleaseMeta.
-
-Exit codes: 0 done, 1 the module is not right, 2 wrong usage, 3 the registry or
-archive could not be read or written, 4 the registry has this version with other
-content.`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
+	root := newRoot()
 	root.SetArgs(arguments)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -65,8 +51,6 @@ content.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	})
-	root.AddCommand(newLintCommand(), newCreateCommand(), newPushCommand())
-
 	ran := false
 	for _, command := range root.Commands() {
 		run := command.RunE
@@ -114,4 +98,25 @@ func oneArgument(command *cobra.Command, arguments []string) error {
 		return fmt.Errorf("%w: %s takes one folder or configuration file, not %d", errUsage, command.Name(), len(arguments))
 	}
 	return nil
+}
+
+// newRoot is the program with all its commands.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "module",
+		Short: "Ship modules for Lifecycle Manager",
+		Long: `Ship modules for Lifecycle Manager.
+
+A module is a folder with a ` + config.FileName + `, a manifest or a Helm chart, and
+optionally a default custom resource. It becomes an OCM component version in an
+OCI registry, published with a ModuleTemplate and a ModuleReleaseMeta.
+
+Exit codes: 0 done, 1 the module is not right, 2 wrong usage, 3 the registry or
+archive could not be read or written, 4 the registry has this version with other
+content.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(newLintCommand(), newCreateCommand(), newPushCommand())
+	return root
 }

@@ -1,0 +1,18 @@
+package command
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/test/commandhelp"
+)
+
+// Other tests change the working folder.
+var helpPage, errHelpPage = filepath.Abs("../../../docs/module-commands.md")
+
+func TestThePageOfTheCommandsIsTheirHelp(t *testing.T) {
+	require.NoError(t, errHelpPage)
+	commandhelp.Compare(t, helpPage, newRoot())
+}

@@ -228,14 +228,14 @@ func answersOnlyReaders(s *harness.Environment, p pod) {
 	})
 }
 
-// upgradeTo upgrades the release to a chart with values.
-func upgradeTo(t *testing.T, s *harness.Environment, chart string, values map[string]any, flags ...string) {
+// upgradeTo upgrades the release to the chart in a folder, with values.
+func upgradeTo(t *testing.T, s *harness.Environment, folder string, values map[string]any, flags ...string) {
 	t.Helper()
 	content, err := yaml.Marshal(values)
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	require.NoError(t, os.WriteFile(file, content, 0o600))
-	helm(t, s, append([]string{"upgrade", release, chart, "--values", file, "--wait", "--timeout", "3m"}, flags...)...)
+	helm(t, s, append([]string{"upgrade", release, folder, "--values", file, "--wait", "--timeout", "3m"}, flags...)...)
 }
 
 // helm runs a command of Helm's on the control plane.

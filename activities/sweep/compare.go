@@ -130,7 +130,7 @@ func (w *walk) compareControlPlane(ctx context.Context, kyma *v1beta2.Kyma, modu
 		activity.GetLogger(ctx).Warn("sweep: cannot compute the inputs digest", about(kyma, err)...)
 		return finding{}
 	}
-	found := finding{stale: staleModule(kyma, modules), gone: w.missedRemoval(ctx, kyma, modules)}
+	found := finding{stale: staleModule(kyma, modules), gone: w.missedRemoval(ctx, kyma, modules, digest)}
 	if digest != kyma.Status.InputsDigest && !kyma.IsMarkedUnreachable() {
 		found.reason = "the inputs differ from those last reconciled"
 		if desired.OnlySharedChanged(kyma.Status.InputsDigest, digest) {

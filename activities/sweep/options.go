@@ -82,9 +82,10 @@ type Options struct {
 type Activities struct {
 	options Options
 	// reconnects are of Kymas whose clusters were marked unreachable although they answered the sweep's probe, removals of
-	// those that wait for a newer version of a module to end its removal.
-	reconnects, removals reminders
-	rollouts             rollouts
+	// those that wait for a newer version of a module to end its removal,
+	// missed of those that have a Manifest on record that is gone.
+	reconnects, removals, missed reminders
+	rollouts                     rollouts
 }
 
 // New returns the activities.

@@ -1,0 +1,69 @@
+package sweep
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// A name on record may be of a Manifest that was never there: then a kick only costs requests, and lets a Kyma overtake its
+// roll-out.
+func TestWhatIsStillToBeCreatedIsNotMissed(t *testing.T) {
+	unreachable := false
+	shown := func(k *v1beta2.Kyma) {
+		k.Status.Modules = []v1beta2.ModuleStatus{{Name: "left", State: shared.StateDeleting, Manifest: &v1beta2.TrackedObject{Metadata: v1beta2.TrackedMeta{Name: "demo-left"}}}}
+	}
+	for name, test := range map[string]struct {
+		digest string
+		change func(*v1beta2.Kyma)
+		want   string
+	}{
+		"one that a module had":                            {"now", shown, "demo-left"},
+		"one that a module had, while inputs wait":         {"then", shown, "demo-left"},
+		"one on record":                                    {"now", func(k *v1beta2.Kyma) { k.Status.Manifests = []string{"demo-new"} }, "demo-new"},
+		"not one that the present inputs have just added":  {"then", func(k *v1beta2.Kyma) { k.Status.Manifests = []string{"demo-new"} }, ""},
+		"not one whose cluster cannot be reached":          {"now", func(k *v1beta2.Kyma) { shown(k); k.Status.Remote.Reachable = &unreachable }, ""},
+		"not what waits for an earlier Kyma, while inputs": {"then", func(k *v1beta2.Kyma) { k.Status.Modules = []v1beta2.ModuleStatus{{State: shared.StateDeleting}} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := quietKyma()
+			kyma.Status.Modules = nil
+			test.change(kyma)
+			w := &walk{Activities: activitiesFor(t, quiet(), kyma)}
+			found := w.missedRemoval(t.Context(), kyma, nil, test.digest)
+			if test.want == "" {
+				require.Nil(t, found)
+				return
+			}
+			require.NotNil(t, found)
+			require.Equal(t, test.want, found.Name)
+			require.True(t, found.Gone)
+		})
+	}
+}
+
+// Such as one that the API server refuses: no kick helps, and only a change of the inputs does.
+func TestAManifestThatCannotBeCreatedIsMissedEverMoreRarely(t *testing.T) {
+	kyma := quietKyma()
+	kyma.Status.Modules, kyma.Status.Manifests = nil, []string{"demo-refused"}
+	a := activitiesFor(t, quiet(), kyma)
+	now := time.Now()
+	a.options.Now, a.options.Interval = func() time.Time { return now }, 5*time.Minute
+	w, kicks := &walk{Activities: a}, 0
+	for range 12 * 24 { // a day
+		if w.missedRemoval(t.Context(), kyma, nil, "now") != nil {
+			kicks++
+		}
+		now = now.Add(5 * time.Minute)
+	}
+	require.Equal(t, 9, kicks, "after 0, 5, 15, 35 … minutes")
+
+	kyma.Status.Manifests = nil
+	require.Nil(t, w.missedRemoval(t.Context(), kyma, nil, "now"))
+	kyma.Status.Manifests = []string{"demo-refused"}
+	require.NotNil(t, w.missedRemoval(t.Context(), kyma, nil, "now"), "one that is missing anew is noticed at once")
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
@@ -57,13 +58,13 @@ It exits with 0 where nothing failed, and with 1 otherwise.`,
 			return check(cmd.Context(), cmd.OutOrStdout(), f, c)
 		},
 	}
-	own := flagGroups{}
-	set := own.add("Check")
+	own := flaggroups.Groups{}
+	set := own.Add("Check")
 	set.StringVarP(&c.output, "output", "o", outputText, "text or json")
 	set.StringVar(&c.context, "context", "", "context of the kubeconfig; default: its current one")
 	set.StringVar(&c.as, "as", "", "account in the control plane to ask as, such as system:serviceaccount:NAMESPACE:NAME")
 	set.DurationVar(&c.timeout, "timeout", 2*time.Minute, "how long all may take")
-	append(own, f.groups()...).addTo(cmd)
+	append(own, f.groups()...).AddTo(cmd)
 	return cmd
 }
 

@@ -18,7 +18,7 @@ func readFrom(t *testing.T, content string, line ...string) (*flags, *pflag.Flag
 	f := &flags{}
 	command := newRunCommand()
 	command.ResetFlags()
-	f.groups().addTo(command)
+	f.groups().AddTo(command)
 	require.NoError(t, command.ParseFlags(append([]string{"--config", file}, line...)))
 	err := f.read(command.Flags())
 	return f, command.Flags(), err

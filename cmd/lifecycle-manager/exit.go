@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +34,7 @@ type streams struct {
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, arguments []string, s streams) int {
 	root := newRootCommand() //nolint:contextcheck // a command gets it when it is executed
-	root.SetArgs(arguments)
+	root.SetArgs(withCommand(arguments))
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
@@ -50,6 +51,15 @@ func execute(ctx context.Context, arguments []string, s streams) int {
 	}
 	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())
 	return exitUsage
+}
+
+// withCommand takes arguments that begin with a flag for those of run: upstream's program, whose Deployments have such
+// arguments, has no commands.
+func withCommand(arguments []string) []string {
+	if len(arguments) == 0 || !strings.HasPrefix(arguments[0], "--") || arguments[0] == "--help" || arguments[0] == "--version" {
+		return arguments
+	}
+	return append([]string{"run"}, arguments...)
 }
 
 // newRootCommand is the program with all its commands.

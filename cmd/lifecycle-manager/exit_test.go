@@ -59,15 +59,15 @@ func TestTheHelpOfRunHasItsFlagsInGroups(t *testing.T) {
 	seen := map[string]bool{}
 	position := 0
 	for _, group := range groups {
-		heading := "\n" + group.title + ":\n"
+		heading := "\n" + group.Title + ":\n"
 		found := strings.Index(help[position:], heading)
-		require.NotEqual(t, -1, found, "%s is missing, or not in its place", group.title)
+		require.NotEqual(t, -1, found, "%s is missing, or not in its place", group.Title)
 		position += found + len(heading)
 		within, _, _ := strings.Cut(help[position:], "\n\n")
-		group.set.VisitAll(func(flag *pflag.Flag) {
+		group.Set.VisitAll(func(flag *pflag.Flag) {
 			require.False(t, seen[flag.Name], "--%s is in two groups", flag.Name)
 			seen[flag.Name] = true
-			require.Contains(t, within, "--"+flag.Name, "in group %s", group.title)
+			require.Contains(t, within, "--"+flag.Name, "in group %s", group.Title)
 		})
 	}
 	newRunCommand().Flags().VisitAll(func(flag *pflag.Flag) {
@@ -79,7 +79,7 @@ func TestAFlagPermitsWhatAccessSecretsMayNotDo(t *testing.T) {
 	f := &flags{}
 	command := newRunCommand()
 	command.ResetFlags()
-	f.groups().addTo(command)
+	f.groups().AddTo(command)
 	require.NoError(t, command.ParseFlags([]string{"--access-secret-allow", "proxy-url,http"}))
 	require.NoError(t, f.check())
 	require.Equal(t, clusters.Allow{HTTP: true, Proxy: true}, f.access.allowed())

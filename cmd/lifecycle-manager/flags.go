@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/watchers"
@@ -82,9 +83,9 @@ type flags struct {
 }
 
 // groups registers the flags, in groups as --help shows them.
-func (f *flags) groups() flagGroups {
-	var groups flagGroups
-	set := groups.add("Process")
+func (f *flags) groups() flaggroups.Groups {
+	var groups flaggroups.Groups
+	set := groups.Add("Process")
 	set.StringVar(&f.configFile, "config", "", "YAML file with settings: names of these flags without the dashes, and their values; a flag that is given goes before it")
 	set.StringVar(&f.role, "role", roleAll, "what this process does: all, watchers or workers")
 	set.StringVar(&f.mode, "mode", string(desired.ModeControlPlane), "where modules go unless a Kyma says otherwise: control-plane (remote clusters) or single-cluster")
@@ -93,12 +94,12 @@ func (f *flags) groups() flagGroups {
 	set.StringVar(&f.logFormat, "log-format", logs.JSON, "form of log lines: json, or text for people")
 	set.DurationVar(&f.stopTimeout, "stop-timeout", 20*time.Second, "how long running activities may continue after a stop; keep it below the pod's termination grace period")
 
-	set = groups.add("Versions of workers")
+	set = groups.Add("Versions of workers")
 	set.BoolVar(&f.workerVersioning, "worker-versioning", false, "make the workers a version of a Temporal worker deployment; the leader makes its own build the current version once workers of it poll every task queue")
 	set.Float32Var(&f.workerRamp.Percent, "worker-ramp-percent", 0, "share of the workflows that a new build gets first, while workers of the former one run; 0 gives it all at once")
 	set.DurationVar(&f.workerRamp.Duration, "worker-ramp-duration", 10*time.Minute, "how long it has that share, until it gets all")
 
-	set = groups.add("Metrics, probes, profiles")
+	set = groups.Add("Metrics, probes, profiles")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
 	set.BoolVar(&f.metricsSecure, "metrics-secure", false, "serve metrics by HTTPS, and only to those whose token the API server takes and who may get the URL /metrics")
 	set.StringVar(&f.metricsCertDir, "metrics-cert-dir", "", "folder with tls.crt and tls.key for --metrics-secure, read again when they change; without one the certificate is self-signed")
@@ -107,14 +108,14 @@ func (f *flags) groups() flagGroups {
 	set.BoolVar(&f.pprof, "pprof", false, "serve pprof")
 	set.StringVar(&f.pprofAddress, "pprof-bind-address", ":8084", "address of pprof, where it is on")
 
-	set = groups.add("Leader election")
+	set = groups.Add("Leader election")
 	set.BoolVar(&f.leaderElect, "leader-elect", false, "watch only while holding the lease; needed with more than one process that watches")
 	set.StringVar(&f.leaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease; default: the pod's")
 	set.DurationVar(&f.leaseDuration, "leader-election-lease-duration", 180*time.Second, "how long others wait before they take over an unrenewed lease")
 	set.DurationVar(&f.renewDeadline, "leader-election-renew-deadline", 120*time.Second, "how long the leader tries to renew before it gives up")
 	set.DurationVar(&f.retryPeriod, "leader-election-retry-period", 3*time.Second, "how often the lease is tried for")
 
-	set = groups.add("Load on the control plane, on remote clusters, and of this process")
+	set = groups.Add("Load on the control plane, on remote clusters, and of this process")
 	set.Float32Var(&f.clientQPS, "k8s-client-qps", 300, "requests per second to the control plane")
 	set.IntVar(&f.clientBurst, "k8s-client-burst", 600, "burst of requests to the control plane")
 	set.Float32Var(&f.remoteQPS, "k8s-skr-client-qps", 50, "requests per second to one remote cluster")
@@ -125,7 +126,7 @@ func (f *flags) groups() flagGroups {
 	set.IntVar(&f.backgroundSlots, "background-slots", 4, "background reconciles at once, such as those after a change of the catalog")
 	set.IntVar(&f.remoteSlots, "remote-slots", 200, "activities on remote clusters at once")
 
-	set = groups.add("Instance and remote clusters")
+	set = groups.Add("Instance and remote clusters")
 	set.StringVar(&f.settings.SyncNamespace, "sync-namespace", "kyma-system", "remote namespace of Kymas that do not set spec.sync")
 	set.StringVar(&f.settings.RemoteKymaName, "remote-kyma-name", "default", "name of the remote Kyma where spec.sync is unset")
 	set.StringSliceVar(&f.settings.Namespaces, "namespaces", nil, "namespaces of the control plane whose Kymas, catalog and access Secrets this instance knows; it needs no rights in others. None is all")
@@ -136,7 +137,7 @@ func (f *flags) groups() flagGroups {
 	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane, and the sync strategy local-client, in control-plane mode")
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
-	set = groups.add("Pace")
+	set = groups.Add("Pace")
 	set.DurationVar(&f.resyncInterval, "resync-interval", 5*time.Minute, "how often every cluster is compared with what is wanted; bounds how late a change in a remote cluster is seen")
 	set.IntVar(&f.sweepShards, "sweep-shards", sweep.DefaultShards, "shards that the fleet is split into to compare it, each with a workflow of its own")
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
@@ -145,30 +146,30 @@ func (f *flags) groups() flagGroups {
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
-	set = groups.add("Removals that the catalog causes")
+	set = groups.Add("Removals that the catalog causes")
 	set.IntVar(&f.removals.Kymas, "catalog-removal-max-kymas", 10, "from how many Kymas one change of the catalog may remove a module without approval")
 	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
 	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
 
-	set = groups.add("Deletion and purge")
+	set = groups.Add("Deletion and purge")
 	set.BoolVar(&f.settings.Purge.Enabled, "enable-purge-finalizer", true, "force the deletion of a Kyma when its grace period is over; without it only lifecycle-manager purge does")
 	set.DurationVar(&f.settings.Purge.Grace, "purge-finalizer-timeout", 24*time.Hour, "grace period from a Kyma's deletion until it is forced, unless its annotation "+shared.AnnotationPurgeGracePeriod+" says otherwise")
 	set.DurationVar(&f.settings.Purge.Grace, "purge-grace-period", 24*time.Hour, "another name of --purge-finalizer-timeout")
 	set.DurationVar(&f.settings.Purge.Orderly, "purge-orderly-attempt", 10*time.Minute, "how long an orderly removal must have been tried before, with control plane and Temporal up")
 	set.StringSliceVar(&f.neverPurged, "skip-finalizer-purging-for", nil, "finalizers that a purge never takes off")
 
-	set = groups.add("Trust")
+	set = groups.Add("Trust")
 	set.StringVar(&f.signaturePolicy, "signature-policy", string(signature.Ignore), "which component descriptors must carry a signature that verifies with a key in a Secret: ignore (none), if-signed or require")
 	f.access.register(set)
 	set.StringSliceVar(&f.remoteTemplateRegistries, "remote-template-registries", nil, "registries (host or host:port) that user-provided ModuleTemplates in remote clusters may refer to; none by default")
 
-	set = groups.add("Maintenance windows")
+	set = groups.Add("Maintenance windows")
 	f.maintenance.register(set, os.Getenv)
 
-	set = groups.add("Admission webhook")
+	set = groups.Add("Admission webhook")
 	f.webhook.register(set)
 
-	set = groups.add("Registries")
+	set = groups.Add("Registries")
 	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which components are fetched: their descriptors where a ModuleTemplate embeds none, and their layers also where an embedded descriptor names another repository")
 	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
 	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system); it is read again every minute, and when the registry refuses them")
@@ -178,7 +179,7 @@ func (f *flags) groups() flagGroups {
 	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
 	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
 
-	settings.RegisterUpstreamOnly(groups.add("Flags of upstream that have no effect"))
+	settings.RegisterUpstreamOnly(groups.Add("Flags of upstream that have no effect"))
 	return groups
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -89,13 +90,9 @@ func (f *flags) metricsServer() server.Options {
 }
 
 // showCertificates says in metrics when the certificates of this process expire.
-func (f *flags) showCertificates(controlPlane *rest.Config) error {
-	toTemporal, err := connection.Options()
-	if err != nil {
-		return err
-	}
+func (f *flags) showCertificates(controlPlane *rest.Config, toTemporal *tls.Config) error {
 	return certificates.Register(metrics.Registry, certificates.Shown{
-		ControlPlane: controlPlane, Temporal: toTemporal.ConnectionOptions.TLS, MetricsFolder: f.metricsCertDir, Webhook: f.webhook.serving.Load,
+		ControlPlane: controlPlane, Temporal: toTemporal, MetricsFolder: f.metricsCertDir, Webhook: f.webhook.serving.Load,
 	})
 }
 

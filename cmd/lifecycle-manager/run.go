@@ -55,7 +55,7 @@ TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_* or a configuration file nam
 			return run(cmd.Context(), f, cmd.Flags())
 		},
 	}
-	f.groups().addTo(cmd)
+	f.groups().AddTo(cmd)
 	return cmd
 }
 
@@ -75,7 +75,12 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 		return err
 	}
 	defer traces.Stop() //nolint:contextcheck // ctx is done by then, and what was traced is still to be sent
-	temporalClient, namespace, err := connectTemporal(ctx, log, traces)
+	toTemporal, err := connection.Options()
+	if err != nil {
+		return err
+	}
+	namespace := toTemporal.Namespace
+	temporalClient, err := connectTemporal(ctx, toTemporal, log, traces)
 	if err != nil {
 		return err
 	}
@@ -108,7 +113,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err := thisBuild().register(metrics.Registry); err != nil {
 		return err
 	}
-	if err := f.showCertificates(controlPlane); err != nil {
+	if err := f.showCertificates(controlPlane, toTemporal.ConnectionOptions.TLS); err != nil {
 		return err
 	}
 	policies, err := f.maintenance.source(metrics.Registry, log)
@@ -271,28 +276,25 @@ func addProbes(mgr manager.Manager, link *worker.Link) error {
 	return mgr.AddReadyzCheck("temporal", link.Check)
 }
 
-// connectTemporal connects as the environment says and returns the client and its namespace.
-func connectTemporal(ctx context.Context, log logr.Logger, traces *tracing.Tracing) (temporal.Client, string, error) {
-	options, err := connection.Options()
-	if err != nil {
-		return nil, "", err
-	}
+// connectTemporal connects with these options, and what this process adds to them.
+func connectTemporal(ctx context.Context, options temporal.Options, log logr.Logger, traces *tracing.Tracing) (temporal.Client, error) {
+	var err error
 	options.Identity = identity()
 	options.Interceptors = traces.Interceptors()
 	options.Logger = logs.Temporal(log.WithName("temporal"))
 	if options.MetricsHandler, err = worker.MetricsHandler(metrics.Registry); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	failures, err := worker.NewTaskFailures(metrics.Registry, log.WithName("temporal"))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(failures.Intercept))
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	connected, err := temporal.DialContext(ctx, options)
 	if err != nil {
-		return nil, "", fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+		return nil, fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
 	}
-	return connected, options.Namespace, nil
+	return connected, nil
 }

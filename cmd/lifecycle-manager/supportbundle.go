@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/bundle"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/preflight"
 )
 
@@ -52,15 +53,15 @@ manifest.json says why.`,
 			return writeBundle(cmd.Context(), cmd.ErrOrStderr(), f, b)
 		},
 	}
-	own := flagGroups{}
-	set := own.add("Support bundle")
+	own := flaggroups.Groups{}
+	set := own.Add("Support bundle")
 	set.StringVarP(&b.output, "output", "o", "", "file to write, a .tar.gz")
 	set.StringVar(&b.context, "context", "", "context of the kubeconfig; default: its current one")
 	set.StringVar(&b.pods, "pod-selector", "app.kubernetes.io/name=lifecycle-manager", "labels of the instance's Deployments and pods, in the namespace of its lease")
 	set.StringSliceVar(&b.metrics, "metrics-address", nil, "addresses (host:port) to take metrics from, for processes that are no pods")
 	set.StringSliceVar(&b.logs, "log-file", nil, "files with logs, for processes that are no pods")
 	set.DurationVar(&b.timeout, "timeout", 5*time.Minute, "how long all may take")
-	append(own, f.groups()...).addTo(cmd)
+	append(own, f.groups()...).AddTo(cmd)
 	return cmd
 }
 

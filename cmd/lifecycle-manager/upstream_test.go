@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestTheArgumentsOfUpstreamStartTheProcess(t *testing.T) {
 	f := &flags{}
 	command := newRunCommand()
 	command.ResetFlags()
-	f.groups().addTo(command)
+	f.groups().AddTo(command)
 	require.NoError(t, command.ParseFlags(append(ofUpstream(), ofEarlierUpstream()...)))
 	require.NoError(t, f.check())
 	_, err := logs.ParseLevel(f.logLevel)
@@ -110,4 +111,19 @@ func TestLogLevelsOfUpstreamAreNumbers(t *testing.T) {
 	}
 	_, err := logs.ParseLevel("loud")
 	require.Error(t, err)
+}
+
+// A Deployment's arguments take the place of those of the image, so that nobody says run.
+func TestArgumentsWithoutACommandAreThoseOfRun(t *testing.T) {
+	arguments := append(ofUpstream(), ofEarlierUpstream()...)
+	require.Equal(t, append([]string{"run"}, arguments...), withCommand(arguments))
+	for _, line := range []string{"", "run --role all", "status", "--help", "--version", "-h"} {
+		require.Equal(t, strings.Fields(line), withCommand(strings.Fields(line)))
+	}
+
+	var said bytes.Buffer
+	code := execute(t.Context(), append(arguments, "--role=nobody"), streams{in: &bytes.Buffer{}, out: &said, err: &said})
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, said.String(), "--role")
+	require.Contains(t, said.String(), "lifecycle-manager run --help")
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/module/command"
 )
 
+// version and commit are set by the linker (see deploy/image).
+var (
+	version = "0.0.0-dev"
+	commit  = "unknown" //nolint:gochecknoglobals // as version, which the linter knows
+)
+
 func main() {
-	os.Exit(command.Execute(os.Args[1:], command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(command.Execute(os.Args[1:], version+" (commit "+commit+")", command.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

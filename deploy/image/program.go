@@ -32,7 +32,7 @@ func programs() []program {
 			title: "Lifecycle Manager", text: "Keeps Kubernetes clusters equipped with the modules that their owners asked for",
 		},
 		{
-			name: "module", module: "cmd/module", source: ".",
+			name: "module", module: "cmd/module", source: ".", stamped: true,
 			title: "Module tool of Lifecycle Manager", text: "Checks modules, and ships them as OCM component versions to OCI registries",
 		},
 	}

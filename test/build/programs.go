@@ -18,11 +18,13 @@ const ownVersion = "0.0.0-dev"
 // it has no commit either, and only another version does.
 func programs(version, commit string) []program {
 	manager := program{name: "lifecycle-manager", module: ".", source: "./cmd/lifecycle-manager"}
+	tool := program{name: "module", module: "cmd/module", source: "."}
 	if version != "" && version != ownVersion {
 		manager.variables = map[string]string{"main.version": version}
 		if commit != "" {
 			manager.variables["main.commit"] = commit
 		}
+		tool.variables = manager.variables
 	}
 	return []program{
 		{name: "demo", module: ".", source: "./test/demo"},
@@ -30,7 +32,7 @@ func programs(version, commit string) []program {
 		{name: "sample-operator", module: ".", source: "./test/sample-operator"},
 		manager,
 		{name: "memfleet", module: "test/memfleet", source: "."},
-		{name: "module", module: "cmd/module", source: "."},
+		tool,
 		{name: "modules", module: "test/modules", source: "."},
 		{name: previousName, source: "./cmd/lifecycle-manager", variables: map[string]string{"main.version": previousVersion}},
 	}

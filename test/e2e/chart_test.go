@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -56,17 +57,13 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 		"settings": map[string]any{"resync-interval": "3s", "module-upgrade-rollout-max-delay": "0s", "oci-registry-plain-http": []string{s.Registry}},
 	}
 	this := filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager")
-	if previous, exists := testfleet.Previous(t); exists {
-		upgradeTo(t, s, filepath.Join(previous, "chart"), values, "--install")
-	} else {
-		t.Log("this clone has no earlier chart, so it is upgraded from this one")
-		upgradeTo(t, s, this, values, "--install")
-	}
+	upgradeTo(t, s, earlierChart(t, this), values, "--install")
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = exec.CommandContext(context.Background(), os.Getenv("HELM"), "uninstall", release, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig).Run()
 		}
 	})
+	require.Empty(t, columnsOfKymas(s))
 	for name, definition := range all {
 		now := &apiextensionsv1.CustomResourceDefinition{}
 		require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKey{Name: name}, now))
@@ -83,18 +80,15 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	t.Run("an upgrade to this chart changes the settings of the instance", func(t *testing.T) {
 		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert,errcheck // see above
 		upgradeTo(t, s, this, values)
-		watchers.stop()
-		workers.stop()
-		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
+		require.NotEmpty(t, columnsOfKymas(s), "definitions are upgraded")
+		watchers, workers = rollOut(s, watchers, workers)
 		require.Contains(t, watchers.args, "--resync-interval=2s")
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 		s.BecomesReady("charted", "sample@1.1.0")
 	})
 	t.Run("a roll-back takes them back, and keeps definitions and Kymas", func(t *testing.T) {
 		helm(t, s, "rollback", release, "1", "--wait")
-		watchers.stop()
-		workers.stop()
-		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
+		watchers, workers = rollOut(s, watchers, workers)
 		require.Contains(t, watchers.args, "--resync-interval=3s")
 		s.BecomesReady("charted", "sample@1.1.0")
 	})
@@ -109,7 +103,61 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 			require.True(t, now.DeletionTimestamp.IsZero())
 		}
 		require.Equal(t, "charted", s.Kyma("charted").Name)
+		require.Equal(t, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "sample-operator"), "and so is what is in the remote cluster")
 	})
+	t.Run("installed again in one Deployment, it goes on where it was", func(t *testing.T) {
+		const name = "whole" // the fleet has a ClusterRoleBinding of the release's name
+		values["shape"], values["fullnameOverride"] = "all", name
+		upgradeTo(t, s, this, values, "--install")
+		runPod(s, name)
+		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
+		s.BecomesReady("charted")
+	})
+}
+
+// earlierChart is the chart of the previous release in a folder of its own, whose definition of Kymas has no columns for
+// kubectl, as if this release had added them: where definitions have not changed since, nothing would be upgraded.
+func earlierChart(t *testing.T, this string) string {
+	t.Helper()
+	from := this
+	if previous, exists := testfleet.Previous(t); exists {
+		from = filepath.Join(previous, "chart")
+	} else {
+		t.Log("this clone has no earlier chart, so it is upgraded from this one")
+	}
+	earlier := filepath.Join(t.TempDir(), "lifecycle-manager")
+	require.NoError(t, os.CopyFS(earlier, os.DirFS(from)))
+	path := filepath.Join(earlier, "files", "crds", "operator.kyma-project.io_kymas.yaml")
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var definition apiextensionsv1.CustomResourceDefinition
+	require.NoError(t, yaml.UnmarshalStrict(content, &definition))
+	for i := range definition.Spec.Versions {
+		definition.Spec.Versions[i].AdditionalPrinterColumns = nil
+	}
+	content, err = yaml.Marshal(definition)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	return earlier
+}
+
+// columnsOfKymas are the columns of kubectl for Kymas.
+func columnsOfKymas(s *harness.Environment) []apiextensionsv1.CustomResourceColumnDefinition {
+	s.T.Helper()
+	now := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(s.T, s.ControlPlane.Get(s.T.Context(), client.ObjectKey{Name: "kymas." + shared.OperatorGroup}, now))
+	return now.Spec.Versions[len(now.Spec.Versions)-1].AdditionalPrinterColumns
+}
+
+// rollOut replaces the processes as their Deployments do: new ones come before old ones go. Workers are ready when the new
+// leader has the settings of both.
+func rollOut(s *harness.Environment, watchers, workers pod) (newWatchers, newWorkers pod) {
+	s.T.Helper()
+	newWatchers = runPod(s, release+"-watchers")
+	watchers.stop()
+	newWorkers = runPod(s, release+"-workers")
+	workers.stop()
+	return newWatchers, newWorkers
 }
 
 // Each combination of values that the chart documents makes objects that an API server accepts.

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	record "github.com/kyma-project/lifecycle-manager/test/harness/histories"
+	"github.com/kyma-project/lifecycle-manager/test/harness/tasks"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 )
 
@@ -24,6 +25,11 @@ var present = fmt.Sprintf("histories/v%d", workflows.LogicVersion)
 // required are the scenarios of which every version from v8 on has histories.
 var required = []string{
 	"install", "upgrade", "deletion", "rollout", "removal", "purge", "update", "failures", "continue-as-new", "new-build", "sweep",
+}
+
+// mixed are the histories of runs that two builds worked on, one after the other.
+var mixed = []string{
+	"mixed-forward-kyma", "mixed-forward-manifest", "mixed-forward-sweep", "mixed-back-kyma", "mixed-back-manifest", "mixed-back-sweep",
 }
 
 // expected are the numbers of runs of a version of the logic.
@@ -47,6 +53,11 @@ func TestEachScenarioAndEachTypeOfWorkflowIsRecordedForThePresentLogic(t *testin
 	}
 	for _, name := range registered() {
 		require.Contains(t, types, name)
+	}
+	for _, name := range mixed {
+		done := tasks.Of(history(t, path.Join(present, name+".json")))
+		require.Greater(t, len(done.Builds), 1, "builds of %s", name)
+		require.Empty(t, done.Failures, name)
 	}
 }
 

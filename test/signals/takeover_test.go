@@ -33,10 +33,14 @@ func TestABuildThatTakesARunOverDoesNothingInIt(t *testing.T) {
 
 	stop := workAs(t, temporal, "first", quiet(st))
 	change()
+	var run string
+	require.Eventually(t, func() bool { // it sleeps: what was seen has been worked on
+		described, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
+		require.NoError(t, err)
+		run = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		return described.GetPendingWorkflowTask() == nil && len(described.GetPendingActivities()) == 0
+	}, time.Minute, 50*time.Millisecond)
 	stop()
-	described, err := temporal.DescribeWorkflowExecution(t.Context(), id, "")
-	require.NoError(t, err)
-	run := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 
 	t.Cleanup(workAs(t, temporal, "second", quiet(st)))
 	change()

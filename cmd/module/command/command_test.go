@@ -28,7 +28,7 @@ func module(t *testing.T, arguments ...string) outcome {
 	// Unlike this, t.Chdir opens the folder where it was, and Go goes by its files' times then.
 	require.NoError(t, os.Chdir(elsewhere)) //nolint:usetesting // see above
 	var out, failed bytes.Buffer
-	code := command.Execute(arguments, command.Streams{In: strings.NewReader("secret\n"), Out: &out, Err: &failed})
+	code := command.Execute(arguments, "1.2.3 (commit abc)", command.Streams{In: strings.NewReader("secret\n"), Out: &out, Err: &failed})
 	return outcome{code, out.String(), failed.String()}
 }
 
@@ -50,6 +50,10 @@ func requireGolden(t *testing.T, path, got string) {
 	want, err := testdata.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), got)
+}
+
+func TestItSaysItsVersion(t *testing.T) {
+	require.Equal(t, outcome{out: "module version 1.2.3 (commit abc)\n"}, module(t, "--version"))
 }
 
 func TestPushPrintsTemplateAndReleaseMeta(t *testing.T) {

@@ -39,11 +39,12 @@ type Streams struct {
 // errUsage says that the command line is not right.
 var errUsage = errors.New("wrong usage")
 
-// Execute runs the command line and returns the exit code.
-func Execute(arguments []string, streams Streams) int {
+// Execute runs the command line of a version of the program and returns the exit code.
+func Execute(arguments []string, version string, streams Streams) int {
 	component.LogErrorsOnly()
 
 	root := newRoot()
+	root.Version = version
 	root.SetArgs(arguments)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

@@ -150,6 +150,58 @@ func TestFormerWorkersRunBesideTheNewOnes(t *testing.T) {
 	require.Len(t, selectors, 3)
 }
 
+// What the SDK reads is what the values say, with each credential from its Secret.
+func TestTemporalIsReachedAsTheValuesSay(t *testing.T) {
+	environment := func(temporal map[string]any) (map[string]string, map[string]string) {
+		variables, mounts := map[string]string{}, map[string]string{}
+		for _, object := range objects(t, "kcp-system", map[string]any{"temporal": temporal}) {
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			spec := as[appsv1.Deployment](t, object).Spec.Template.Spec
+			for _, variable := range spec.Containers[0].Env {
+				variables[variable.Name] = variable.Value
+				if from := variable.ValueFrom; from != nil {
+					variables[variable.Name] = from.SecretKeyRef.Name + "/" + from.SecretKeyRef.Key
+				}
+			}
+			for _, mount := range spec.Containers[0].VolumeMounts {
+				for _, volume := range spec.Volumes {
+					if volume.Name == mount.Name && volume.Secret != nil {
+						mounts[mount.MountPath] = volume.Secret.SecretName
+					}
+				}
+			}
+		}
+		delete(variables, "GOMEMLIMIT")
+		return variables, mounts
+	}
+	variables, mounts := environment(map[string]any{
+		"address": "temporal:7233", "namespace": "fleet", "apiKeySecret": map[string]any{"name": "key"},
+		"tls": map[string]any{"enabled": true, "clientSecret": "client", "caSecret": "ca", "serverName": "temporal.internal"},
+	})
+	const client, authority = "/etc/lifecycle-manager/temporal-client", "/etc/lifecycle-manager/temporal-ca"
+	require.Equal(t, map[string]string{
+		"TEMPORAL_ADDRESS": "temporal:7233", "TEMPORAL_NAMESPACE": "fleet", "TEMPORAL_API_KEY": "key/api-key", "TEMPORAL_TLS": "true",
+		"TEMPORAL_TLS_CLIENT_CERT_PATH": client + "/tls.crt", "TEMPORAL_TLS_CLIENT_KEY_PATH": client + "/tls.key",
+		"TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority + "/ca.crt", "TEMPORAL_TLS_SERVER_NAME": "temporal.internal",
+	}, variables)
+	require.Equal(t, map[string]string{client: "client", authority: "ca"}, mounts)
+
+	variables, mounts = environment(map[string]any{"configFileSecret": "file", "profile": "production"})
+	require.Equal(t, map[string]string{"TEMPORAL_CONFIG_FILE": "/etc/lifecycle-manager/temporal/temporal.toml", "TEMPORAL_PROFILE": "production"}, variables)
+	require.Equal(t, map[string]string{"/etc/lifecycle-manager/temporal": "file"}, mounts)
+}
+
+// Accounts and roles that somebody else makes are made by nobody here, whatever is switched on.
+func TestWithoutRBACNoRoleIsBound(t *testing.T) {
+	for _, object := range objects(t, "kcp-system", map[string]any{
+		"rbac": map[string]any{"create": false}, "metrics": map[string]any{"secure": true}, "monitoring": map[string]any{"serviceMonitor": map[string]any{"enabled": true}},
+	}) {
+		require.NotEqual(t, "rbac.authorization.k8s.io", object.GroupVersionKind().Group, object.GetName())
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values map[string]any
@@ -164,6 +216,11 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a flag that is a value":      {map[string]any{"settings": map[string]any{"role": "all"}}, "role"},
 		"single cluster, no rights":   {map[string]any{"settings": map[string]any{"mode": "single-cluster"}}, "controlPlaneModules.enabled"},
 		"former workers, no versions": {map[string]any{"shape": "split", "workers": map[string]any{"former": map[string]any{"tag": "1.0.0"}}}, "settings.worker-versioning"},
+		"TLS that is off":             {map[string]any{"temporal": map[string]any{"address": "a:1", "tls": map[string]any{"caSecret": "ca"}}}, "temporal.tls.enabled is false"},
+		"a trial with TLS":            {map[string]any{"temporal": map[string]any{"trial": map[string]any{"enabled": true}, "tls": map[string]any{"enabled": true}}}, "does not speak TLS"},
+		"a profile of no file":        {map[string]any{"temporal": map[string]any{"address": "a:1", "profile": "p"}}, "temporal.configFileSecret"},
+		"autoscaling of no workers":   {map[string]any{"workers": map[string]any{"autoscaling": map[string]any{"enabled": true}}}, "shape=split"},
+		"a claim that is not used":    {map[string]any{"artifactCache": map[string]any{"claimName": "layers"}}, "artifactCache.kind"},
 		"scraped twice":               {map[string]any{"monitoring": map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}}, "scrape every pod twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

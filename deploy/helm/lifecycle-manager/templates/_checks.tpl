@@ -7,8 +7,23 @@
 {{- if and $t.trial.enabled (or $t.address $t.configFileSecret) -}}
 {{- fail "temporal.trial.enabled brings a Temporal of its own: leave temporal.address and temporal.configFileSecret empty" -}}
 {{- end -}}
+{{- if and (not $t.tls.enabled) (or $t.tls.clientSecret $t.tls.caSecret $t.tls.serverName) -}}
+{{- fail "temporal.tls.enabled is false, so that the connection would be open to everybody on its way: set it to true, or leave temporal.tls empty" -}}
+{{- end -}}
+{{- if and $t.trial.enabled $t.tls.enabled -}}
+{{- fail "temporal.trial.enabled brings a Temporal that does not speak TLS: leave temporal.tls empty" -}}
+{{- end -}}
+{{- if and $t.profile (not $t.configFileSecret) -}}
+{{- fail "temporal.profile is one of the file in temporal.configFileSecret, which is missing" -}}
+{{- end -}}
+{{- if and (ne .Values.shape "split") .Values.workers.autoscaling.enabled -}}
+{{- fail "workers.autoscaling is for shape=split: otherwise there are no pods that only work" -}}
+{{- end -}}
 {{- if and (eq .Values.artifactCache.kind "persistentVolumeClaim") (not .Values.artifactCache.claimName) -}}
 {{- fail "artifactCache.claimName is missing: the claim that layers are kept in" -}}
+{{- end -}}
+{{- if and .Values.artifactCache.claimName (ne .Values.artifactCache.kind "persistentVolumeClaim") -}}
+{{- fail "artifactCache.claimName is for artifactCache.kind=persistentVolumeClaim" -}}
 {{- end -}}
 {{- if and .Values.metrics.certificateSecret (not .Values.metrics.secure) -}}
 {{- fail "metrics.certificateSecret is for metrics.secure=true" -}}

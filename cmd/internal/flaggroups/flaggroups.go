@@ -1,4 +1,5 @@
-package main
+// Package flaggroups shows the flags of a command in groups.
+package flaggroups
 
 import (
 	"fmt"
@@ -9,26 +10,27 @@ import (
 	"golang.org/x/term"
 )
 
-// flagGroups are the flags of a command that has too many for one list.
-type flagGroups []flagGroup
+// Groups are the flags of a command that has too many for one list.
+type Groups []Group
 
-type flagGroup struct {
-	title string
-	set   *pflag.FlagSet
+// Group are flags that belong together, under a title.
+type Group struct {
+	Title string
+	Set   *pflag.FlagSet
 }
 
-// add begins a group; what is registered in the returned set belongs to it.
-func (g *flagGroups) add(title string) *pflag.FlagSet {
+// Add begins a group; what is registered in the returned set belongs to it.
+func (g *Groups) Add(title string) *pflag.FlagSet {
 	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	set.SortFlags = false
-	*g = append(*g, flagGroup{title, set})
+	*g = append(*g, Group{title, set})
 	return set
 }
 
-// addTo gives the flags to a command, whose help shows them group by group.
-func (g flagGroups) addTo(command *cobra.Command) {
+// AddTo gives the flags to a command, whose help shows them group by group.
+func (g Groups) AddTo(command *cobra.Command) {
 	for _, group := range g {
-		command.Flags().AddFlagSet(group.set)
+		command.Flags().AddFlagSet(group.Set)
 	}
 	command.SetUsageFunc(func(command *cobra.Command) error {
 		out := command.OutOrStderr()
@@ -37,7 +39,7 @@ func (g flagGroups) addTo(command *cobra.Command) {
 			return err
 		}
 		for _, group := range g {
-			if _, err := fmt.Fprintf(out, "\n%s:\n%s", group.title, group.set.FlagUsagesWrapped(width)); err != nil {
+			if _, err := fmt.Fprintf(out, "\n%s:\n%s", group.Title, group.Set.FlagUsagesWrapped(width)); err != nil {
 				return err
 			}
 		}

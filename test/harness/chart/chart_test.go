@@ -193,6 +193,33 @@ func TestTemporalIsReachedAsTheValuesSay(t *testing.T) {
 	require.Equal(t, map[string]string{"/etc/lifecycle-manager/temporal": "file"}, mounts)
 }
 
+// By default a drain, a lost node and a neighbour that needs more are provided for, and each is switched off by its value.
+func TestPodsAreProtectedUnlessThatIsSwitchedOff(t *testing.T) {
+	kinds := func(values map[string]any) map[string]int {
+		count := map[string]int{}
+		for _, object := range objects(t, "kcp-system", values) {
+			count[object.GetKind()]++
+			if object.GetKind() == "Deployment" {
+				spec := as[appsv1.Deployment](t, object).Spec.Template.Spec
+				require.Len(t, spec.TopologySpreadConstraints, 2, "nodes and zones")
+				for _, constraint := range spec.TopologySpreadConstraints {
+					require.NotEmpty(t, constraint.LabelSelector.MatchLabels)
+				}
+			}
+		}
+		return count
+	}
+	on := kinds(map[string]any{"shape": "split", "workers": map[string]any{"autoscaling": map[string]any{"enabled": true}}})
+	off := kinds(map[string]any{
+		"shape": "split", "podDisruptionBudget": map[string]any{"enabled": false}, "networkPolicy": map[string]any{"enabled": false},
+		"priorityClass": map[string]any{"create": false},
+	})
+	for kind, want := range map[string]int{"PodDisruptionBudget": 2, "NetworkPolicy": 1, "PriorityClass": 1, "HorizontalPodAutoscaler": 1} {
+		require.Equal(t, want, on[kind], kind)
+		require.Zero(t, off[kind], kind)
+	}
+}
+
 // Accounts and roles that somebody else makes are made by nobody here, whatever is switched on.
 func TestWithoutRBACNoRoleIsBound(t *testing.T) {
 	for _, object := range objects(t, "kcp-system", map[string]any{

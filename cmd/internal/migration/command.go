@@ -69,8 +69,8 @@ func newHoldCommand(f *flags, connect Connect) *cobra.Command {
 		Short: "Keep Kymas of upstream's from being taken over until they are adopted",
 		Long: `Keep Kymas of upstream's from being taken over until they are adopted.
 
-They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well. A Kyma that is deleted is
-removed all the same.`,
+They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well, and the annotation
+` + annotationHeld + `, by which adopt knows them. A Kyma that is deleted is removed all the same.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			m, err := newMigration(f, connect)
 			if err != nil {
@@ -89,8 +89,9 @@ func newAdoptCommand(f *flags, connect Connect) *cobra.Command {
 		Short: "Have Kymas taken over, and wait until that is done",
 		Long: `Have Kymas taken over, and wait until that is done.
 
-It takes off the label ` + shared.LabelSkipReconciliation + `; the running Lifecycle Manager does the rest. It refuses
-while upstream runs, since both would work on the same Kymas.`,
+It takes off the label ` + shared.LabelSkipReconciliation + ` that hold has set; the running Lifecycle Manager does the
+rest. A Kyma that somebody else labelled so is left alone, and said to be. It refuses while upstream runs, since both
+would work on the same Kymas.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			m, err := newMigration(f, connect)

@@ -345,3 +345,40 @@ spec:
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
 	require.Nil(t, find("default"), "a version without it removes it")
 }
+
+func TestAModuleThatWentBackToUpstreamIsTakenOverAgainInPlace(t *testing.T) {
+	for name, upstreamWorked := range map[string]bool{"as its definitions prune the status": false, "after it worked": true} {
+		t.Run(name, func(t *testing.T) {
+			s := leftByUpstream(t, upstreamModule())
+			s.planned(upstreamModule())
+			s.installReady()
+			identities := func() []string {
+				return append(s.pods(),
+					s.identity("apps/v1", "Deployment", "ID-remote", "operator"),
+					s.identity("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"),
+					s.identity("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"),
+					s.identity("ID.example.com/v1", "Sample", "ID-remote", "default"),
+				)
+			}
+			before := identities()
+			s.status(func(m *v1beta2.Manifest) {
+				kept := m.Status
+				m.Status = v1beta2.ManifestStatus{State: kept.State, Conditions: kept.Conditions, Synced: kept.Synced, LastOperation: kept.LastOperation}
+			})
+			if upstreamWorked {
+				s.update(upstream.Shape)
+				_, err := upstream.Install(context.Background(), s.remote, s.read(), strings.ReplaceAll(upstreamModule(), "ID", s.id))
+				require.NoError(t, err)
+				s.planned(upstreamModule())
+			}
+			result := s.apply()
+			require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
+			require.Equal(t, shared.StateReady, s.ready(s.settle(result)).State)
+			require.Equal(t, before, identities())
+			require.Len(t, s.read().Status.Inventory, 6)
+			for _, request := range s.requests.take() {
+				require.False(t, strings.HasPrefix(request, http.MethodDelete), request)
+			}
+		})
+	}
+}

@@ -223,6 +223,8 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 		said := migrate("plan", "taken")
 		require.Contains(t, said, "Kyma kcp-system/taken: upstream's, taken over when it is met\n")
 		require.Contains(t, said, "settled 1.0.0 (Ready): 2 objects stay as they are and get our mark\n")
+		require.Contains(t, said, "upgrading 1.1.0 (Ready): upgrade to 1.1.0 goes on, with 2 objects found; what only the old version has is removed\n")
+		require.Contains(t, said, "mandatory 1.0.0 (Ready): 2 objects stay as they are and get our mark\n")
 		require.Contains(t, said, "leaving 1.0.0 (Ready): its removal goes on with 2 objects\n")
 		require.Contains(t, said, "unmanaged 1.0.0 (Ready): 2 objects stay and lose the marks, as the module is not managed\n")
 		require.Contains(t, said, "upstream's agent: removed from the remote cluster")

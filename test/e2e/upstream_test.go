@@ -274,17 +274,34 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(certificate), certificate)))
 	})
 	t.Run("the next upgrade prunes what upstream installed", func(t *testing.T) {
+		mandatory.Version, mandatory.Manifest = "1.1.0", withWorkload("mandatory", "1.1.0").Manifest
+		applyKind(s, "ModuleTemplate", s.Pack(mandatory))
 		s.PushModule(withWorkload("settled", "1.1.0"))
 		s.ReadyAmongOthers("taken", "settled", "1.1.0")
 		require.Nil(t, deployment("settled", "1.0.0"))
+		s.Eventually("the mandatory module is upgraded", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NotNil(c, deployment("mandatory", "1.1.0"))
+			assert.Nil(c, deployment("mandatory", "1.0.0"))
+		})
+	})
+	t.Run("modules go, come again and are managed again while the Kyma stays", func(t *testing.T) {
+		released := deployment("unmanaged", "1.0.0")
+		s.EditRemote(func(k *v1beta2.Kyma) {
+			k.Spec.Modules = []v1beta2.Module{{Name: "upgrading"}, {Name: "unmanaged"}, {Name: "leaving"}}
+		})
+		s.BecomesReady("taken", "upgrading@1.1.0", "unmanaged@1.0.0", "leaving@1.0.0")
+		require.Nil(t, deployment("settled", "1.1.0"))
+		require.Empty(t, s.MinimalVersion(harness.RemoteNamespace, "settled"))
+		require.NotNil(t, deployment("leaving", "1.0.0"))
+		managed := deployment("unmanaged", "1.0.0")
+		require.Equal(t, released.UID, managed.UID)
+		require.Contains(t, managed.Annotations, shared.AnnotationOwnedBy)
 	})
 	t.Run("with the Kyma everything goes", func(t *testing.T) {
 		s.RemoveKyma("taken")
 		require.Empty(t, s.OfModule(t, s.Remote))
-		for _, name := range []string{"settled", "upgrading", "mandatory"} {
+		for _, name := range []string{"upgrading", "mandatory", "unmanaged", "leaving"} {
 			require.Empty(t, s.MinimalVersion(harness.RemoteNamespace, name))
 		}
 	})
-	require.NoError(t, s.Remote.Delete(t.Context(), deployment("unmanaged", "1.0.0")))
-	require.NoError(t, s.Remote.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "unmanaged", Namespace: harness.RemoteNamespace}}))
 }

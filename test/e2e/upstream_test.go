@@ -284,7 +284,7 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 			assert.Nil(c, deployment("mandatory", "1.0.0"))
 		})
 	})
-	t.Run("modules go, come again and are managed again while the Kyma stays", func(t *testing.T) {
+	t.Run("modules go, come again, are managed again and upgraded while the Kyma stays", func(t *testing.T) {
 		released := deployment("unmanaged", "1.0.0")
 		s.EditRemote(func(k *v1beta2.Kyma) {
 			k.Spec.Modules = []v1beta2.Module{{Name: "upgrading"}, {Name: "unmanaged"}, {Name: "leaving"}}
@@ -296,6 +296,15 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 		managed := deployment("unmanaged", "1.0.0")
 		require.Equal(t, released.UID, managed.UID)
 		require.Contains(t, managed.Annotations, shared.AnnotationOwnedBy)
+
+		for _, module := range []string{"unmanaged", "leaving"} {
+			s.PushModule(withWorkload(module, "1.1.0"))
+		}
+		s.PushModule(withWorkload("upgrading", "1.2.0"))
+		s.BecomesReady("taken", "upgrading@1.2.0", "unmanaged@1.1.0", "leaving@1.1.0")
+		for module, old := range map[string]string{"upgrading": "1.1.0", "unmanaged": "1.0.0", "leaving": "1.0.0"} {
+			require.Nil(t, deployment(module, old), module)
+		}
 	})
 	t.Run("with the Kyma everything goes", func(t *testing.T) {
 		s.RemoveKyma("taken")

@@ -56,6 +56,8 @@ type Found struct {
 	Entries []v1beta2.InventoryEntry
 	// DefaultCR is the record of the default custom resource; nil where none was created.
 	DefaultCR *v1beta2.DefaultCRRecord
+	// Unfinished tells whether upstream had an installation or an upgrade under way.
+	Unfinished bool
 }
 
 // DefaultCRGone tells whether upstream created the default custom resource, and its user has deleted it.
@@ -75,7 +77,7 @@ func Read(ctx context.Context, cluster *clusters.Cluster, m *v1beta2.Manifest, r
 	if err != nil {
 		return Found{}, clusters.Classify(fmt.Errorf("read the default custom resource of Manifest %s: %w", inventory.MarkOf(m), err))
 	}
-	return Found{Cluster: at, Entries: entries, DefaultCR: record}, nil
+	return Found{Cluster: at, Entries: entries, DefaultCR: record, Unfinished: installedRef(m) != inventory.LayersRef(m)}, nil
 }
 
 // installedRef identifies the layer that upstream installed completely; empty where none is known. Upstream notes a layer

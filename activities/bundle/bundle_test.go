@@ -191,6 +191,30 @@ func TestThePlanPlacesObjects(t *testing.T) {
 	require.Equal(t, 7, p.Objects())
 }
 
+func TestWhatIsOnRecordInTheDefaultNamespaceStaysThere(t *testing.T) {
+	t.Parallel()
+	b := bundled(t,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: known}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: both}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: both, namespace: default}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: moved, namespace: elsewhere}\n",
+	)
+	m := &v1beta2.Manifest{}
+	for _, name := range []string{"known", "both", "moved"} {
+		m.Status.Inventory = append(m.Status.Inventory, v1beta2.InventoryEntry{ID: "_ConfigMap_default_" + name, Version: "v1"})
+	}
+	p, err := PlanOf(context.Background(), m, b, kinds.Mapper{Cluster: &noKinds{}}, "kyma-system")
+	require.NoError(t, err)
+	var ids []string
+	for _, e := range p.Entries {
+		ids = append(ids, e.ID)
+	}
+	require.ElementsMatch(t, []string{
+		"_ConfigMap_default_known", "_ConfigMap_kyma-system_new", "_ConfigMap_kyma-system_both", "_ConfigMap_default_both", "_ConfigMap_elsewhere_moved",
+	}, ids)
+}
+
 func TestAnObjectGivenWithAndWithoutItsNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	b := bundled(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: kyma-system}\n")

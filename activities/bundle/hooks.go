@@ -55,7 +55,7 @@ func encodeHooks(hooks []render.Hook) ([]hook, int64, error) {
 // planHooks places the hooks. A hook that does not run this time is part of the plan only when it has run before: then
 // it is kept until the module no longer has it.
 func (p *Plan) planHooks(
-	ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string, seen map[string]bool,
+	ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, into placement, seen map[string]bool,
 ) error {
 	installs := m.Status.InstalledVersion == "" && m.Status.InstalledRef == ""
 	upgrades := !installs && (m.Status.InstalledRef != inventory.LayersRef(m) || m.Status.InstalledVersion != m.Spec.Version)
@@ -66,7 +66,7 @@ func (p *Plan) planHooks(
 	planned := map[string]bool{}
 	for i := range b.hooks {
 		h := &b.hooks[i]
-		at, err := placeObject(ctx, &h.Object, k, remoteNamespace)
+		at, err := into.place(ctx, &h.Object, k)
 		if p.refuses(at) {
 			continue
 		}

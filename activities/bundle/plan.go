@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -55,13 +56,14 @@ func (p Placed) With(entry v1beta2.InventoryEntry) Placed {
 func (p Placed) String() string { return objects.Describe(p.Object.GVK.Kind, p.Name) }
 
 // PlanOf places the objects of a bundle: how each is addressed, and in which namespace. The namespace of a cluster-scoped
-// object is dropped, as kubectl does.
+// object is dropped, as kubectl does; one that upstream put into the namespace default stays there.
 func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper, remoteNamespace string) (Plan, error) {
 	var p Plan
 	seen := map[string]bool{}
+	into := placement{remoteNamespace: remoteNamespace, stays: inDefault(m, b)}
 	for i := range b.Objects {
 		o := &b.Objects[i]
-		at, err := placeObject(ctx, o, k, remoteNamespace)
+		at, err := into.place(ctx, o, k)
 		if p.refuses(at) {
 			continue
 		}
@@ -84,7 +86,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 		p.Stages[o.Stage] = append(p.Stages[o.Stage], at)
 		p.Entries = append(p.Entries, at.Entry)
 	}
-	err := p.planHooks(ctx, m, b, k, remoteNamespace, seen)
+	err := p.planHooks(ctx, m, b, k, into, seen)
 	return p, err
 }
 
@@ -115,15 +117,52 @@ func (p *Plan) Skips(kind schema.GroupKind) bool {
 	})
 }
 
-// placeObject places one object. Where the cluster does not know its kind, the error says so (meta.IsNoMatchError).
-func placeObject(ctx context.Context, o *Object, k kinds.Mapper, remoteNamespace string) (Placed, error) {
+// placement says where objects go that name no namespace.
+type placement struct {
+	remoteNamespace string
+	// stays are the inventory ids of those that are in the namespace default, and stay there.
+	stays map[string]bool
+}
+
+// inDefault are the ids of what a Manifest has on record in the namespace default, and its module does not name there.
+// Upstream puts what names no namespace there: elsewhere it would be another object, and pruning the one in default would
+// lose the data of a volume or a StatefulSet.
+func inDefault(m *v1beta2.Manifest, b *Bundle) map[string]bool {
+	all := map[string]bool{}
+	for _, e := range m.Status.Inventory {
+		if _, name, err := e.Object(); err == nil && name.Namespace == metav1.NamespaceDefault {
+			all[e.ID] = true
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	for i := range b.Objects {
+		if o := &b.Objects[i]; o.namespace == metav1.NamespaceDefault {
+			delete(all, o.idInDefault())
+		}
+	}
+	return all
+}
+
+// idInDefault is the inventory id that an object has in the namespace default; empty where it can have none.
+func (o *Object) idInDefault() string {
+	id, _ := v1beta2.InventoryID(o.GVK.GroupKind(), types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: o.name})
+	return id
+}
+
+// place places one object. Where the cluster does not know its kind, the error says so (meta.IsNoMatchError).
+func (in placement) place(ctx context.Context, o *Object, k kinds.Mapper) (Placed, error) {
 	at := Placed{Object: o, Name: types.NamespacedName{Namespace: o.namespace, Name: o.name}}
 	resource, err := k.Resource(ctx, o.GVK)
 	if err != nil {
 		return at, fmt.Errorf("look up kind %s: %w", o.GVK, err)
 	}
 	at.Resource = resource
-	at.Name.Namespace = objects.NamespaceOf(resource, at.Name.Namespace, remoteNamespace)
+	at.Name.Namespace = objects.NamespaceOf(resource, at.Name.Namespace, in.remoteNamespace)
+	if resource.Namespaced && o.namespace == "" && len(in.stays) > 0 && in.stays[o.idInDefault()] {
+		at.Name.Namespace = metav1.NamespaceDefault
+	}
 	if at.Entry, err = v1beta2.NewInventoryEntry(o.GVK, at.Name); err != nil {
 		return at, fault.New(fault.Rejected, render.ReasonInvalidManifest, "%s: %w", at, err)
 	}

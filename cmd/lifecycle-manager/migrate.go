@@ -10,7 +10,7 @@ import (
 )
 
 func newMigrateCommand() *cobra.Command {
-	f := &controlPlaneFlags{}
+	f, access := &controlPlaneFlags{}, &accessFlags{}
 	return migration.NewCommand(func() (*rest.Config, *runtime.Scheme, error) {
 		to, err := connection.ControlPlane(f.kubeconfig, f.context)
 		if err != nil {
@@ -18,5 +18,5 @@ func newMigrateCommand() *cobra.Command {
 		}
 		scheme, err := newScheme()
 		return to, scheme, err
-	}, f.register)
+	}, f.register, migration.Access{Register: access.register, Check: access.check, Allowed: access.allowed})
 }

@@ -223,6 +223,8 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 		said := migrate("plan", "taken")
 		require.Contains(t, said, "Kyma kcp-system/taken: upstream's, taken over when it is met\n")
 		require.Contains(t, said, "settled 1.0.0 (Ready): 2 objects stay as they are and get our mark\n")
+		require.Contains(t, said, "upgrading 1.1.0 (Ready): upgrade to 1.1.0 goes on, with 2 objects found; what only the old version has is removed\n")
+		require.Contains(t, said, "mandatory 1.0.0 (Ready): 2 objects stay as they are and get our mark\n")
 		require.Contains(t, said, "leaving 1.0.0 (Ready): its removal goes on with 2 objects\n")
 		require.Contains(t, said, "unmanaged 1.0.0 (Ready): 2 objects stay and lose the marks, as the module is not managed\n")
 		require.Contains(t, said, "upstream's agent: removed from the remote cluster")
@@ -272,17 +274,43 @@ func TestAKymaOfUpstreamsIsTakenOver(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(certificate), certificate)))
 	})
 	t.Run("the next upgrade prunes what upstream installed", func(t *testing.T) {
+		mandatory.Version, mandatory.Manifest = "1.1.0", withWorkload("mandatory", "1.1.0").Manifest
+		applyKind(s, "ModuleTemplate", s.Pack(mandatory))
 		s.PushModule(withWorkload("settled", "1.1.0"))
 		s.ReadyAmongOthers("taken", "settled", "1.1.0")
 		require.Nil(t, deployment("settled", "1.0.0"))
+		s.Eventually("the mandatory module is upgraded", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NotNil(c, deployment("mandatory", "1.1.0"))
+			assert.Nil(c, deployment("mandatory", "1.0.0"))
+		})
+	})
+	t.Run("modules go, come again, are managed again and upgraded while the Kyma stays", func(t *testing.T) {
+		released := deployment("unmanaged", "1.0.0")
+		s.EditRemote(func(k *v1beta2.Kyma) {
+			k.Spec.Modules = []v1beta2.Module{{Name: "upgrading"}, {Name: "unmanaged"}, {Name: "leaving"}}
+		})
+		s.BecomesReady("taken", "upgrading@1.1.0", "unmanaged@1.0.0", "leaving@1.0.0")
+		require.Nil(t, deployment("settled", "1.1.0"))
+		require.Empty(t, s.MinimalVersion(harness.RemoteNamespace, "settled"))
+		require.NotNil(t, deployment("leaving", "1.0.0"))
+		managed := deployment("unmanaged", "1.0.0")
+		require.Equal(t, released.UID, managed.UID)
+		require.Contains(t, managed.Annotations, shared.AnnotationOwnedBy)
+
+		for _, module := range []string{"unmanaged", "leaving"} {
+			s.PushModule(withWorkload(module, "1.1.0"))
+		}
+		s.PushModule(withWorkload("upgrading", "1.2.0"))
+		s.BecomesReady("taken", "upgrading@1.2.0", "unmanaged@1.1.0", "leaving@1.1.0")
+		for module, old := range map[string]string{"upgrading": "1.1.0", "unmanaged": "1.0.0", "leaving": "1.0.0"} {
+			require.Nil(t, deployment(module, old), module)
+		}
 	})
 	t.Run("with the Kyma everything goes", func(t *testing.T) {
 		s.RemoveKyma("taken")
 		require.Empty(t, s.OfModule(t, s.Remote))
-		for _, name := range []string{"settled", "upgrading", "mandatory"} {
+		for _, name := range []string{"upgrading", "mandatory", "unmanaged", "leaving"} {
 			require.Empty(t, s.MinimalVersion(harness.RemoteNamespace, name))
 		}
 	})
-	require.NoError(t, s.Remote.Delete(t.Context(), deployment("unmanaged", "1.0.0")))
-	require.NoError(t, s.Remote.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "unmanaged", Namespace: harness.RemoteNamespace}}))
 }

@@ -301,3 +301,84 @@ spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: operator}, 
 	require.EqualValues(t, 3, replicas)
 	require.Equal(t, before, s.identity("apps/v1", "Deployment", "ID-remote", "operator"))
 }
+
+func TestWhatUpstreamPutIntoTheDefaultNamespaceStaysThere(t *testing.T) {
+	const unnamed, inDefault = "metadata: {name: ID-store}", "metadata: {name: ID-store, namespace: default}"
+	const store = `
+apiVersion: apps/v1
+kind: StatefulSet
+` + unnamed + `
+spec:
+  replicas: 0
+  serviceName: store
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec: {containers: [{name: store, image: example.com/store}]}
+---
+`
+	s := leftByUpstream(t, upstreamModule())
+	find := func(namespace string) *unstructured.Unstructured {
+		return s.get("apps/v1", "StatefulSet", namespace, "ID-store")
+	}
+	t.Cleanup(func() {
+		if left := find("default"); left != nil {
+			_ = s.remote.Delete(context.Background(), left)
+		}
+	})
+	synced, err := upstream.Install(context.Background(), s.remote, s.read(), strings.ReplaceAll(strings.Replace(store, unnamed, inDefault, 1), "ID", s.id))
+	require.NoError(t, err)
+	synced[0].Namespace = "" // as the module has it
+	s.status(func(m *v1beta2.Manifest) { m.Status.Synced = append(m.Status.Synced, synced...) })
+	before := find("default").GetUID()
+
+	s.planned(upstreamModule() + store)
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	s.planned(upstreamModule() + store + configMap("new"))
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	require.Equal(t, before, find("default").GetUID(), "with another uid its data would be gone")
+	require.Contains(t, find("default").GetAnnotations(), "operator.kyma-project.io/owned-by")
+	require.Nil(t, find("ID-remote"))
+	require.NotNil(t, s.get("v1", "ConfigMap", "ID-remote", "new"), "what is new is where ours are")
+
+	s.planned(upstreamModule())
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	require.Nil(t, find("default"), "a version without it removes it")
+}
+
+func TestAModuleThatWentBackToUpstreamIsTakenOverAgainInPlace(t *testing.T) {
+	for name, upstreamWorked := range map[string]bool{"as its definitions prune the status": false, "after it worked": true} {
+		t.Run(name, func(t *testing.T) {
+			s := leftByUpstream(t, upstreamModule())
+			s.planned(upstreamModule())
+			s.installReady()
+			identities := func() []string {
+				return append(s.pods(),
+					s.identity("apps/v1", "Deployment", "ID-remote", "operator"),
+					s.identity("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com"),
+					s.identity("rbac.authorization.k8s.io/v1", "ClusterRole", "", "ID-operator"),
+					s.identity("ID.example.com/v1", "Sample", "ID-remote", "default"),
+				)
+			}
+			before := identities()
+			s.status(func(m *v1beta2.Manifest) {
+				kept := m.Status
+				m.Status = v1beta2.ManifestStatus{State: kept.State, Conditions: kept.Conditions, Synced: kept.Synced, LastOperation: kept.LastOperation}
+			})
+			if upstreamWorked {
+				s.update(upstream.Shape)
+				_, err := upstream.Install(context.Background(), s.remote, s.read(), strings.ReplaceAll(upstreamModule(), "ID", s.id))
+				require.NoError(t, err)
+				s.planned(upstreamModule())
+			}
+			result := s.apply()
+			require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
+			require.Equal(t, shared.StateReady, s.ready(s.settle(result)).State)
+			require.Equal(t, before, identities())
+			require.Len(t, s.read().Status.Inventory, 6)
+			for _, request := range s.requests.take() {
+				require.False(t, strings.HasPrefix(request, http.MethodDelete), request)
+			}
+		})
+	}
+}

@@ -20,6 +20,9 @@ var (
 	errNotAdopted = errors.New("it is not taken over yet")
 )
 
+// annotationHeld tells a label that hold has set from one that an operator has: only the former is adopt's to take off.
+const annotationHeld = shared.OperatorGroup + "/held-for-migration"
+
 // hold labels Kymas so that nobody works on them; those that are taken over stay as they are.
 func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all bool) error {
 	if len(names) == 0 != all {
@@ -38,7 +41,7 @@ func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all
 		if kyma.IsSkipReconciliation() || !isUpstreams(kyma, known.Own) {
 			continue
 		}
-		if err := m.label(ctx, kyma, `"`+shared.ValueTrue+`"`); err != nil {
+		if err := m.mark(ctx, kyma, `"`+shared.ValueTrue+`"`); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(out, "Kyma %s/%s: held\n", kyma.Namespace, kyma.Name); err != nil {
@@ -48,7 +51,7 @@ func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all
 	return nil
 }
 
-// adopt takes the label off, and waits until everything of these Kymas is taken over.
+// adopt takes the label off where hold has set it, and waits until everything of these Kymas is taken over.
 func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, timeout time.Duration) error {
 	if err := m.upstreamRuns(ctx, time.Now()); err != nil {
 		return err
@@ -57,27 +60,41 @@ func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, ti
 	if err != nil {
 		return err
 	}
+	var released []*v1beta2.Kyma
 	for i := range kymas {
-		if err := m.label(ctx, &kymas[i], "null"); err != nil {
-			return err
+		kyma := &kymas[i]
+		if kyma.IsSkipReconciliation() && kyma.Annotations[annotationHeld] == "" {
+			if _, err := fmt.Fprintf(out, "Kyma %s/%s: left alone, for hold did not set the label %s on it\n",
+				kyma.Namespace, kyma.Name, shared.LabelSkipReconciliation); err != nil {
+				return err
+			}
+			continue
 		}
+		if kyma.Annotations[annotationHeld] != "" {
+			if err := m.mark(ctx, kyma, "null"); err != nil {
+				return err
+			}
+		}
+		released = append(released, kyma)
 	}
 	if timeout <= 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for i := range kymas {
-		if err := m.awaitAdopted(ctx, out, &kymas[i]); err != nil {
+	for _, kyma := range released {
+		if err := m.awaitAdopted(ctx, out, kyma); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// label sets the label that keeps everybody from working on a Kyma.
-func (m *migration) label(ctx context.Context, kyma *v1beta2.Kyma, value string) error {
-	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%s}}}`, kyma.UID, shared.LabelSkipReconciliation, value)
+// mark sets the label that keeps everybody from working on a Kyma, and the annotation that says that we did; "null" takes
+// both off.
+func (m *migration) mark(ctx context.Context, kyma *v1beta2.Kyma, value string) error {
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%s},"annotations":{%q:%s}}}`,
+		kyma.UID, shared.LabelSkipReconciliation, value, annotationHeld, value)
 	if err := m.controlPlane.Patch(ctx, kyma, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return fmt.Errorf("label Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}

@@ -8,15 +8,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // Connect says where the control plane is, by the flags that were given, and what a client for it must know.
 type Connect func() (*rest.Config, *runtime.Scheme, error)
 
+// Access is the flag that says what the kubeconfigs of remote clusters may ask for.
+type Access struct {
+	Register func(*pflag.FlagSet)
+	Check    func() error
+	Allowed  func() clusters.Allow
+}
+
 // NewCommand returns the command. Register adds the flags to it that Connect needs.
-func NewCommand(connect Connect, register func(*pflag.FlagSet)) *cobra.Command {
-	f := &flags{}
+func NewCommand(connect Connect, register func(*pflag.FlagSet), access Access) *cobra.Command {
+	f := &flags{access: access}
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Take over the Kymas of today's upstream, a few first",
@@ -39,6 +47,9 @@ func newPlanCommand(f *flags, connect Connect) *cobra.Command {
 It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read completely: that
 Kyma would be left as it is until it can.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := f.access.Check(); err != nil {
+				return err
+			}
 			m, err := newMigration(f, connect)
 			if err != nil {
 				return err
@@ -47,6 +58,7 @@ Kyma would be left as it is until it can.`,
 		},
 	}
 	cmd.Flags().StringVar(&f.accessSecretNamespace, "access-secret-namespace", "", "as of lifecycle-manager run")
+	f.access.Register(cmd.Flags())
 	cmd.Flags().StringVar(&f.syncNamespace, "sync-namespace", shared.NamespaceRemote, "as of lifecycle-manager run")
 	return cmd
 }
@@ -57,8 +69,8 @@ func newHoldCommand(f *flags, connect Connect) *cobra.Command {
 		Short: "Keep Kymas of upstream's from being taken over until they are adopted",
 		Long: `Keep Kymas of upstream's from being taken over until they are adopted.
 
-They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well. A Kyma that is deleted is
-removed all the same.`,
+They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well, and the annotation
+` + annotationHeld + `, by which adopt knows them. A Kyma that is deleted is removed all the same.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			m, err := newMigration(f, connect)
 			if err != nil {
@@ -77,8 +89,9 @@ func newAdoptCommand(f *flags, connect Connect) *cobra.Command {
 		Short: "Have Kymas taken over, and wait until that is done",
 		Long: `Have Kymas taken over, and wait until that is done.
 
-It takes off the label ` + shared.LabelSkipReconciliation + `; the running Lifecycle Manager does the rest. It refuses
-while upstream runs, since both would work on the same Kymas.`,
+It takes off the label ` + shared.LabelSkipReconciliation + ` that hold has set; the running Lifecycle Manager does the
+rest. A Kyma that somebody else labelled so is left alone, and said to be. It refuses while upstream runs, since both
+would work on the same Kymas.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			m, err := newMigration(f, connect)

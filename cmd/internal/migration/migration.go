@@ -21,6 +21,7 @@ type flags struct {
 	namespace, accessSecretNamespace, syncNamespace string
 	all                                             bool
 	timeout                                         time.Duration
+	access                                          Access
 }
 
 // pollEvery is how often Kymas are read that are waited for.
@@ -42,7 +43,9 @@ func newMigration(f *flags, connect Connect) (*migration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the control plane client: %w", err)
 	}
-	access, err := clusters.New(clusters.Options{ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.accessSecretNamespace})
+	access, err := clusters.New(clusters.Options{
+		ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.accessSecretNamespace, Allow: f.access.Allowed(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make access to remote clusters: %w", err)
 	}

@@ -116,6 +116,8 @@ func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest
 		text = fmt.Sprintf("%d objects stay and lose the marks, as the module is not managed", len(found.Entries))
 	case !manifest.DeletionTimestamp.IsZero():
 		text = fmt.Sprintf("its removal goes on with %d objects", len(found.Entries))
+	case found.Unfinished:
+		text = fmt.Sprintf("upgrade to %s goes on, with %d objects found; what only the old version has is removed", manifest.Spec.Version, len(found.Entries))
 	}
 	switch cr := found.DefaultCR; {
 	case found.DefaultCRGone():

@@ -1,0 +1,52 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ofUpstreams is a Kyma in the condition that tells that upstream's agent is in its cluster.
+func ofUpstreams(name string, labels map[string]string) *v1beta2.Kyma {
+	return &v1beta2.Kyma{
+		ObjectMeta: metav1.ObjectMeta{Namespace: shared.NamespaceControlPlane, Name: name, UID: "uid", Labels: labels},
+		Status:     v1beta2.KymaStatus{Conditions: []metav1.Condition{{Type: "SKRWebhook", Status: metav1.ConditionTrue}}},
+	}
+}
+
+func TestAdoptTakesOffOnlyLabelsThatHoldSet(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientscheme.AddToScheme(scheme))
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	skipped := map[string]string{shared.LabelSkipReconciliation: shared.ValueTrue}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofUpstreams("free", nil), ofUpstreams("operators", skipped)).Build()
+	m := &migration{flags: &flags{namespace: shared.NamespaceControlPlane}, controlPlane: c}
+	read := func(name string) *v1beta2.Kyma {
+		kyma := &v1beta2.Kyma{}
+		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: shared.NamespaceControlPlane, Name: name}, kyma))
+		return kyma
+	}
+
+	var said strings.Builder
+	require.NoError(t, m.hold(t.Context(), &said, nil, true))
+	require.Equal(t, "Kyma kcp-system/free: held\n", said.String())
+	require.True(t, read("free").IsSkipReconciliation())
+	require.Contains(t, read("free").Annotations, annotationHeld)
+	require.NotContains(t, read("operators").Annotations, annotationHeld)
+
+	said.Reset()
+	require.NoError(t, m.adopt(t.Context(), &said, []string{"free", "operators"}, 0))
+	require.Equal(t, "Kyma kcp-system/operators: left alone, for hold did not set the label "+shared.LabelSkipReconciliation+" on it\n", said.String())
+	require.False(t, read("free").IsSkipReconciliation())
+	require.NotContains(t, read("free").Annotations, annotationHeld)
+	require.True(t, read("operators").IsSkipReconciliation())
+}

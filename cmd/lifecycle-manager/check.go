@@ -99,7 +99,7 @@ func check(ctx context.Context, out io.Writer, f *flags, c *checkFlags) error {
 func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	clock := &preflight.ServerClock{}
 	config.Wrap(clock.Follow)
-	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now, Instance: f.settings.WithDefaults().ManagedBy}
+	s := preflight.Sources{ServerTime: clock.Last, Now: time.Now, Instance: f.settings.WithDefaults().ManagedBy, Release: releaseOf(f)}
 	scheme, err := newScheme()
 	if err != nil {
 		return s, err

@@ -59,11 +59,16 @@ func instanceSettings(set *pflag.FlagSet) map[string]string {
 
 // recordOf is where the settings of an instance are recorded: beside its lease, or in kcp-system.
 func recordOf(f *flags) types.NamespacedName {
-	mounted, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return types.NamespacedName{
-		Namespace: cmp.Or(f.leaderElectionNamespace, strings.TrimSpace(string(mounted)), shared.NamespaceControlPlane),
+		Namespace: cmp.Or(releaseOf(f), shared.NamespaceControlPlane),
 		Name:      "lifecycle-manager-settings" + instanceSuffix(f.settings),
 	}
+}
+
+// releaseOf is the namespace of the instance as far as flags or the pod say it: who checks from outside may not.
+func releaseOf(f *flags) string {
+	mounted, _ := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	return cmp.Or(f.leaderElectionNamespace, strings.TrimSpace(string(mounted)))
 }
 
 // instanceSuffix distinguishes the instances that share a control plane; the default instance has none. What managed-by

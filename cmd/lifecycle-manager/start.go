@@ -37,11 +37,12 @@ func mayStart(ctx context.Context, f *flags, temporalClient temporal.Client, nam
 		return nil, fmt.Errorf("make the client for schemas: %w", err)
 	}
 	record := recordOf(f)
+	release := record.Namespace
 	if f.role == roleWorkers {
 		record = types.NamespacedName{}
 	}
 	return live, preflight.Start(ctx, preflight.Starting{
 		ControlPlane: live, Schemas: schemas.OpenAPIV3(), Temporal: temporalClient, Namespace: namespace,
-		Instance: f.settings.WithDefaults().ManagedBy, Record: record, DefinitionsWithin: definitionsWithin,
+		Instance: f.settings.WithDefaults().ManagedBy, Release: release, Record: record, DefinitionsWithin: definitionsWithin,
 	})
 }

@@ -99,7 +99,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 	record := recordOf(f)
 	s := bundle.Sources{
 		Namespaces: accessNamespaces(f), Release: record.Namespace, Settings: record, Metrics: b.metrics, Logs: b.logs,
-		Version: thisBuild().String(), Now: time.Now(), Limits: bundle.DefaultLimits(), Known: bundle.SecretsIn(os.Environ()),
+		Version: thisBuild().String(), Now: time.Now(), Limits: bundle.DefaultLimits(), Environment: os.Environ(),
 	}
 	selected, err := labels.ConvertSelectorToLabelsMap(b.pods)
 	if err != nil {

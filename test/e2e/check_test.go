@@ -78,6 +78,11 @@ func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, found["failed"]["instance"], "belongs to another instance")
 
+	t.Log("with another namespace of its own")
+	code, found = check(t, s, "--leader-election-namespace", "kube-public")
+	require.Equal(t, 1, code)
+	require.Contains(t, found["failed"]["instance"], "in its namespace "+harness.ControlPlaneNamespace)
+
 	t.Log("as an account without rights")
 	code, found = check(t, s, "--as", "system:serviceaccount:default:nobody")
 	require.Equal(t, 1, code)

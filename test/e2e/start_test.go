@@ -25,6 +25,11 @@ func TestAProcessDoesNotStartWhereItCouldOnlyFailLater(t *testing.T) {
 	second.Instance = second.NewInstance("--managed-by", "second")
 	doesNotStart(t, second.Instance, "belongs to another instance", "lifecycle-manager of the control plane", "TEMPORAL_NAMESPACE")
 
+	t.Log("another release of the same name in another namespace of the control plane")
+	elsewhere := s.NewInstance("--leader-election-namespace", "kube-public")
+	elsewhere.AllNamespaces = true // it is refused for its name, not for its rights
+	doesNotStart(t, elsewhere, "belongs to another instance", "in its namespace "+harness.ControlPlaneNamespace, "TEMPORAL_NAMESPACE")
+
 	t.Log("the same instance, once more and after a restart")
 	again := s.NewInstance("--role", "workers")
 	again.Start()

@@ -50,8 +50,8 @@ type Sources struct {
 	Settings types.NamespacedName
 	// Secrets are the further Secrets that the instance has: registry, webhook, pull Secret.
 	Secrets []types.NamespacedName
-	// Known are secrets that the caller knows of.
-	Known []string
+	// Environment is that of the process, by which it connects to Temporal.
+	Environment []string
 	// Temporal connects to Temporal.
 	Temporal func(ctx context.Context) (Workflows, error)
 	// Metrics are addresses to scrape, beside the pods; Logs are files with logs.
@@ -66,7 +66,7 @@ type Sources struct {
 // Write writes the archive. What cannot be read is noted in it; an error means that there is none.
 func Write(ctx context.Context, out io.Writer, s Sources) error {
 	known, unread := s.knownSecrets(ctx)
-	a := newArchive(out, newRedactor(append(known, s.Known...)), s.Version, s.Now, s.Limits)
+	a := newArchive(out, newRedactor(known), s.Version, s.Now, s.Limits)
 	for _, err := range unread {
 		a.problem("Secrets whose contents are to be redacted: %s", err)
 	}
@@ -87,7 +87,7 @@ func (s Sources) addCheck(_ context.Context, a *archive) error {
 	return a.addJSON("check.json", s.Check)
 }
 
-// knownSecrets are the contents of the Secrets that the instance has.
+// knownSecrets are the contents of the Secrets that the instance has, and what connects it to Temporal.
 func (s Sources) knownSecrets(ctx context.Context) (known []string, problems []error) {
 	var all []corev1.Secret
 	for _, namespace := range s.namespaces() {
@@ -111,7 +111,11 @@ func (s Sources) knownSecrets(ctx context.Context) (known []string, problems []e
 			known = append(known, secretsOf(value)...)
 		}
 	}
-	return known, problems
+	connecting, err := secretsIn(s.Environment)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	return append(known, connecting...), problems
 }
 
 func (s Sources) namespaces() []string {

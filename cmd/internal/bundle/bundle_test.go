@@ -61,7 +61,8 @@ func kubeconfig(t *testing.T) []byte {
 }
 
 func dockerConfig() string {
-	return `{"auths":{"registry.example.com":{"username":"puller","password":"` + planted + `-registry"}}}`
+	login := base64.StdEncoding.EncodeToString([]byte("puller:" + planted + "-login:with-colon"))
+	return `{"auths":{"registry.example.com":{"username":"puller","password":"` + planted + `-registry"},"other.example.com":{"auth":"` + login + `"}}}`
 }
 
 // objects have a secret wherever one may get into them.
@@ -78,8 +79,9 @@ func objects(t *testing.T) []client.Object {
 	}
 	kyma.Status.LastOperation = &v1beta2.LastOperation{Operation: "the token " + planted + "-token was refused for kyma demo"}
 	template := &v1beta2.ModuleTemplate{ObjectMeta: at("keda-1.0.0", nil)}
-	require.NoError(t, json.Unmarshal([]byte(`{"data":{"apiVersion":"a/v1","kind":"Keda","metadata":{"name":"keda-default"},
-		"spec":{"password":"`+planted+`-data","note":"`+planted+`-note","replicas":2,"list":["`+planted+`-item"]}}}`), &template.Spec))
+	require.NoError(t, json.Unmarshal([]byte(`{"data":{"apiVersion":"a/v1","kind":"Keda","metadata":{
+		"name":"keda-default","namespace":"kyma-system","labels":{"of":"keda"},"annotations":{"hint":"`+planted+`-hint"}},
+		"stringData":{"key":"`+planted+`-string"},"settings":[{"note":"`+planted+`-settings"}],"comment":"`+planted+`-comment","spec":{"password":"`+planted+`-data","note":"`+planted+`-note","replicas":2,"list":["`+planted+`-item"]}}}`), &template.Spec))
 	deployment := &appsv1.Deployment{ObjectMeta: at("lifecycle-manager", ofInstance)}
 	deployment.Spec.Template.Spec.Containers = []corev1.Container{{
 		Name: "manager", Image: "registry.example.com/lifecycle-manager:1.0.0",
@@ -117,7 +119,8 @@ func logOf() string {
 		"-----BEGIN RSA PRIVATE KEY-----\n" + planted + "-pem\n-----END RSA PRIVATE KEY-----",
 		`{"pem":"-----BEGIN PRIVATE KEY-----\n` + planted + `-pem-in-json\n-----END PRIVATE KEY-----\n"}`,
 		`jwt eyJhbGciOiJSUzI1NiJ9.` + planted + `.signature`,
-		`registry said no to ` + planted + `-registry`,
+		`registry said no to ` + planted + `-registry and to ` + planted + `-login:with-colon`,
+		`Temporal said no to ` + planted + `-api-key and ` + planted + `-header, signed by ` + planted + `0tls0key`,
 		`kubeconfig ` + long,
 		`last line of the log`,
 	}, "\n")
@@ -130,7 +133,7 @@ func (w *workflows) Close() {}
 
 func (w *workflows) ListWorkflow(_ context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	w.asked = append(w.asked, request.GetQuery())
-	if request.GetQuery() != `ExecutionStatus="Running"` {
+	if request.GetQuery() != `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "SweepWorkflow") AND ExecutionStatus="Running"` {
 		return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 	}
 	return &workflowservice.ListWorkflowExecutionsResponse{Executions: []*workflowpb.WorkflowExecutionInfo{{
@@ -166,6 +169,20 @@ func (e *events) Next() (*historypb.HistoryEvent, error) {
 	return e.all[e.at-1], nil
 }
 
+// environment names a file by which Temporal is reached, which has secrets.
+func environment(t *testing.T) []string {
+	t.Helper()
+	folder := t.TempDir()
+	key, config := filepath.Join(folder, "tls.key"), filepath.Join(folder, "temporal.toml")
+	require.NoError(t, os.WriteFile(key, []byte("-----BEGIN PRIVATE KEY-----\n"+planted+"0tls0key\n-----END PRIVATE KEY-----\n"), 0o600))
+	require.NoError(t, os.WriteFile(config, []byte(`[profile.fleet]
+api_key = "`+planted+`-api-key"
+tls = { client_key_path = "`+key+`" }
+grpc_meta = { "x-tenant" = "`+planted+`-header" }
+`), 0o600))
+	return []string{"TEMPORAL_CONFIG_FILE=" + config, "TEMPORAL_PROFILE=fleet"}
+}
+
 func newSources(t *testing.T) Sources {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -193,11 +210,11 @@ func newSources(t *testing.T) Sources {
 	return Sources{
 		ControlPlane: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects(t)...).Build(),
 		Core:         core, Release: "kcp-system", PodLabels: ofInstance,
-		Settings: types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-manager-settings"},
-		Secrets:  []types.NamespacedName{{Namespace: "kcp-system", Name: "pull"}},
-		Known:    []string{planted + "-api-key"},
-		Temporal: func(context.Context) (Workflows, error) { return &workflows{}, nil },
-		Metrics:  []string{strings.TrimPrefix(metrics.URL, "http://")}, Logs: []string{log},
+		Settings:    types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-manager-settings"},
+		Secrets:     []types.NamespacedName{{Namespace: "kcp-system", Name: "pull"}},
+		Environment: environment(t),
+		Temporal:    func(context.Context) (Workflows, error) { return &workflows{}, nil },
+		Metrics:     []string{strings.TrimPrefix(metrics.URL, "http://")}, Logs: []string{log},
 		Check:   map[string]string{"message": "refused " + planted + "-api-key"},
 		Version: "test", Now: time.Date(2026, 11, 24, 4, 0, 0, 0, time.UTC), Limits: DefaultLimits(),
 	}
@@ -251,7 +268,7 @@ func TestAnArchiveHasWhatIsNeededAndNoSecret(t *testing.T) {
 	requireNoSecret(t, files)
 	for name, texts := range map[string][]string{
 		"resources/kymas.json":           {`"name": "demo"`, "was refused for kyma demo"},
-		"resources/moduletemplates.json": {"keda-default", `"replicas": 2`, "REDACTED (22 characters)"},
+		"resources/moduletemplates.json": {"keda-default", `"namespace": "kyma-system"`, `"of": "keda"`, `"kind": "Keda"`, `"replicas": 2`, "REDACTED (22 characters)"},
 		"resources/manifests.json":       {"[]"},
 		"resources/deployments.json":     {"temporal:7233", "--role=all", "temporal-access", "--some-token=REDACTED"},
 		"resources/pods.json":            {"lifecycle-manager-0"},
@@ -282,6 +299,17 @@ func TestAnArchiveHasWhatIsNeededAndNoSecret(t *testing.T) {
 	}
 }
 
+// What others do in the same Temporal namespace is not ours to pass on.
+func TestOnlyWorkflowsOfAnInstanceAreListed(t *testing.T) {
+	s, asked := newSources(t), &workflows{}
+	s.Temporal = func(context.Context) (Workflows, error) { return asked, nil }
+	written(t, s)
+	require.Len(t, asked.asked, 3)
+	for _, query := range asked.asked {
+		require.Contains(t, query, `WorkflowType IN ("KymaWorkflow", "ManifestWorkflow", "SweepWorkflow") AND `)
+	}
+}
+
 func TestAnArchiveIsBounded(t *testing.T) {
 	s := newSources(t)
 	s.Limits.FileBytes, s.Limits.Bytes = 200, 1000
@@ -304,9 +332,12 @@ func TestWhatCannotBeReadIsNotedAndTheRestIsThere(t *testing.T) {
 	s := newSources(t)
 	s.Temporal = func(context.Context) (Workflows, error) { return nil, errors.New("refused with " + planted + "-token") }
 	s.Metrics = []string{"127.0.0.1:1"}
+	s.Environment = append(s.Environment, "TEMPORAL_TLS_CLIENT_KEY_PATH=/nowhere")
+	s.Logs = nil // they have what is in the key that cannot be read
 	files := written(t, s)
 	requireNoSecret(t, files)
 	require.Contains(t, files["manifest.json"], "Temporal: refused with REDACTED")
 	require.Contains(t, files["manifest.json"], "metrics of 127.0.0.1:1")
+	require.Contains(t, files["manifest.json"], "read the key for Temporal: open /nowhere")
 	require.Contains(t, files["resources/kymas.json"], "demo")
 }

@@ -4,10 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 
+	"go.temporal.io/sdk/contrib/envconfig"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -98,6 +101,11 @@ func secretsOf(content []byte) []string {
 		var found []string
 		for _, each := range registries.Auths {
 			found = append(found, each.Password, each.Auth, each.IdentityToken, each.RegistryToken)
+			// What `docker login` writes has the password in here alone.
+			if decoded, err := base64.StdEncoding.DecodeString(each.Auth); err == nil {
+				_, password, _ := strings.Cut(string(decoded), ":")
+				found = append(found, string(decoded), password)
+			}
 		}
 		return found
 	}
@@ -180,9 +188,7 @@ func (k keys) object(content map[string]any) {
 	if spec, is := content["spec"].(map[string]any); is {
 		for _, configured := range []string{"data", "resource"} {
 			if custom, is := spec[configured].(map[string]any); is {
-				withoutTexts(custom["spec"])
-				withoutTexts(custom["data"])
-				withoutTexts(custom["stringData"])
+				withoutContent(custom)
 			}
 		}
 	}
@@ -211,6 +217,25 @@ func (k keys) fields(value any) {
 	}
 }
 
+// withoutContent leaves of a custom resource which it is. What a module keeps in other fields and in annotations, only its
+// authors know.
+func withoutContent(custom map[string]any) {
+	rest := maps.Clone(custom)
+	delete(rest, "apiVersion")
+	delete(rest, "kind")
+	if metadata, is := rest["metadata"].(map[string]any); is {
+		delete(rest, "metadata")
+		about := maps.Clone(metadata)
+		for _, which := range []string{"name", "namespace", "labels"} {
+			delete(about, which)
+		}
+		withoutTexts(about)
+		maps.Copy(metadata, about)
+	}
+	withoutTexts(rest)
+	maps.Copy(custom, rest)
+}
+
 // withoutTexts replaces all texts in a value by their length.
 func withoutTexts(value any) {
 	switch value := value.(type) {
@@ -233,14 +258,41 @@ func withoutTexts(value any) {
 	}
 }
 
-// SecretsIn are the secrets in the environment of a process.
-func SecretsIn(environment []string) []string {
-	var found []string
-	for _, variable := range environment {
-		name, value, _ := strings.Cut(variable, "=")
-		if name == "TEMPORAL_API_KEY" || strings.HasPrefix(name, "TEMPORAL_TLS_") && strings.HasSuffix(name, "_KEY_DATA") || strings.HasPrefix(name, "TEMPORAL_GRPC_META_") {
-			found = append(found, value)
+// secretsIn are the secrets by which a process with this environment connects to Temporal: those of the environment, and of
+// the files that it names. Where one of these cannot be read, the others' are known still.
+func secretsIn(environment []string) ([]string, error) {
+	profile, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{EnvLookup: variables(environment)})
+	if err != nil {
+		return nil, fmt.Errorf("read the Temporal configuration: %w", err)
+	}
+	found := append([]string{profile.APIKey}, slices.Collect(maps.Values(profile.GRPCMeta))...)
+	if profile.Codec != nil {
+		found = append(found, profile.Codec.Auth)
+	}
+	if profile.TLS == nil {
+		return found, nil
+	}
+	key := profile.TLS.ClientKeyData
+	if path := profile.TLS.ClientKeyPath; path != "" {
+		if key, err = os.ReadFile(path); err != nil {
+			err = fmt.Errorf("read the key for Temporal: %w", err)
 		}
 	}
-	return found
+	return append(found, secretsOf(key)...), err
+}
+
+// variables are an environment as the SDK asks for it.
+type variables []string
+
+// Environ implements envconfig.EnvLookup.
+func (v variables) Environ() []string { return v }
+
+// LookupEnv implements envconfig.EnvLookup.
+func (v variables) LookupEnv(name string) (string, bool) {
+	for _, variable := range v {
+		if value, found := strings.CutPrefix(variable, name+"="); found {
+			return value, true
+		}
+	}
+	return "", false
 }

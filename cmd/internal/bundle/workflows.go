@@ -28,6 +28,9 @@ const (
 	eventsOfHistory = 2000
 )
 
+// ours are the workflows that an instance has: others may work in its Temporal namespace too.
+const ours = `WorkflowType IN ("` + kick.KymaWorkflow + `", "` + kick.ManifestWorkflow + `", "` + kick.SweepWorkflow + `") AND `
+
 // Workflows are what is asked of Temporal; a Temporal client is one.
 type Workflows interface {
 	ListWorkflow(ctx context.Context, request *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
@@ -56,7 +59,7 @@ func (s Sources) addWorkflows(ctx context.Context, a *archive) error {
 		return nil
 	}
 	defer temporal.Close()
-	open := s.listed(ctx, a, temporal, `ExecutionStatus="Running"`, s.Limits.Workflows)
+	open := s.listed(ctx, a, temporal, ours+`ExecutionStatus="Running"`, s.Limits.Workflows)
 	described := make([]workflow, 0, len(open))
 	for _, each := range open {
 		described = append(described, workflow{
@@ -117,8 +120,8 @@ func ask(ctx context.Context, temporal Workflows, all []workflow) {
 // addHistories adds those of workflows that failed, of Kymas that are in Error, and of what was started last.
 func (s Sources) addHistories(ctx context.Context, a *archive, temporal Workflows, open []*workflowpb.WorkflowExecutionInfo) error {
 	third := max(1, s.Limits.Histories/3)
-	chosen := s.listed(ctx, a, temporal, `ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`, third)
-	chosen = append(chosen, s.listed(ctx, a, temporal, `ExecutionStatus="Running" AND KymaState="Error"`, third)...)
+	chosen := s.listed(ctx, a, temporal, ours+`ExecutionStatus IN ("Failed", "Terminated", "TimedOut")`, third)
+	chosen = append(chosen, s.listed(ctx, a, temporal, ours+`ExecutionStatus="Running" AND KymaState="Error"`, third)...)
 	chosen = append(chosen, open...)
 	written := map[string]bool{}
 	for _, each := range chosen {

@@ -47,8 +47,8 @@ type Sources struct {
 	// Dial connects to Temporal.
 	Dial              func(ctx context.Context) (TemporalServer, error)
 	Address, Temporal string
-	// Instance is the name of the instance in its control plane.
-	Instance string
+	// Instance is the name of the instance in its control plane, Release the namespace of its record, empty where that is not known.
+	Instance, Release string
 
 	// Registry asks the registry; nil where none is configured.
 	Registry func(ctx context.Context) RegistryFacts
@@ -164,7 +164,7 @@ func (s Sources) askTemporal(ctx context.Context, controlPlaneAnswers bool) Temp
 	t.Owner, t.OwnerSince, t.OwnerErr = OwnerOf(ctx, server)
 	if controlPlaneAnswers {
 		if uid, err := clusters.UIDOf(ctx, s.ControlPlane); err == nil {
-			t.Own = Owner{ControlPlane: string(uid), Instance: s.Instance}
+			t.Own = Owner{ControlPlane: string(uid), Instance: s.Instance, Namespace: s.Release}
 		}
 	}
 	return t

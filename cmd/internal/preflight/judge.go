@@ -188,7 +188,7 @@ func judgeOwner(t TemporalFacts) Finding {
 		return good(subject, "the Temporal namespace is nobody's yet")
 	case t.Own.ControlPlane == "":
 		return doubtful(subject, "", "the Temporal namespace belongs to %s", t.Owner)
-	case *t.Owner != t.Own:
+	case !t.Owner.Is(t.Own):
 		owned := &OwnedError{Namespace: t.Namespace, Owner: *t.Owner, Since: t.OwnerSince}
 		return bad(subject, owned.Remedy(), "%s", owned)
 	}

@@ -30,11 +30,24 @@ type Owner struct {
 	ControlPlane string `json:"controlPlane"`
 	// Instance is its name in that control plane (--managed-by).
 	Instance string `json:"instance"`
+	// Namespace is where its settings are recorded and its lease is: two releases of one name are told apart by it. It is
+	// empty where it is not known, as in what builds before it have registered.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // String names an owner for people.
 func (o Owner) String() string {
-	return fmt.Sprintf("%s of the control plane whose kube-system has the uid %s", o.Instance, o.ControlPlane)
+	name := fmt.Sprintf("%s of the control plane whose kube-system has the uid %s", o.Instance, o.ControlPlane)
+	if o.Namespace == "" {
+		return name
+	}
+	return name + ", in its namespace " + o.Namespace
+}
+
+// Is tells whether both are the same instance, as far as is known.
+func (o Owner) Is(other Owner) bool {
+	return o.ControlPlane == other.ControlPlane && o.Instance == other.Instance &&
+		(o.Namespace == other.Namespace || o.Namespace == "" || other.Namespace == "")
 }
 
 // Workflows are what is asked of Temporal to claim a namespace; a client.Client is one.
@@ -80,7 +93,7 @@ func Claim(ctx context.Context, temporal Workflows, namespace string, owner Owne
 	if err != nil {
 		return err
 	}
-	if found != nil && *found != owner {
+	if found != nil && !found.Is(owner) {
 		return &OwnedError{Namespace: namespace, Owner: *found, Since: since}
 	}
 	return nil

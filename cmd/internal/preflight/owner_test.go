@@ -49,24 +49,35 @@ func (n *namespace) DescribeWorkflowExecution(context.Context, string, string) (
 
 func TestANamespaceBelongsToWhoClaimsItFirst(t *testing.T) {
 	server := &namespace{}
-	first := Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager"}
+	first := Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager", Namespace: "kcp-system"}
 	for range 3 {
 		require.NoError(t, Claim(t.Context(), server, "fleet", first), "also again")
 	}
 	require.Equal(t, 1, server.starts)
 	for name, other := range map[string]Owner{
-		"another control plane's of the same name": {ControlPlane: "uid-2", Instance: "lifecycle-manager"},
-		"another of the same control plane":        {ControlPlane: "uid-1", Instance: "second"},
+		"another control plane's of the same name": {ControlPlane: "uid-2", Instance: "lifecycle-manager", Namespace: "kcp-system"},
+		"another of the same control plane":        {ControlPlane: "uid-1", Instance: "second", Namespace: "kcp-system"},
+		"another release of the same name":         {ControlPlane: "uid-1", Instance: "lifecycle-manager", Namespace: "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var owned *OwnedError
 			require.ErrorAs(t, Claim(t.Context(), server, "fleet", other), &owned)
 			require.Equal(t, first, owned.Owner)
 			require.Equal(t, "the Temporal namespace fleet belongs to another instance since 2026-11-24T03:00:00Z: "+
-				"lifecycle-manager of the control plane whose kube-system has the uid uid-1", owned.Error())
+				"lifecycle-manager of the control plane whose kube-system has the uid uid-1, in its namespace kcp-system", owned.Error())
 			require.Contains(t, owned.Remedy(), "temporal workflow terminate --namespace fleet --workflow-id lifecycle-manager-instance")
 		})
 	}
+}
+
+// An upgrade must not be refused for what the build before it did not register.
+func TestAnOwnerThatABuildBeforeHasRegisteredIsTheSame(t *testing.T) {
+	server := &namespace{}
+	require.NoError(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager"}))
+	require.NoError(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "uid-1", Instance: "lifecycle-manager", Namespace: "kcp-system"}))
+	var owned *OwnedError
+	require.ErrorAs(t, Claim(t.Context(), server, "fleet", Owner{ControlPlane: "uid-1", Instance: "second", Namespace: "kcp-system"}), &owned)
+	require.Equal(t, 1, server.starts, "it is not registered again")
 }
 
 func TestANamespaceWhoseOwnerWasEndedCanBeClaimed(t *testing.T) {

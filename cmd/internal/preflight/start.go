@@ -33,8 +33,8 @@ type Starting struct {
 	Temporal     Temporal
 	// Namespace is that of Temporal.
 	Namespace string
-	// Instance is the name of the instance in its control plane.
-	Instance string
+	// Instance is the name of the instance in its control plane, Release the namespace of its record, whoever writes it.
+	Instance, Release string
 	// Record is where its settings are recorded; empty for a process that only reads them.
 	Record types.NamespacedName
 	// DefinitionsWithin is how long to wait for CustomResourceDefinitions that are missing or older: an API server
@@ -75,7 +75,7 @@ func Start(ctx context.Context, s Starting) error {
 	if err != nil {
 		return fmt.Errorf("find out which control plane this is: %w", err)
 	}
-	err = Claim(ctx, s.Temporal, s.Namespace, Owner{ControlPlane: string(uid), Instance: s.Instance})
+	err = Claim(ctx, s.Temporal, s.Namespace, Owner{ControlPlane: string(uid), Instance: s.Instance, Namespace: s.Release})
 	var owned *OwnedError
 	if errors.As(err, &owned) {
 		return &RefusedError{Findings: []Finding{bad("Temporal namespace", owned.Remedy(), "%s", owned)}}

@@ -21,10 +21,17 @@ import (
 // Job is the label `job` of all that is scraped.
 const Job = "lifecycle-manager"
 
+// Server is a Prometheus that runs.
+type Server struct {
+	v1.API
+
+	address string
+}
+
 // Start starts a Prometheus that scrapes the metrics at an address every second, and evaluates the alerts of a file as
 // often. It listens on loopback, keeps its data in the test's temporary folder, and is stopped at the end of the test.
 // PROMETHEUS says where the program is.
-func Start(t testing.TB, target, alerts string) v1.API {
+func Start(t testing.TB, target, alerts string) Server {
 	t.Helper()
 	program := os.Getenv("PROMETHEUS")
 	require.NotEmpty(t, program, "PROMETHEUS is not set: test/run says where it is")
@@ -53,7 +60,7 @@ func Start(t testing.TB, target, alerts string) v1.API {
 	}
 	client, err := api.NewClient(api.Config{Address: "http://" + address})
 	require.NoError(t, err)
-	return v1.NewAPI(client)
+	return Server{API: v1.NewAPI(client), address: address}
 }
 
 func isReady(address string) bool {

@@ -36,4 +36,7 @@ func TestItScrapesAndEvaluatesAlerts(t *testing.T) {
 			assert.Equal(c, v1.AlertStateFiring, firing.Alerts[0].State)
 		}
 	}, time.Minute, 200*time.Millisecond)
+	found := observed.Selectors(t, `max by (a) (sum without (b) (rate(x{c="1"}[5m] offset 1h)) > 2) and on (d) absent(y)`)
+	require.Equal(t, []Selector{{"x", []string{"a", "b", "c", "d"}}, {"y", []string{"d"}}}, found)
+	require.Equal(t, `x{a!="",b!="",c!="",d!="",}`, found[0].Series())
 }

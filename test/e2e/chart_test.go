@@ -81,11 +81,11 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 
 	t.Run("an upgrade to this chart changes the settings of the instance", func(t *testing.T) {
 		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert,errcheck // see above
-		rendered := chart.Release{Name: release, Namespace: harness.ControlPlaneNamespace, Values: values}
-		s.RecordRights(rendered, rendered.Objects(t))
 		upgradeTo(t, s, this, values)
 		watchers.stop()
 		workers.stop()
+		rendered := chart.Release{Name: release, Namespace: harness.ControlPlaneNamespace, Values: values}
+		s.RecordRights(rendered, rendered.Objects(t))
 		watchers, workers = runPod(s, release+"-watchers"), runPod(s, release+"-workers")
 		require.Contains(t, watchers.args, "--resync-interval=2s")
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })

@@ -102,8 +102,8 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 	return r.kubeconfigs[made], more
 }
 
-// RecordRights records what the accounts of a release get by these objects, which the test applies after that: the
-// comparison with what is used (test/rights) reads it.
+// RecordRights records what the accounts of a release get by these objects, before they use it: the comparison with what
+// is used (test/rights) reads it.
 func (s *Environment) RecordRights(release chart.Release, objects []*unstructured.Unstructured) {
 	s.T.Helper()
 	accounts := release.Granted(s.T, objects)

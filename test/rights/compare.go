@@ -105,11 +105,14 @@ func (c *comparison) take(e event, accounts []granted.Account) error {
 	if !isAccount || e.ObjectRef == nil {
 		return nil
 	}
+	had := granted.At(accounts, e.User.Username, e.Received)
+	if len(had) == 0 {
+		return nil // such as an account of an earlier chart
+	}
 	if e.Annotations["authorization.k8s.io/decision"] != "allow" {
 		c.refused[fmt.Sprintf("%s may not %s %s.%s in namespace %q", user, e.Verb, e.resource(), e.ObjectRef.APIGroup, e.ObjectRef.Namespace)]++
 		return nil
 	}
-	had := granted.At(accounts, e.User.Username, e.Received)
 	known := false
 	for _, r := range requestsOf(e) {
 		uses, err := usesOf(c.listed, had, r)

@@ -56,6 +56,7 @@ func TestRightsThatNothingUsedAndWhatWasRefusedAreFound(t *testing.T) {
 				line("system:lm", "list", "", "nodes", "", "", "allow") +
 				line("system:lm", "list", "apps", "nodes", "in-a-namespace", "", "allow") + // for which no ClusterRole is needed
 				line("system:lm", "delete", "", "secrets", "system", "x", "forbid") +
+				line("elsewhere:lm", "delete", "", "secrets", "system", "x", "forbid") +
 				`{"user":{"username":"syst`, // the line that is being written
 			[]string{
 				"unused by watchers: update configmaps. {settings}, scope release", "unused by watchers: list nodes.apps , scope cluster",

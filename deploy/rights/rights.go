@@ -90,26 +90,38 @@ func Of(instance Instance) ([]Right, error) {
 	}
 	var needed []Right
 	for _, right := range all {
-		if right.When != "" && !slices.Contains(instance.Features, right.When) {
-			continue
+		resolved, applies, err := right.In(instance)
+		if err != nil {
+			return nil, err
 		}
-		if !slices.ContainsFunc(right.For, func(role string) bool { return slices.Contains(instance.Roles, role) }) {
-			continue
+		if applies {
+			needed = append(needed, resolved)
 		}
-		for i, name := range right.ResourceNames {
-			placeholder, isPlaceholder := strings.CutPrefix(name, "{")
-			if !isPlaceholder {
-				continue
-			}
-			known, given := instance.Names[strings.TrimSuffix(placeholder, "}")]
-			if !given {
-				return nil, fmt.Errorf("the name %s is not given", name)
-			}
-			right.ResourceNames[i] = known
-		}
-		needed = append(needed, right)
 	}
 	return needed, nil
+}
+
+// In is the right as an instance has it, with its names filled in; applies is false where the instance does not need it.
+func (r Right) In(instance Instance) (resolved Right, applies bool, err error) {
+	if r.When != "" && !slices.Contains(instance.Features, r.When) {
+		return r, false, nil
+	}
+	if !slices.ContainsFunc(r.For, func(role string) bool { return slices.Contains(instance.Roles, role) }) {
+		return r, false, nil
+	}
+	r.ResourceNames = slices.Clone(r.ResourceNames)
+	for i, name := range r.ResourceNames {
+		placeholder, isPlaceholder := strings.CutPrefix(name, "{")
+		if !isPlaceholder {
+			continue
+		}
+		known, given := instance.Names[strings.TrimSuffix(placeholder, "}")]
+		if !given {
+			return r, false, fmt.Errorf("the name %s is not given", name)
+		}
+		r.ResourceNames[i] = known
+	}
+	return r, true, nil
 }
 
 // Rule is the right as a rule of a Role or ClusterRole.

@@ -75,18 +75,22 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	watchers, workers := runPod(s, release+"-watchers"), runPod(s, release+"-workers")
 	s.Create(harness.NewKyma("charted", "sample"))
 	s.BecomesReady("charted", "sample@1.0.0")
-	answersOnlyReaders(s, watchers)
 
 	t.Run("an upgrade to this chart changes the settings of the instance", func(t *testing.T) {
 		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert,errcheck // see above
 		upgradeTo(t, s, this, values)
 		require.NotEmpty(t, columnsOfKymas(s), "definitions are upgraded")
+		rendered := chart.Release{Name: release, Namespace: harness.ControlPlaneNamespace, Values: values}
+		s.RecordRights(rendered, rendered.Objects(t))
 		watchers, workers = rollOut(s, watchers, workers)
 		require.Contains(t, watchers.args, "--resync-interval=2s")
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 		s.BecomesReady("charted", "sample@1.1.0")
+		answersOnlyReaders(s, watchers)
+		answersOnlyReaders(s, workers)
 	})
 	t.Run("a roll-back takes them back, and keeps definitions and Kymas", func(t *testing.T) {
+		s.ForgetRights() // the earlier chart may have given others
 		helm(t, s, "rollback", release, "1", "--wait")
 		watchers, workers = rollOut(s, watchers, workers)
 		require.Contains(t, watchers.args, "--resync-interval=3s")

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/test/harness/chart"
+	"github.com/kyma-project/lifecycle-manager/test/rights/granted"
 )
 
 // rights are the accounts and roles in the control plane that instances of an environment have, as the chart makes them.
@@ -27,12 +29,14 @@ type rights struct {
 	environment *Environment
 	folder      string
 	given       []*unstructured.Unstructured
+	// users are those of which is recorded what they have.
+	users map[string]bool
 	// kubeconfigs are the paths by the flags and values that they were made for: instances are started again, in clean-ups too.
 	kubeconfigs map[string]string
 }
 
 func newRights(s *Environment) *rights {
-	return &rights{environment: s, folder: s.T.TempDir(), kubeconfigs: map[string]string{}}
+	return &rights{environment: s, folder: s.T.TempDir(), users: map[string]bool{}, kubeconfigs: map[string]string{}}
 }
 
 // give gives an instance with these flags, and further values of the chart, an account with its roles, and returns the
@@ -50,7 +54,8 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 	if path, found := r.kubeconfigs[made]; found {
 		return path, more
 	}
-	for _, namespace := range namespaces {
+	release := chart.Release{Name: "e2e", Namespace: cmp.Or(flagOf(flags, "--leader-election-namespace"), ControlPlaneNamespace)}
+	for _, namespace := range append(namespaces, release.Namespace, cmp.Or(flagOf(flags, "--access-secret-namespace"), release.Namespace)) {
 		s.EnsureNamespace(s.ControlPlane, namespace)
 	}
 	account := "instance" // the fleet has a ClusterRoleBinding lifecycle-manager of its own
@@ -68,6 +73,7 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 		values["registry"] = map[string]any{"credentialsSecret": strings.TrimPrefix(secret, ControlPlaneNamespace+"/")}
 	}
 	if webhook := flagOf(flags, "--webhook-service-name"); webhook != "" {
+		webhook = strings.TrimPrefix(webhook, release.Namespace+"/")
 		account = strings.TrimSuffix(webhook, "-webhook")
 		require.Equal(s.T, webhook+"-tls", flagOf(flags, "--webhook-secret-name"), "names as the chart makes them")
 	}
@@ -83,14 +89,42 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 		account += "-" + role
 		values["shape"] = "split"
 	}
-	for _, object := range (chart.Release{Name: "e2e", Namespace: ControlPlaneNamespace, Values: values}).Objects(s.T) {
+	release.Values = values
+	objects := release.Objects(s.T)
+	s.RecordRights(release, objects)
+	for _, object := range objects {
 		if object.GroupVersionKind().Group == "rbac.authorization.k8s.io" || object.GetKind() == "ServiceAccount" {
 			require.NoError(s.T, s.ControlPlane.Apply(context.WithoutCancel(s.T.Context()), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("e2e"), client.ForceOwnership))
 			r.given = append(r.given, object)
 		}
 	}
-	r.kubeconfigs[made] = s.KubeconfigOf(account)
+	r.kubeconfigs[made] = s.kubeconfigOf(release.Namespace, account)
 	return r.kubeconfigs[made], more
+}
+
+// RecordRights records what the accounts of a release get by these objects, before they use it: the comparison with what
+// is used (test/rights) reads it.
+func (s *Environment) RecordRights(release chart.Release, objects []*unstructured.Unstructured) {
+	s.T.Helper()
+	accounts := release.Granted(s.T, objects)
+	require.NoError(s.T, granted.Record(s.recordOfRights(), accounts...))
+	for _, account := range accounts {
+		s.rights.users[account.User] = true
+	}
+}
+
+// ForgetRights records that no account has what was recorded any more. What they do from then on is not compared.
+func (s *Environment) ForgetRights() {
+	for user := range s.rights.users {
+		if err := granted.Record(s.recordOfRights(), granted.Account{User: user, Lost: true}); err != nil {
+			s.T.Errorf("record that %s lost its rights: %v", user, err)
+		}
+	}
+	clear(s.rights.users)
+}
+
+func (s *Environment) recordOfRights() string {
+	return granted.Path(filepath.Join(s.Fleet.StateDir, "clusters", "control-plane"))
 }
 
 // remove removes what was given.
@@ -98,16 +132,22 @@ func (r *rights) remove() {
 	for _, object := range r.given {
 		_ = r.environment.ControlPlane.Delete(context.Background(), object)
 	}
+	r.environment.ForgetRights()
 }
 
 // KubeconfigOf writes a kubeconfig with a token of a service account in kcp-system of the control plane.
 func (s *Environment) KubeconfigOf(account string) string {
 	s.T.Helper()
+	return s.kubeconfigOf(ControlPlaneNamespace, account)
+}
+
+func (s *Environment) kubeconfigOf(namespace, account string) string {
+	s.T.Helper()
 	raw, err := os.ReadFile(s.ControlPlane.Access)
 	require.NoError(s.T, err)
 	config, err := clientcmd.Load(raw)
 	require.NoError(s.T, err)
-	config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo] = &clientcmdapi.AuthInfo{Token: s.TokenOf(account)}
+	config.AuthInfos[config.Contexts[config.CurrentContext].AuthInfo] = &clientcmdapi.AuthInfo{Token: s.tokenOf(namespace, account)}
 	path := filepath.Join(s.rights.folder, account+".yaml")
 	require.NoError(s.T, clientcmd.WriteToFile(*config, path))
 	return path
@@ -116,8 +156,13 @@ func (s *Environment) KubeconfigOf(account string) string {
 // TokenOf is a token of a service account in kcp-system of the control plane.
 func (s *Environment) TokenOf(account string) string {
 	s.T.Helper()
+	return s.tokenOf(ControlPlaneNamespace, account)
+}
+
+func (s *Environment) tokenOf(namespace, account string) string {
+	s.T.Helper()
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](24 * 60 * 60)}}
-	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: ControlPlaneNamespace}}
+	user := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account, Namespace: namespace}}
 	require.NoError(s.T, s.ControlPlane.SubResource("token").Create(context.WithoutCancel(s.T.Context()), user, token))
 	return token.Status.Token
 }

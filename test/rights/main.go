@@ -1,5 +1,6 @@
-// Command rights reads the audit logs of the control planes of a test run, and says which rights nothing used, and what
-// was refused.
+// Command rights reads the audit logs of the control planes of a test run, with what was recorded beside them of the rights
+// of accounts (package granted), and says which rights nothing used, and what was refused. A request counts for a right
+// where no other right of its account allows it, and for a role where the account has the right by no other.
 //
 //	go run ./test/rights AUDIT.LOG...
 package main
@@ -20,11 +21,11 @@ func main() {
 }
 
 func run(paths []string) error {
-	granted, err := rights.All()
+	listed, err := rights.All()
 	if err != nil {
 		return err
 	}
-	comparison := newComparison(granted)
+	comparison := newComparison(listed)
 	for _, path := range paths {
 		if err := comparison.readFile(path); err != nil {
 			return err
@@ -34,7 +35,7 @@ func run(paths []string) error {
 	for _, problem := range problems {
 		fmt.Println(problem)
 	}
-	fmt.Printf("rights: %d granted, %d requests with them, %d problems\n", comparison.total, comparison.requests, len(problems))
+	fmt.Printf("rights: %d granted to a role, %d requests with one of them alone, %d problems\n", comparison.total, comparison.requests, len(problems))
 	if len(problems) > 0 {
 		return errors.New("the rights that the chart grants (deploy/rights/rights.yaml) are not those that are used")
 	}

@@ -39,16 +39,7 @@ type Release struct {
 // test.
 func (r Release) Objects(t testing.TB) []*unstructured.Unstructured {
 	t.Helper()
-	loaded := Load(t)
-	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, IsInstall: true}
-	// As they come out of a file: a list of anything.
-	content, err := yaml.Marshal(r.Values)
-	require.NoError(t, err)
-	given := map[string]any{}
-	require.NoError(t, yaml.Unmarshal(content, &given))
-	values, err := chartutil.ToRenderValues(loaded, given, options, chartutil.DefaultCapabilities)
-	require.NoError(t, err)
-	rendered, err := engine.Render(loaded, values)
+	rendered, err := engine.Render(Load(t), r.values(t))
 	require.NoError(t, err)
 	var objects []*unstructured.Unstructured
 	for _, path := range slices.Sorted(maps.Keys(rendered)) {
@@ -64,4 +55,18 @@ func (r Release) Objects(t testing.TB) []*unstructured.Unstructured {
 		}
 	}
 	return objects
+}
+
+// values are those of the release, over those of the chart.
+func (r Release) values(t testing.TB) chartutil.Values {
+	t.Helper()
+	options := chartutil.ReleaseOptions{Name: r.Name, Namespace: r.Namespace, IsInstall: true}
+	// As they come out of a file: a list of anything.
+	content, err := yaml.Marshal(r.Values)
+	require.NoError(t, err)
+	given := map[string]any{}
+	require.NoError(t, yaml.Unmarshal(content, &given))
+	values, err := chartutil.ToRenderValues(Load(t), given, options, chartutil.DefaultCapabilities)
+	require.NoError(t, err)
+	return values
 }

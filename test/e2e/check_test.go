@@ -86,7 +86,7 @@ func TestACheckFindsWhatIsThereAndWhatIsNot(t *testing.T) {
 	t.Log("as an account without rights")
 	code, found = check(t, s, "--as", "system:serviceaccount:default:nobody")
 	require.Equal(t, 1, code)
-	require.Contains(t, found["failed"]["rights"], "missing: get, list, watch kymas.operator.kyma-project.io")
+	require.Contains(t, found["failed"]["rights"], "missing: list, watch kymas.operator.kyma-project.io")
 	require.Contains(t, found["failed"]["access Secrets"], "forbidden")
 	require.Contains(t, found["ok"], "CustomResourceDefinitions", "that needs no right")
 

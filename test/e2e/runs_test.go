@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -106,8 +107,10 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 
 	t.Run("attempts that fail, with back-off", func(t *testing.T) {
 		kyma := s.Kyma("failing")
+		id := kick.KymaWorkflowID(kick.RefOf(kyma))
 		s.Eventually("the cluster has been tried twice", 2*time.Minute, func(c *assert.CollectT) {
-			assert.GreaterOrEqual(c, strings.Count(harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(kyma)))), "EVENT_TYPE_ACTIVITY_TASK_FAILED"), 2)
+			require.NotEmpty(c, s.Runs(fmt.Sprintf("WorkflowId = '%s'", id)), "nobody has kicked it yet")
+			assert.GreaterOrEqual(c, strings.Count(harness.Decoded(s.History(id)), "EVENT_TYPE_ACTIVITY_TASK_FAILED"), 2)
 		})
 		connection.Set(proxy.Forward)
 		attempted(s, kyma, 2)

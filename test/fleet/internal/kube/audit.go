@@ -11,7 +11,7 @@ import (
 
 // auditedNamespaces are those whose service accounts are audited: where Lifecycle Manager's are, as its chart makes them.
 // lm-system is that of a release apart from everything else (test/e2e/namespaces_test.go).
-var auditedNamespaces = []string{"kcp-system", "lm-system"}
+func auditedNamespaces() []string { return []string{"kcp-system", "lm-system"} }
 
 // auditPolicy is the file with what is audited, and auditLog the one with what was, a line of JSON for each request.
 func (c Cluster) auditPolicy() string { return filepath.Join(c.Dir, "audit-policy.yaml") }
@@ -21,7 +21,7 @@ func (c Cluster) auditLog() string    { return filepath.Join(c.Dir, "audit.log")
 // each was allowed: tests compare that with the rights that they were given. Bodies are not logged.
 func (c Cluster) writeAuditPolicy() error {
 	var groups []string
-	for _, namespace := range auditedNamespaces {
+	for _, namespace := range auditedNamespaces() {
 		groups = append(groups, "system:serviceaccounts:"+namespace)
 	}
 	policy, err := yaml.Marshal(map[string]any{

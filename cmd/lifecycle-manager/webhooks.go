@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -59,16 +57,8 @@ func (f *webhookFlags) options(settings desired.Settings) admission.Options {
 	if certDir == "" {
 		certDir = filepath.Join(os.TempDir(), service.Name)
 	}
-	// What is in other namespaces may be another instance's, with other rules.
-	var selector *metav1.LabelSelector
-	if len(settings.Namespaces) > 0 {
-		selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: settings.Namespaces},
-		}}
-	}
 	return admission.Options{
-		NamespaceSelector: selector,
-		Settings:          settings, BindAddress: f.bindAddress, Service: service, URL: f.url, Secret: f.secret, CertDir: certDir, Serving: f.serving.Store,
+		Settings: settings, BindAddress: f.bindAddress, Service: service, URL: f.url, Secret: f.secret, CertDir: certDir, Serving: f.serving.Store,
 	}
 }
 

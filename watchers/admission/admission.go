@@ -20,7 +20,6 @@ import (
 	"net/url"
 	"strconv"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -33,6 +32,8 @@ import (
 
 // Options say where the webhook is served and how the API server reaches it.
 type Options struct {
+	// Settings are the instance's. Only what is in its namespaces is validated: what is in others may be another
+	// instance's, with other rules.
 	Settings desired.Settings
 	// BindAddress is host:port; an empty host is all addresses.
 	BindAddress string
@@ -48,8 +49,6 @@ type Options struct {
 	CertDir string
 	// Serving, where set, is told of each certificate that is served from then on.
 	Serving func(*x509.Certificate)
-	// NamespaceSelector limits what is validated to namespaces; nil is all.
-	NamespaceSelector *metav1.LabelSelector
 }
 
 // Check says what cannot work, before anything is started.

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -273,4 +275,19 @@ func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(encoded), `"https://localhost:9443/validate/moduletemplate"`)
 	require.NotContains(t, string(encoded), "service")
+}
+
+// Another instance may have the other namespaces, and other rules.
+func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
+	options := Options{}
+	for _, namespaces := range [][]string{nil, {"a", "b"}} {
+		options.Settings.Namespaces = namespaces
+		for _, entry := range options.webhooks() {
+			selector, err := metav1.LabelSelectorAsSelector(entry.NamespaceSelector)
+			require.NoError(t, err)
+			for name, want := range map[string]bool{"a": true, "b": true, "c": namespaces == nil} {
+				require.Equal(t, want, selector.Matches(labels.Set{corev1.LabelMetadataName: name}), "%v: %s", namespaces, name)
+			}
+		}
+	}
 }

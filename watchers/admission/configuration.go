@@ -61,7 +61,7 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
 			TimeoutSeconds:          ptr.To[int32](answerWithin),
 			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector:       o.NamespaceSelector,
+			NamespaceSelector:       inNamespaces(o.Settings.Namespaces),
 		}
 	}
 	kyma := entry("kyma", pathKyma, rules("kymas", admissionv1.Update))
@@ -153,9 +153,6 @@ func (k *keeper) ensureConfiguration(ctx context.Context) error {
 			entry.ClientConfig.CABundle = authorities[entry.Name]
 			// As the API server stores it, so that what is equal is not written.
 			entry.ObjectSelector = &metav1.LabelSelector{}
-			if entry.NamespaceSelector == nil {
-				entry.NamespaceSelector = &metav1.LabelSelector{}
-			}
 		}
 		if configuration.Labels == nil {
 			configuration.Labels = map[string]string{}
@@ -173,4 +170,14 @@ func (k *keeper) ensureConfiguration(ctx context.Context) error {
 
 func (k *keeper) labels() map[string]string {
 	return map[string]string{shared.LabelManagedBy: k.options.Settings.WithDefaults().ManagedBy}
+}
+
+// inNamespaces selects these namespaces; without any, all.
+func inNamespaces(names []string) *metav1.LabelSelector {
+	if len(names) == 0 {
+		return &metav1.LabelSelector{} // as the API server stores it, so that what is equal is not written
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: names},
+	}}
 }

@@ -96,13 +96,12 @@ func newStand(t *testing.T) *stand {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0"})
 	require.NoError(t, err)
 	require.NoError(t, Add(ctx, mgr, Options{
-		Settings:          desired.Settings{Mode: desired.ModeControlPlane},
-		BindAddress:       fmt.Sprintf("127.0.0.1:%d", s.port),
-		Service:           types.NamespacedName{Namespace: s.namespace, Name: s.namespace},
-		URL:               fmt.Sprintf("https://localhost:%d", s.port),
-		Secret:            "certificate",
-		CertDir:           filepath.Join(t.TempDir(), "certificate"),
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+		Settings:    desired.Settings{Mode: desired.ModeControlPlane, Namespaces: []string{s.namespace}},
+		BindAddress: fmt.Sprintf("127.0.0.1:%d", s.port),
+		Service:     types.NamespacedName{Namespace: s.namespace, Name: s.namespace},
+		URL:         fmt.Sprintf("https://localhost:%d", s.port),
+		Secret:      "certificate",
+		CertDir:     filepath.Join(t.TempDir(), "certificate"),
 	}))
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)

@@ -45,6 +45,9 @@ func (c *credentials) Collect(collected chan<- prometheus.Metric) {
 	now, counts, ends := c.now(), map[clusters.Expiry]int{}, map[string]time.Time{}
 	for kyma, validity := range c.validities() {
 		counts[validity.At(now)]++
+		if c.ends == nil {
+			continue
+		}
 		// Of Kymas of one name in several namespaces, the first to expire counts.
 		if end, known := ends[kyma.Name]; !validity.Until.IsZero() && (!known || validity.Until.Before(end)) {
 			ends[kyma.Name] = validity.Until
@@ -52,9 +55,6 @@ func (c *credentials) Collect(collected chan<- prometheus.Metric) {
 	}
 	for _, expiry := range clusters.Expiries() {
 		collected <- prometheus.MustNewConstMetric(c.counts, prometheus.GaugeValue, float64(counts[expiry]), string(expiry))
-	}
-	if c.ends == nil {
-		return
 	}
 	for name, end := range ends {
 		collected <- prometheus.MustNewConstMetric(c.ends, prometheus.GaugeValue, float64(end.Unix()), name)

@@ -32,8 +32,7 @@ import (
 func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	metrics, folder := process.FreeAddress(t), t.TempDir()
 	policy := filepath.Join(folder, "policy.json")
-	err := os.WriteFile(policy, []byte(`{"rules": "none"}`), 0o600)
-	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(policy, []byte(`{"rules": "none"}`), 0o600))
 	const webhook, certificate = "e2e-monitored-webhook", "e2e-monitored-webhook-tls"
 	s := harness.NewMultiClusterEnvironment(t, slices.Concat(recordingFlags(), webhookFlags(t, webhook, certificate),
 		[]string{"--metrics-bind-address", metrics, "--maintenance-policy-path", policy})...)
@@ -47,11 +46,10 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	s.Instance.Start()
 
 	const nobody = "https://127.0.0.1:1"
-	s.GiveAccess("cut", harness.Kubeconfig(t, nobody, nil, func(c *clientcmdapi.Config) {
-		token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour))})
-		c.AuthInfos["u"].Token, err = token.SignedString([]byte(harness.Planted))
-		require.NoError(t, err)
-	}))
+	claims := jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour))}
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(harness.Planted))
+	require.NoError(t, err)
+	s.GiveAccess("cut", harness.Kubeconfig(t, nobody, nil, func(c *clientcmdapi.Config) { c.AuthInfos["u"].Token = token }))
 	require.NoError(t, s.ControlPlane.Create(t.Context(), harness.NewKyma("cut", "fine")))
 	names := []string{"first", "second"}
 	for i, name := range names { // one after the other, so that the second finds in the cache what the first has fetched

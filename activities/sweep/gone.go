@@ -2,8 +2,10 @@ package sweep
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"go.temporal.io/sdk/activity"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,8 +40,12 @@ func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []
 	if current {
 		names = desired.Recorded(names, kyma.Status.Manifests)
 	}
-	missing, found := w.firstMissing(ctx, kyma.Namespace, names, modules)
-	if !found && !waits {
+	missing, err := w.firstMissing(ctx, kyma.Namespace, names, modules)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot tell whether a Manifest is gone", about(kyma, err)...)
+		return nil
+	}
+	if missing == "" && !waits {
 		w.missed.forget(kyma.UID)
 		return nil
 	}
@@ -49,8 +55,8 @@ func (w *walk) missedRemoval(ctx context.Context, kyma *v1beta2.Kyma, modules []
 	return &kick.Kick{Reason: "a Manifest is gone that the status has", Kind: "Manifest", Namespace: kyma.Namespace, Name: missing, Gone: true}
 }
 
-// firstMissing is the first of these Manifests that does not exist.
-func (w *walk) firstMissing(ctx context.Context, namespace string, names []string, modules []v1beta2.Manifest) (string, bool) {
+// firstMissing is the first of these Manifests that does not exist; empty where all do.
+func (w *walk) firstMissing(ctx context.Context, namespace string, names []string, modules []v1beta2.Manifest) (string, error) {
 	for _, name := range names {
 		if slices.ContainsFunc(modules, func(m v1beta2.Manifest) bool { return m.Name == name }) {
 			continue
@@ -58,8 +64,11 @@ func (w *walk) firstMissing(ctx context.Context, namespace string, names []strin
 		// The cache may not have it yet, or it is another Kyma's.
 		err := w.options.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1beta2.Manifest{})
 		if apierrors.IsNotFound(err) {
-			return name, true
+			return name, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("read Manifest %s: %w", name, err)
 		}
 	}
-	return "", false
+	return "", nil
 }

@@ -1,10 +1,13 @@
 package sweep
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -66,4 +69,30 @@ func TestAManifestThatCannotBeCreatedIsMissedEverMoreRarely(t *testing.T) {
 	require.Nil(t, w.missedRemoval(t.Context(), kyma, nil, "now"))
 	kyma.Status.Manifests = []string{"demo-refused"}
 	require.NotNil(t, w.missedRemoval(t.Context(), kyma, nil, "now"), "one that is missing anew is noticed at once")
+}
+
+// unreadable is an API server that fails.
+type unreadable struct{ client.Reader }
+
+func (unreadable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errors.New("503")
+}
+
+func TestWhatCannotBeReadIsNeitherGoneNorThere(t *testing.T) {
+	kyma := quietKyma()
+	kyma.Status.Modules, kyma.Status.Manifests = nil, []string{"demo-refused"}
+	f := quiet()
+	a := activitiesFor(t, f, kyma)
+	live, now := a.options.Live, time.Now()
+	a.options.Now = func() time.Time { return now } // however long the passes take
+	for _, pass := range []struct {
+		live  client.Reader
+		kicks int
+	}{{unreadable{}, 0}, {live, 1}, {unreadable{}, 0}, {live, 0}} { // it is not reminded again so soon
+		a.options.Live = pass.live
+		clear(f.kicked)
+		_, err := walkShard(t, a, shardOf("uid"))
+		require.NoError(t, err)
+		require.Len(t, f.kicked, pass.kicks)
+	}
 }

@@ -1,0 +1,30 @@
+package shared
+
+// Names of what the agent consists of in a remote cluster
+// (docs/contract.md#events-from-remote-clusters).
+const (
+	// AgentName is the name of the agent's Deployment, its Service and its
+	// ValidatingWebhookConfiguration.
+	AgentName = "skr-webhook"
+	// AgentMetricsService is the Service of the agent's metrics.
+	AgentMetricsService = "skr-webhook-metrics"
+	// AgentPriorityClass is the PriorityClass of the agent's pods.
+	AgentPriorityClass = "skr-webhook-priority"
+	// AgentSecret has the agent's certificate, under the keys below.
+	AgentSecret = "skr-webhook-tls"
+)
+
+// Data keys of the Secrets with certificates: an agent's, in both clusters, and
+// the listener's.
+const (
+	CertificateAuthorityKey = "ca.crt"
+	CertificateKey          = "tls.crt"
+	PrivateKeyKey           = "tls.key"
+)
+
+// Ports of the agent.
+const (
+	AgentPort        = 8443
+	AgentMetricsPort = 2112
+	AgentProbePort   = 8081
+)

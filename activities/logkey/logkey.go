@@ -83,6 +83,12 @@ const (
 	StoredVersions = "storedVersions"
 	// Total is how many objects there are.
 	Total = "total"
+	// Manager is who wants to know of changes in remote clusters.
+	Manager = "manager"
+	// Until is when something ends.
+	Until = "until"
+	// Address is where something listens.
+	Address = "address"
 	// AtWork is whether the process works.
 	AtWork = "atWork"
 )

@@ -1,0 +1,153 @@
+package certificates_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/agenttest"
+	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/certificates"
+)
+
+type observer struct{ loaded, broken atomic.Int64 }
+
+func (o *observer) CertificateLoaded(*x509.Certificate) { o.loaded.Add(1) }
+func (o *observer) CertificateBroken()                  { o.broken.Add(1) }
+
+// serve serves with a Keeper's certificate.
+func serve(t *testing.T, keeper *certificates.Keeper) string {
+	t.Helper()
+	port, err := tls.Listen("tcp", "127.0.0.1:0", keeper.Server())
+	require.NoError(t, err)
+	server := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), ReadHeaderTimeout: time.Minute}
+	ended := make(chan error)
+	go func() { ended <- server.Serve(port) }()
+	t.Cleanup(func() {
+		require.NoError(t, server.Close())
+		require.ErrorIs(t, <-ended, http.ErrServerClosed)
+	})
+	return port.Addr().String()
+}
+
+// shown is the common name that a server shows.
+func shown(t *testing.T, address string) string {
+	t.Helper()
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName
+}
+
+// link replaces a file by a link.
+func link(t *testing.T, target, path string) {
+	t.Helper()
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink(target, path))
+}
+
+func keep(t *testing.T, files certificates.Files, interval time.Duration) (*certificates.Keeper, *observer) {
+	t.Helper()
+	o := &observer{}
+	keeper := certificates.New(files, interval, o, slog.New(slog.NewJSONHandler(io.Discard, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- keeper.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	require.Eventually(t, keeper.Loaded, time.Minute, 10*time.Millisecond)
+	return keeper, o
+}
+
+func TestACertificateThatIsReplacedIsShownAtTheNextHandshake(t *testing.T) {
+	ca := agenttest.NewAuthority(t, "ca")
+	mount := agenttest.NewMount(t, ca, "first")
+	keeper, o := keep(t, mount.Files(), time.Hour)
+	address := serve(t, keeper)
+	require.Equal(t, "first", shown(t, address))
+	for _, name := range []string{"second", "third"} {
+		mount.Renew(ca, name)
+		require.Eventually(t, func() bool { return shown(t, address) == name }, time.Minute, 20*time.Millisecond)
+		client, err := keeper.Client()
+		require.NoError(t, err)
+		require.Equal(t, name, client.Certificates[0].Leaf.Subject.CommonName)
+	}
+	require.EqualValues(t, 3, o.loaded.Load(), "the same files are no other certificate")
+}
+
+func TestAChangeThatNobodyToldOfIsFoundAfterTheInterval(t *testing.T) {
+	ca := agenttest.NewAuthority(t, "ca")
+	// The files are links into a folder that is not watched.
+	mount, outer := agenttest.NewMount(t, ca, "first"), agenttest.NewMount(t, ca, "outer")
+	files := outer.Files()
+	link(t, mount.Files().Certificate, files.Certificate)
+	link(t, mount.Files().Key, files.Key)
+	link(t, mount.Files().Authorities, files.Authorities)
+	keeper, _ := keep(t, files, 50*time.Millisecond)
+	address := serve(t, keeper)
+	mount.Renew(ca, "second")
+	require.Eventually(t, func() bool { return shown(t, address) == "second" }, time.Minute, 20*time.Millisecond)
+}
+
+func TestBrokenFilesKeepWhatWasReadBefore(t *testing.T) {
+	ca := agenttest.NewAuthority(t, "ca")
+	certificate, key := ca.Issue("other")
+	_, otherKey := ca.Issue("other")
+	for name, files := range map[string]map[string][]byte{
+		"no certificate":           {shared.CertificateKey: nil, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: ca.PEM},
+		"the key of another":       {shared.CertificateKey: certificate, shared.PrivateKeyKey: otherKey, shared.CertificateAuthorityKey: ca.PEM},
+		"no authority":             {shared.CertificateKey: certificate, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: []byte("none")},
+		"a file that is not there": {shared.CertificateKey: certificate, shared.PrivateKeyKey: key},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mount := agenttest.NewMount(t, ca, "first")
+			keeper, o := keep(t, mount.Files(), time.Hour)
+			address := serve(t, keeper)
+			mount.Replace(files)
+			require.Eventually(t, func() bool { return o.broken.Load() > 0 }, time.Minute, 10*time.Millisecond)
+			require.Equal(t, "first", shown(t, address))
+			mount.Renew(ca, "second")
+			require.Eventually(t, func() bool { return shown(t, address) == "second" }, time.Minute, 20*time.Millisecond)
+		})
+	}
+}
+
+func TestAServerTalksNoOlderTLS(t *testing.T) {
+	ca := agenttest.NewAuthority(t, "ca")
+	keeper, _ := keep(t, agenttest.NewMount(t, ca, "first").Files(), time.Hour)
+	address := serve(t, keeper)
+	_, err := tls.Dial("tcp", address, &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS12})
+	require.ErrorContains(t, err, "protocol version")
+	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: ca.Pool()})
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+}
+
+func TestWithoutFilesThereIsNoHandshakeAndTheyMayComeLater(t *testing.T) {
+	ca := agenttest.NewAuthority(t, "ca")
+	mount := agenttest.NewMount(t, ca, "first")
+	mount.Replace(map[string][]byte{})
+	o := &observer{}
+	keeper := certificates.New(mount.Files(), time.Hour, o, slog.New(slog.DiscardHandler))
+	keeper.Load()
+	require.False(t, keeper.Loaded())
+	require.EqualValues(t, 1, o.broken.Load())
+	_, err := keeper.Client()
+	require.Error(t, err)
+	_, err = tls.Dial("tcp", serve(t, keeper), &tls.Config{RootCAs: ca.Pool()})
+	require.Error(t, err)
+	mount.Renew(ca, "first")
+	keeper.Load()
+	require.True(t, keeper.Loaded())
+}

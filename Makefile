@@ -79,7 +79,7 @@ build: ## Build all programs into bin/; VERSION=1.2.3 says which version, and th
 	@go run ./test/build -version $(VERSION) -commit $(COMMIT)
 
 .PHONY: image
-image: ## Build the container image of IMAGE (lifecycle-manager or module) into OUT for PLATFORMS; PUSH=REPOSITORY:TAG, FIPS=1
+image: ## Build the container image of IMAGE (lifecycle-manager, agent or module) into OUT for PLATFORMS; PUSH=REPOSITORY:TAG, FIPS=1
 	@go run -C deploy/image . -program $(IMAGE) -platforms $(PLATFORMS) -root $(CURDIR) -out $(abspath $(or $(OUT),bin/images/$(IMAGE)$(if $(FIPS),-fips))) \
 		-version $(VERSION) -commit $(COMMIT) -created $(CREATED) $(if $(FIPS),-fips) $(if $(PUSH),-push $(PUSH))
 

@@ -32,6 +32,10 @@ func programs() []program {
 			title: "Lifecycle Manager", text: "Keeps Kubernetes clusters equipped with the modules that their owners asked for",
 		},
 		{
+			name: "agent", module: ".", source: "cmd/agent", stamped: true,
+			title: "Agent of Lifecycle Manager", text: "Reports changes in a remote cluster to Lifecycle Manager in the control plane",
+		},
+		{
 			name: "module", module: "cmd/module", source: ".", stamped: true,
 			title: "Module tool of Lifecycle Manager", text: "Checks modules, and ships them as OCM component versions to OCI registries",
 		},

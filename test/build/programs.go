@@ -18,18 +18,20 @@ const ownVersion = "0.0.0-dev"
 // it has no commit either, and only another version does.
 func programs(version, commit string) []program {
 	manager := program{name: "lifecycle-manager", module: ".", source: "./cmd/lifecycle-manager"}
+	agent := program{name: "agent", module: ".", source: "./cmd/agent"}
 	tool := program{name: "module", module: "cmd/module", source: "."}
 	if version != "" && version != ownVersion {
 		manager.variables = map[string]string{"main.version": version}
 		if commit != "" {
 			manager.variables["main.commit"] = commit
 		}
-		tool.variables = manager.variables
+		agent.variables, tool.variables = manager.variables, manager.variables
 	}
 	return []program{
 		{name: "demo", module: ".", source: "./test/demo"},
 		{name: "fleet", module: "test/fleet", source: "."},
 		{name: "sample-operator", module: ".", source: "./test/sample-operator"},
+		agent,
 		manager,
 		{name: "memfleet", module: "test/memfleet", source: "."},
 		tool,

@@ -1,5 +1,5 @@
 // Package queue keeps what the agent has still to report: each object once per manager, however often it changes. The
-// events of a manager wait in a lane of their own, so that one that the listener refuses holds up no other.
+// events of a manager wait in a queue of their own, so that one that the listener refuses holds up no other.
 package queue
 
 import (
@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxManagers is how many managers have a lane: as many as anyone watches for, and not as many as somebody thinks up.
+	// maxManagers is how many managers have a subqueue: as many as anyone watches for, and not as many as somebody thinks up.
 	maxManagers = 64
 	// maxBytes is what the names of all events may take, whatever their number.
 	maxBytes = 4 << 20
 	// MaxEventBytes is what the names of one event may take. Kubernetes limits each of them; this is above their sum.
 	MaxEventBytes = 1 << 10
-	// perLane is how many events of a lane are on their way at once.
-	perLane = 4
+	// perManager is how many events of a manager are on their way at once.
+	perManager = 4
 )
 
 // Event is that an object changed which a manager wants to know of.
@@ -53,12 +53,12 @@ type Queue struct {
 	// changed has a value where Next is to be tried once more.
 	changed chan struct{}
 
-	mu      sync.Mutex
-	entries map[Event]*entry
-	bytes   int
-	lanes   map[string]*lane
-	// turns are all lanes, the one whose turn it is first.
-	turns  []*lane
+	mu        sync.Mutex
+	entries   map[Event]*entry
+	bytes     int
+	subqueues map[string]*subqueue
+	// turns are all subqueues, the one whose turn it is first.
+	turns  []*subqueue
 	closed bool
 }
 
@@ -73,7 +73,7 @@ type entry struct {
 
 // New makes a queue for so many events.
 func New(maxEvents int) *Queue {
-	return &Queue{maxEvents: maxEvents, changed: make(chan struct{}, 1), entries: map[Event]*entry{}, lanes: map[string]*lane{}}
+	return &Queue{maxEvents: maxEvents, changed: make(chan struct{}, 1), entries: map[Event]*entry{}, subqueues: map[string]*subqueue{}}
 }
 
 // Add takes an event. It never waits.
@@ -87,13 +87,13 @@ func (q *Queue) Add(event Event) Added {
 	if q.closed || event.Bytes() > MaxEventBytes || len(q.entries) >= q.maxEvents || q.bytes+event.Bytes() > maxBytes {
 		return Dropped
 	}
-	to := q.lanes[event.Manager]
+	to := q.subqueues[event.Manager]
 	if to == nil {
-		if len(q.lanes) >= maxManagers {
+		if len(q.subqueues) >= maxManagers {
 			return Dropped
 		}
-		to = newLane(event.Manager)
-		q.lanes[event.Manager] = to
+		to = newSubqueue(event.Manager)
+		q.subqueues[event.Manager] = to
 		q.turns = append(q.turns, to)
 	}
 	added := &entry{event: event}
@@ -143,7 +143,7 @@ func (q *Queue) await(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// take takes the first event of the first lane that may send. Where there is none, it says how long until there might
+// take takes the first event of the first subqueue that may send. Where there is none, it says how long until there might
 // be (zero: until something changes), and whether there will be any.
 func (q *Queue) take(now time.Time) (taken *entry, wait time.Duration, more bool) {
 	q.mu.Lock()
@@ -163,7 +163,7 @@ func (q *Queue) take(now time.Time) (taken *entry, wait time.Duration, more bool
 
 // Sent says that an event arrived.
 func (q *Queue) Sent(event Event) {
-	q.settle(event, func(of *lane, sent *entry) bool {
+	q.settle(event, func(of *subqueue, sent *entry) bool {
 		of.recover()
 		return sent.again
 	})
@@ -171,7 +171,7 @@ func (q *Queue) Sent(event Event) {
 
 // Drop says that sending an event once more cannot help. It is no sign that others fail.
 func (q *Queue) Drop(event Event) {
-	q.settle(event, func(of *lane, dropped *entry) bool {
+	q.settle(event, func(of *subqueue, dropped *entry) bool {
 		of.recover()
 		return dropped.again
 	})
@@ -179,7 +179,7 @@ func (q *Queue) Drop(event Event) {
 
 // Retry says that an event did not arrive, and that it and those of the same manager are to be sent after a pause.
 func (q *Queue) Retry(event Event, pause Pause) {
-	q.settle(event, func(of *lane, failed *entry) bool {
+	q.settle(event, func(of *subqueue, failed *entry) bool {
 		of.fail(time.Now(), pause)
 		failed.tries++
 		return true
@@ -187,14 +187,14 @@ func (q *Queue) Retry(event Event, pause Pause) {
 }
 
 // settle ends the sending of an event, which waits once more where decide says so.
-func (q *Queue) settle(event Event, decide func(*lane, *entry) bool) {
+func (q *Queue) settle(event Event, decide func(*subqueue, *entry) bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	settled := q.entries[event]
 	if settled == nil || !settled.sending {
 		return
 	}
-	of := q.lanes[event.Manager]
+	of := q.subqueues[event.Manager]
 	of.sending--
 	failed := settled.tries
 	if decide(of, settled) {
@@ -211,12 +211,12 @@ func (q *Queue) settle(event Event, decide func(*lane, *entry) bool) {
 	q.signal()
 }
 
-// tidy forgets a lane that has nothing to do.
-func (q *Queue) tidy(of *lane) {
+// tidy forgets a subqueue that has nothing to do.
+func (q *Queue) tidy(of *subqueue) {
 	if of.sending > 0 || len(of.waiting) > 0 {
 		return
 	}
-	delete(q.lanes, of.manager)
+	delete(q.subqueues, of.manager)
 	for i, each := range q.turns {
 		if each == of {
 			q.turns = append(q.turns[:i:i], q.turns[i+1:]...)

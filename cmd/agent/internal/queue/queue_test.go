@@ -84,7 +84,7 @@ func TestManagersThatNobodyHasTakeNoRoomFromOthers(t *testing.T) {
 	require.Equal(t, Queued, q.Add(event("0", "b")))
 	q.Drop(next(t, q).Event)
 	q.Drop(next(t, q).Event)
-	require.Equal(t, Queued, q.Add(event("one-more", "a")), "a lane without events is gone")
+	require.Equal(t, Queued, q.Add(event("one-more", "a")), "a subqueue without events is gone")
 }
 
 func TestAFailingManagerIsTriedOneByOneWithLongerPausesAndHoldsUpNoOther(t *testing.T) {

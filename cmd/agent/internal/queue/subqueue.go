@@ -21,19 +21,19 @@ type Pause struct {
 	AtLeast time.Duration
 }
 
-// lane has the events of one manager in the order in which they came.
-type lane struct {
+// subqueue has the events of one manager in the order in which they came.
+type subqueue struct {
 	manager string
 	waiting []*entry
 	sending int
-	// failing lanes send one event at a time, not before until.
+	// failing subqueues send one event at a time, not before until.
 	failing     bool
 	until       time.Time
 	quick, slow *backoff.ExponentialBackOff
 }
 
-func newLane(manager string) *lane {
-	return &lane{manager: manager, quick: pauses(firstPause, longestPause), slow: pauses(firstSlowPause, longestSlowPause)}
+func newSubqueue(manager string) *subqueue {
+	return &subqueue{manager: manager, quick: pauses(firstPause, longestPause), slow: pauses(firstSlowPause, longestSlowPause)}
 }
 
 func pauses(first, longest time.Duration) *backoff.ExponentialBackOff {
@@ -44,52 +44,52 @@ func pauses(first, longest time.Duration) *backoff.ExponentialBackOff {
 }
 
 // next is whether an event may be sent now, or else after which time, where only time is missing.
-func (l *lane) next(now time.Time) (time.Duration, bool) {
-	most := perLane
-	if l.failing {
+func (s *subqueue) next(now time.Time) (time.Duration, bool) {
+	most := perManager
+	if s.failing {
 		most = 1
 	}
-	if len(l.waiting) == 0 || l.sending >= most {
+	if len(s.waiting) == 0 || s.sending >= most {
 		return 0, false
 	}
-	if wait := l.until.Sub(now); wait > 0 {
+	if wait := s.until.Sub(now); wait > 0 {
 		return wait, false
 	}
 	return 0, true
 }
 
-func (l *lane) take() *entry {
-	first := l.waiting[0]
-	l.waiting[0] = nil
-	l.waiting = l.waiting[1:]
+func (s *subqueue) take() *entry {
+	first := s.waiting[0]
+	s.waiting[0] = nil
+	s.waiting = s.waiting[1:]
 	first.sending = true
-	l.sending++
+	s.sending++
 	return first
 }
 
-func (l *lane) recover() {
-	l.failing, l.until = false, time.Time{}
-	l.quick.Reset()
-	l.slow.Reset()
+func (s *subqueue) recover() {
+	s.failing, s.until = false, time.Time{}
+	s.quick.Reset()
+	s.slow.Reset()
 }
 
 // fail begins a pause. Of several events that were on their way together, the first to fail does.
-func (l *lane) fail(now time.Time, pause Pause) {
-	if l.failing && l.until.After(now) && pause.AtLeast == 0 {
+func (s *subqueue) fail(now time.Time, pause Pause) {
+	if s.failing && s.until.After(now) && pause.AtLeast == 0 {
 		return
 	}
-	wait := l.quick
+	wait := s.quick
 	if pause.Slow {
-		wait = l.slow
+		wait = s.slow
 	}
-	l.failing = true
-	if until := now.Add(max(wait.NextBackOff(), pause.AtLeast)); until.After(l.until) {
-		l.until = until
+	s.failing = true
+	if until := now.Add(max(wait.NextBackOff(), pause.AtLeast)); until.After(s.until) {
+		s.until = until
 	}
 }
 
-func (l *lane) wake() {
-	l.until = time.Time{}
-	l.quick.Reset()
-	l.slow.Reset()
+func (s *subqueue) wake() {
+	s.until = time.Time{}
+	s.quick.Reset()
+	s.slow.Reset()
 }

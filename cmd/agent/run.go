@@ -98,9 +98,9 @@ func (a *agent) run(ctx context.Context) error {
 		handler: admission.NewHandler(a, a.metrics, a.settings.timeout, a.log),
 	}
 	probes.handler = probing(webhook.listening)
-	metrics := &server{name: "metrics", address: a.settings.address(a.settings.metricsPort), handler: serving(a.metrics.Handler()), stopAfter: a.settings.stopAfter, log: a.log}
+	exporter := &server{name: "metrics", address: a.settings.address(a.settings.metricsPort), handler: serving(a.metrics.Handler()), stopAfter: a.settings.stopAfter, log: a.log}
 	working.Go(func() error { return probes.run(fail) })
-	working.Go(func() error { return metrics.run(fail) })
+	working.Go(func() error { return exporter.run(fail) })
 	working.Go(func() error {
 		// Before there is a certificate, no port is open: who probes it sees that.
 		select {

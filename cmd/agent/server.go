@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -80,7 +81,9 @@ func (s *server) run(ctx context.Context) error {
 	if err := serving.Shutdown(stopping); err != nil {
 		_ = serving.Close()
 	}
-	<-failed
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the %s: %w", s.name, err)
+	}
 	return nil
 }
 
@@ -98,7 +101,9 @@ func probing(ready func() bool) http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready() {
 			http.Error(w, "the webhook is not listening", http.StatusServiceUnavailable)
+			return
 		}
+		w.WriteHeader(http.StatusOK)
 	})
 	return mux
 }

@@ -39,7 +39,7 @@ type settings struct {
 	timeout, reportTimeout, stopAfter time.Duration
 	queueSize                         int
 	logLevel                          string
-	version, help                     bool
+	version                           bool
 }
 
 // flags are those of the agent. Each can be set in the environment too, under its name in environment.
@@ -107,7 +107,10 @@ func parse(args []string, environment func(string) (string, bool), out io.Writer
 	if wrong != nil || s.version {
 		return s, wrong
 	}
-	return s, s.check()
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // check refuses what cannot work.

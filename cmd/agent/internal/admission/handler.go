@@ -29,7 +29,7 @@ const (
 )
 
 // manager is what a label can have as its value, for the name comes from one.
-var manager = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`) //nolint:gochecknoglobals // a constant
+var manager = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
 // Reporter takes what is to be reported, and returns at once.
 type Reporter interface {

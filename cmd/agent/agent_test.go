@@ -24,7 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/agenttest"
+	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/certificates"
+	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
 // build builds the program once.
@@ -67,7 +68,7 @@ func start(t testing.TB, ca *agenttest.Authority, mount *agenttest.Mount, listen
 	require.NoError(t, err)
 	p := &process{t: t, ca: ca, logs: &bytes.Buffer{}, ended: make(chan error, 1)}
 	p.address = fmt.Sprintf("127.%d.%d.%d", 100+rand.IntN(100), rand.IntN(256), 1+rand.IntN(250))
-	files := mount.Files()
+	files := certificates.In(mount.Folder)
 	p.cmd = exec.CommandContext(t.Context(), path)
 	p.cmd.Stderr = p.logs
 	p.cmd.Env = append([]string{
@@ -174,7 +175,7 @@ func body(name string) string {
 
 func TestTheProgramReportsWhatChangedWithTheCertificateOfNow(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
-	mount := agenttest.NewMount(t, ca, "runtime-1")
+	mount := agenttest.MountCertificate(t, ca, "runtime-1")
 	address, events := listen(t, ca)
 	p := start(t, ca, mount, address)
 
@@ -214,7 +215,7 @@ func TestTheProgramReportsWhatChangedWithTheCertificateOfNow(t *testing.T) {
 func TestAListenerThatHangsDelaysNoAnswer(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	address, events := listen(t, ca)
-	p := start(t, ca, agenttest.NewMount(t, ca, "runtime"), address)
+	p := start(t, ca, agenttest.MountCertificate(t, ca, "runtime"), address)
 	client := p.client()
 	const objects = 50
 	for i := range objects {
@@ -232,7 +233,7 @@ func TestAListenerThatHangsDelaysNoAnswer(t *testing.T) {
 func TestWhatIsQueuedIsSentBeforeTheEnd(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	address, events := listen(t, ca)
-	p := start(t, ca, agenttest.NewMount(t, ca, "runtime"), address, "STOP_TIMEOUT=50s")
+	p := start(t, ca, agenttest.MountCertificate(t, ca, "runtime"), address, "STOP_TIMEOUT=50s")
 	client := p.client()
 	for i := range 20 {
 		p.update(client, fmt.Sprint("kyma-", i), "x")
@@ -248,7 +249,7 @@ func TestWhatIsQueuedIsSentBeforeTheEnd(t *testing.T) {
 
 func TestTheEndComesInTimeWithoutTheListener(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
-	p := start(t, ca, agenttest.NewMount(t, ca, "runtime"), "127.0.0.1:1", "STOP_TIMEOUT=100ms")
+	p := start(t, ca, agenttest.MountCertificate(t, ca, "runtime"), "127.0.0.1:1", "STOP_TIMEOUT=100ms")
 	p.update(p.client(), "default", "x")
 	p.stop()
 	require.Contains(t, p.logs.String(), `"msg":"stopped","total":1`)
@@ -272,7 +273,7 @@ func TestTheProgramSaysItsVersionAndWhatIsMissing(t *testing.T) {
 // reviews of the largest objects come in on several connections.
 func BenchmarkMemory(b *testing.B) {
 	ca := agenttest.NewAuthority(b, "ca")
-	p := start(b, ca, agenttest.NewMount(b, ca, "runtime"), "127.0.0.1:1")
+	p := start(b, ca, agenttest.MountCertificate(b, ca, "runtime"), "127.0.0.1:1")
 	client := p.client()
 	for i := range 10500 {
 		p.update(client, fmt.Sprintf("%0100d", i), "x")

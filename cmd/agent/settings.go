@@ -19,7 +19,7 @@ import (
 
 const (
 	// mountPath is where agents of the earlier generation have their Secret.
-	mountPath = "/app/etc/ssl/"
+	mountPath = "/app/etc/ssl"
 	// defaultTimeout is well below what the API server waits for a webhook.
 	defaultTimeout       = 2 * time.Second
 	defaultReportTimeout = 10 * time.Second
@@ -46,11 +46,12 @@ type settings struct {
 func (s *settings) flags() *pflag.FlagSet {
 	flags := pflag.NewFlagSet("agent", pflag.ContinueOnError)
 	flags.SortFlags = false
+	mounted := certificates.In(mountPath)
 	flags.StringVar(&s.listener, "listener-address", "", "host:port of the listener in the control plane")
 	flags.StringVar(&s.contract, "contract", report.ContractV2, "version of the listener's path: v1 or v2")
-	flags.StringVar(&s.files.Certificate, "tls-cert", mountPath+shared.CertificateKey, "file of the certificate that the API server and the listener are shown")
-	flags.StringVar(&s.files.Key, "tls-key", mountPath+shared.PrivateKeyKey, "file of its key")
-	flags.StringVar(&s.files.Authorities, "ca-cert", mountPath+shared.CertificateAuthorityKey, "file of the authorities that the listener's certificate is checked by")
+	flags.StringVar(&s.files.Certificate, "tls-cert", mounted.Certificate, "file of the certificate that the API server and the listener are shown")
+	flags.StringVar(&s.files.Key, "tls-key", mounted.Key, "file of its key")
+	flags.StringVar(&s.files.Authorities, "ca-cert", mounted.Authorities, "file of the authorities that the listener's certificate is checked by")
 	flags.DurationVar(&s.readInterval, "certificate-interval", defaultReadInterval, "how often these files are read, besides when they change")
 	flags.StringVar(&s.bindAddress, "bind-address", "", "address that all ports are opened on; all addresses when empty")
 	flags.IntVar(&s.port, "webhook-port", shared.AgentPort, "port of the webhook")

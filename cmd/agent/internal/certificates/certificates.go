@@ -19,6 +19,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 const (
@@ -31,6 +32,14 @@ const (
 // Files are the paths of what is kept.
 type Files struct {
 	Certificate, Key, Authorities string
+}
+
+// In are the files of a mounted Secret.
+func In(folder string) Files {
+	return Files{
+		Certificate: filepath.Join(folder, shared.CertificateKey), Key: filepath.Join(folder, shared.PrivateKeyKey),
+		Authorities: filepath.Join(folder, shared.CertificateAuthorityKey),
+	}
 }
 
 // folders are those that the files are in.

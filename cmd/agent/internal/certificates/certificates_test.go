@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/agenttest"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/certificates"
+	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
 type observer struct{ loaded, broken atomic.Int64 }
@@ -72,8 +72,8 @@ func keep(t *testing.T, files certificates.Files, interval time.Duration) (*cert
 
 func TestACertificateThatIsReplacedIsShownAtTheNextHandshake(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
-	mount := agenttest.NewMount(t, ca, "first")
-	keeper, o := keep(t, mount.Files(), time.Hour)
+	mount := agenttest.MountCertificate(t, ca, "first")
+	keeper, o := keep(t, certificates.In(mount.Folder), time.Hour)
 	address := serve(t, keeper)
 	require.Equal(t, "first", shown(t, address))
 	for _, name := range []string{"second", "third"} {
@@ -89,11 +89,11 @@ func TestACertificateThatIsReplacedIsShownAtTheNextHandshake(t *testing.T) {
 func TestAChangeThatNobodyToldOfIsFoundAfterTheInterval(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
 	// The files are links into a folder that is not watched.
-	mount, outer := agenttest.NewMount(t, ca, "first"), agenttest.NewMount(t, ca, "outer")
-	files := outer.Files()
-	link(t, mount.Files().Certificate, files.Certificate)
-	link(t, mount.Files().Key, files.Key)
-	link(t, mount.Files().Authorities, files.Authorities)
+	mount, outer := agenttest.MountCertificate(t, ca, "first"), agenttest.MountCertificate(t, ca, "outer")
+	files := certificates.In(outer.Folder)
+	link(t, certificates.In(mount.Folder).Certificate, files.Certificate)
+	link(t, certificates.In(mount.Folder).Key, files.Key)
+	link(t, certificates.In(mount.Folder).Authorities, files.Authorities)
 	keeper, _ := keep(t, files, 50*time.Millisecond)
 	address := serve(t, keeper)
 	mount.Renew(ca, "second")
@@ -111,10 +111,10 @@ func TestBrokenFilesKeepWhatWasReadBefore(t *testing.T) {
 		"a file that is not there": {shared.CertificateKey: certificate, shared.PrivateKeyKey: key},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mount := agenttest.NewMount(t, ca, "first")
-			keeper, o := keep(t, mount.Files(), time.Hour)
+			mount := agenttest.MountCertificate(t, ca, "first")
+			keeper, o := keep(t, certificates.In(mount.Folder), time.Hour)
 			address := serve(t, keeper)
-			mount.Replace(files)
+			require.NoError(t, mount.Replace(files))
 			require.Eventually(t, func() bool { return o.broken.Load() > 0 }, time.Minute, 10*time.Millisecond)
 			require.Equal(t, "first", shown(t, address))
 			mount.Renew(ca, "second")
@@ -125,7 +125,7 @@ func TestBrokenFilesKeepWhatWasReadBefore(t *testing.T) {
 
 func TestAServerTalksNoOlderTLS(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
-	keeper, _ := keep(t, agenttest.NewMount(t, ca, "first").Files(), time.Hour)
+	keeper, _ := keep(t, certificates.In(agenttest.MountCertificate(t, ca, "first").Folder), time.Hour)
 	address := serve(t, keeper)
 	_, err := tls.Dial("tcp", address, &tls.Config{RootCAs: ca.Pool(), MaxVersion: tls.VersionTLS12})
 	require.ErrorContains(t, err, "protocol version")
@@ -136,10 +136,10 @@ func TestAServerTalksNoOlderTLS(t *testing.T) {
 
 func TestWithoutFilesThereIsNoHandshakeAndTheyMayComeLater(t *testing.T) {
 	ca := agenttest.NewAuthority(t, "ca")
-	mount := agenttest.NewMount(t, ca, "first")
-	mount.Replace(map[string][]byte{})
+	mount := agenttest.MountCertificate(t, ca, "first")
+	require.NoError(t, mount.Replace(map[string][]byte{}))
 	o := &observer{}
-	keeper := certificates.New(mount.Files(), time.Hour, o, slog.New(slog.DiscardHandler))
+	keeper := certificates.New(certificates.In(mount.Folder), time.Hour, o, slog.New(slog.DiscardHandler))
 	keeper.Load()
 	require.False(t, keeper.Loaded())
 	require.EqualValues(t, 1, o.broken.Load())

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/agenttest"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/queue"
 	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/report"
+	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 )
 
 // received is a request to the listener.

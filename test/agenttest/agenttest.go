@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
-	"github.com/kyma-project/lifecycle-manager/cmd/agent/internal/certificates"
 )
 
 // Authority issues certificates.
@@ -65,14 +64,21 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue issues a certificate for 127.0.0.1, for servers and clients, with its key.
-func (a *Authority) Issue(commonName string) (certificate, key []byte) {
+// Secret is the content of an agent's Secret with a new certificate.
+func (a *Authority) Secret(commonName string, hosts ...string) map[string][]byte {
+	a.t.Helper()
+	certificate, key := a.Issue(commonName, hosts...)
+	return map[string][]byte{shared.CertificateKey: certificate, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: a.PEM}
+}
+
+// Issue issues a certificate for 127.0.0.1 and these hosts, for servers and clients, with its key.
+func (a *Authority) Issue(commonName string, hosts ...string) (certificate, key []byte) {
 	a.t.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
 	template := &x509.Certificate{
 		SerialNumber: serial(a.t), Subject: pkix.Name{CommonName: commonName}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		DNSNames: hosts, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, a.cert, own.Public(), a.key)
 	require.NoError(a.t, err)
@@ -91,50 +97,59 @@ func (a *Authority) Pair(commonName string) tls.Certificate {
 
 // Mount is a folder as that of a mounted Secret.
 type Mount struct {
-	t      testing.TB
-	folder string
+	t testing.TB
+	// Folder has the files.
+	Folder string
 }
 
-// NewMount makes a folder with the certificate that an authority issues for a common name.
-func NewMount(t testing.TB, by *Authority, commonName string) *Mount {
+// NewMount makes a folder without files.
+func NewMount(t testing.TB) *Mount {
 	t.Helper()
-	m := &Mount{t: t, folder: t.TempDir()}
+	return &Mount{t: t, Folder: t.TempDir()}
+}
+
+// MountCertificate makes a folder with the certificate that an authority issues for a common name.
+func MountCertificate(t testing.TB, by *Authority, commonName string) *Mount {
+	t.Helper()
+	m := NewMount(t)
 	m.Renew(by, commonName)
 	return m
-}
-
-// Files are those in it.
-func (m *Mount) Files() certificates.Files {
-	return certificates.Files{
-		Certificate: filepath.Join(m.folder, shared.CertificateKey), Key: filepath.Join(m.folder, shared.PrivateKeyKey),
-		Authorities: filepath.Join(m.folder, shared.CertificateAuthorityKey),
-	}
 }
 
 // Renew puts another certificate there.
 func (m *Mount) Renew(by *Authority, commonName string) {
 	m.t.Helper()
-	certificate, key := by.Issue(commonName)
-	m.Replace(map[string][]byte{shared.CertificateKey: certificate, shared.PrivateKeyKey: key, shared.CertificateAuthorityKey: by.PEM})
+	require.NoError(m.t, m.Replace(by.Secret(commonName)))
 }
 
 // Replace puts other files there as the kubelet does: a new folder with all of them, to which a link is replaced.
-func (m *Mount) Replace(files map[string][]byte) {
-	m.t.Helper()
-	content, err := os.MkdirTemp(m.folder, "..")
-	require.NoError(m.t, err)
+func (m *Mount) Replace(files map[string][]byte) error {
+	content, err := os.MkdirTemp(m.Folder, "..")
+	if err != nil {
+		return err
+	}
 	for name, each := range files {
-		require.NoError(m.t, os.WriteFile(filepath.Join(content, name), each, 0o600))
-		link := filepath.Join(m.folder, name)
-		if _, err := os.Lstat(link); err != nil {
-			require.NoError(m.t, os.Symlink(filepath.Join("..data", name), link))
+		if err := os.WriteFile(filepath.Join(content, name), each, 0o600); err != nil {
+			return err
+		}
+		link := filepath.Join(m.Folder, name)
+		if _, err := os.Lstat(link); err == nil {
+			continue
+		}
+		if err := os.Symlink(filepath.Join("..data", name), link); err != nil {
+			return err
 		}
 	}
-	data := filepath.Join(m.folder, "..data")
+	data := filepath.Join(m.Folder, "..data")
 	before, _ := os.Readlink(data)
-	require.NoError(m.t, os.Symlink(filepath.Base(content), data+"_tmp"))
-	require.NoError(m.t, os.Rename(data+"_tmp", data))
-	if before != "" {
-		require.NoError(m.t, os.RemoveAll(filepath.Join(m.folder, before)))
+	if err := os.Symlink(filepath.Base(content), data+"_tmp"); err != nil {
+		return err
 	}
+	if err := os.Rename(data+"_tmp", data); err != nil {
+		return err
+	}
+	if before == "" {
+		return nil
+	}
+	return os.RemoveAll(filepath.Join(m.Folder, before))
 }

@@ -25,6 +25,7 @@
 //   - inprocess: the work on one Manifest in the test's own process, for comparisons between runs
 //   - fixture: the module of inprocess, with known numbers of objects and kinds
 //   - faultproxy: counts requests of a worker, cuts its connections, serves stale reads
+//   - agent: the agent of a remote cluster as a process, which the cluster's API server calls
 //   - proxy: cuts, silences or blocks the connections to a remote cluster
 //   - histories: all runs of a workflow with their histories, recorded for test/replay
 //   - recorder: records requests to a cluster for test/memfleet/conformance

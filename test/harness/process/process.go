@@ -52,6 +52,12 @@ func (p *Process) Running() bool {
 	}
 }
 
+// PID is its process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Signal sends a signal, and does not wait.
+func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
+
 // Stop sends a signal and waits until the process has ended; it is killed after 40 seconds.
 func (p *Process) Stop(sig os.Signal) {
 	_ = p.cmd.Process.Signal(sig)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -52,6 +53,8 @@ type Agent struct {
 	held   bool
 	paused bool
 	starts int
+	// unread is why the cluster could not be read the last time.
+	unread error
 }
 
 // Follow runs the agent of a cluster whenever its objects are there, until the end of the test.
@@ -88,11 +91,11 @@ func Follow(t testing.TB, remote cluster.Cluster) *Agent {
 // reconcile makes the process what the cluster says. What cannot be read now is read the next time.
 func (a *Agent) reconcile(ctx context.Context, program string) {
 	wanted, files, err := read(ctx, a.remote, a.mount.Folder)
-	if err != nil {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.unread = err; err != nil {
+		return
+	}
 	if files != nil && fmt.Sprint(files) != a.files {
 		if err := a.mount.Replace(files); err != nil {
 			a.t.Errorf("write the agent's files: %v", err)
@@ -175,10 +178,15 @@ func (a *Agent) PID() int {
 // BecomesReady waits until the agent says it is ready, and the port of its Service takes connections.
 func (a *Agent) BecomesReady(within time.Duration) {
 	a.t.Helper()
-	require.Eventually(a.t, func() bool {
+	if !assert.Eventually(a.t, func() bool {
 		address := a.address()
 		return address != "" && process.IsReady(net.JoinHostPort(address, fmt.Sprint(shared.AgentProbePort))) && a.CommonName() != ""
-	}, within, 50*time.Millisecond, "the agent does not become ready: %s", a.Log)
+	}, within, 50*time.Millisecond) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		said, _ := os.ReadFile(a.Log)
+		require.Fail(a.t, "the agent does not become ready", "started %d times, at %q; what could not be read: %v; its log:\n%s", a.starts, a.running.address, a.unread, said)
+	}
 }
 
 // Ended waits until no process runs, as after the deletion of the Deployment.

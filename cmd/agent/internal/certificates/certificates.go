@@ -25,6 +25,8 @@ import (
 const (
 	// settling is how long the files must not have changed before they are read: they may be written one by one.
 	settling = 200 * time.Millisecond
+	// unwatched is how often the files are read at least where the system does not say that they change.
+	unwatched = 2 * time.Second
 	// maxFileBytes is above what a Secret can hold.
 	maxFileBytes = 1 << 20
 )
@@ -63,6 +65,7 @@ type Keeper struct {
 	interval time.Duration
 	observer Observer
 	log      *slog.Logger
+	watch    func() (*fsnotify.Watcher, error)
 	current  atomic.Pointer[loaded]
 }
 
@@ -73,10 +76,10 @@ type loaded struct {
 	authorities *x509.CertPool
 }
 
-// New makes a Keeper that has no certificate before Load or Run. It reads the files where their folders change, and
+// New makes a Keeper that has no certificate before Load or Run. Run reads the files where their folders change, and
 // each interval, in case it is not told of a change.
 func New(files Files, interval time.Duration, observer Observer, log *slog.Logger) *Keeper {
-	return &Keeper{files: files, interval: interval, observer: observer, log: log}
+	return &Keeper{files: files, interval: interval, observer: observer, log: log, watch: fsnotify.NewWatcher}
 }
 
 // Loaded is whether there is a certificate.
@@ -84,34 +87,46 @@ func (k *Keeper) Loaded() bool { return k.current.Load() != nil }
 
 // Run keeps the certificate until the context ends.
 func (k *Keeper) Run(ctx context.Context) error {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch the certificate's files: %w", err)
+	interval := k.interval
+	var events chan fsnotify.Event
+	var failures chan error
+	watcher, err := k.watch()
+	if err == nil {
+		defer func() { _ = watcher.Close() }()
+		events, failures = watcher.Events, watcher.Errors
+	} else {
+		// A node has a limited number of watches, which others may have used up.
+		interval = min(interval, unwatched)
+		k.log.Warn("cannot watch the certificate's files, they are read every few seconds instead", logkey.Error, err)
 	}
-	defer func() { _ = watcher.Close() }()
-	ticker := time.NewTicker(k.interval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	settled := time.NewTimer(0)
 	defer settled.Stop()
 	for {
-		// The kubelet replaces a link in the folder, so that the folder is what is watched. One that was itself replaced is
-		// watched anew.
-		for _, folder := range k.files.folders() {
-			if err := watcher.Add(folder); err != nil {
-				k.log.Debug("cannot watch the certificate's folder, its files are read now and then", logkey.Path, folder, logkey.Error, err)
-			}
+		if watcher != nil {
+			k.add(watcher)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-watcher.Events:
+		case <-events:
 			settled.Reset(settling)
-		case err := <-watcher.Errors:
+		case err := <-failures:
 			k.log.Warn("watching the certificate's files failed", logkey.Error, err)
 		case <-settled.C:
 			k.Load()
 		case <-ticker.C:
 			k.Load()
+		}
+	}
+}
+
+// add watches the folders, since the kubelet replaces a link in them. One that was itself replaced is watched anew.
+func (k *Keeper) add(watcher *fsnotify.Watcher) {
+	for _, folder := range k.files.folders() {
+		if err := watcher.Add(folder); err != nil {
+			k.log.Debug("cannot watch the certificate's folder, its files are read now and then", logkey.Path, folder, logkey.Error, err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func read(ctx context.Context, remote cluster.Cluster, folder string) (pod, map[
 	var service corev1.Service
 	var secret corev1.Secret
 	agent := client.ObjectKey{Namespace: namespace, Name: shared.AgentName}
-	if err := remote.Get(ctx, client.ObjectKey{Namespace: namespace, Name: shared.AgentSecret}, &secret); client.IgnoreNotFound(err) != nil {
+	if err := remote.Get(ctx, client.ObjectKey{Namespace: namespace, Name: shared.AgentSecret}, &secret); err != nil && !apierrors.IsNotFound(err) {
 		return pod{}, nil, err
 	}
 	for _, each := range []client.Object{&deployment, &service} {

@@ -59,8 +59,6 @@ type Settings struct {
 	DescriptorRepository string
 	// Purge says when the deletion of a Kyma is forced. It decides about no Manifest, so it is no part of Digest.
 	Purge PurgeSettings
-	// Watching is about events from remote clusters.
-	Watching Watching
 	// RolloutSpread is the span over which a change of what many Kymas share reaches them
 	// (`--module-upgrade-rollout-max-delay`); zero is at once. It is no part of Digest either.
 	RolloutSpread time.Duration

@@ -57,11 +57,11 @@ type part struct {
 
 func agent() []part {
 	return []part{
-		{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "skr-webhook"},
-		{schema.GroupKind{Kind: "Service"}, "skr-webhook"},
-		{schema.GroupKind{Kind: "Service"}, "skr-webhook-metrics"},
-		{schema.GroupKind{Kind: "Secret"}, "skr-webhook-tls"},
-		{schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, "skr-webhook-priority"},
-		{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, "skr-webhook"},
+		{schema.GroupKind{Group: "apps", Kind: "Deployment"}, shared.AgentName},
+		{schema.GroupKind{Kind: "Service"}, shared.AgentName},
+		{schema.GroupKind{Kind: "Service"}, shared.AgentMetricsService},
+		{schema.GroupKind{Kind: "Secret"}, shared.AgentSecret},
+		{schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, shared.AgentPriorityClass},
+		{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, shared.AgentName},
 	}
 }

@@ -45,11 +45,11 @@ func namespaced(o object) object {
 func objects() []object {
 	const networking, rbac = "networking.k8s.io", "rbac.authorization.k8s.io"
 	return []object{
-		of("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "skr-webhook"),
-		namespaced(of("apps", "Deployment", "skr-webhook")),
-		core("Service", "skr-webhook"),
-		core("Service", "skr-webhook-metrics"),
-		core("Secret", "skr-webhook-tls"),
+		of("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", shared.AgentName),
+		namespaced(of("apps", "Deployment", shared.AgentName)),
+		core("Service", shared.AgentName),
+		core("Service", shared.AgentMetricsService),
+		core("Secret", shared.AgentSecret),
 		core("ConfigMap", "skr-webhook-config"),
 		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--seed-to-watcher")),
 		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-apiserver")),
@@ -58,7 +58,7 @@ func objects() []object {
 		of(rbac, "ClusterRoleBinding", "read-kymas"),
 		of(rbac, "ClusterRole", "kyma-reader"),
 		core("ServiceAccount", "skr-webhook-sa"),
-		of("scheduling.k8s.io", "PriorityClass", "skr-webhook-priority"),
+		of("scheduling.k8s.io", "PriorityClass", shared.AgentPriorityClass),
 	}
 }
 

@@ -15,8 +15,8 @@ const (
 	maxManagers = 64
 	// maxBytes is what the names of all events may take, whatever their number.
 	maxBytes = 4 << 20
-	// MaxEventBytes is what the names of one event may take. Kubernetes limits each of them; this is above their sum.
-	MaxEventBytes = 1 << 10
+	// maxNameBytes is what the names of one event may take. Kubernetes limits each of them; this is above their sum.
+	maxNameBytes = 1 << 10
 	// perManager is how many events of a manager are on their way at once.
 	perManager = 4
 )
@@ -84,7 +84,7 @@ func (q *Queue) Add(event Event) Added {
 		known.again = known.sending
 		return Merged
 	}
-	if q.closed || event.Bytes() > MaxEventBytes || len(q.entries) >= q.maxEvents || q.bytes+event.Bytes() > maxBytes {
+	if q.closed || event.Bytes() > maxNameBytes || len(q.entries) >= q.maxEvents || q.bytes+event.Bytes() > maxBytes {
 		return Dropped
 	}
 	to := q.subqueues[event.Manager]

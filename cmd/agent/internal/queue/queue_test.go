@@ -67,7 +67,7 @@ func TestAFullQueueTakesNoMore(t *testing.T) {
 
 func TestTheNamesInAQueueTakeNoMoreThanTheirBytes(t *testing.T) {
 	q := New(1 << 20)
-	require.Equal(t, Dropped, q.Add(event("m", strings.Repeat("x", MaxEventBytes))))
+	require.Equal(t, Dropped, q.Add(event("m", strings.Repeat("x", maxNameBytes))))
 	added := 0
 	for q.Add(event("m", fmt.Sprintf("%0900d", added))) == Queued {
 		added++

@@ -62,6 +62,8 @@ type Settings struct {
 	// RolloutSpread is the span over which a change of what many Kymas share reaches them
 	// (`--module-upgrade-rollout-max-delay`); zero is at once. It is no part of Digest either.
 	RolloutSpread time.Duration
+	// Watching says how events come from remote clusters.
+	Watching Watching
 }
 
 // LocalClientAllowed tells whether Kymas may be synchronized by strategy `local-client`.

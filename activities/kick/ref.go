@@ -38,6 +38,9 @@ const (
 	KymaWorkflow     = "KymaWorkflow"
 	ManifestWorkflow = "ManifestWorkflow"
 	SweepWorkflow    = "SweepWorkflow"
+	// WatcherWorkflow sets up the routing of one Watcher, CertificatesWorkflow rotates the authorities of agents and listener.
+	WatcherWorkflow      = "WatcherWorkflow"
+	CertificatesWorkflow = "CertificatesWorkflow"
 )
 
 // KymaWorkflowID is the id of the workflow of one Kyma (docs/design/workflows-and-signals.md#workflows).
@@ -45,6 +48,12 @@ func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
 
 // ManifestWorkflowID is the id of the workflow of one Manifest.
 func ManifestWorkflowID(r Ref) string { return entityID("manifest", r) }
+
+// WatcherWorkflowID is the id of the workflow of one Watcher.
+func WatcherWorkflowID(r Ref) string { return entityID("watcher", r) }
+
+// CertificatesWorkflowID is the id of the one workflow that rotates authorities.
+const CertificatesWorkflowID = "certificates"
 
 // SweepWorkflowID is the id of the workflow that walks one shard of the fleet.
 func SweepWorkflowID(shard int) string { return fmt.Sprintf("sweep/%02d", shard) }

@@ -8,6 +8,7 @@
 //	sweeps.go       keeps the sweep workflows running
 //	maintenance.go  the maintenance policy changed: the Kymas that wait for a window
 //	pullsecret.go   the image pull Secret changed: every Kyma with a remote cluster, spread
+//	agents.go       what agents in remote clusters are to be changed: every Kyma with a remote cluster, spread
 //	sharing.go      the installation of a module changed that several Kymas share in the control plane
 //
 // Add is the entry point. A watcher decides whom to kick and nothing else: what writes is in package controllers, what
@@ -68,6 +69,8 @@ type Options struct {
 	Policies PolicySource
 	// RolloutAtOnce is how many Kymas a change of the catalog may occupy at once; DefaultRolloutAtOnce where it is zero.
 	RolloutAtOnce int
+	// Agents is the version of what agents in remote clusters are to be; nil where there are none.
+	Agents func(ctx context.Context) (string, error)
 	// KickLimit paces all kicks of this process; 50 a second by default.
 	KickLimit *rate.Limiter
 	// Tracer makes the spans that traces begin with; by default there are none.
@@ -86,7 +89,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addSharing} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}

@@ -79,7 +79,10 @@ func secretRequests(before, after *metav1.PartialObjectMetadata) []secretRequest
 // kickForSecret evicts what is cached of a cluster whose access changed, then kicks its Kyma at once.
 func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconcile.Result, error) {
 	options := []client.ListOption{client.MatchingFields{fleet.IndexName: req.KymaName}}
-	if req.Namespace != w.Settings.AccessSecretNamespace {
+	reason, isCertificate := "access Secret changed", w.Settings.Watching.IsCertificate(req.Namespace, req.Cause.Name, req.KymaName)
+	if isCertificate {
+		reason = "certificate of the agent changed"
+	} else if req.Namespace != w.Settings.AccessSecretNamespace {
 		options = append(options, client.InNamespace(req.Namespace))
 	}
 	var kymas v1beta2.KymaList
@@ -91,10 +94,12 @@ func (w *watcher) kickForSecret(ctx context.Context, req secretRequest) (reconci
 		if !w.Settings.Ours(kyma.Labels) {
 			continue
 		}
-		w.Clusters.Evict(kyma.Namespace, kyma.Name, req.Cause.ResourceVersion)
+		if !isCertificate {
+			w.Clusters.Evict(kyma.Namespace, kyma.Name, req.Cause.ResourceVersion)
+		}
 		k := kick.Kick{
-			Reason: "access Secret changed", Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
-			ResourceVersion: req.Cause.ResourceVersion, Urgent: true,
+			Reason: reason, Kind: kindSecret, Namespace: req.Cause.Namespace, Name: req.Cause.Name,
+			ResourceVersion: req.Cause.ResourceVersion, Urgent: !isCertificate,
 		}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
 			return reconcile.Result{}, err

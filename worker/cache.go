@@ -36,6 +36,15 @@ func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, e
 			secrets.Namespaces[name] = cache.Config{}
 		}
 	}
+	if certificates := settings.Watching.IstioNamespace; len(settings.Namespaces) > 0 && settings.Watching.Enabled() {
+		if secrets.Namespaces == nil {
+			secrets.Namespaces = map[string]cache.Config{}
+			for _, name := range settings.Namespaces {
+				secrets.Namespaces[name] = cache.Config{}
+			}
+		}
+		secrets.Namespaces[certificates] = cache.Config{}
+	}
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -45,6 +54,9 @@ func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, e
 			&v1beta2.ModuleReleaseMeta{}: {Label: ours},
 			&v1beta2.Manifest{}:          {Label: ours, Transform: fleet.Strip},
 		},
+	}
+	if settings.Watching.Enabled() {
+		options.ByObject[&v1beta2.Watcher{}] = cache.ByObject{Label: ours}
 	}
 	if len(settings.Namespaces) == 0 {
 		return options, nil, nil

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
@@ -63,17 +64,13 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	if err != nil {
 		return nil, err
 	}
-	request, err := a.Options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
-	if err != nil {
-		return nil, clusters.Classify(err)
-	}
-	b, err := a.bundleOf(ctx, request, a.adaptationOf(m))
+	b, silent, err := a.bundleFor(ctx, m, cluster)
 	if err != nil {
 		return nil, err
 	}
 	job := &Installation{
 		Target: objects.NewTarget(m, cluster, b.Definitions), RemoteNamespace: a.steps.RemoteNamespace(m), Begins: installing(m, b.LeftOut),
-		First: len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: request.Silent,
+		First: len(m.Status.Inventory) == 0, began: a.steps.Options.Clock(), Silent: silent,
 	}
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
@@ -127,6 +124,33 @@ func installing(m *v1beta2.Manifest, leftOut []string) readiness.Observed {
 		message += ", without those of the chart's hooks that are not run: " + objects.FirstOf(leftOut)
 	}
 	return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonInstalling, Message: message}
+}
+
+// bundleFor returns what a Manifest brings, and the APIs of which the cluster did not say whether it serves them. Of an agent,
+// it is in this build; of a module, in its layers.
+func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *clusters.Cluster) (*bundle.Bundle, []string, error) {
+	wish, isAgent, err := agents.Of(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	by := a.adaptationOf(m)
+	if isAgent {
+		namespace := a.steps.RemoteNamespace(m)
+		b, err := a.bundles.Get(ctx, "agent|"+namespace+"|"+wish.Version()+by.Key(), func(context.Context) (*bundle.Bundle, int64, error) {
+			objects, err := wish.Objects(namespace)
+			if err != nil {
+				return nil, 0, err
+			}
+			return bundle.Build(&render.Rendered{Objects: objects}, by)
+		})
+		return b, nil, err
+	}
+	request, err := a.Options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
+	if err != nil {
+		return nil, nil, clusters.Classify(err)
+	}
+	b, err := a.bundleOf(ctx, request, by)
+	return b, request.Silent, err
 }
 
 // bundleOf returns the bundle of a render request, built once and cached.

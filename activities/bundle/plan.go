@@ -12,6 +12,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
@@ -64,7 +65,7 @@ func PlanOf(ctx context.Context, m *v1beta2.Manifest, b *Bundle, k kinds.Mapper,
 	for i := range b.Objects {
 		o := &b.Objects[i]
 		at, err := into.place(ctx, o, k)
-		if p.refuses(at) {
+		if !desired.IsAgent(m) && p.refuses(at) {
 			continue
 		}
 		if meta.IsNoMatchError(err) {

@@ -25,10 +25,10 @@ func annotationsThatMatter() []string {
 // InputsDigest is the digest of everything that decides what is done for a Kyma (docs/design/sweep.md#seen-already):
 // the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked for, the instance's
 // settings, the candidates of each wanted module, and the versions of the access Secret and the image pull Secret (see
-// Secrets), and the fingerprint of the keys that are trusted. What our own writes change (status, finalizers, resource
+// Secrets), the fingerprint of the keys that are trusted, and what agents are to be. What our own writes change (status, finalizers, resource
 // versions) is not in it.
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
-	trusted string,
+	trusted, agents string,
 ) string {
 	annotations := map[string]string{}
 	for _, key := range annotationsThatMatter() {
@@ -55,6 +55,9 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
 		own = append(own, "module", name, catalog[name].userProvidedInputs())
+	}
+	if agents != "" {
+		common = append(common, "agents", agents)
 	}
 	common = append(common, catalog.inputs()...)
 	return DigestOf(own...) + digestSeparator + DigestOf(common...)
@@ -133,6 +136,10 @@ type Inputs struct {
 	PullSecret PullSecret
 	// Trusted is the fingerprint of the keys that descriptors are verified with; may be nil.
 	Trusted func(ctx context.Context) (string, error)
+	// Agents is the version of what agents in remote clusters are to be, and AgentCertificate that of the certificate of a
+	// Kyma's agent; both are nil where there are none.
+	Agents           func(ctx context.Context) (string, error)
+	AgentCertificate func(ctx context.Context, kyma *v1beta2.Kyma) (SecretVersion, error)
 }
 
 // Digest returns the inputs digest of a Kyma. It equals `.status.inputsDigest` when the last completed reconcile
@@ -147,11 +154,22 @@ func (i Inputs) Digest(ctx context.Context, kyma *v1beta2.Kyma) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	agents := ""
+	if i.Agents != nil && SyncOf(kyma, i.Settings).Enabled {
+		if agents, err = i.Agents(ctx); err != nil {
+			return "", err
+		}
+		certificate, err := i.AgentCertificate(ctx, kyma)
+		if err != nil {
+			return "", err
+		}
+		secrets = append(secrets, certificate)
+	}
 	trusted := ""
 	if i.Trusted != nil {
 		if trusted, err = i.Trusted(ctx); err != nil {
 			return "", err
 		}
 	}
-	return InputsDigest(kyma, i.Settings, catalog, secrets, trusted), nil
+	return InputsDigest(kyma, i.Settings, catalog, secrets, trusted, agents), nil
 }

@@ -44,6 +44,9 @@ const (
 	// AnnotationImagePullSecret on a Manifest for a remote cluster is the name of the Secret that its workloads pull
 	// their images with, where the instance has one (`--skr-image-pull-secret`).
 	AnnotationImagePullSecret = shared.OperatorGroup + "/image-pull-secret"
+	// AnnotationAgent on a Manifest makes it that of the agent in a remote cluster: what the agent is to be, as package agents
+	// encodes it.
+	AnnotationAgent = shared.OperatorGroup + "/agent"
 	// AnnotationBackground on a Manifest says that it was written last for a change that concerns many Kymas, such as a
 	// new version in the catalog: the work on it makes way for others.
 	AnnotationBackground = shared.OperatorGroup + "/background"
@@ -66,6 +69,12 @@ func ManifestFinalizers() []string {
 func IsSyncedCopy(object client.Object) bool {
 	_, marked := object.GetAnnotations()[AnnotationSyncedFrom]
 	return marked
+}
+
+// IsAgent tells whether a Manifest brings the agent into a remote cluster, and no module.
+func IsAgent(manifest client.Object) bool {
+	_, is := manifest.GetAnnotations()[AnnotationAgent]
+	return is
 }
 
 // SyncedFrom is the value of AnnotationSyncedFrom for what is brought for this Kyma.

@@ -38,7 +38,7 @@ func TestAnImagePullSecretConcernsManyKymas(t *testing.T) {
 	kyma := newWorld().kyma
 	digest := func(version string) string {
 		pull := desired.SecretVersion{Namespace: shared.NamespaceControlPlane, Name: "pull", ResourceVersion: version}
-		return desired.InputsDigest(kyma, desired.Settings{ImagePullSecret: "pull"}, nil, []desired.SecretVersion{pull}, "")
+		return desired.InputsDigest(kyma, desired.Settings{ImagePullSecret: "pull"}, nil, []desired.SecretVersion{pull}, "", "")
 	}
 	require.True(t, desired.OnlySharedChanged(digest("1"), digest("2")))
 }

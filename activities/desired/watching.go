@@ -36,3 +36,11 @@ type Watching struct {
 
 // Enabled tells whether remote clusters send events.
 func (w Watching) Enabled() bool { return w.Routing != "" && w.Routing != RoutingNone }
+
+// CertificateName is the name of the certificate of a Kyma's agent, and of its Secret.
+func CertificateName(kyma string) string { return kyma + "-webhook-tls" }
+
+// IsCertificate tells whether a Secret of the control plane has the certificate of the agent of a Kyma of this name.
+func (w Watching) IsCertificate(namespace, name, kyma string) bool {
+	return w.Enabled() && namespace == w.IstioNamespace && name == CertificateName(kyma)
+}

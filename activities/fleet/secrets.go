@@ -44,6 +44,9 @@ func (f *Fleet) Secrets(ctx context.Context, namespace, kymaName string) ([]desi
 	versions := make([]desired.SecretVersion, 0, len(list.Items))
 	for i := range list.Items {
 		secret := &list.Items[i]
+		if secret.Name == desired.CertificateName(kymaName) {
+			continue // the certificate of its agent, which is labelled in the same way
+		}
 		versions = append(versions, desired.SecretVersion{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion})
 	}
 	slices.SortFunc(versions, func(a, b desired.SecretVersion) int { return cmp.Compare(a.Name, b.Name) })

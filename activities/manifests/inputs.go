@@ -31,6 +31,9 @@ func InputsDigest(m *v1beta2.Manifest) string {
 	if secret := m.Annotations[desired.AnnotationImagePullSecret]; secret != "" {
 		inputs = append(inputs, "image pull secret "+secret)
 	}
+	if agent, is := m.Annotations[desired.AnnotationAgent]; is {
+		inputs = append(inputs, "agent "+agent)
+	}
 	if target := m.Status.Target; target != nil {
 		inputs = append(inputs, "target", string(target.Cluster), target.SpecDigest)
 	}

@@ -17,6 +17,7 @@ type Activities struct {
 	planner      *Planner
 	known        *fleet.Fleet
 	clusters     Clusters
+	certificates Certificates
 	events       EventRecorder
 	now          func() time.Time
 }
@@ -42,6 +43,7 @@ func New(options Options) (*Activities, error) {
 		planner:      planner,
 		known:        options.Known,
 		clusters:     options.Clusters,
+		certificates: options.Certificates,
 		events:       options.Events,
 		now:          options.Now,
 	}, nil

@@ -37,6 +37,9 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 		result.PurgeAt = time.Time{}
 		return result, nil
 	}
+	if own, err = a.withoutAgents(ctx, kyma, own); err != nil {
+		return DeleteResult{}, err
+	}
 	result.PurgeDue = !result.PurgeAt.IsZero() && !a.now().Before(result.PurgeAt)
 	var failed []error
 	for i := range own {

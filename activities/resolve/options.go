@@ -6,12 +6,14 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // DescriptorSource fetches component descriptors that are not embedded in a ModuleTemplate.
@@ -49,6 +51,19 @@ type Clusters interface {
 	ForKyma(ctx context.Context, namespace, kymaName string) (*clusters.Cluster, error)
 }
 
+// Agents says what agents in remote clusters are to be; *agents.Source does.
+type Agents interface {
+	// Wish is what each agent is to be; an error that is a fault says why that is not known.
+	Wish(ctx context.Context) (agents.Wish, error)
+	// Certificate is the version of the certificate of a Kyma's agent, without its content.
+	Certificate(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error)
+}
+
+// Certificates removes the certificates of agents from the control plane.
+type Certificates interface {
+	Remove(ctx context.Context, kyma *v1beta2.Kyma) error
+}
+
 // Limits bound what one change of the catalog may remove at once.
 type Limits struct {
 	// Kymas is the most Kymas that a change may remove a module from without approval; 10 by default.
@@ -84,6 +99,9 @@ type Options struct {
 	PullSecret desired.PullSecret
 	// Clusters may be nil: then no access Secret is found to be gone.
 	Clusters Clusters
+	// Agents is nil where remote clusters have no agents, and so is Certificates.
+	Agents       Agents
+	Certificates Certificates
 	// Limits bound removals that the catalog causes.
 	Limits Limits
 	// Events may be nil: then no Event is recorded.

@@ -33,6 +33,7 @@ type Planner struct {
 	windows     Windows
 	signatures  Signatures
 	pullSecret  desired.PullSecret
+	agents      Agents
 	guard       *removalGuard
 	parsed      *lru.Cache[[sha256.Size]byte, parsedDescriptor]
 }
@@ -64,6 +65,7 @@ func NewPlanner(options Options) (*Planner, error) {
 		windows:     options.Windows,
 		signatures:  options.Signatures,
 		pullSecret:  options.PullSecret,
+		agents:      options.Agents,
 		guard:       newRemovalGuard(options),
 		parsed:      parsed,
 	}, nil
@@ -93,7 +95,11 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	if err != nil {
 		return View{}, err
 	}
-	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, secrets, trusted)
+	agent, version, certificate, err := p.agent(ctx, kyma, view.Sync)
+	if err != nil {
+		return View{}, err
+	}
+	view.InputsDigest = desired.InputsDigest(kyma, p.settings, catalog, append(secrets, certificate...), trusted, version)
 	going, err := desired.GatherDelisted(ctx, index, p.settings, view.Wanted, manifests)
 	if err != nil {
 		return View{}, err
@@ -104,7 +110,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},
-		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma),
+		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma), Agent: agent,
 	})
 	if view.Obsolete, err = p.obsolete(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err

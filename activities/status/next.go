@@ -103,8 +103,12 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 		return
 	}
 	synced := o.in.Faults[fault.PartSync].IsZero() && desired.IsAccepted(o.kyma)
-	if !o.view.Sync.Enabled || synced && o.in.Synced && o.in.Faults[fault.PartAgent].IsZero() {
-		// It is upstream's, whose agent the synchronization has removed: nobody would ever change it.
+	switch {
+	case o.view.Sync.Enabled && o.watching:
+		set(shared.ConditionSKRWebhook, synced && o.agentWaitsFor() == nil)
+	case !o.view.Sync.Enabled || synced && o.in.Synced && o.in.Faults[fault.PartAgent].IsZero():
+		// It is upstream's, or of when there were events: the synchronization has removed the agent, and nobody else would ever
+		// change the condition.
 		meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionSKRWebhook))
 	}
 	if o.view.Sync.Enabled {
@@ -148,6 +152,9 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) statemen
 		}
 		if worst := o.worst(); worst.Kind == fault.Pending && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)) {
 			return statement{message: worst.Message}
+		}
+		if agent := o.agentWaitsFor(); agent != nil && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionModules)) {
+			return *agent
 		}
 		return statement{message: shared.OperationWaitingForModules}
 	}

@@ -38,6 +38,8 @@ type observation struct {
 	answered bool
 	// pullSecret is true where an image pull Secret is configured.
 	pullSecret bool
+	// watching is true where remote clusters send events.
+	watching bool
 	// purge is when a Kyma under deletion is purged; zero means never. purgeProblem says why its annotation does not
 	// decide that.
 	purge        time.Time

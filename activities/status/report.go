@@ -30,7 +30,7 @@ func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResu
 		return a.reportSkipped(ctx, kyma)
 	case kymas.Ours, kymas.Deleting:
 	}
-	o := observation{kyma: kyma, in: in, now: a.now(), pullSecret: a.settings.ImagePullSecret != ""}
+	o := observation{kyma: kyma, in: in, now: a.now(), pullSecret: a.settings.ImagePullSecret != "", watching: a.settings.Watching.Enabled()}
 	all, err := a.manifests(ctx, kyma, in)
 	if err != nil {
 		return ReportResult{}, err

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
@@ -47,6 +48,8 @@ type Options struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// PullSecret is the image pull Secret; needed where Settings.ImagePullSecret is set.
 	PullSecret PullSecret
+	// Certificates issues the certificates of agents; needed where Settings.Watching is enabled.
+	Certificates Certificates
 	// RemoteTemplateRegistries are the registries, as `host` or `host:port`, that user-provided ModuleTemplates in
 	// remote clusters may take their parts from; none by default, so that only those are of use that leave
 	// their descriptor to our own registry.
@@ -76,6 +79,7 @@ type Activities struct {
 	undone       *undone
 	events       hint.Recorder
 	pullSecret   PullSecret
+	certificates Certificates
 	purges       Purges
 	purgeRules   purge.Rules
 }
@@ -87,6 +91,9 @@ func New(options Options) (*Activities, error) {
 	}
 	if options.Settings.ImagePullSecret != "" && options.PullSecret == nil {
 		return nil, errors.New("sync: an image pull Secret is configured, but not given")
+	}
+	if options.Settings.Watching.Enabled() && options.Certificates == nil {
+		return nil, errors.New("sync: remote clusters are to send events, and nothing issues certificates for it")
 	}
 	if options.Known == nil {
 		options.Known = fleet.Live(options.ControlPlane)
@@ -127,6 +134,7 @@ func New(options Options) (*Activities, error) {
 		undone:       undone,
 		events:       options.Events,
 		pullSecret:   options.PullSecret,
+		certificates: options.Certificates,
 		purges:       options.Purges,
 		purgeRules:   options.PurgeRules,
 	}, nil
@@ -136,6 +144,12 @@ func New(options Options) (*Activities, error) {
 type Purges interface {
 	RecordIntent(ctx context.Context, kyma kick.Ref, o purge.Object) error
 	Done(kyma kick.Ref, o purge.Object)
+}
+
+// Certificates issues the certificates of agents; see package certificates.
+type Certificates interface {
+	// Ensure returns the certificate of a Kyma's agent; a Pending fault says that it is not issued yet.
+	Ensure(ctx context.Context, request certificates.Request) (certificates.Issued, error)
 }
 
 // PullSecret is the Secret in the control plane with which remote clusters pull images; *pullsecret.Source is.

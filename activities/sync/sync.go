@@ -148,7 +148,7 @@ func (a *Activities) synchronize(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	if early == nil && fresh != definitions.CreatedAll {
 		read.Lists, read.Err = catalog.Read(ctx, r, s.Namespace)
 	}
-	if err := result.note(fault.PartAgent, a.removeAgent(ctx, kyma, s, r), ReasonUpstreamsAgent); err != nil {
+	if err := result.note(fault.PartAgent, a.ensureAgent(ctx, kyma, s, r), a.agentReason()); err != nil {
 		return Result{}, err
 	}
 	if err := result.note(fault.PartPullSecret, a.ensurePullSecret(ctx, kyma, s, r), ReasonPullSecret); err != nil {

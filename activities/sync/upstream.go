@@ -13,14 +13,14 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// ReasonUpstreamsAgent: what upstream's agent has in the remote cluster could not be removed.
+// ReasonUpstreamsAgent: what upstream's agent has in the remote cluster, or ours had, could not be removed.
 const ReasonUpstreamsAgent = "UpstreamAgentNotRemoved"
 
 // EventCertificateLeft: the certificate of upstream's agent stays in the control plane, as we may not delete it. It is on
 // the Kyma.
 const EventCertificateLeft = "UpstreamCertificateLeft"
 
-// removeAgent removes upstream's agent where it was set up for a Kyma. That this release may not delete its certificate
+// removeAgent removes the agent, upstream's or ours, where it was set up for a Kyma. That this release may not delete its certificate
 // in the control plane keeps nothing else from being done: somebody is told of it.
 func (a *Activities) removeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
 	if !agent.IsLeft(kyma) {

@@ -236,7 +236,7 @@ func OurAnnotations() []string {
 		shared.AnnotationRecreateDefaultCR,
 		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace, desired.AnnotationRemoteStrategy,
 		desired.AnnotationImagePullSecret,
-		desired.AnnotationAssociatedKinds,
+		desired.AnnotationAssociatedKinds, desired.AnnotationAgent,
 	}
 }
 

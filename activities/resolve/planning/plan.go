@@ -19,13 +19,19 @@ func Plan(r Request) Plans {
 	if !r.Wanted.Complete {
 		return Plans{}
 	}
+	var agent []*v1beta2.Manifest
+	r.Manifests, agent = splitAgents(r.Manifests)
 	p := &planner{Request: r, sync: desired.SyncOf(r.Kyma, r.Settings)}
 	p.Settings = p.Settings.WithDefaults()
 	p.choose()
 	p.assign()
 	p.refuseDuplicates()
 	p.decide()
-	return p.plans()
+	plans := p.plans()
+	if plan, is := planAgent(r, p.sync, agent); is {
+		plans.Mandatory = append(plans.Mandatory, plan)
+	}
+	return plans
 }
 
 // choose finds out what each entry means.

@@ -83,6 +83,8 @@ type Request struct {
 	DefaultCR func(layer v1beta2.ImageSpec) ([]byte, error)
 	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
 	Window func() Wait
+	// Agent is what the agent in the remote cluster is to be.
+	Agent Agent
 	// Known returns the names of all modules that this Kyma may have; nil where nobody knows. It is asked only for
 	// what a mistyped name may have meant.
 	Known func() []string

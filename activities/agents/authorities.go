@@ -1,0 +1,57 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// ReasonNoAuthorities: the listener has no certificates yet, or its Secret cannot be read by us.
+const ReasonNoAuthorities = "AuthoritiesPending"
+
+// readEvery is for how long the authorities are taken as they were read.
+const readEvery = 10 * time.Second
+
+// Authorities are those in the listener's Secret, which all agents and all API servers that call one trust.
+type Authorities struct {
+	reader client.Reader
+	key    types.NamespacedName
+	now    func() time.Time
+
+	mu   sync.Mutex
+	read time.Time
+	pem  []byte
+}
+
+// NewAuthorities reads the Secret of the listener; the reader must not be cached.
+func NewAuthorities(reader client.Reader, secret types.NamespacedName, now func() time.Time) *Authorities {
+	return &Authorities{reader: reader, key: secret, now: now}
+}
+
+// Get returns them (PEM), as of some seconds ago. That there are none yet is a Pending fault.
+func (a *Authorities) Get(ctx context.Context) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := a.now(); len(a.pem) > 0 && now.Sub(a.read) < readEvery {
+		return a.pem, nil
+	}
+	secret := &corev1.Secret{}
+	err := a.reader.Get(ctx, a.key, secret)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read the authorities in Secret %s: %w", a.key, err)
+	}
+	if len(secret.Data[shared.CertificateAuthorityKey]) == 0 {
+		return nil, fault.New(fault.Pending, ReasonNoAuthorities, "Secret %s has no authorities yet, by which agents and the listener recognize each other", a.key)
+	}
+	a.pem, a.read = secret.Data[shared.CertificateAuthorityKey], a.now()
+	return a.pem, nil
+}

@@ -1,0 +1,35 @@
+package agents
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// listenerPort is the port of the listener as agents see it: 443 where the address has none.
+func (w Wish) listenerPort() int {
+	_, text, err := net.SplitHostPort(w.Listener)
+	if err != nil {
+		return 443
+	}
+	if port, err := strconv.Atoi(text); err == nil && port > 0 && port < 1<<16 {
+		return port
+	}
+	return 443
+}
+
+// DNSNames are those in the certificate of the agent in a namespace, with further ones.
+func DNSNames(service, namespace, domain string, further []string) []string {
+	names := []string{service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local"}
+	if domain != "" {
+		names = append(names, domain)
+	}
+	for _, name := range further {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,238 @@
+package agents
+
+import (
+	"fmt"
+	"maps"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+const (
+	// mountPath is where agents of either generation have their certificate.
+	mountPath = "/app/etc/ssl"
+	// priority is that of upstream's agent: it does not displace what a cluster itself consists of.
+	priority = 2000000
+	// webhookTimeout is how long the API server waits for an agent, in seconds. The agent reads a request for 2 s at most and
+	// answers at once then.
+	webhookTimeout = 3
+	// portWebhook and portMetrics are the names of the container's ports.
+	portWebhook, portMetrics = "watcher-port", "metrics-port"
+)
+
+// Objects are those of the agent, in the namespace of the remote Kyma. They belong to the caller. Limits that are no
+// quantities are a fault that needs a change.
+func (w Wish) Objects(namespace string) ([]*unstructured.Unstructured, error) {
+	deployment, err := w.deployment()
+	if err != nil {
+		return nil, err
+	}
+	typed := []struct {
+		group, version, kind string
+		namespaced           bool
+		object               runtime.Object
+	}{
+		{"scheduling.k8s.io", "v1", "PriorityClass", false, &schedulingv1.PriorityClass{
+			ObjectMeta: named(shared.AgentPriorityClass), Value: priority, Description: "The agent that reports changes to Lifecycle Manager.",
+		}},
+		{"", "v1", "Service", true, service(shared.AgentName, "webhook", 443, portWebhook)},
+		{"", "v1", "Service", true, service(shared.AgentMetricsService, "http-metrics", shared.AgentMetricsPort, portMetrics)},
+		{"apps", "v1", "Deployment", true, deployment},
+		{"admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration", false, w.webhooks(namespace)},
+	}
+	var all []*unstructured.Unstructured
+	for _, each := range typed {
+		u, err := toUnstructured(each.object, each.group, each.version, each.kind)
+		if err != nil {
+			return nil, err
+		}
+		if each.namespaced {
+			u.SetNamespace(namespace)
+		}
+		all = append(all, u)
+	}
+	for _, policy := range w.networkPolicies() {
+		u, err := toUnstructured(policy, "networking.k8s.io", "v1", "NetworkPolicy")
+		if err != nil {
+			return nil, err
+		}
+		u.SetNamespace(namespace)
+		all = append(all, u)
+	}
+	return all, nil
+}
+
+// toUnstructured leaves out what only a server sets, and what is empty.
+func toUnstructured(object runtime.Object, group, version, kind string) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s of the agent: %w", kind, err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetAPIVersion(metav1.GroupVersion{Group: group, Version: version}.String())
+	u.SetKind(kind)
+	for _, path := range [][]string{
+		{"status"}, {"metadata", "creationTimestamp"}, {"spec", "template", "metadata", "creationTimestamp"}, {"spec", "strategy"},
+	} {
+		unstructured.RemoveNestedField(u.Object, path...)
+	}
+	return u, nil
+}
+
+func named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: labels()}
+}
+
+// labels are those by which pods of the agent are selected; upstream's are the same.
+func labels() map[string]string { return map[string]string{"app": shared.AgentName} }
+
+func service(name, port string, number int32, target string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: named(name), Spec: corev1.ServiceSpec{
+		Selector: labels(),
+		Ports:    []corev1.ServicePort{{Name: port, Port: number, TargetPort: intstr.FromString(target), Protocol: corev1.ProtocolTCP}},
+	}}
+}
+
+// deployment runs the agent as its image has it; all that it needs is in its environment, which upstream's agent reads too.
+func (w Wish) deployment() (*appsv1.Deployment, error) {
+	limits, err := w.limits()
+	if err != nil {
+		return nil, err
+	}
+	pod := labels()
+	pod["sidecar.istio.io/inject"] = "false" // the API server, which calls it, is in no mesh
+	environment := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
+	return &appsv1.Deployment{ObjectMeta: named(shared.AgentName), Spec: appsv1.DeploymentSpec{
+		Replicas: ptr.To[int32](1),
+		Selector: &metav1.LabelSelector{MatchLabels: labels()},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: pod},
+			Spec: corev1.PodSpec{
+				PriorityClassName:            shared.AgentPriorityClass,
+				AutomountServiceAccountToken: ptr.To(false), // it asks the API server for nothing
+				SecurityContext: &corev1.PodSecurityContext{
+					RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),
+					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+				},
+				Containers: []corev1.Container{{
+					Name: "server", Image: w.Image, ImagePullPolicy: corev1.PullIfNotPresent,
+					Env: []corev1.EnvVar{
+						environment("KCP_ADDR", w.Listener), environment("KCP_CONTRACT", "v2"),
+						environment("WEBHOOK_PORT", fmt.Sprint(shared.AgentPort)), environment("METRICS_PORT", fmt.Sprint(shared.AgentMetricsPort)),
+						environment("CA_CERT", mountPath+"/"+shared.CertificateAuthorityKey),
+						environment("TLS_CERT", mountPath+"/"+shared.CertificateKey), environment("TLS_KEY", mountPath+"/"+shared.PrivateKeyKey),
+					},
+					Ports: []corev1.ContainerPort{
+						{Name: portWebhook, ContainerPort: shared.AgentPort, Protocol: corev1.ProtocolTCP},
+						{Name: portMetrics, ContainerPort: shared.AgentMetricsPort, Protocol: corev1.ProtocolTCP},
+					},
+					// Upstream's agent has no probes of its own; the port opens when either is ready.
+					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(portWebhook)}}},
+					Resources:      limits,
+					VolumeMounts:   []corev1.VolumeMount{{Name: "ssl", MountPath: mountPath, ReadOnly: true}},
+					SecurityContext: &corev1.SecurityContext{
+						AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true), Privileged: ptr.To(false),
+						Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+					},
+				}},
+				Volumes: []corev1.Volume{{Name: "ssl", VolumeSource: corev1.VolumeSource{
+					Secret: &corev1.SecretVolumeSource{SecretName: shared.AgentSecret, DefaultMode: ptr.To[int32](0o444)},
+				}}},
+			},
+		},
+	}}, nil
+}
+
+// limits are those of the container; it asks for what it needs.
+func (w Wish) limits() (corev1.ResourceRequirements, error) {
+	all := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi"), corev1.ResourceCPU: resource.MustParse("10m")},
+		Limits:   corev1.ResourceList{},
+	}
+	for name, text := range map[corev1.ResourceName]string{corev1.ResourceMemory: w.MemoryLimit, corev1.ResourceCPU: w.CPULimit} {
+		if text == "" {
+			continue
+		}
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			return all, fault.New(fault.Rejected, ReasonInvalidWish, "the agent's limit of %s: %q is no quantity: %w", name, text, err)
+		}
+		all.Limits[name] = quantity
+		if request := all.Requests[name]; request.Cmp(quantity) > 0 {
+			all.Requests[name] = quantity
+		}
+	}
+	return all, nil
+}
+
+// webhooks has one entry for each Watcher. They never refuse anything, and the API server goes on without an agent that does
+// not answer.
+func (w Wish) webhooks(namespace string) *admissionv1.ValidatingWebhookConfiguration {
+	all := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: named(shared.AgentName)}
+	for _, watch := range w.Watches {
+		all.Webhooks = append(all.Webhooks, admissionv1.ValidatingWebhook{
+			Name: watch.webhookName(),
+			ClientConfig: admissionv1.WebhookClientConfig{
+				CABundle: []byte(w.Authorities),
+				Service:  &admissionv1.ServiceReference{Namespace: namespace, Name: shared.AgentName, Path: ptr.To(shared.ValidatePath(watch.Manager))},
+			},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
+				Rule:       admissionv1.Rule{APIGroups: []string{watch.Group}, APIVersions: []string{watch.Version}, Resources: []string{watch.resource()}},
+			}},
+			FailurePolicy:           ptr.To(admissionv1.Ignore),
+			SideEffects:             ptr.To(admissionv1.SideEffectClassNoneOnDryRun),
+			TimeoutSeconds:          ptr.To[int32](webhookTimeout),
+			AdmissionReviewVersions: []string{"v1"},
+			ObjectSelector:          &metav1.LabelSelector{MatchLabels: maps.Clone(watch.Labels)},
+		})
+	}
+	return all
+}
+
+// networkPolicies let through what the agent needs where a policy forbids all else. Who calls the webhook cannot be told by
+// labels: the API server is not in the cluster, and where it comes from differs.
+func (w Wish) networkPolicies() []*networkingv1.NetworkPolicy {
+	port := func(protocol corev1.Protocol, number int) networkingv1.NetworkPolicyPort {
+		return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: ptr.To(intstr.FromInt(number))}
+	}
+	policy := func(name string) *networkingv1.NetworkPolicy {
+		return &networkingv1.NetworkPolicy{ObjectMeta: named("kyma-project.io--" + name), Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: labels()},
+		}}
+	}
+	ingress := func(name string, number int, from ...networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
+		p := policy(name)
+		p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+		p.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{From: from, Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, number)}}}
+		return p
+	}
+	egress := func(name string, ports ...networkingv1.NetworkPolicyPort) *networkingv1.NetworkPolicy {
+		p := policy(name)
+		p.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}
+		p.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{Ports: ports}}
+		return p
+	}
+	scraper := networkingv1.NetworkPolicyPeer{
+		NamespaceSelector: &metav1.LabelSelector{},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"networking.kyma-project.io/metrics-scraping": "allowed"}},
+	}
+	return []*networkingv1.NetworkPolicy{
+		ingress("seed-to-watcher", shared.AgentPort),
+		ingress("metrics-to-watcher", shared.AgentMetricsPort, scraper),
+		egress("watcher-to-apiserver", port(corev1.ProtocolTCP, 443), port(corev1.ProtocolTCP, w.listenerPort())),
+		egress("watcher-to-dns", port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53), port(corev1.ProtocolUDP, 8053), port(corev1.ProtocolTCP, 8053)),
+	}
+}

@@ -1,0 +1,87 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Source says what the agents of an instance are to be now.
+type Source struct {
+	settings    desired.Settings
+	watchers    client.Reader
+	authorities func(ctx context.Context) ([]byte, error)
+	address     func(ctx context.Context) (string, error)
+	certificate func(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error)
+}
+
+// Options are what a Source needs.
+type Options struct {
+	Settings desired.Settings
+	// Watchers reads the Watchers from a cache.
+	Watchers client.Reader
+	// Authorities returns the certificates (PEM) by which agents and the API servers of their clusters check certificates,
+	// and Address the host:port of the listener. Neither asks for more than once in some seconds. Their errors are faults.
+	Authorities func(ctx context.Context) ([]byte, error)
+	Address     func(ctx context.Context) (string, error)
+	// Certificate is the version of the certificate of a Kyma's agent, of which nothing else is read.
+	Certificate func(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error)
+}
+
+// NewSource returns a Source.
+func NewSource(o Options) (*Source, error) {
+	if o.Watchers == nil || o.Authorities == nil || o.Address == nil || o.Certificate == nil {
+		return nil, errors.New("agents: Watchers, authorities, the listener's address and certificates are needed")
+	}
+	return &Source{
+		settings: o.Settings.WithDefaults(), watchers: o.Watchers, authorities: o.Authorities, address: o.Address, certificate: o.Certificate,
+	}, nil
+}
+
+// Certificate is the version of the certificate of a Kyma's agent.
+func (s *Source) Certificate(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error) {
+	return s.certificate(ctx, kyma)
+}
+
+// Wish is what each agent is to be. What cannot be known now is an error, and no smaller wish: nothing is removed because it
+// was not found.
+func (s *Source) Wish(ctx context.Context) (Wish, error) {
+	var list v1beta2.WatcherList
+	if err := s.watchers.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return Wish{}, fmt.Errorf("list Watchers: %w", err)
+	}
+	authorities, err := s.authorities(ctx)
+	if err != nil {
+		return Wish{}, err
+	}
+	address, err := s.address(ctx)
+	if err != nil {
+		return Wish{}, err
+	}
+	own := s.settings.Watching
+	return Wish{
+		Image: own.Image, MemoryLimit: own.MemoryLimit, CPULimit: own.CPULimit,
+		Listener: address, Authorities: string(authorities), Watches: WatchesOf(s.settings, list.Items),
+	}, nil
+}
+
+// Version changes when the wish does, and when it becomes unknown or known.
+func (s *Source) Version(ctx context.Context) (string, error) {
+	wish, err := s.Wish(ctx)
+	if err == nil {
+		return wish.Version(), nil
+	}
+	if f := fault.Of(err); f.Kind == fault.Rejected || f.Kind == fault.Pending {
+		return Unknown(f.Reason), nil
+	}
+	return "", err
+}
+
+// Unknown stands for the version of a wish that is not known, for a reason that only a change removes.
+func Unknown(reason string) string { return "unknown: " + reason }

@@ -1,0 +1,127 @@
+// Package agents knows what the agent in a remote cluster is to be: one wish for all clusters of an instance, made of its
+// Watchers, its flags and the authorities that it trusts (Source), the objects that come of it (Wish.Objects), and the
+// Manifest that brings them (NewManifest), by which the agent is installed, compared and removed like a module.
+package agents
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ReasonInvalidWish: what a Manifest says of the agent cannot be read.
+const ReasonInvalidWish = "InvalidAgent"
+
+// Wish is what the agent of a remote cluster is to be. Two wishes are the same where their Encode is.
+type Wish struct {
+	// Image is that of the agent, MemoryLimit and CPULimit those of its container.
+	Image       string `json:"image"`
+	MemoryLimit string `json:"memoryLimit,omitempty"`
+	CPULimit    string `json:"cpuLimit,omitempty"`
+	// Listener is the host:port that events are sent to.
+	Listener string `json:"listener"`
+	// Authorities are the certificates (PEM) by which the API server checks the agent's.
+	Authorities string `json:"authorities"`
+	// Watches are what is reported, ordered by name.
+	Watches []Watch `json:"watches,omitempty"`
+}
+
+// Watch is what one Watcher has reported.
+type Watch struct {
+	// Name is `<namespace>.<name>` of the Watcher, Manager who gets the events.
+	Name    string `json:"name"`
+	Manager string `json:"manager"`
+	// Group, Version and Resource are what is watched, Field the part whose change counts, and Labels those that objects have.
+	Group    string               `json:"group"`
+	Version  string               `json:"version"`
+	Resource string               `json:"resource"`
+	Field    v1beta2.WatchedField `json:"field"`
+	Labels   map[string]string    `json:"labels,omitempty"`
+}
+
+// WatchOf is what a Watcher has reported.
+func WatchOf(watcher *v1beta2.Watcher) Watch {
+	return Watch{
+		Name: watcher.Namespace + "." + watcher.Name, Manager: ManagerOf(watcher),
+		Group: watcher.Spec.ResourceToWatch.Group, Version: watcher.Spec.ResourceToWatch.Version, Resource: watcher.Spec.ResourceToWatch.Resource,
+		Field: watcher.Spec.Field, Labels: maps.Clone(watcher.Spec.LabelsToWatch),
+	}
+}
+
+// ManagerOf is who gets the events of a Watcher: what it says, else its label managed-by.
+func ManagerOf(watcher *v1beta2.Watcher) string {
+	return cmp.Or(watcher.Spec.Manager, watcher.Labels[shared.LabelManagedBy])
+}
+
+// WatchesOf are those of the Watchers of an instance that are not being deleted.
+func WatchesOf(settings desired.Settings, watchers []v1beta2.Watcher) []Watch {
+	var all []Watch
+	for i := range watchers {
+		w := &watchers[i]
+		if settings.Ours(w.Labels) && w.DeletionTimestamp.IsZero() && ManagerOf(w) != "" {
+			all = append(all, WatchOf(w))
+		}
+	}
+	slices.SortFunc(all, func(a, b Watch) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Version is short, and another one for another wish.
+func (w Wish) Version() string {
+	sum := sha256.Sum256([]byte(w.Encode()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Encode is the wish as it is in the annotation of a Manifest (desired.AnnotationAgent).
+func (w Wish) Encode() string {
+	encoded, err := json.Marshal(w)
+	if err != nil {
+		return "" // not reachable: strings, and maps and lists of them, can always be encoded
+	}
+	return string(encoded)
+}
+
+// ImageVersion is the tag of the agent's image, or the end of its digest.
+func (w Wish) ImageVersion() string {
+	name := w.Image[strings.LastIndex(w.Image, "/")+1:]
+	if _, digest, is := strings.Cut(name, "@"); is {
+		return digest[max(0, len(digest)-12):]
+	}
+	if _, tag, is := strings.Cut(name, ":"); is {
+		return tag
+	}
+	return "latest"
+}
+
+// Of is the wish of a Manifest; is tells whether it is one of an agent.
+func Of(m *v1beta2.Manifest) (wish Wish, is bool, err error) {
+	encoded, is := m.Annotations[desired.AnnotationAgent]
+	if !is {
+		return Wish{}, false, nil
+	}
+	if err := json.Unmarshal([]byte(encoded), &wish); err != nil {
+		return Wish{}, true, fault.New(fault.Rejected, ReasonInvalidWish, "the annotation %s cannot be read: %w", desired.AnnotationAgent, err)
+	}
+	return wish, true, nil
+}
+
+// webhookName is the name of a webhook, which is a domain name.
+func (w Watch) webhookName() string { return fmt.Sprintf("%s.%s", w.Name, shared.OperatorGroup) }
+
+// resource is what is watched as a webhook's rule says it.
+func (w Watch) resource() string {
+	if w.Field == v1beta2.WatchedFieldStatus {
+		return w.Resource + "/status"
+	}
+	return w.Resource
+}

@@ -1,0 +1,46 @@
+package status
+
+import (
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// operationWaitingForAgent is what is said of a Kyma whose modules are ready and whose agent is not.
+const operationWaitingForAgent = "waiting for the agent in the remote cluster"
+
+// agentWaitsFor says why the agent in the remote cluster is not as it should be; nil where it is, or where there is none.
+func (o observation) agentWaitsFor() *statement {
+	if !o.watching || !o.view.Sync.Enabled {
+		return nil
+	}
+	if f := o.in.Faults[fault.PartAgent]; !f.IsZero() {
+		return &statement{operationWaitingForAgent + ": " + f.Message, hint.Or(f.Hint, f.Reason)}
+	}
+	plan := agentPlan(o.view.Mandatory)
+	switch {
+	case plan == nil:
+		return &statement{message: operationWaitingForAgent}
+	case plan.Refusal != nil:
+		return &statement{operationWaitingForAgent + ": " + plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)}
+	case plan.Existing == nil || plan.Action != planning.ActionKeep:
+		return &statement{message: operationWaitingForAgent}
+	case plan.Existing.Status.State == shared.StateReady:
+		return nil
+	case plan.Existing.Status.LastOperation == nil || plan.Existing.Status.State == shared.StateUnknown:
+		return &statement{message: operationWaitingForAgent}
+	}
+	said := plan.Existing.Status.LastOperation
+	return &statement{operationWaitingForAgent + ": " + said.Operation, said.Hint}
+}
+
+// agentPlan is that of the agent; nil where none is planned.
+func agentPlan(plans []planning.ModulePlan) *planning.ModulePlan {
+	for i := range plans {
+		if plans[i].IsAgent() {
+			return &plans[i]
+		}
+	}
+	return nil
+}

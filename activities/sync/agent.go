@@ -1,0 +1,63 @@
+package sync
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// ReasonAgent: the certificate of the agent could not be brought to the remote cluster.
+	ReasonAgent = "AgentNotSynchronized"
+	// ReasonNoRuntimeID: the Kyma does not say the runtime id, by which the events of its cluster are told from others'.
+	ReasonNoRuntimeID = "RuntimeIDMissing"
+)
+
+// ensureAgent brings the certificate of the agent to the remote cluster; all else of the agent is in its Manifest. Where
+// remote clusters send no events, what an agent left is removed.
+func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r *session) error {
+	if !a.settings.Watching.Enabled() {
+		return a.removeAgent(ctx, kyma, s, r)
+	}
+	request, err := a.certificateOf(kyma, s)
+	if err != nil {
+		return err
+	}
+	issued, err := a.certificates.Ensure(ctx, request)
+	if err != nil {
+		return err
+	}
+	wrote, err := agent.EnsureCertificate(ctx, r, agent.Secret{
+		Namespace: s.Namespace, Annotations: remoteMarks(kyma),
+		Certificate: issued.Certificate, PrivateKey: issued.PrivateKey, Authorities: issued.Authorities, Version: issued.Version,
+	})
+	r.Writes += wrote
+	return err
+}
+
+// agentReason is why ensureAgent fails where nothing else is known.
+func (a *Activities) agentReason() string {
+	if a.settings.Watching.Enabled() {
+		return ReasonAgent
+	}
+	return ReasonUpstreamsAgent
+}
+
+// certificateOf is the certificate that the agent of a Kyma needs.
+func (a *Activities) certificateOf(kyma *v1beta2.Kyma, s desired.Sync) (certificates.Request, error) {
+	id := kyma.Labels[shared.LabelRuntimeID]
+	if id == "" {
+		return certificates.Request{}, fault.New(fault.Rejected, ReasonNoRuntimeID,
+			"the Kyma has no label %s, by which the events of its cluster are recognized", shared.LabelRuntimeID)
+	}
+	return certificates.Request{
+		Namespace: kyma.Namespace, Kyma: kyma.Name, CommonName: id,
+		DNSNames: agents.DNSNames(shared.AgentName, s.Namespace, kyma.Annotations[shared.AnnotationSKRDomain], a.settings.Watching.DNSNames),
+	}, nil
+}

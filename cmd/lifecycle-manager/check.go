@@ -191,7 +191,7 @@ func rightsOf(f *flags) (rights.Instance, map[string][]string) {
 	namespaces := map[string][]string{
 		rights.ScopeCluster: everywhere, rights.ScopeNamespaces: f.settings.Namespaces,
 		rights.ScopeRelease: {record.Namespace}, rights.ScopeKeys: {shared.NamespaceControlPlane},
-		scopeRegistry: {registrySecret(f).Namespace},
+		rights.ScopeIstio: {f.settings.Watching.IstioNamespace}, scopeRegistry: {registrySecret(f).Namespace},
 	}
 	if len(f.settings.Namespaces) == 0 {
 		namespaces[rights.ScopeNamespaces] = everywhere
@@ -206,5 +206,6 @@ func rightsOf(f *flags) (rights.Instance, map[string][]string) {
 			instance.Features = append(instance.Features, feature)
 		}
 	}
+	instance.Features = append(instance.Features, f.watching.Features()...)
 	return instance, namespaces
 }

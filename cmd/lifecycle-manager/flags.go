@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/watching"
 	"github.com/kyma-project/lifecycle-manager/watchers"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 )
@@ -69,6 +70,7 @@ type flags struct {
 
 	neverPurged []string
 
+	watching                 watching.Flags
 	maintenance              maintenanceFlags
 	webhook                  webhookFlags
 	signaturePolicy          string
@@ -179,6 +181,9 @@ func (f *flags) groups() flaggroups.Groups {
 	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
 	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
 
+	f.watching.Build = version
+	f.watching.AddTo(&groups)
+
 	settings.RegisterUpstreamOnly(groups.Add("Flags of upstream that have no effect"))
 	return groups
 }
@@ -230,9 +235,10 @@ func (f *flags) check() error {
 	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
 		return fmt.Errorf("--signature-policy: %w", err)
 	}
-	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check()); err != nil {
+	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check(), f.watching.Check()); err != nil {
 		return err
 	}
+	f.settings.Watching = f.watching.Desired()
 	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return fmt.Errorf("--skr-image-pull-secret must be the name of a Secret, not %q", name)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/watching"
 )
 
 // ofProcess are the flags that are a matter of one process: where it listens, how much it does at once, what it logs,
@@ -30,17 +31,22 @@ func ofProcess() []string {
 		"enable-webhooks", "webhook-bind-address", "webhook-service-name", "webhook-url", "webhook-secret-name", "webhook-cert-dir",
 		"oci-registry-pulls", "oci-registry-timeout", "oci-registry-ca-file", "artifact-cache-dir",
 		"maintenance-policy-path", // its content counts
+		"kyma-skr-listener-bind-address", "listener-gateway-cidrs",
 	}
 }
 
 // addedLater are the settings of the instance that 0.1.0 does not have. They are recorded only where they are not at their
 // default: a process of a release that does not know a setting would take its instance for one with other settings, and
 // stop in the middle of an upgrade.
-func addedLater() []string { return []string{"namespaces"} }
+func addedLater() []string { return append(watching.Names(), "namespaces") }
 
-// instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets.
+// instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets. Flags about events
+// count where there are events: upstream's arguments have them, and releases before these flags recorded none.
 func instanceSettings(set *pflag.FlagSet) map[string]string {
 	process, later, own := ofProcess(), addedLater(), map[string]string{}
+	if watching.IsOff(set) {
+		process = append(process, watching.Names()...)
+	}
 	set.VisitAll(func(flag *pflag.Flag) {
 		if slices.Contains(process, flag.Name) || settings.IsIgnored(flag) {
 			return

@@ -36,6 +36,8 @@ func TestWhatIsASettingOfTheInstance(t *testing.T) {
 		"what a purge never takes off": {"--skip-finalizer-purging-for=a/b", true},
 		"a window's least size":        {"--min-maintenance-window-size=5m", true},
 		"the roll-out's span":          {"--module-upgrade-rollout-max-delay=2h", true},
+		"how events come":              {"--watcher-routing=direct", true},
+		"where events are taken":       {"--kyma-skr-listener-bind-address=:1", false},
 		"an address":                   {"--metrics-bind-address=:1", false},
 		"the role":                     {"--role=workers", false},
 		"a log level":                  {"--log-level=debug", false},
@@ -91,6 +93,7 @@ func TestTheRecordOfDefaultsIsThatOf010(t *testing.T) {
 		"sync-namespace",
 	}, names, "a setting that is new belongs into addedLater")
 	require.Contains(t, settingsOf(t, "--namespaces=a"), "namespaces", "where it is set, it counts")
+	require.Equal(t, "other", settingsOf(t, "--watcher-routing=direct", "--istio-namespace=other")["istio-namespace"], "with events it counts")
 }
 
 func TestEveryFlagOfAProcessExists(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/connection"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/watching"
 	"github.com/kyma-project/lifecycle-manager/watchers"
 	"github.com/kyma-project/lifecycle-manager/watchers/collectors"
 	"github.com/kyma-project/lifecycle-manager/watchers/controllers"
@@ -70,6 +71,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	}
 	logs.LogEverything(log)
 	settings.WarnOfIgnored(set, log)
+	watching.WarnOfUnused(set, log)
 	traces, err := tracing.New(ctx, version, log.WithName("traces"))
 	if err != nil {
 		return err

@@ -67,13 +67,14 @@ func TestTheArgumentsOfUpstreamStartTheProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "kyma-system", f.settings.SyncNamespace)
 	require.True(t, f.leaderElect)
+	require.False(t, f.settings.Watching.Enabled(), "upstream's arguments do not say by which way events come")
 }
 
 func TestEachFlagWithoutEffectIsWarnedOfOnceWithTheReason(t *testing.T) {
 	core, logged := observer.New(zapcore.WarnLevel)
 	command := newRunCommand()
 	require.NoError(t, command.ParseFlags([]string{
-		"--istio-namespace=a", "--istio-namespace=b", "--is-kyma-managed", "--max-concurrent-kyma-reconciles=50", "--sync-namespace=other",
+		"--ca-cert-name=a", "--ca-cert-name=b", "--is-kyma-managed", "--max-concurrent-kyma-reconciles=50", "--sync-namespace=other",
 	}))
 	settings.WarnOfIgnored(command.Flags(), zapr.NewLogger(zap.New(core)))
 	warnings := map[string]string{}
@@ -85,7 +86,7 @@ func TestEachFlagWithoutEffectIsWarnedOfOnceWithTheReason(t *testing.T) {
 		warnings[flag] = entry.Message
 	}
 	require.Equal(t, map[string]string{
-		"istio-namespace":                "flag --istio-namespace has no effect: this release sends no events from remote clusters",
+		"ca-cert-name":                   "flag --ca-cert-name has no effect: the names of certificates are fixed",
 		"is-kyma-managed":                "flag --is-kyma-managed has no effect: --mode says where modules go",
 		"max-concurrent-kyma-reconciles": "flag --max-concurrent-kyma-reconciles has no effect: Temporal schedules the work, see --workflow-slots, --control-plane-slots and --remote-slots",
 	}, warnings)
@@ -93,6 +94,7 @@ func TestEachFlagWithoutEffectIsWarnedOfOnceWithTheReason(t *testing.T) {
 
 func TestAFlagWithoutEffectIsNoSettingOfTheInstance(t *testing.T) {
 	require.Equal(t, settingsOf(t), settingsOf(t, ofEarlierUpstream()...))
+	require.Equal(t, settingsOf(t), settingsOf(t, "--istio-namespace=a", "--skr-watcher-image-tag=1.1.0"), "there are no events")
 	newRunCommand().Flags().VisitAll(func(flag *pflag.Flag) {
 		if settings.IsIgnored(flag) {
 			require.NotContains(t, settingsOf(t), flag.Name)

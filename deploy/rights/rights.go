@@ -27,6 +27,8 @@ const (
 	ScopeRelease = "release"
 	// ScopeKeys is kcp-system, which has keys of signatures and the Secrets to pull images with.
 	ScopeKeys = "keys"
+	// ScopeIstio is the namespace with the certificates of agents and of the listener (`--istio-namespace`).
+	ScopeIstio = "istio"
 )
 
 // Roles of processes. One of role all has both.
@@ -43,6 +45,13 @@ const (
 	ImagePullSecret = "imagePullSecret"
 	RegistrySecret  = "registrySecret"
 	StoredVersions  = "storedVersions"
+	// Watching: there are events from remote clusters.
+	Watching = "watching"
+	// IstioRouting: they come by gateways of Istio.
+	IstioRouting = "istioRouting"
+	// CertManager and GardenerCertificates: these issue the certificates for them.
+	CertManager          = "certManager"
+	GardenerCertificates = "gardenerCertificates"
 )
 
 // Right is one entry of the list.

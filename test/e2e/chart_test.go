@@ -177,7 +177,7 @@ func TestAnAPIServerAcceptsWhatTheChartMakes(t *testing.T) {
 		var values map[string]any
 		require.NoError(t, yaml.UnmarshalStrict(content, &values))
 		namespaces, _ := values["namespaces"].([]any)
-		for _, namespace := range append(namespaces, values["accessSecretNamespace"]) {
+		for _, namespace := range append(namespaces, values["accessSecretNamespace"], "istio-system") {
 			if name, _ := namespace.(string); name != "" && name != harness.ControlPlaneNamespace {
 				s.EnsureNamespace(s.ControlPlane, name)
 				t.Cleanup(func() { s.RemoveNamespaces(s.ControlPlane, name) })

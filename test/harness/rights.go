@@ -55,7 +55,12 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 		return path, more
 	}
 	release := chart.Release{Name: "e2e", Namespace: cmp.Or(flagOf(flags, "--leader-election-namespace"), ControlPlaneNamespace)}
-	for _, namespace := range append(namespaces, release.Namespace, cmp.Or(flagOf(flags, "--access-secret-namespace"), release.Namespace)) {
+	settings := settingsOfEvents(flags)
+	needed := append(slices.Clone(namespaces), release.Namespace, cmp.Or(flagOf(flags, "--access-secret-namespace"), release.Namespace))
+	if len(settings) > 0 {
+		needed = append(needed, cmp.Or(flagOf(flags, "--istio-namespace"), "istio-system"))
+	}
+	for _, namespace := range needed {
 		s.EnsureNamespace(s.ControlPlane, namespace)
 	}
 	account := "instance" // the fleet has a ClusterRoleBinding lifecycle-manager of its own
@@ -79,8 +84,9 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 	}
 	if managedBy := flagOf(flags, "--managed-by"); managedBy != "" {
 		account = managedBy
-		values["settings"] = map[string]any{"managed-by": managedBy}
+		settings["managed-by"] = managedBy
 	}
+	values["settings"] = settings
 	for name, value := range further {
 		values[name] = value
 	}
@@ -100,6 +106,23 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 	}
 	r.kubeconfigs[made] = s.kubeconfigOf(release.Namespace, account)
 	return r.kubeconfigs[made], more
+}
+
+// settingsOfEvents are the settings of the chart by which events from remote clusters get their rights.
+func settingsOfEvents(flags []string) map[string]any {
+	given := map[string]any{}
+	if routing := flagOf(flags, "--watcher-routing"); routing == "" || routing == "none" {
+		return given
+	}
+	for _, name := range []string{"watcher-routing", "watcher-listener-address", "istio-namespace", "cert-management"} {
+		if value := flagOf(flags, "--"+name); value != "" {
+			given[name] = value
+		}
+	}
+	if ranges := flagOf(flags, "--listener-gateway-cidrs"); ranges != "" {
+		given["listener-gateway-cidrs"] = strings.Split(ranges, ",")
+	}
+	return given
 }
 
 // RecordRights records what the accounts of a release get by these objects, before they use it: the comparison with what

@@ -3,6 +3,8 @@
 package settings
 
 import (
+	"slices"
+
 	"github.com/go-logr/logr"
 	"github.com/go-logr/zapr"
 	"github.com/spf13/pflag"
@@ -20,35 +22,54 @@ type NoEffect struct {
 func UpstreamOnly() []NoEffect {
 	return []NoEffect{
 		{
-			Why: "this release sends no events from remote clusters",
+			Why:   "one listener takes all events, at --kyma-skr-listener-bind-address",
+			Names: []string{"manifest-skr-listener-bind-address", "skr-listener-bind-address"},
+		},
+		{
+			Why: "the name that upstream had for it before counts, see the flags of events from remote clusters",
 			Names: []string{
-				"kyma-skr-listener-bind-address", "manifest-skr-listener-bind-address", "skr-listener-bind-address",
-				"additional-dns-names", "listener-port-overwrite", "cert-management",
-				"istio-namespace", "istio-gateway-name", "istio-gateway-namespace", "istio-gateway-cert-switch-before-expiration-time",
-				"istio-gateway-server-cert-switch-grace-period", "istio-gateway-server-cert-expiry-window",
-				"istio-gateway-secret-requeue-success-interval", "istio-gateway-secret-requeue-error-interval",
-				"self-signed-cert-duration", "self-signed-cert-renew-before", "self-signed-cert-renew-buffer", "self-signed-cert-key-size",
-				"self-signed-cert-issuer-name", "self-signed-cert-issuer-namespace", "self-signed-cert-naming-template",
-				"ca-cert-name", "ca-cert-cache-ttl",
-				"skr-watcher-image-name", "skr-watcher-image-tag", "skr-watcher-image-registry", "skr-watcher-path",
-				"skr-webhook-memory-limits", "skr-webhook-cpu-limits",
-				"max-concurrent-watcher-reconciles", "watcher-requeue-success-interval",
 				"runtime-watcher-client-cert-duration", "runtime-watcher-client-cert-renew-before", "runtime-watcher-client-cert-renew-buffer",
 				"runtime-watcher-client-cert-key-size", "runtime-watcher-client-cert-issuer-name", "runtime-watcher-client-cert-issuer-namespace",
 				"runtime-watcher-gateway-name", "runtime-watcher-gateway-namespace",
-				"runtime-watcher-server-cert-switch-before-expiration-time", "runtime-watcher-server-cert-switch-grace-period",
-				"runtime-watcher-server-cert-expiry-window", "runtime-watcher-server-cert-requeue-success-interval",
-				"runtime-watcher-server-cert-requeue-error-interval", "runtime-watcher-requeue-success-interval",
+				"runtime-watcher-server-cert-switch-grace-period", "runtime-watcher-server-cert-expiry-window",
 				"runtime-watcher-image-name", "runtime-watcher-image-tag", "runtime-watcher-image-registry",
 				"runtime-watcher-memory-limits", "runtime-watcher-cpu-limits",
 			},
-			Switches: []string{"enable-kcp-watcher", "enable-domain-name-pinning", "legacy-strategy-for-istio-gateway-secret", "watcher-dev-registry"},
+		},
+		{
+			Why:      "the listener's certificate changes when every agent trusts its authority, see --istio-gateway-server-cert-switch-grace-period",
+			Names:    []string{"istio-gateway-cert-switch-before-expiration-time", "runtime-watcher-server-cert-switch-before-expiration-time"},
+			Switches: []string{"legacy-strategy-for-istio-gateway-secret"},
+		},
+		{
+			Why: "a workflow renews each certificate when it is time",
+			Names: []string{
+				"istio-gateway-secret-requeue-success-interval", "istio-gateway-secret-requeue-error-interval",
+				"runtime-watcher-server-cert-requeue-success-interval", "runtime-watcher-server-cert-requeue-error-interval", "ca-cert-cache-ttl",
+			},
+		},
+		{
+			Why:   "the names of certificates are fixed",
+			Names: []string{"self-signed-cert-naming-template", "ca-cert-name"},
+		},
+		{
+			Why:      "this program has the objects of the agent, and --skr-watcher-image-registry says where its image is",
+			Names:    []string{"skr-watcher-path"},
+			Switches: []string{"watcher-dev-registry"},
+		},
+		{
+			Why:      "--watcher-routing says whether there are events from remote clusters",
+			Switches: []string{"enable-kcp-watcher"},
+		},
+		{
+			Why:      "the common name of the agent's certificate says whose events these are",
+			Switches: []string{"enable-domain-name-pinning"},
 		},
 		{
 			Why: "Temporal schedules the work, see --workflow-slots, --control-plane-slots and --remote-slots",
 			Names: []string{
 				"max-concurrent-reconciles", "max-concurrent-kyma-reconciles", "max-concurrent-manifest-reconciles",
-				"max-concurrent-mandatory-modules-reconciles", "max-concurrent-mandatory-modules-deletion-reconciles",
+				"max-concurrent-mandatory-modules-reconciles", "max-concurrent-mandatory-modules-deletion-reconciles", "max-concurrent-watcher-reconciles",
 			},
 		},
 		{
@@ -59,6 +80,7 @@ func UpstreamOnly() []NoEffect {
 				"manifest-requeue-success-interval", "manifest-requeue-error-interval", "manifest-requeue-warning-interval",
 				"manifest-requeue-busy-interval", "manifest-requeue-jitter-probability", "manifest-requeue-jitter-percentage",
 				"mandatory-module-requeue-success-interval", "mandatory-module-deletion-requeue-success-interval",
+				"watcher-requeue-success-interval", "runtime-watcher-requeue-success-interval",
 			},
 		},
 		{
@@ -138,6 +160,15 @@ func WarnOfIgnored(set *pflag.FlagSet, log logr.Logger) {
 	set.Visit(func(flag *pflag.Flag) {
 		if IsIgnored(flag) {
 			warn(log, "flag --"+flag.Name+" has "+flag.Usage, "flag", flag.Name)
+		}
+	})
+}
+
+// WarnOf logs a warning for each flag of these names that is given: it has no effect, and why.
+func WarnOf(set *pflag.FlagSet, log logr.Logger, why string, names ...string) {
+	set.Visit(func(flag *pflag.Flag) {
+		if slices.Contains(names, flag.Name) {
+			warn(log, "flag --"+flag.Name+" has no effect: "+why, "flag", flag.Name)
 		}
 	})
 }

@@ -2,14 +2,18 @@ package chart_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	klabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
@@ -44,15 +48,23 @@ func TestTheRolesAreTheListOfRights(t *testing.T) {
 		"shape": "split", "namespaces": []any{"kymas"}, "accessSecretNamespace": "access",
 		"webhook": map[string]any{"enabled": true}, "metrics": map[string]any{"secure": true}, "signaturePolicy": "require",
 		"imagePullSecretForClusters": "pull", "registry": map[string]any{"credentialsSecret": "registry"},
-		"crds": map[string]any{"migrateStoredVersions": true},
+		"crds":     map[string]any{"migrateStoredVersions": true},
+		"settings": map[string]any{"watcher-routing": "istio", "listener-gateway-cidrs": []any{"10.0.0.0/16"}, "istio-namespace": "mesh", "cert-management": "cert-manager.io/v1"},
 	}
-	features := []string{rights.Webhook, rights.MetricsSecure, rights.Signatures, rights.ImagePullSecret, rights.RegistrySecret, rights.StoredVersions}
+	features := []string{
+		rights.Webhook, rights.MetricsSecure, rights.Signatures, rights.ImagePullSecret, rights.RegistrySecret, rights.StoredVersions,
+		rights.Watching, rights.IstioRouting, rights.CertManager,
+	}
 	names := map[string]string{
 		"settings": "lifecycle-manager-settings", "lease": "lifecycle-manager.operator.kyma-project.io",
 		"webhook": "lifecycle-manager-webhook", "webhookSecret": "lifecycle-manager-webhook-tls",
 		"imagePullSecret": "pull", "registrySecret": "registry",
 	}
 	bare := map[string]any{"namespaces": []any{"kymas"}, "webhook": map[string]any{"enabled": false}}
+	direct := map[string]any{
+		"namespaces": []any{"kymas"}, "webhook": map[string]any{"enabled": false},
+		"settings": map[string]any{"watcher-routing": "direct", "watcher-listener-address": "a:443", "istio-namespace": "mesh", "cert-management": "cert.gardener.cloud/v1alpha1"},
+	}
 	for name, tc := range map[string]struct {
 		values                map[string]any
 		role, account, access string
@@ -60,6 +72,7 @@ func TestTheRolesAreTheListOfRights(t *testing.T) {
 	}{
 		"watchers with everything": {everything, "watchers", "lifecycle-manager-watchers", "access", rights.Instance{Roles: []string{rights.Watchers}, Features: features, Names: names}},
 		"workers with everything":  {everything, "workers", "lifecycle-manager-workers", "access", rights.Instance{Roles: []string{rights.Workers}, Features: features, Names: names}},
+		"one process with events":  {direct, "all", "lifecycle-manager", "", rights.Instance{Roles: []string{rights.Watchers, rights.Workers}, Features: []string{rights.Watching, rights.GardenerCertificates}, Names: names}},
 		"one process with nothing": {bare, "all", "lifecycle-manager", "", rights.Instance{Roles: []string{rights.Watchers, rights.Workers}, Names: names}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +81,7 @@ func TestTheRolesAreTheListOfRights(t *testing.T) {
 			require.NoError(t, err)
 			namespaces := map[string]string{
 				rights.ScopeCluster: "", rights.ScopeNamespaces: "kymas", rights.ScopeAccessSecrets: tc.access, rights.ScopeRelease: "lm-system", rights.ScopeKeys: "kcp-system",
+				rights.ScopeIstio: "mesh",
 			}
 			for _, right := range granted {
 				if right.Scope == rights.ScopeAccessSecrets && tc.access == "" {
@@ -229,6 +243,66 @@ func TestWithoutRBACNoRoleIsBound(t *testing.T) {
 	}
 }
 
+// Pods that watch listen for events where there are any, and a Service leads to them and to no others.
+func TestEventsReachThePodsThatWatch(t *testing.T) {
+	direct := map[string]any{"watcher-routing": "direct", "watcher-listener-address": "a.example:443"}
+	istio := map[string]any{"watcher-routing": "istio", "listener-gateway-cidrs": []any{"10.0.0.0/16"}}
+	for name, tc := range map[string]struct {
+		values    map[string]any
+		port      corev1.ServicePort
+		listening []string
+	}{
+		"none":   {map[string]any{}, corev1.ServicePort{}, nil},
+		"direct": {map[string]any{"settings": direct}, corev1.ServicePort{Name: "tls-events", Port: 443}, []string{"lifecycle-manager"}},
+		"istio":  {map[string]any{"settings": istio, "shape": "split"}, corev1.ServicePort{Name: "http-events", Port: 8082}, []string{"lifecycle-manager-watchers"}},
+		"a port": {
+			map[string]any{"settings": direct, "listener": map[string]any{"service": map[string]any{"port": 9443, "type": "LoadBalancer"}}},
+			corev1.ServicePort{Name: "tls-events", Port: 9443},
+			[]string{"lifecycle-manager"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var service *corev1.Service
+			var listening []string
+			pods, letIn := map[string]map[string]string{}, false
+			for _, object := range objects(t, "kcp-system", tc.values) {
+				switch {
+				case object.GetKind() == "Service" && object.GetName() == "lifecycle-manager-events":
+					events := as[corev1.Service](t, object)
+					service = &events
+				case object.GetKind() == "Deployment":
+					deployment := as[appsv1.Deployment](t, object)
+					container := deployment.Spec.Template.Spec.Containers[0]
+					pods[deployment.Name] = deployment.Spec.Template.Labels
+					open := slices.ContainsFunc(container.Ports, func(port corev1.ContainerPort) bool { return port.Name == "events" && port.ContainerPort == 8082 })
+					require.Equal(t, open, slices.Contains(container.Args, "--kyma-skr-listener-bind-address=:8082"), deployment.Name)
+					if open {
+						listening = append(listening, deployment.Name)
+					}
+				case object.GetKind() == "NetworkPolicy":
+					for _, rule := range as[networkingv1.NetworkPolicy](t, object).Spec.Ingress {
+						letIn = letIn || rule.Ports[0].Port.String() == "events"
+					}
+				}
+			}
+			require.Equal(t, tc.listening, listening)
+			require.Equal(t, tc.listening != nil, letIn)
+			if tc.listening == nil {
+				require.Nil(t, service)
+				return
+			}
+			require.NotNil(t, service)
+			require.Equal(t, tc.port.Port, service.Spec.Ports[0].Port)
+			require.Equal(t, tc.port.Name, service.Spec.Ports[0].Name)
+			require.Equal(t, "events", service.Spec.Ports[0].TargetPort.String())
+			for deployment, labels := range pods {
+				selected := klabels.SelectorFromSet(service.Spec.Selector).Matches(klabels.Set(labels))
+				require.Equal(t, slices.Contains(tc.listening, deployment), selected, deployment)
+			}
+		})
+	}
+}
+
 func TestWrongValuesAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		values map[string]any
@@ -248,6 +322,10 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"a profile of no file":        {map[string]any{"temporal": map[string]any{"address": "a:1", "profile": "p"}}, "temporal.configFileSecret"},
 		"autoscaling of no workers":   {map[string]any{"workers": map[string]any{"autoscaling": map[string]any{"enabled": true}}}, "shape=split"},
 		"a claim that is not used":    {map[string]any{"artifactCache": map[string]any{"claimName": "layers"}}, "artifactCache.kind"},
+		"an unknown routing":          {map[string]any{"settings": map[string]any{"watcher-routing": "nginx"}}, "none, direct or istio"},
+		"direct to nowhere":           {map[string]any{"settings": map[string]any{"watcher-routing": "direct"}}, "settings.watcher-listener-address"},
+		"no gateways":                 {map[string]any{"settings": map[string]any{"watcher-routing": "istio"}}, "settings.listener-gateway-cidrs"},
+		"the listener's address":      {map[string]any{"settings": map[string]any{"kyma-skr-listener-bind-address": ":1"}}, "kyma-skr-listener-bind-address"},
 		"scraped twice":               {map[string]any{"monitoring": map[string]any{"podMonitor": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}}}, "scrape every pod twice"},
 	} {
 		t.Run(name, func(t *testing.T) {

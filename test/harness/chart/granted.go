@@ -30,7 +30,7 @@ func (r Release) Granted(t testing.TB, objects []*unstructured.Unstructured) []g
 		require.NoError(t, err)
 		return value
 	}
-	namespaces := map[string][]string{rights.ScopeRelease: {r.Namespace}, rights.ScopeKeys: {keysNamespace}}
+	namespaces := map[string][]string{rights.ScopeRelease: {r.Namespace}, rights.ScopeKeys: {keysNamespace}, rights.ScopeIstio: {setting(values, "istio-namespace", "istio-system")}}
 	for _, namespace := range at("namespaces").([]any) { //nolint:forcetypeassert,errcheck // the schema says so
 		namespaces[rights.ScopeNamespaces] = append(namespaces[rights.ScopeNamespaces], fmt.Sprint(namespace))
 	}
@@ -46,6 +46,7 @@ func (r Release) Granted(t testing.TB, objects []*unstructured.Unstructured) []g
 			features = append(features, feature)
 		}
 	}
+	features = append(features, featuresOfEvents(values)...)
 	slices.Sort(features)
 	var accounts []granted.Account
 	for _, object := range objects {
@@ -68,6 +69,33 @@ func (r Release) Granted(t testing.TB, objects []*unstructured.Unstructured) []g
 	}
 	require.NotEmpty(t, accounts)
 	return accounts
+}
+
+// setting is a flag that is given under settings, or its default.
+func setting(values chartutil.Values, name, byDefault string) string {
+	if given, err := values.PathValue("settings." + name); err == nil {
+		return fmt.Sprint(given)
+	}
+	return byDefault
+}
+
+// featuresOfEvents are those that events from remote clusters need.
+func featuresOfEvents(values chartutil.Values) []string {
+	routing := setting(values, "watcher-routing", "none")
+	if routing == "none" {
+		return nil
+	}
+	features := []string{rights.Watching}
+	if routing == "istio" {
+		features = append(features, rights.IstioRouting)
+	}
+	switch setting(values, "cert-management", "self") {
+	case "cert-manager.io/v1":
+		features = append(features, rights.CertManager)
+	case "cert.gardener.cloud/v1alpha1":
+		features = append(features, rights.GardenerCertificates)
+	}
+	return features
 }
 
 // cut splits the name of an account of one role.

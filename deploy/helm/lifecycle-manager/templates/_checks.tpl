@@ -34,7 +34,17 @@
 {{- if and (or .Values.workers.former.tag .Values.workers.former.digest) (or (ne .Values.shape "split") (not (index .Values.settings "worker-versioning"))) -}}
 {{- fail "workers.former keeps workers of the release before beside the new ones: it needs shape=split and settings.worker-versioning=true, or each would take any work" -}}
 {{- end -}}
-{{- $own := list "role" "leader-elect" "leader-election-namespace" "namespaces" "access-secret-namespace" "metrics-bind-address" "metrics-secure" "metrics-cert-dir" "health-probe-bind-address" "enable-webhooks" "webhook-bind-address" "webhook-service-name" "webhook-secret-name" "webhook-cert-dir" "webhook-url" "oci-registry-cred-secret" "oci-registry-ca-file" "skr-image-pull-secret" "signature-policy" "maintenance-policy-path" "artifact-cache-dir" "stop-timeout" "allow-control-plane-modules" "kubeconfig" "config" -}}
+{{- $routing := include "lifecycle-manager.routing" . -}}
+{{- if not (has $routing (list "none" "direct" "istio")) -}}
+{{- fail (printf "settings.watcher-routing must be none, direct or istio, not %s" $routing) -}}
+{{- end -}}
+{{- if and (eq $routing "direct") (not (index .Values.settings "watcher-listener-address")) -}}
+{{- fail "settings.watcher-listener-address is missing: the host:port by which agents reach the listener's Service (settings.watcher-routing=direct)" -}}
+{{- end -}}
+{{- if and (eq $routing "istio") (not (index .Values.settings "listener-gateway-cidrs")) -}}
+{{- fail "settings.listener-gateway-cidrs is missing: the address ranges of the gateways, whose word on a client's certificate is trusted (settings.watcher-routing=istio)" -}}
+{{- end -}}
+{{- $own := list "role" "leader-elect" "leader-election-namespace" "namespaces" "access-secret-namespace" "metrics-bind-address" "metrics-secure" "metrics-cert-dir" "health-probe-bind-address" "kyma-skr-listener-bind-address" "enable-webhooks" "webhook-bind-address" "webhook-service-name" "webhook-secret-name" "webhook-cert-dir" "webhook-url" "oci-registry-cred-secret" "oci-registry-ca-file" "skr-image-pull-secret" "signature-policy" "maintenance-policy-path" "artifact-cache-dir" "stop-timeout" "allow-control-plane-modules" "kubeconfig" "config" -}}
 {{- range $name, $_ := .Values.settings -}}
 {{- if has $name $own -}}
 {{- fail (printf "settings.%s: the chart has a value of its own for this flag" $name) -}}

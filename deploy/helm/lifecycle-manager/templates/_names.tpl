@@ -68,6 +68,25 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "lifecycle-manager.fullname" . }}-webhook
 {{- end -}}
 
+{{/* How events from remote clusters come: none, direct or istio. */}}
+{{- define "lifecycle-manager.routing" -}}
+{{ index .Values.settings "watcher-routing" | default "none" }}
+{{- end -}}
+
+{{/* The namespace with the certificates of agents and of the listener. */}}
+{{- define "lifecycle-manager.istioNamespace" -}}
+{{ index .Values.settings "istio-namespace" | default "istio-system" }}
+{{- end -}}
+
+{{- define "lifecycle-manager.eventsName" -}}
+{{ include "lifecycle-manager.fullname" . }}-events
+{{- end -}}
+
+{{/* The port of the listener's Service. */}}
+{{- define "lifecycle-manager.eventsPort" -}}
+{{ int .Values.listener.service.port | default (ternary 443 8082 (eq (include "lifecycle-manager.routing" .) "direct")) }}
+{{- end -}}
+
 {{- define "lifecycle-manager.priorityClass" -}}
 {{- if .Values.priorityClass.name -}}
 {{ .Values.priorityClass.name }}

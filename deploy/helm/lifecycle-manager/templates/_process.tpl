@@ -27,6 +27,9 @@
 - --webhook-secret-name={{ include "lifecycle-manager.webhookName" .root }}-tls
 - --webhook-cert-dir=/tmp/webhook
 {{- end }}
+{{- if and (ne (include "lifecycle-manager.routing" .root) "none") (ne .component.role "workers") }}
+- --kyma-skr-listener-bind-address=:8082
+{{- end }}
 {{- with $v.registry.credentialsSecret }}
 - --oci-registry-cred-secret=kcp-system/{{ . }}
 {{- end }}

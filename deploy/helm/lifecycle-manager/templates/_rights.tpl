@@ -7,6 +7,14 @@
 {{- if .Values.imagePullSecretForClusters }}{{ $features = append $features "imagePullSecret" }}{{ end -}}
 {{- if .Values.registry.credentialsSecret }}{{ $features = append $features "registrySecret" }}{{ end -}}
 {{- if .Values.crds.migrateStoredVersions }}{{ $features = append $features "storedVersions" }}{{ end -}}
+{{- $routing := include "lifecycle-manager.routing" . -}}
+{{- if ne $routing "none" }}
+{{- $features = append $features "watching" }}
+{{- $issuer := index .Values.settings "cert-management" | default "self" }}
+{{- if eq $routing "istio" }}{{ $features = append $features "istioRouting" }}{{ end -}}
+{{- if eq $issuer "cert-manager.io/v1" }}{{ $features = append $features "certManager" }}{{ end -}}
+{{- if eq $issuer "cert.gardener.cloud/v1alpha1" }}{{ $features = append $features "gardenerCertificates" }}{{ end -}}
+{{- end -}}
 {{- toJson $features -}}
 {{- end -}}
 

@@ -1,0 +1,160 @@
+package agent_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+type authority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	pem         []byte
+}
+
+func encode(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func newAuthority(t *testing.T, name string) authority {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return authority{certificate, key, encode(der)}
+}
+
+// sign makes a certificate of the agent; its key is no part of the test.
+func (a authority) sign(t *testing.T) []byte {
+	t.Helper()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "runtime"}, DNSNames: []string{"skr-webhook.kyma-system.svc"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, a.key.Public(), a.key)
+	require.NoError(t, err)
+	return encode(der)
+}
+
+func wanted(certificate, authorities []byte, version string) agent.Secret {
+	return agent.Secret{
+		Namespace: "kyma-system", Annotations: map[string]string{"from": "here"},
+		Certificate: certificate, PrivateKey: []byte("key " + version), Authorities: authorities, Version: version,
+	}
+}
+
+func secretIn(t *testing.T, remote client.Client) *corev1.Secret {
+	t.Helper()
+	secret := &corev1.Secret{}
+	require.NoError(t, remote.Get(t.Context(), client.ObjectKey{Namespace: "kyma-system", Name: shared.AgentSecret}, secret))
+	return secret
+}
+
+func TestTheCertificateIsBroughtOnceAndPutRight(t *testing.T) {
+	remote := fake.NewClientBuilder().Build()
+	a := newAuthority(t, "one")
+	secret := wanted(a.sign(t), a.pem, "1")
+	for _, writes := range []int{1, 0} {
+		wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+		require.NoError(t, err)
+		require.Equal(t, writes, wrote)
+	}
+	found := secretIn(t, remote)
+	require.Equal(t, corev1.SecretTypeTLS, found.Type)
+	require.Equal(t, "key 1", string(found.Data[shared.PrivateKeyKey]))
+	require.Equal(t, shared.ManagedByKyma, found.Labels[shared.LabelManagedBy])
+
+	found.Data[shared.PrivateKeyKey] = []byte("of somebody else")
+	require.NoError(t, remote.Update(t.Context(), found))
+	wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	require.NoError(t, err)
+	require.Equal(t, 1, wrote)
+	require.Equal(t, "key 1", string(secretIn(t, remote).Data[shared.PrivateKeyKey]))
+}
+
+func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T) {
+	before, after := newAuthority(t, "one"), newAuthority(t, "two")
+	webhooks := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: shared.AgentName},
+		Webhooks:   []admissionv1.ValidatingWebhook{{Name: "a", ClientConfig: admissionv1.WebhookClientConfig{CABundle: before.pem}}},
+	}
+	remote := fake.NewClientBuilder().WithObjects(webhooks).Build()
+	first := before.sign(t)
+	_, err := agent.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
+	require.NoError(t, err)
+
+	both := append(append([]byte{}, before.pem...), after.pem...)
+	second := wanted(after.sign(t), both, "2")
+	wrote, err := agent.EnsureCertificate(t.Context(), remote, second)
+	require.Equal(t, agent.ReasonHeldBack, fault.Of(err).Reason)
+	require.Equal(t, fault.Pending, fault.Of(err).Kind)
+	require.Equal(t, 1, wrote, "the authorities come at once")
+	found := secretIn(t, remote)
+	require.Equal(t, first, found.Data[shared.CertificateKey])
+	require.Equal(t, "key 1", string(found.Data[shared.PrivateKeyKey]))
+	require.Equal(t, both, found.Data[shared.CertificateAuthorityKey])
+
+	require.NoError(t, remote.Get(t.Context(), client.ObjectKeyFromObject(webhooks), webhooks))
+	webhooks.Webhooks[0].ClientConfig.CABundle = both
+	require.NoError(t, remote.Update(t.Context(), webhooks))
+	_, err = agent.EnsureCertificate(t.Context(), remote, second)
+	require.NoError(t, err)
+	require.Equal(t, second.Certificate, secretIn(t, remote).Data[shared.CertificateKey])
+}
+
+func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: shared.AgentSecret}}
+	remote := fake.NewClientBuilder().WithObjects(theirs).Build()
+	a := newAuthority(t, "one")
+	_, err := agent.EnsureCertificate(t.Context(), remote, wanted(a.sign(t), a.pem, "1"))
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.Empty(t, secretIn(t, remote).Data)
+}
+
+func TestWhatAnAPIServerSaysOfTheSecretIsNoMessage(t *testing.T) {
+	a := newAuthority(t, "one")
+	secret := wanted(a.sign(t), a.pem, "1")
+	remote := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return invalid{errors.New("tls.key: " + string(secret.PrivateKey))}
+		},
+	})
+	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+	require.NotContains(t, fault.Of(err).Message, "key 1")
+}
+
+// invalid is an error that an API server answers 422 with.
+type invalid struct{ error }
+
+func (invalid) Status() metav1.Status {
+	return metav1.Status{Reason: metav1.StatusReasonInvalid, Code: 422}
+}

@@ -1,0 +1,280 @@
+package certificates
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// wanted is a certificate that is asked for.
+type wanted struct {
+	name, secret, commonName string
+	names                    []string
+	labels                   map[string]string
+}
+
+// maker is a kind of Certificate, and how it is asked.
+type maker interface {
+	kind() schema.GroupVersionKind
+	// spec is what is asked for.
+	spec(o Options, w wanted) map[string]any
+	// status is what the issuer says, for people.
+	status(certificate *unstructured.Unstructured) string
+	// renew asks for another certificate with the same content. asked is false where that was done already.
+	renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) (asked bool, err error)
+}
+
+// external asks an issuer of somebody else's by Certificate resources.
+type external struct {
+	*keeper
+	maker maker
+}
+
+func newExternal(o Options, of Management, m maker) (external, error) {
+	o.Management = of
+	if err := o.Validate(); err != nil {
+		return external{}, err
+	}
+	return external{keeper: newKeeper(o), maker: m}, nil
+}
+
+// Ensure implements Issuer.
+func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
+	labels, name := e.labelsOf(request.Namespace, request.Kyma), AgentCertificate(request.Kyma)
+	certificate, err := e.request(ctx, request.Namespace, request.Kyma, wanted{
+		name: name, secret: name, commonName: request.CommonName, names: request.DNSNames, labels: labels,
+	})
+	if err != nil {
+		return Issued{}, err
+	}
+	secret, err := e.getSecret(ctx, name)
+	if err != nil {
+		return Issued{}, err
+	}
+	if secret != nil {
+		if err := checkOwner(secret, request.Namespace, request.Kyma); err != nil {
+			return Issued{}, err
+		}
+	}
+	pair := pairOf(secret)
+	leaf, err := pair.Leaf()
+	if err != nil || leaf.Subject.CommonName != request.CommonName || !pki.HasNames(leaf, request.DNSNames) || !e.Now().Before(leaf.NotAfter) {
+		return Issued{}, pending("the certificate %s/%s is not issued yet%s", e.Namespace, name, e.maker.status(certificate))
+	}
+	authority := pki.AuthorityOf(pair.Certificate, pki.Parse(secret.Data[shared.CertificateAuthorityKey]))
+	if authority == nil {
+		return Issued{}, withoutAuthority(secret)
+	}
+	known, err := e.accepted(ctx, authority)
+	if err != nil {
+		return Issued{}, err
+	}
+	signer := pki.Fingerprint(authority)
+	if err := e.mark(ctx, secret, merged(nil, e.marksOf(leaf, signer)), labels); err != nil {
+		return Issued{}, err
+	}
+	if present, is := known.State.In(rotation.Present); is && present.Fingerprint != signer && leaf.NotBefore.Before(present.Since) {
+		if a, has := known.State.Of(signer); has && a.Phase == rotation.Former {
+			// What is there is used until it is issued again. A certificate that the former authority signed after the other
+			// became the present one is not asked for again: its issuer has two.
+			if _, err := e.maker.renew(ctx, e.Options, certificate); err != nil {
+				return Issued{}, err
+			}
+		}
+	}
+	return issuedOf(pair, known.bundle(), signer), nil
+}
+
+func withoutAuthority(secret *corev1.Secret) error {
+	return fault.New(fault.Rejected, ReasonNoAuthority, "the issuer does not say in %s of Secret %s/%s which authority signed its certificate",
+		shared.CertificateAuthorityKey, secret.Namespace, secret.Name).
+		WithHint("configure an issuer with a certificate authority of its own: public ones are not trusted for events")
+}
+
+// accepted returns whom agents and listener trust, once the listener trusts this authority as well.
+func (e external) accepted(ctx context.Context, authority *x509.Certificate) (record, error) {
+	signer := pki.Fingerprint(authority)
+	known, err := e.loadCached(ctx)
+	if err != nil {
+		return record{}, err
+	}
+	if a, has := known.State.Of(signer); has && !a.Trusted.IsZero() {
+		return known, nil
+	}
+	if _, err := e.settle(ctx, observation{seen: []*x509.Certificate{authority}}); err != nil {
+		return record{}, err
+	}
+	if known, err = e.load(ctx, nil); err != nil {
+		return record{}, err
+	}
+	if a, has := known.State.Of(signer); !has || a.Trusted.IsZero() {
+		return record{}, pending("the listener does not trust authority %s yet", short(signer))
+	}
+	return known, nil
+}
+
+// mark marks the Secret with what others may know of its certificate.
+func (e external) mark(ctx context.Context, secret *corev1.Secret, annotations, labels map[string]string) error {
+	if contains(secret.Annotations, annotations) && contains(secret.Labels, labels) {
+		return nil
+	}
+	marked := secret.DeepCopy()
+	marked.Annotations, marked.Labels = merged(marked.Annotations, annotations), merged(marked.Labels, labels)
+	patch := client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{})
+	return notWritten("mark", secret, e.Client.Patch(ctx, marked, patch, fieldOwner()))
+}
+
+// request makes the Certificate what is wanted, and returns it. kyma is empty for the listener's.
+func (e external) request(ctx context.Context, namespace, kyma string, w wanted) (*unstructured.Unstructured, error) {
+	found, err := e.get(ctx, w.name)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": e.maker.spec(e.Options, w)}}
+	object.SetGroupVersionKind(e.maker.kind())
+	object.SetNamespace(e.Namespace)
+	object.SetName(w.name)
+	object.SetLabels(w.labels)
+	if found != nil {
+		if kyma != "" {
+			if err := checkOwner(found, namespace, kyma); err != nil {
+				return nil, err
+			}
+		}
+		if !found.GetDeletionTimestamp().IsZero() {
+			return nil, pending("Certificate %s/%s is being deleted", e.Namespace, w.name)
+		}
+		if covers(found.Object["spec"], object.Object["spec"]) && contains(found.GetLabels(), w.labels) {
+			return found, nil
+		}
+		object.SetUID(found.GetUID())
+		object.SetResourceVersion(found.GetResourceVersion())
+	}
+	err = e.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner(), client.ForceOwnership)
+	if err != nil {
+		return nil, e.notWritten("apply", object, err)
+	}
+	return object, nil
+}
+
+// notWritten adds to notWritten that what is asked for may be of a kind that is not there. That of a Certificate has no
+// secrets, so that what the API server says about it helps.
+func (e external) notWritten(verb string, object client.Object, err error) error {
+	switch {
+	case meta.IsNoMatchError(err):
+		missing := fault.New(fault.Transient, ReasonNotInstalled, "the control plane has no Certificates of %s", e.maker.kind().GroupVersion()).
+			WithHint("install what serves them, or choose another issuer by --cert-management")
+		missing.SlowRetry = true
+		return missing
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return fault.New(fault.Rejected, ReasonRefused, "%s Certificate %s/%s: %w", verb, object.GetNamespace(), object.GetName(), err)
+	default:
+		return notWritten(verb, object, err)
+	}
+}
+
+// get reads a Certificate; nil where there is none.
+func (e external) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(e.maker.kind())
+	err := e.Client.Get(ctx, types.NamespacedName{Namespace: e.Namespace, Name: name}, found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil //nolint:nilnil // there is none
+	case err != nil:
+		found.SetNamespace(e.Namespace)
+		found.SetName(name)
+		return nil, e.notWritten("read", found, err)
+	default:
+		return found, nil
+	}
+}
+
+// Remove implements Issuer.
+func (e external) Remove(ctx context.Context, namespace, kyma string) error {
+	if err := e.removeCertificate(ctx, namespace, kyma); err != nil {
+		return err
+	}
+	return e.removeSecret(ctx, namespace, kyma)
+}
+
+// removeCertificate deletes the Certificate of an agent, and returns a Pending fault until it is gone.
+func (e external) removeCertificate(ctx context.Context, namespace, kyma string) error {
+	name := AgentCertificate(kyma)
+	found, err := e.get(ctx, name)
+	if fault.Of(err).Reason == ReasonNotInstalled {
+		return nil // then there is none, nor anybody who would make the Secret
+	}
+	if err != nil || found == nil || checkOwner(found, namespace, kyma) != nil {
+		return err
+	}
+	if found.GetDeletionTimestamp().IsZero() {
+		if err := e.deleteExact(ctx, found); err != nil {
+			return err
+		}
+		if found, err = e.get(ctx, name); err != nil || found == nil {
+			return err
+		}
+	}
+	return pending("Certificate %s/%s is being deleted", e.Namespace, name)
+}
+
+// covers tells whether all that is wanted is there. Servers and issuers add fields of their own.
+func covers(found, wanted any) bool {
+	fields, is := wanted.(map[string]any)
+	if !is {
+		return equality.Semantic.DeepEqual(found, wanted)
+	}
+	has, is := found.(map[string]any)
+	if !is {
+		return false
+	}
+	for key, value := range fields {
+		if !covers(has[key], value) {
+			return false
+		}
+	}
+	return true
+}
+
+// strings as the content of unstructured objects.
+func list(of []string) []any {
+	all := make([]any, 0, len(of))
+	for _, each := range of {
+		all = append(all, each)
+	}
+	return all
+}
+
+func object(of map[string]string) map[string]any {
+	all := make(map[string]any, len(of))
+	for key, value := range of {
+		all[key] = value
+	}
+	return all
+}
+
+// says is what an issuer says, as the end of a sentence.
+func says(words ...string) string {
+	text := ""
+	for _, each := range words {
+		if each != "" {
+			text = fmt.Sprintf("%s: %s", text, each)
+		}
+	}
+	return text
+}

@@ -1,0 +1,87 @@
+package certificates
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Gardener asks Gardener's certificate management for certificates.
+type Gardener struct{ external }
+
+// NewGardener returns an issuer that asks Gardener's certificate management. It refuses sizes of keys which that does not
+// make.
+func NewGardener(o Options) (*Gardener, error) {
+	e, err := newExternal(o, GardenerManaged, gardener{})
+	if err != nil {
+		return nil, err
+	}
+	return &Gardener{e}, nil
+}
+
+type gardener struct{}
+
+func (gardener) kind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "cert.gardener.cloud", Version: "v1alpha1", Kind: "Certificate"}
+}
+
+func (gardener) spec(o Options, w wanted) map[string]any {
+	issuer := map[string]any{"name": o.IssuerName}
+	if o.IssuerNamespace != "" {
+		issuer["namespace"] = o.IssuerNamespace
+	}
+	spec := map[string]any{
+		"commonName":   w.commonName,
+		"secretName":   w.secret,
+		"secretLabels": object(w.labels),
+		"duration":     o.Duration.String(),
+		"issuerRef":    issuer,
+		"privateKey":   map[string]any{"algorithm": "RSA", "size": int64(o.KeySize)},
+	}
+	withNames(spec, "", w.names)
+	return spec
+}
+
+func (gardener) status(certificate *unstructured.Unstructured) string {
+	state, _, _ := unstructured.NestedString(certificate.Object, "status", "state")
+	message, _, _ := unstructured.NestedString(certificate.Object, "status", "message")
+	return says(state, message)
+}
+
+// renew asks for a certificate that is newer than now. The Secret keeps what it has meanwhile. Where that was asked for less
+// than a day ago, it is waited for.
+func (gardener) renew(ctx context.Context, o Options, certificate *unstructured.Unstructured) (bool, error) {
+	asked, _, _ := unstructured.NestedString(certificate.Object, "spec", "ensureRenewedAfter")
+	now := o.Now().UTC()
+	if at, err := time.Parse(time.RFC3339, asked); err == nil && now.Sub(at) < 24*time.Hour || certificate.GetUID() == "" {
+		return false, nil
+	}
+	changed := certificate.DeepCopy()
+	if err := unstructured.SetNestedField(changed.Object, now.Format(time.RFC3339), "spec", "ensureRenewedAfter"); err != nil {
+		return false, err
+	}
+	patch := client.MergeFromWithOptions(certificate, client.MergeFromWithOptimisticLock{})
+	return true, notWritten("renew", changed, o.Client.Patch(ctx, changed, patch, fieldOwner()))
+}
+
+// withNames adds DNS names, and IP addresses where the kind has a field for them; else they are among the DNS names.
+func withNames(spec map[string]any, addresses string, names []string) {
+	var dns, ips []string
+	for _, name := range names {
+		if addresses != "" && net.ParseIP(name) != nil {
+			ips = append(ips, name)
+		} else {
+			dns = append(dns, name)
+		}
+	}
+	if len(dns) > 0 {
+		spec["dnsNames"] = list(dns)
+	}
+	if len(ips) > 0 {
+		spec[addresses] = list(ips)
+	}
+}

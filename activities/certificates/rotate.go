@@ -1,0 +1,345 @@
+package certificates
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Activities rotates authorities.
+type Activities struct {
+	*keeper
+	// issuer asks for the listener's certificate; nil where we sign it.
+	issuer *external
+}
+
+// New returns the activities.
+func New(o Options) (*Activities, error) {
+	switch o.Management {
+	case CertManagerManaged:
+		issuer, err := NewCertManager(o)
+		if err != nil {
+			return nil, err
+		}
+		return &Activities{keeper: issuer.keeper, issuer: &issuer.external}, nil
+	case GardenerManaged:
+		issuer, err := NewGardener(o)
+		if err != nil {
+			return nil, err
+		}
+		return &Activities{keeper: issuer.keeper, issuer: &issuer.external}, nil
+	default:
+		issuer, err := NewSelf(o)
+		if err != nil {
+			return nil, err
+		}
+		return &Activities{keeper: issuer.keeper}, nil
+	}
+}
+
+// RotateInput is the input of RotateCertificates. All there is to know is in the control plane.
+type RotateInput struct{}
+
+// RotateResult says what was done, how things are, and when to rotate again. It has names, fingerprints and times only.
+type RotateResult struct {
+	// Next is when to rotate again; zero where nothing is to come soon.
+	Next time.Time `json:"next,omitzero"`
+	// Done is what was done, in its order.
+	Done []string `json:"done,omitempty"`
+	// Late is what should have happened by now.
+	Late []string `json:"late,omitempty"`
+	// Authorities are those that are trusted.
+	Authorities []AuthorityRow `json:"authorities,omitempty"`
+	// Listener is the certificate that the listener shows.
+	Listener ListenerRow `json:"listener,omitzero"`
+}
+
+// AuthorityRow is an authority, for people.
+type AuthorityRow struct {
+	// Authority is the beginning of its fingerprint.
+	Authority string    `json:"authority"`
+	Phase     string    `json:"phase"`
+	Since     time.Time `json:"since"`
+	NotAfter  time.Time `json:"notAfter"`
+	// Agents is how many have a certificate of it.
+	Agents int `json:"agents"`
+}
+
+// ListenerRow is a certificate of the listener, for people.
+type ListenerRow struct {
+	Authority string    `json:"authority,omitempty"`
+	NotAfter  time.Time `json:"notAfter,omitzero"`
+}
+
+// RotateCertificates does all that can be done now so that agents and listener have certificates of the present authority:
+// each step is one write after which they still accept each other, and the next one follows from what is there. It is the
+// only activity that lists the certificates of the whole fleet, and does so once.
+func (a *Activities) RotateCertificates(ctx context.Context, _ RotateInput) (RotateResult, error) {
+	result, err := a.rotate(ctx)
+	return result, fault.ToTemporal(err)
+}
+
+func (a *Activities) rotate(ctx context.Context) (RotateResult, error) {
+	o := observation{}
+	var err error
+	var missing error
+	if a.issuer != nil {
+		if o.offered, missing = a.issuer.offer(ctx); missing != nil && fault.Of(missing).Kind != fault.Pending {
+			return RotateResult{}, missing
+		}
+	}
+	if o.agents, err = a.countAgents(ctx); err != nil {
+		return RotateResult{}, err
+	}
+	settled, err := a.settle(ctx, o)
+	if err != nil {
+		return RotateResult{}, err
+	}
+	result := a.report(settled, o)
+	if missing != nil {
+		result.Late = append(result.Late, missing.Error())
+		result.Next = a.Now().Add(time.Minute)
+	}
+	return result, nil
+}
+
+// offer asks for the listener's certificate, and returns it where it is issued; else a Pending fault.
+func (e external) offer(ctx context.Context) (*corev1.Secret, error) {
+	certificate, err := e.request(ctx, "", "", wanted{
+		name: ListenerCertificate, secret: ListenerCertificateSecret, commonName: e.listenerCommonName(), names: e.ListenerNames,
+		labels: map[string]string{shared.LabelManagedBy: e.ManagedBy, shared.LabelPurpose: PurposeListener},
+	})
+	if err != nil {
+		return nil, err
+	}
+	secret, err := e.getSecret(ctx, ListenerCertificateSecret)
+	if err != nil {
+		return nil, err
+	}
+	if leaf, err := pairOf(secret).Leaf(); err != nil || !pki.HasNames(leaf, e.ListenerNames) {
+		return nil, pending("the listener's certificate %s/%s is not issued yet%s", e.Namespace, ListenerCertificate, e.maker.status(certificate))
+	}
+	if authorityIn(secret) == nil {
+		return nil, withoutAuthority(secret)
+	}
+	return secret, nil
+}
+
+// listenerCommonName is for people: names are what counts.
+func (o Options) listenerCommonName() string {
+	if name := o.ListenerNames[0]; len(name) <= 64 {
+		return name
+	}
+	return ListenerCertificate
+}
+
+// maxSteps is more than one rotation has. What is left is done the next time.
+const maxSteps = 20
+
+// settled is how things are after all that could be done.
+type settled struct {
+	surroundings
+	next time.Time
+	done []string
+}
+
+// settle does what rotation.Decide decides until it decides to wait.
+func (k *keeper) settle(ctx context.Context, o observation) (settled, error) {
+	result := settled{}
+	for range maxSteps {
+		s, err := k.read(ctx, o)
+		if err != nil {
+			return result, err
+		}
+		result.surroundings = s
+		if s.news {
+			if err := k.save(ctx, s.record); err != nil {
+				return result, err
+			}
+			result.done = append(result.done, "noted another authority of the issuer")
+			continue
+		}
+		decision := rotation.Decide(s.world, k.rules())
+		if decision.Kind == rotation.Wait {
+			result.next = decision.At
+			return result, nil
+		}
+		done, err := k.carryOut(ctx, s, decision, o)
+		if err != nil {
+			return result, err
+		}
+		result.done = append(result.done, done)
+	}
+	result.next = k.Now()
+	return result, nil
+}
+
+// carryOut takes one step, which is one write, and says what it did.
+func (k *keeper) carryOut(ctx context.Context, s surroundings, d rotation.Decision, o observation) (string, error) {
+	switch d.Kind {
+	case rotation.Create:
+		return k.create(ctx, s.record, d)
+	case rotation.Publish:
+		listener := s.listener.DeepCopy()
+		if listener.Data == nil {
+			listener.Data = map[string][]byte{}
+		}
+		listener.Data[shared.CertificateAuthorityKey] = s.record.bundle()
+		return fmt.Sprintf("the listener trusts %s", trusted(s.record.State)), k.putSecret(ctx, listener)
+	case rotation.Serve:
+		return k.serve(ctx, s, o)
+	default:
+		after := s.record
+		after.State = rotation.Apply(after.State, d, rotation.Authority{}, k.Now())
+		if d.Kind == rotation.Drop {
+			after = after.without(d.Fingerprint)
+		}
+		return sentence(d), k.save(ctx, after)
+	}
+}
+
+// create makes an authority of ours. Where somebody asked for it, the request is taken away in the same write.
+func (k *keeper) create(ctx context.Context, r record, d rotation.Decision) (string, error) {
+	now := k.Now()
+	notAfter := now.Add(k.AuthorityDuration).UTC().Truncate(time.Second)
+	pair, err := pki.NewAuthority("klm-watcher "+now.UTC().Format(time.RFC3339), now, notAfter)
+	if err != nil {
+		return "", err
+	}
+	authority, err := pair.Leaf()
+	if err != nil {
+		return "", err
+	}
+	fingerprint := pki.Fingerprint(authority)
+	r.State = rotation.Apply(r.State, d, rotation.Authority{Fingerprint: fingerprint, NotAfter: notAfter, Signs: true}, now)
+	r.certificates[fingerprint], r.keys[fingerprint] = authority, pair.PrivateKey
+	if r.secret != nil {
+		r.secret = r.secret.DeepCopy()
+		delete(r.secret.Annotations, AnnotationRotate)
+	}
+	return fmt.Sprintf("made authority %s, valid until %s", short(fingerprint), notAfter.Format(time.RFC3339)), k.save(ctx, r)
+}
+
+// serve gives the listener a certificate of the present authority: ours, or what an issuer made.
+func (k *keeper) serve(ctx context.Context, s surroundings, o observation) (string, error) {
+	present, _ := s.record.State.In(rotation.Present)
+	pair := pairOf(o.offered)
+	if o.offered == nil {
+		key, err := k.newServerKey()
+		if err != nil {
+			return "", err
+		}
+		now := k.Now()
+		pair, err = s.record.pair(present.Fingerprint).Sign(key, now, pki.Template{
+			CommonName: k.listenerCommonName(), Names: k.ListenerNames, NotAfter: now.Add(k.Duration),
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	listener := &corev1.Secret{ObjectMeta: objectMeta(k.Namespace, k.ListenerSecret), Type: corev1.SecretTypeTLS}
+	if s.listener != nil {
+		listener = s.listener.DeepCopy()
+	}
+	listener.Labels = merged(listener.Labels, map[string]string{shared.LabelManagedBy: k.ManagedBy, shared.LabelPurpose: PurposeListener})
+	if listener.Data == nil {
+		listener.Data = map[string][]byte{}
+	}
+	listener.Data[shared.CertificateKey], listener.Data[shared.PrivateKeyKey] = pair.Certificate, pair.PrivateKey
+	listener.Data[shared.CertificateAuthorityKey] = s.record.bundle()
+	leaf, err := pair.Leaf()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the listener has certificate %s of authority %s, valid until %s",
+		leaf.SerialNumber.Text(16), short(present.Fingerprint), leaf.NotAfter.UTC().Format(time.RFC3339)), k.putSecret(ctx, listener)
+}
+
+// without is the record without an authority.
+func (r record) without(fingerprint string) record {
+	kept := record{secret: r.secret, State: r.State, certificates: map[string]*x509.Certificate{}, keys: r.keys}
+	for each, certificate := range r.certificates {
+		if each != fingerprint {
+			kept.certificates[each] = certificate
+		}
+	}
+	return kept
+}
+
+// sentence says what a step did.
+func sentence(d rotation.Decision) string {
+	of := short(d.Fingerprint)
+	switch d.Kind {
+	case rotation.Record:
+		return fmt.Sprintf("the listener and new bundles have authority %s", of)
+	case rotation.Unuse:
+		return fmt.Sprintf("no agent has a certificate of authority %s any more", of)
+	case rotation.Reuse:
+		return fmt.Sprintf("an agent has a certificate of authority %s again", of)
+	case rotation.Promote:
+		return fmt.Sprintf("authority %s is the present one", of)
+	default:
+		return fmt.Sprintf("authority %s is not trusted any more", of)
+	}
+}
+
+func trusted(state rotation.State) string {
+	names := make([]string, 0, len(state))
+	for _, a := range state {
+		names = append(names, short(a.Fingerprint))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// report is the result for people.
+func (k *keeper) report(s settled, o observation) RotateResult {
+	result := RotateResult{
+		Next: s.next.UTC(), Done: s.done,
+		Listener: ListenerRow{Authority: short(s.world.Server.Signer), NotAfter: s.world.Server.NotAfter.UTC()},
+	}
+	if s.next.IsZero() {
+		result.Next = time.Time{}
+	}
+	for _, a := range s.world.State {
+		result.Authorities = append(result.Authorities, AuthorityRow{
+			Authority: short(a.Fingerprint), Phase: string(a.Phase), Since: a.Since.UTC(), NotAfter: a.NotAfter.UTC(), Agents: o.agents.count[a.Fingerprint],
+		})
+	}
+	for _, late := range rotation.FindLate(s.world, k.rules(), k.tolerance()) {
+		result.Late = append(result.Late, o.agents.lateness(late))
+	}
+	return result
+}
+
+// lateness says what is late.
+func (a *agents) lateness(late rotation.Late) string {
+	of := short(late.Fingerprint)
+	switch late.What {
+	case rotation.NotTrusted:
+		return fmt.Sprintf("the listener does not trust authority %s yet", of)
+	case rotation.NotPromoted:
+		return fmt.Sprintf("authority %s does not sign yet", of)
+	case rotation.NotRetired:
+		unknown := ""
+		if n := a.count[""]; n > 0 {
+			unknown = fmt.Sprintf(", and of %d it is not known: %s", n, strings.Join(a.first[""], ", "))
+		}
+		return fmt.Sprintf("%d agents still have certificates of former authority %s: %s%s",
+			a.count[late.Fingerprint], of, strings.Join(a.first[late.Fingerprint], ", "), unknown)
+	case rotation.NotReplaced:
+		return fmt.Sprintf("authority %s is about to expire, and is not replaced", of)
+	default:
+		return "the listener has no certificate, or one that should have been renewed"
+	}
+}

@@ -1,0 +1,196 @@
+package certificates
+
+import (
+	"context"
+	"crypto/rsa"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// labelsOf are the labels of the certificate of an agent, on its Secret and on what makes it.
+func (o Options) labelsOf(namespace, kyma string) map[string]string {
+	return map[string]string{
+		shared.LabelKymaName: kyma, LabelKymaNamespace: namespace,
+		shared.LabelManagedBy: o.ManagedBy, shared.LabelPurpose: PurposeAgent,
+	}
+}
+
+// checkOwner refuses an object that is for another Kyma. One without labels is of an earlier release, or of upstream's.
+func checkOwner(object client.Object, namespace, kyma string) error {
+	labels := object.GetLabels()
+	name, hasName := labels[shared.LabelKymaName]
+	of, hasNamespace := labels[LabelKymaNamespace]
+	if hasName && name != kyma || hasNamespace && of != namespace {
+		return fault.New(fault.Rejected, ReasonNameTaken, "%s %s/%s is the certificate of Kyma %s/%s, and cannot be that of Kyma %s/%s as well",
+			kindOf(object), object.GetNamespace(), object.GetName(), of, name, namespace, kyma).
+			WithHint("Kymas of the same name in several namespaces cannot all have an agent: give this one another name")
+	}
+	return nil
+}
+
+func kindOf(object client.Object) string {
+	if _, is := object.(*corev1.Secret); is {
+		return "Secret"
+	}
+	return object.GetObjectKind().GroupVersionKind().Kind
+}
+
+// getSecret reads a Secret; nil where there is none.
+func (o Options) getSecret(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := o.Client.Get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", o.Namespace, name, err)
+	}
+	return secret, nil
+}
+
+// putSecret creates a Secret, or updates the one that was read.
+func (o Options) putSecret(ctx context.Context, secret *corev1.Secret) error {
+	if secret.ResourceVersion == "" {
+		return notWritten("create", secret, o.Client.Create(ctx, secret, fieldOwner()))
+	}
+	return notWritten("update", secret, o.Client.Update(ctx, secret, fieldOwner()))
+}
+
+// notWritten leaves out what an API server says about the content of an object that it refuses.
+func notWritten(verb string, object client.Object, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return fault.New(fault.Rejected, ReasonRefused, "%s %s %s/%s: the control plane refuses its content", verb, kindOf(object), object.GetNamespace(), object.GetName())
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		return fault.New(fault.Transient, "Conflict", "%s %s %s/%s: somebody else wrote it meanwhile", verb, kindOf(object), object.GetNamespace(), object.GetName())
+	default:
+		return fmt.Errorf("%s %s %s/%s: %w", verb, kindOf(object), object.GetNamespace(), object.GetName(), err)
+	}
+}
+
+// deleteExact deletes the very object that was read.
+func (o Options) deleteExact(ctx context.Context, object client.Object) error {
+	uid, version := object.GetUID(), object.GetResourceVersion()
+	err := o.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	return notWritten("delete", object, client.IgnoreNotFound(err))
+}
+
+// removeSecret deletes the Secret of an agent.
+func (o Options) removeSecret(ctx context.Context, namespace, kyma string) error {
+	secret, err := o.getSecret(ctx, AgentCertificate(kyma))
+	if err != nil || secret == nil || checkOwner(secret, namespace, kyma) != nil {
+		return err
+	}
+	return o.deleteExact(ctx, secret)
+}
+
+func pairOf(secret *corev1.Secret) pki.Pair {
+	if secret == nil {
+		return pki.Pair{}
+	}
+	return pki.Pair{Certificate: secret.Data[shared.CertificateKey], PrivateKey: secret.Data[shared.PrivateKeyKey]}
+}
+
+// marksOf are the annotations of the Secret of an agent.
+func (o Options) marksOf(leaf *x509.Certificate, signer string) map[string]string {
+	return map[string]string{
+		AnnotationSigner:   signer,
+		AnnotationNotAfter: leaf.NotAfter.UTC().Format(time.RFC3339),
+		AnnotationRenewal:  o.renewalOf(leaf.NotBefore, leaf.NotAfter).UTC().Format(time.RFC3339),
+	}
+}
+
+// contains tells whether all of these are among the others.
+func contains(all, these map[string]string) bool {
+	for key, value := range these {
+		if found, has := all[key]; !has || found != value {
+			return false
+		}
+	}
+	return true
+}
+
+func merged(all, others map[string]string) map[string]string {
+	result := maps.Clone(all)
+	if result == nil {
+		result = map[string]string{}
+	}
+	maps.Copy(result, others)
+	return result
+}
+
+// isMismatched tells why a certificate is not what is requested; empty where it is.
+func (o Options) isMismatched(leaf *x509.Certificate, commonName string, names []string) string {
+	switch key, isRSA := leaf.PublicKey.(*rsa.PublicKey); {
+	case leaf.Subject.CommonName != commonName:
+		return "it has another common name"
+	case !pki.HasNames(leaf, names):
+		return "it has other names"
+	case o.NewKey == nil && (!isRSA || key.N.BitLen() != o.KeySize):
+		return "its key has another size"
+	default:
+		return ""
+	}
+}
+
+// whyIssue tells why the certificate of an agent is to be issued (again); empty where it can stay.
+func (o Options) whyIssue(held pki.Pair, request Request, heldSigner, signer string, now time.Time) string {
+	leaf, err := held.Leaf()
+	if err != nil {
+		return "there is none that can be used"
+	}
+	switch {
+	case o.isMismatched(leaf, request.CommonName, request.DNSNames) != "":
+		return o.isMismatched(leaf, request.CommonName, request.DNSNames)
+	case heldSigner != signer:
+		return "it is not of the present authority"
+	case !now.Before(o.renewalOf(leaf.NotBefore, leaf.NotAfter)):
+		return "it is to be renewed"
+	default:
+		return ""
+	}
+}
+
+// makers are the prefixes of labels and annotations by which other issuers mark the Secrets that they make.
+func makers(secret *corev1.Secret) []external {
+	var all []external
+	for _, each := range []external{{maker: certManager{}}, {maker: gardener{}}} {
+		prefix := each.maker.kind().Group + "/"
+		for _, marks := range []map[string]string{secret.Labels, secret.Annotations} {
+			for key := range marks {
+				if strings.HasPrefix(key, prefix) || strings.HasPrefix(key, "controller."+prefix) {
+					all = append(all, each)
+					break
+				}
+			}
+		}
+	}
+	return all
+}
+
+// withoutMakers takes the marks of other issuers away.
+func withoutMakers(marks map[string]string) map[string]string {
+	maps.DeleteFunc(marks, func(key, _ string) bool {
+		return strings.Contains(key, certManager{}.kind().Group+"/") || strings.Contains(key, gardener{}.kind().Group+"/")
+	})
+	return marks
+}
+
+func objectMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name}
+}

@@ -1,0 +1,132 @@
+package certificates
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Self issues certificates of an authority of ours, which Activities.RotateCertificates makes and replaces.
+type Self struct{ *keeper }
+
+// NewSelf returns an issuer with an authority of its own.
+func NewSelf(o Options) (*Self, error) {
+	o.Management = SelfManaged
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	return &Self{newKeeper(o)}, nil
+}
+
+// Ensure implements Issuer. It makes a certificate at once where the present one is to be replaced.
+func (s *Self) Ensure(ctx context.Context, request Request) (Issued, error) {
+	known, err := s.loadCached(ctx)
+	if err != nil {
+		return Issued{}, err
+	}
+	secret, err := s.getSecret(ctx, AgentCertificate(request.Kyma))
+	if err != nil {
+		return Issued{}, err
+	}
+	if secret != nil {
+		if err := checkOwner(secret, request.Namespace, request.Kyma); err != nil {
+			return Issued{}, err
+		}
+	}
+	if issued, fine := s.held(secret, request, known); fine {
+		return issued, nil
+	}
+	return s.issue(ctx, request, secret)
+}
+
+// held is what the Secret has, and whether that can stay as it is.
+func (s *Self) held(secret *corev1.Secret, request Request, known record) (Issued, bool) {
+	now := s.Now()
+	signer, can := known.State.Signer(now)
+	if secret == nil || !can || len(makers(secret)) > 0 {
+		return Issued{}, false
+	}
+	pair := pairOf(secret)
+	if s.whyIssue(pair, request, known.signerOf(pair.Certificate), signer.Fingerprint, now) != "" {
+		return Issued{}, false
+	}
+	bundle, marks, labels := known.bundle(), s.marksOf(pki.Parse(pair.Certificate)[0], signer.Fingerprint), s.labelsOf(request.Namespace, request.Kyma)
+	if string(secret.Data[shared.CertificateAuthorityKey]) != string(bundle) || !contains(secret.Annotations, marks) || !contains(secret.Labels, labels) {
+		return Issued{}, false
+	}
+	return issuedOf(pair, bundle, signer.Fingerprint), true
+}
+
+// issue writes what differs, with a certificate as before where that can stay.
+func (s *Self) issue(ctx context.Context, request Request, secret *corev1.Secret) (Issued, error) {
+	known, err := s.load(ctx, nil)
+	if err != nil {
+		return Issued{}, err
+	}
+	now := s.Now()
+	signer, can := known.State.Signer(now)
+	if !can {
+		return Issued{}, pending("no authority can sign the certificate of Kyma %s/%s yet: the workflow %q makes one", request.Namespace, request.Kyma, "certificates")
+	}
+	if secret == nil {
+		secret = &corev1.Secret{ObjectMeta: objectMeta(s.Namespace, AgentCertificate(request.Kyma)), Type: corev1.SecretTypeTLS}
+	}
+	for _, maker := range makers(secret) {
+		maker.keeper = s.keeper
+		if err := maker.removeCertificate(ctx, request.Namespace, request.Kyma); err != nil {
+			return Issued{}, err
+		}
+	}
+	pair := pairOf(secret)
+	if s.whyIssue(pair, request, known.signerOf(pair.Certificate), signer.Fingerprint, now) != "" {
+		if pair, err = s.sign(known, signer.Fingerprint, request); err != nil {
+			return Issued{}, err
+		}
+	}
+	bundle := known.bundle()
+	secret.Labels = merged(withoutMakers(secret.Labels), s.labelsOf(request.Namespace, request.Kyma))
+	secret.Annotations = merged(withoutMakers(secret.Annotations), s.marksOf(pki.Parse(pair.Certificate)[0], signer.Fingerprint))
+	secret.Data = map[string][]byte{
+		shared.CertificateKey: pair.Certificate, shared.PrivateKeyKey: pair.PrivateKey, shared.CertificateAuthorityKey: bundle,
+	}
+	if err := s.putSecret(ctx, secret); err != nil {
+		return Issued{}, err
+	}
+	return issuedOf(pair, bundle, signer.Fingerprint), nil
+}
+
+func (s *Self) sign(known record, signer string, request Request) (pki.Pair, error) {
+	key, err := s.newKey()
+	if err != nil {
+		return pki.Pair{}, err
+	}
+	now := s.Now()
+	return known.pair(signer).Sign(key, now, pki.Template{
+		CommonName: request.CommonName, Names: request.DNSNames, Client: true, NotAfter: now.Add(s.Duration),
+	})
+}
+
+// Remove implements Issuer.
+func (s *Self) Remove(ctx context.Context, namespace, kyma string) error {
+	secret, err := s.getSecret(ctx, AgentCertificate(kyma))
+	if err != nil || secret == nil {
+		return err
+	}
+	for _, maker := range makers(secret) {
+		maker.keeper = s.keeper
+		if err := maker.removeCertificate(ctx, namespace, kyma); err != nil {
+			return err
+		}
+	}
+	return s.removeSecret(ctx, namespace, kyma)
+}
+
+func issuedOf(pair pki.Pair, bundle []byte, signer string) Issued {
+	return Issued{
+		Certificate: pair.Certificate, PrivateKey: pair.PrivateKey, Authorities: bundle,
+		NotAfter: pki.Parse(pair.Certificate)[0].NotAfter, Version: versionOf(pair.Certificate, bundle), Signer: signer,
+	}
+}

@@ -1,0 +1,161 @@
+package certificates
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// observation is what is known beside the Secrets of authorities and listener.
+type observation struct {
+	// seen are authorities that certificates were signed by.
+	seen []*x509.Certificate
+	// offered is the listener's certificate of an issuer of somebody else's.
+	offered *corev1.Secret
+	// agents are those that have a certificate, by authority; nil where nobody counted.
+	agents *agents
+}
+
+// agents are how many agents have a certificate of an authority, by its fingerprint; empty where it is not known.
+type agents struct {
+	count map[string]int
+	// first names the first few Kymas of each.
+	first map[string][]string
+}
+
+// maxNamed is how many Kymas are named.
+const maxNamed = 5
+
+// agentPage is the size of a page of Secrets' metadata.
+const agentPage = 500
+
+// AgentSecrets selects the Secrets of agents of an instance.
+func AgentSecrets(managedBy string) (labels.Selector, error) {
+	exists, err := labels.NewRequirement(shared.LabelKymaName, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("select the certificates of agents: %w", err)
+	}
+	return labels.SelectorFromSet(labels.Set{shared.LabelPurpose: PurposeAgent, shared.LabelManagedBy: managedBy}).Add(*exists), nil
+}
+
+// countAgents counts the agents of the whole fleet by their Secrets' metadata. Expired certificates do not count.
+func (k *keeper) countAgents(ctx context.Context) (*agents, error) {
+	selector, err := AgentSecrets(k.ManagedBy)
+	if err != nil {
+		return nil, err
+	}
+	counted := &agents{count: map[string]int{}, first: map[string][]string{}}
+	for page := ""; ; {
+		secrets := &metav1.PartialObjectMetadataList{}
+		secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		options := []client.ListOption{client.InNamespace(k.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(agentPage), client.Continue(page)}
+		if err := k.Client.List(ctx, secrets, options...); err != nil {
+			return nil, fmt.Errorf("list the certificates of agents: %w", err)
+		}
+		for i := range secrets.Items {
+			counted.add(&secrets.Items[i], k.Now())
+		}
+		if page = secrets.Continue; page == "" {
+			return counted, nil
+		}
+	}
+}
+
+func (a *agents) add(secret *metav1.PartialObjectMetadata, now time.Time) {
+	if end, err := time.Parse(time.RFC3339, secret.Annotations[AnnotationNotAfter]); err == nil && !now.Before(end) {
+		return
+	}
+	signer := secret.Annotations[AnnotationSigner]
+	a.count[signer]++
+	if len(a.first[signer]) < maxNamed {
+		a.first[signer] = append(a.first[signer], secret.Labels[LabelKymaNamespace]+"/"+secret.Labels[shared.LabelKymaName])
+	}
+}
+
+// surroundings are the two Secrets as they were read together.
+type surroundings struct {
+	listener *corev1.Secret
+	record   record
+	world    rotation.World
+	// news is true where the record has authorities that are not in its Secret yet.
+	news bool
+}
+
+// read reads the listener's Secret and then the record: what is published from a record is refused where somebody published
+// from a later one meanwhile.
+func (k *keeper) read(ctx context.Context, o observation) (surroundings, error) {
+	listener, err := k.getSecret(ctx, k.ListenerSecret)
+	if err != nil {
+		return surroundings{}, err
+	}
+	known, err := k.load(ctx, listener)
+	if err != nil {
+		return surroundings{}, err
+	}
+	s := surroundings{listener: listener, record: known}
+	now := k.Now()
+	seen := slices.Clone(o.seen)
+	if authority := authorityIn(o.offered); authority != nil {
+		seen = append(seen, authority)
+	}
+	for _, authority := range seen {
+		if _, has := known.State.Of(pki.Fingerprint(authority)); !has && now.Before(authority.NotAfter) {
+			known, s.news = known.with(authority, rotation.Next, time.Time{}, now), true
+		}
+	}
+	s.record = known
+	s.world = rotation.World{Now: now, State: known.State, HasListener: listener != nil}
+	if known.secret != nil {
+		_, s.world.Asked = known.secret.Annotations[AnnotationRotate]
+	}
+	if listener != nil {
+		authorities := pki.Parse(listener.Data[shared.CertificateAuthorityKey])
+		for _, authority := range authorities {
+			s.world.Trusted = append(s.world.Trusted, pki.Fingerprint(authority))
+		}
+		s.world.Server = k.serverOf(listener, append(known.authorities(), authorities...))
+	}
+	if o.offered != nil {
+		s.world.Offered = k.serverOf(o.offered, known.authorities())
+	}
+	if o.agents != nil {
+		s.world.Counted, s.world.Agents = true, o.agents.count
+	}
+	return s, nil
+}
+
+// authorityIn is the authority that signed the certificate in a Secret, as that says itself.
+func authorityIn(secret *corev1.Secret) *x509.Certificate {
+	if secret == nil {
+		return nil
+	}
+	return pki.AuthorityOf(secret.Data[shared.CertificateKey], pki.Parse(secret.Data[shared.CertificateAuthorityKey]))
+}
+
+// serverOf is the listener's certificate in a Secret.
+func (k *keeper) serverOf(secret *corev1.Secret, authorities []*x509.Certificate) rotation.Server {
+	leaf, err := pairOf(secret).Leaf()
+	if err != nil {
+		return rotation.Server{}
+	}
+	authority := pki.AuthorityOf(secret.Data[shared.CertificateKey], authorities)
+	if authority == nil {
+		return rotation.Server{}
+	}
+	return rotation.Server{
+		Signer: pki.Fingerprint(authority), Serial: leaf.SerialNumber.Text(16), NotAfter: leaf.NotAfter,
+		Renewal: k.renewalOf(leaf.NotBefore, leaf.NotAfter), Mismatched: !pki.HasNames(leaf, k.ListenerNames),
+	}
+}

@@ -1,0 +1,83 @@
+package authority
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+)
+
+// View is what the workflow shows: it answers the status query, and becomes the current details.
+type View struct {
+	Doing string    `json:"doing,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// Next is when it rotates again unless something asks for it before.
+	Next        time.Time                   `json:"next,omitzero"`
+	LastFault   fault.Fault                 `json:"lastFault,omitzero"`
+	Authorities []certificates.AuthorityRow `json:"authorities,omitempty"`
+	Listener    certificates.ListenerRow    `json:"listener,omitzero"`
+	Late        []string                    `json:"late,omitempty"`
+	// Done is the last that was done.
+	Done []string `json:"done,omitempty"`
+}
+
+// What it is doing.
+const (
+	doingRotate = "rotating authorities"
+	doingWait   = "waiting"
+)
+
+// maxDone bounds what is carried from run to run, and shown.
+const maxDone = 10
+
+func (v *View) do(what string, now time.Time) {
+	if v.Doing != what {
+		v.Doing, v.Since = what, now
+	}
+}
+
+func (v *View) take(result certificates.RotateResult) {
+	v.LastFault = fault.Fault{}
+	v.Authorities, v.Listener, v.Late = result.Authorities, result.Listener, result.Late
+	v.Done = append(v.Done, result.Done...)
+	v.Done = v.Done[max(0, len(v.Done)-maxDone):]
+}
+
+// Markdown is the view as a short text: what is late, a table of authorities, what was done.
+func (v View) Markdown() string {
+	var b strings.Builder
+	b.WriteString("Authorities of the certificates of agents and listener\n\n")
+	if !v.LastFault.IsZero() {
+		fmt.Fprintf(&b, "Last error: %s (%s)\n\n", oneLine(v.LastFault.Message), v.LastFault.Reason)
+	}
+	for _, late := range v.Late {
+		fmt.Fprintf(&b, "**Late**: %s\n\n", oneLine(late))
+	}
+	if len(v.Authorities) > 0 {
+		b.WriteString("| authority | phase | since | expires | agents |\n|---|---|---|---|---|\n")
+		for _, a := range v.Authorities {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d |\n", a.Authority, a.Phase, date(a.Since), date(a.NotAfter), a.Agents)
+		}
+	}
+	if v.Listener.Authority != "" {
+		fmt.Fprintf(&b, "\nThe listener has a certificate of %s, which expires %s.\n", v.Listener.Authority, date(v.Listener.NotAfter))
+	}
+	for i, done := range v.Done {
+		if i == 0 {
+			b.WriteString("\nDone last:\n")
+		}
+		fmt.Fprintf(&b, "- %s\n", oneLine(done))
+	}
+	return b.String()
+}
+
+func date(at time.Time) string { return at.UTC().Format(time.DateTime) }
+
+// maxLine keeps the details short.
+const maxLine = 200
+
+func oneLine(s string) string {
+	return fault.Shorten(strings.NewReplacer("\n", " ", "|", "/").Replace(s), maxLine)
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
@@ -81,6 +82,8 @@ type Config struct {
 	PerClusterMetrics bool
 	// PurgeRules say which finalizers a purge may take off.
 	PurgeRules purge.Rules
+	// Certificates are the settings of agents' certificates, where remote clusters send events: without what Assemble knows.
+	Certificates certificates.Options
 }
 
 // Assembly is what Assemble made of the parts.
@@ -94,7 +97,11 @@ type Assembly struct {
 	Work *Work
 	// PullSecret is nil where none is configured.
 	PullSecret *pullsecret.Source
+	watching   watching
 }
+
+// AgentsVersion is the version of what agents in remote clusters are to be; nil where there are none.
+func (a *Assembly) AgentsVersion() func(ctx context.Context) (string, error) { return a.Inputs.Agents }
 
 // Index registers the field indexes that watchers and activities read the cache by. Call it before the
 // cache starts.
@@ -161,6 +168,9 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the artifact store: %w", err)
 	}
+	if err := a.assembleWatching(p, controlPlane); err != nil {
+		return nil, fmt.Errorf("assemble what remote clusters send events by: %w", err)
+	}
 	purges, err := assemblePurges(p, controlPlane)
 	if err != nil {
 		return nil, fmt.Errorf("assemble what purges: %w", err)
@@ -181,6 +191,9 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
 		PullSecret: a.Inputs.PullSecret, Clusters: a.Clusters,
 	}
+	if a.watching.agents != nil {
+		resolveOptions.Agents, resolveOptions.Certificates = a.watching.agents, removing{a.watching.issuer}
+	}
 	if a.Activities.Resolve, err = resolve.New(resolveOptions); err != nil {
 		return err
 	}
@@ -196,6 +209,9 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known, Clusters: a.Clusters,
 		Definitions: definitions, Version: p.Version, RemoteTemplateRegistries: p.Config.RemoteTemplateRegistries,
 		Purges: purges, PurgeRules: p.Config.PurgeRules, Events: p.Events,
+	}
+	if a.watching.issuer != nil {
+		syncOptions.Certificates = a.watching.issuer
 	}
 	if a.PullSecret != nil {
 		syncOptions.PullSecret = a.PullSecret

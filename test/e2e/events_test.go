@@ -1,0 +1,301 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/agent"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+)
+
+const (
+	// istioNamespace has the certificates of agents and listener.
+	istioNamespace = "istio-system"
+	runtimeID      = "runtime-of-watched"
+	// soon is what an event takes at most on a busy machine. No sweep helps: the next one is an hour away.
+	soon = 30 * time.Second
+)
+
+// watched is a Kyma with an agent in its cluster. The sweep finds nothing in the time of a test.
+type watched struct {
+	*harness.Environment
+	agent   *agent.Agent
+	metrics string
+}
+
+// newWatched starts an instance that takes events itself, with a Watcher on remote Kymas and one on the states of samples, and
+// a Kyma whose agent is ready.
+func newWatched(t *testing.T, flags ...string) *watched {
+	t.Helper()
+	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
+	s := harness.NewEnvironment(t, append([]string{
+		"--watcher-routing", "direct", "--watcher-listener-address", listener, "--kyma-skr-listener-bind-address", listener,
+		"--self-signed-cert-key-size", "2048", "--metrics-bind-address", metrics,
+	}, flags...)...)
+	s.SweepRarely()
+	s.EnsureNamespace(s.ControlPlane, istioNamespace)
+	w := &watched{Environment: s, metrics: metrics}
+	t.Cleanup(func() { w.removeCertificates() })
+	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
+	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
+	s.Push("test/modules/sample/1.0.0")
+	s.Instance.Start()
+	w.agent = agent.Follow(t, s.Remote)
+	kyma := harness.NewKyma("watched")
+	kyma.Labels = map[string]string{shared.LabelRuntimeID: runtimeID}
+	s.Create(kyma)
+	w.agentBecomes(metav1.ConditionTrue)
+	s.BecomesReady("watched")
+	return w
+}
+
+func (w *watched) watch(name string, field v1beta2.WatchedField, resource v1beta2.WatchableGVR) *v1beta2.Watcher {
+	w.T.Helper()
+	watcher := &v1beta2.Watcher{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: harness.ControlPlaneNamespace},
+		Spec: v1beta2.WatcherSpec{
+			ServiceInfo: v1beta2.ServiceInfo{Name: "listener", Namespace: harness.ControlPlaneNamespace, Port: 8082},
+			Manager:     "lifecycle-manager", Field: field, ResourceToWatch: resource,
+			LabelsToWatch: map[string]string{shared.LabelWatchedBy: shared.WatchedByKyma},
+		},
+	}
+	require.NoError(w.T, w.ControlPlane.Create(w.T.Context(), watcher))
+	return watcher
+}
+
+// removeCertificates removes what an instance leaves for the next one of its kind.
+func (w *watched) removeCertificates() {
+	for _, object := range []client.Object{&corev1.Secret{}} {
+		_ = w.ControlPlane.DeleteAllOf(context.Background(), object, client.InNamespace(istioNamespace))
+	}
+}
+
+func (w *watched) agentBecomes(status metav1.ConditionStatus) {
+	w.T.Helper()
+	w.Eventually("the condition of the agent is "+string(status), 2*time.Minute, func(c *assert.CollectT) {
+		kyma := w.Kyma("watched")
+		assert.True(c, meta.IsStatusConditionPresentAndEqual(kyma.Status.Conditions, string(shared.ConditionSKRWebhook), status),
+			"%+v %+v", kyma.Status.LastOperation, kyma.Status.Conditions)
+	})
+	if status == metav1.ConditionTrue {
+		w.agent.BecomesReady(time.Minute)
+	}
+}
+
+// webhooks are the names of the agent's webhooks; nil where there is no configuration.
+func (w *watched) webhooks(c require.TestingT) []string {
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	err := w.Remote.Get(w.T.Context(), client.ObjectKey{Name: shared.AgentName}, configuration)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(c, err)
+	names := []string{}
+	for i := range configuration.Webhooks {
+		names = append(names, configuration.Webhooks[i].Name)
+	}
+	return names
+}
+
+// becomesActedOn edits the remote Kyma, and waits until that is done which the edit asks for.
+func (w *watched) becomesActedOn(modules ...string) {
+	w.T.Helper()
+	w.EditRemote(func(kyma *v1beta2.Kyma) {
+		kyma.Spec.Modules = nil
+		for _, name := range modules {
+			kyma.Spec.Modules = append(kyma.Spec.Modules, v1beta2.Module{Name: name})
+		}
+	})
+	w.Eventually(fmt.Sprintf("the Kyma has the modules %q", modules), soon+time.Minute, func(c *assert.CollectT) {
+		kyma := w.Kyma("watched")
+		names := []string{}
+		for _, module := range kyma.Status.Modules {
+			names = append(names, module.Name)
+		}
+		assert.ElementsMatch(c, modules, names)
+		assert.Equal(c, shared.StateReady, kyma.Status.State)
+	})
+}
+
+// sample edits the default custom resource of the sample module.
+func (w *watched) sample(patch string) {
+	w.T.Helper()
+	sample := &unstructured.Unstructured{}
+	sample.SetGroupVersionKind(harness.SampleGVK)
+	sample.SetNamespace(harness.RemoteNamespace)
+	sample.SetName("default")
+	require.NoError(w.T, w.Remote.Patch(w.T.Context(), sample, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// settles waits until no Manifest is worked on, so that only an event can have it followed again.
+func (w *watched) settles() {
+	w.T.Helper()
+	w.Eventually("the Manifests' workflows end", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, "Completed", w.WorkflowsOf(w.Kyma("watched"))[kick.ManifestWorkflow])
+	})
+}
+
+func (w *watched) moduleBecomes(state shared.State) {
+	w.T.Helper()
+	w.Eventually("the module is "+string(state), soon, func(c *assert.CollectT) {
+		kyma := w.Kyma("watched")
+		if assert.Len(c, kyma.Status.Modules, 1) {
+			assert.Equal(c, state, kyma.Status.Modules[0].State)
+		}
+		assert.Equal(c, state, kyma.Status.State)
+	})
+}
+
+// What happens in a remote cluster is acted on at once: the API server there calls the agent, which reports to the listener.
+// The next sweep is an hour away.
+func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
+	w := newWatched(t)
+
+	t.Run("an edit of the remote Kyma", func(t *testing.T) { w.becomesActedOn("sample") })
+	t.Run("a module's own state, long after it settled", func(t *testing.T) {
+		w.settles()
+		w.sample(`{"spec":{"desiredState":"Error"}}`)
+		w.moduleBecomes(shared.StateError)
+		w.sample(`{"spec":{"desiredState":"Ready"}}`)
+		w.moduleBecomes(shared.StateReady)
+	})
+	t.Run("an object of a module that somebody deletes, where a Watcher says so", func(t *testing.T) {
+		watcher := w.watch("deployments", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: "apps", Version: "v1", Resource: "deployments"})
+		harness.EditObject(t, w.ControlPlane, watcher, func() {
+			watcher.Spec.LabelsToWatch = map[string]string{shared.LabelManagedBy: shared.ManagedByKyma}
+		})
+		w.Eventually("the agent is asked about Deployments", 2*time.Minute, func(c *assert.CollectT) {
+			assert.Contains(c, w.webhooks(c), harness.ControlPlaneNamespace+".deployments."+shared.OperatorGroup)
+		})
+		w.settles()
+		operator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "sample-operator"}}
+		require.NoError(t, w.Remote.Get(t.Context(), client.ObjectKeyFromObject(operator), operator))
+		before := operator.UID
+		require.NoError(t, w.Remote.Delete(t.Context(), operator))
+		w.Eventually("it is there again", soon, func(c *assert.CollectT) {
+			found := &appsv1.Deployment{}
+			if assert.NoError(c, w.Remote.Get(t.Context(), client.ObjectKeyFromObject(operator), found)) {
+				assert.NotEqual(c, before, found.UID)
+			}
+		})
+	})
+	t.Run("a thousand edits in a row, as few reconciles", func(t *testing.T) {
+		w.settles()
+		id := kick.KymaWorkflowID(kick.RefOf(w.Kyma("watched")))
+		before := len(w.History(id).GetEvents())
+		var all sync.WaitGroup
+		for writer := range 10 {
+			all.Go(func() {
+				for number := range 100 {
+					patch := fmt.Sprintf(`{"spec":{"skipMaintenanceWindows":%t}}`, (writer+number)%2 == 0)
+					remote := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "default"}}
+					assert.NoError(t, w.Remote.Patch(t.Context(), remote, client.RawPatch(types.MergePatchType, []byte(patch))))
+				}
+			})
+		}
+		all.Wait()
+		w.becomesActedOn()
+		require.Less(t, len(w.History(id).GetEvents())-before, 500, "a reconcile costs about 20 events of history")
+	})
+	t.Run("while the agent is dead nobody is held up, and afterwards it goes on", func(t *testing.T) {
+		w.agent.Kill()
+		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.SkipMaintenanceWindows = !kyma.Spec.SkipMaintenanceWindows })
+		w.agent.Restart()
+		w.agent.BecomesReady(time.Minute)
+		w.becomesActedOn("sample")
+	})
+	t.Run("nor while it hangs", func(t *testing.T) {
+		w.agent.Pause()
+		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.SkipMaintenanceWindows = !kyma.Spec.SkipMaintenanceWindows })
+		w.agent.Resume()
+		w.becomesActedOn()
+	})
+	t.Run("while the listener is down events wait in the agent", func(t *testing.T) {
+		w.Instance.Stop()
+		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
+		time.Sleep(5 * time.Second) // attempts that fail
+		w.Instance.Start()
+		w.Eventually("the edit is acted on", soon+time.Minute, func(c *assert.CollectT) {
+			assert.Len(c, w.Kyma("watched").Status.Modules, 1)
+			assert.Equal(c, shared.StateReady, w.Kyma("watched").Status.State)
+		})
+	})
+	t.Run("the agent goes with the Kyma, after its modules", func(t *testing.T) {
+		w.RemoveKyma("watched")
+		w.agent.Ended(time.Minute)
+		require.Nil(t, w.webhooks(t))
+		for _, object := range []client.Object{
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: shared.AgentSecret}},
+			&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: shared.AgentName}},
+			&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: shared.AgentName}},
+		} {
+			require.True(t, apierrors.IsNotFound(w.Remote.Get(t.Context(), client.ObjectKeyFromObject(object), object)), "%T", object)
+		}
+		certificate := &corev1.Secret{}
+		err := w.ControlPlane.Get(t.Context(), client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}, certificate)
+		require.True(t, apierrors.IsNotFound(err), err)
+	})
+}
+
+// One webhook of the agent belongs to each Watcher: it comes, changes and goes with it, and the agent itself stays.
+func TestTheAgentFollowsTheWatchers(t *testing.T) {
+	w := newWatched(t)
+	of := func(names ...string) []string {
+		all := []string{}
+		for _, name := range names {
+			all = append(all, harness.ControlPlaneNamespace+"."+name+"."+shared.OperatorGroup)
+		}
+		return all
+	}
+	become := func(names ...string) {
+		t.Helper()
+		w.Eventually(fmt.Sprintf("the agent has the webhooks of %q", names), 2*time.Minute, func(c *assert.CollectT) {
+			assert.ElementsMatch(c, of(names...), w.webhooks(c))
+		})
+	}
+	become("kymas", "samples")
+
+	third := w.watch("third", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: "apps", Version: "v1", Resource: "deployments"})
+	become("kymas", "samples", "third")
+	w.Eventually("the Watcher says which address agents are given", time.Minute, func(c *assert.CollectT) {
+		found := &v1beta2.Watcher{}
+		require.NoError(c, w.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(third), found))
+		assert.Equal(c, shared.StateReady, found.Status.State)
+		assert.NotEmpty(c, found.Status.Conditions)
+	})
+	harness.EditObject(t, w.ControlPlane, third, func() { third.Spec.ResourceToWatch.Resource = "statefulsets" })
+	w.Eventually("the agent is asked about what the Watcher says now", 2*time.Minute, func(c *assert.CollectT) {
+		configuration := &admissionv1.ValidatingWebhookConfiguration{}
+		require.NoError(c, w.Remote.Get(t.Context(), client.ObjectKey{Name: shared.AgentName}, configuration))
+		if assert.Len(c, configuration.Webhooks, 3) {
+			assert.Equal(c, []string{"statefulsets"}, configuration.Webhooks[2].Rules[0].Resources)
+		}
+	})
+	require.NoError(t, w.ControlPlane.Delete(t.Context(), third))
+	become("kymas", "samples")
+
+	require.NoError(t, w.ControlPlane.DeleteAllOf(t.Context(), &v1beta2.Watcher{}, client.InNamespace(harness.ControlPlaneNamespace)))
+	become()
+	w.agentBecomes(metav1.ConditionTrue)
+	w.BecomesReady("watched")
+}

@@ -1,0 +1,90 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// watching is what is made where remote clusters send events; the zero value is what there is otherwise.
+type watching struct {
+	issuer certificates.Issuer
+	agents *agents.Source
+}
+
+// assembleWatching makes what agents need: who issues their certificates, and what they are to be.
+func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
+	settings := p.Config.Settings.Watching
+	if !settings.Enabled() {
+		return nil
+	}
+	addresses := routing.NewAddresses(settings, p.Cache)
+	options := p.Config.Certificates
+	options.Client, options.Namespace, options.ManagedBy = controlPlane, settings.IstioNamespace, p.Config.Settings.WithDefaults().ManagedBy
+	options.ListenerNames = listenerNames(addresses.Address)
+	var err error
+	if a.watching.issuer, err = certificates.NewIssuer(options); err != nil {
+		return err
+	}
+	if a.Activities.Certificates, err = certificates.New(options); err != nil {
+		return err
+	}
+	if a.Activities.Routing, err = routing.New(routing.Options{
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache, Events: p.Events,
+	}); err != nil {
+		return err
+	}
+	authorities := agents.NewAuthorities(controlPlane, ListenerSecret(p.Config), time.Now)
+	a.watching.agents, err = agents.NewSource(agents.Options{
+		Settings: p.Config.Settings, Watchers: p.Cache, Authorities: authorities.Get, Address: addresses.Address,
+		Certificate: func(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error) {
+			return a.known.AgentCertificate(ctx, settings.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, time.Now())
+		},
+	})
+	if err != nil {
+		return err
+	}
+	a.Inputs.Agents, a.Inputs.AgentCertificate = a.watching.agents.Version, a.watching.agents.Certificate
+	return nil
+}
+
+// ListenerSecret names the Secret with the certificate of the listener, and whom it trusts.
+func ListenerSecret(c Config) types.NamespacedName {
+	return types.NamespacedName{
+		Namespace: c.Settings.Watching.IstioNamespace, Name: cmp.Or(c.Certificates.ListenerSecret, certificates.DefaultListenerSecret),
+	}
+}
+
+// listenerNames are the names in the certificate of the listener: the one by which agents reach it.
+func listenerNames(address func(ctx context.Context) (string, error)) func(ctx context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		at, err := address(ctx)
+		if err != nil {
+			return nil, err
+		}
+		host, _, err := net.SplitHostPort(at)
+		if err != nil {
+			return nil, fmt.Errorf("the address of the listener: %w", err)
+		}
+		return []string{host}, nil
+	}
+}
+
+// removing removes the certificates of the agents of Kymas that go.
+type removing struct{ issuer certificates.Issuer }
+
+// Remove implements resolve.Certificates.
+func (r removing) Remove(ctx context.Context, kyma *v1beta2.Kyma) error {
+	return r.issuer.Remove(ctx, kyma.Namespace, kyma.Name)
+}

@@ -112,7 +112,7 @@ func (e external) accepted(ctx context.Context, authority *x509.Certificate) (re
 	if err != nil {
 		return record{}, err
 	}
-	if a, has := known.State.Of(signer); has && !a.Trusted.IsZero() {
+	if known.State.Accepts(signer, e.Now(), e.ListenerReload) {
 		return known, nil
 	}
 	if _, err := e.settle(ctx, observation{seen: []*x509.Certificate{authority}}); err != nil {
@@ -121,7 +121,7 @@ func (e external) accepted(ctx context.Context, authority *x509.Certificate) (re
 	if known, err = e.load(ctx, nil); err != nil {
 		return record{}, err
 	}
-	if a, has := known.State.Of(signer); !has || a.Trusted.IsZero() {
+	if !known.State.Accepts(signer, e.Now(), e.ListenerReload) {
 		return record{}, pending("the listener does not trust authority %s yet", short(signer))
 	}
 	return known, nil

@@ -36,6 +36,7 @@ const (
 	DefaultRenewBefore       = 60 * 24 * time.Hour
 	DefaultRenewBuffer       = 24 * time.Hour
 	DefaultSwitchGracePeriod = 24 * time.Hour
+	DefaultListenerReload    = 2 * time.Minute
 	DefaultAuthorityDuration = 365 * 24 * time.Hour
 	DefaultListenerSecret    = "klm-istio-gateway"
 )
@@ -62,9 +63,13 @@ type Options struct {
 	Duration, RenewBefore time.Duration
 	// RenewBuffer is how long after its time a renewal counts as late (`--self-signed-cert-renew-buffer`).
 	RenewBuffer time.Duration
-	// SwitchGracePeriod is how long agents take at most to receive a bundle or certificate: the listener shows a
-	// certificate of another authority only so long after the bundles have it, and what was trusted stays so as long.
+	// SwitchGracePeriod is how long agents take at most to receive a bundle, and again to receive a certificate: the listener
+	// shows a certificate of another authority only so long after new bundles have it, and what nobody uses any more stays
+	// trusted twice as long.
 	SwitchGracePeriod time.Duration
+	// ListenerReload is how long the listener, or the gateway before it, takes at most to read its Secret when that changes;
+	// 2 minutes by default, or less where the grace period is short.
+	ListenerReload time.Duration
 	// AuthorityDuration is how long an authority of ours is valid. It is replaced before certificates of it would have to
 	// expire early.
 	AuthorityDuration time.Duration
@@ -86,6 +91,7 @@ func (o Options) withDefaults() Options {
 	o.RenewBefore = cmp.Or(o.RenewBefore, DefaultRenewBefore)
 	o.RenewBuffer = cmp.Or(o.RenewBuffer, DefaultRenewBuffer)
 	o.SwitchGracePeriod = cmp.Or(o.SwitchGracePeriod, DefaultSwitchGracePeriod)
+	o.ListenerReload = cmp.Or(o.ListenerReload, min(DefaultListenerReload, o.SwitchGracePeriod/4))
 	o.AuthorityDuration = cmp.Or(o.AuthorityDuration, DefaultAuthorityDuration)
 	o.ListenerSecret = cmp.Or(o.ListenerSecret, DefaultListenerSecret)
 	if o.Now == nil {

@@ -45,7 +45,7 @@ func (s *Self) Ensure(ctx context.Context, request Request) (Issued, error) {
 // held is what the Secret has, and whether that can stay as it is.
 func (s *Self) held(secret *corev1.Secret, request Request, known record) (Issued, bool) {
 	now := s.Now()
-	signer, can := known.State.Signer(now)
+	signer, can := known.State.Signer(now, s.ListenerReload)
 	if secret == nil || !can || len(makers(secret)) > 0 {
 		return Issued{}, false
 	}
@@ -67,7 +67,7 @@ func (s *Self) issue(ctx context.Context, request Request, secret *corev1.Secret
 		return Issued{}, err
 	}
 	now := s.Now()
-	signer, can := known.State.Signer(now)
+	signer, can := known.State.Signer(now, s.ListenerReload)
 	if !can {
 		return Issued{}, pending("no authority can sign the certificate of Kyma %s/%s yet: the workflow %q makes one", request.Namespace, request.Kyma, "certificates")
 	}

@@ -26,7 +26,7 @@ import (
 const (
 	blockCertificate = "CERTIFICATE"
 	blockKey         = "PRIVATE KEY"
-	// backdated is how long before now a certificate becomes valid: clocks of remote clusters differ.
+	// backdated is how long before now a certificate becomes valid.
 	backdated = time.Hour
 	// maxCommonName is the most bytes that X.509 has for a common name.
 	maxCommonName = 64
@@ -42,6 +42,8 @@ type Template struct {
 	Names []string
 	// Client is true for what shows the certificate as a client, too.
 	Client bool
+	// NotBefore is from when on it is valid; an hour ago where it is zero, since clocks of remote clusters differ.
+	NotBefore time.Time
 	// NotAfter is when it expires; no certificate outlives its authority.
 	NotAfter time.Time
 }
@@ -88,6 +90,9 @@ func (p Pair) Sign(key crypto.Signer, now time.Time, t Template) (Pair, error) {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if !t.NotBefore.IsZero() {
+		template.NotBefore = t.NotBefore
 	}
 	if authority.Leaf.NotAfter.Before(template.NotAfter) {
 		template.NotAfter = authority.Leaf.NotAfter

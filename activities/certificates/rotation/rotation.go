@@ -3,7 +3,7 @@
 //
 // An authority goes through phases. Next: the listener and the bundles of agents trust it, and nobody has a certificate of
 // it. Present, after the grace period: it signs, and the listener shows a certificate of it. Former: it is trusted until no
-// agent has had a certificate of it for a grace period, or until it expires.
+// agent has had a certificate of it for two grace periods, or until it expires.
 package rotation
 
 import (
@@ -61,12 +61,19 @@ func (s State) In(phase Phase) (Authority, bool) {
 	return s[i], true
 }
 
+// Accepts tells whether the listener accepts certificates of an authority, if it takes so long at most to read whom it trusts.
+// It accepts those of the present one.
+func (s State) Accepts(fingerprint string, now time.Time, reload time.Duration) bool {
+	a, has := s.Of(fingerprint)
+	return has && !a.Trusted.IsZero() && (a.Phase == Present || !now.Before(a.Trusted.Add(reload)))
+}
+
 // Signer is the authority that signs for agents: the present one, or where its private key is not ours, the next one as soon
-// as the listener trusts it. It is false where none can yet.
-func (s State) Signer(now time.Time) (Authority, bool) {
+// as the listener accepts it. It is false where none can yet.
+func (s State) Signer(now time.Time, reload time.Duration) (Authority, bool) {
 	for _, phase := range []Phase{Present, Next} {
 		for _, a := range s {
-			if a.Phase == phase && a.Signs && !a.Trusted.IsZero() && !a.Expired(now) {
+			if a.Phase == phase && a.Signs && s.Accepts(a.Fingerprint, now, reload) && !a.Expired(now) {
 				return a, true
 			}
 		}
@@ -118,7 +125,7 @@ type World struct {
 type Rules struct {
 	// Own is whether authorities are ours.
 	Own bool
-	// Grace is how long agents take at most to receive a bundle or a certificate.
+	// Grace is how long agents take at most to receive a bundle, and after that a certificate of an authority in it.
 	Grace time.Duration
 	// RenewBefore is how long before an authority of ours expires the next one is made.
 	RenewBefore time.Duration
@@ -272,6 +279,10 @@ func retires(a Authority, w World, r Rules) bool {
 	return a.Phase == Former || !r.Own && a.Phase == Next && w.Offered.Signer != a.Fingerprint
 }
 
+// dropAt is when an authority that nobody uses is dropped: an agent may first have to receive the bundle with the authority
+// of its certificate, and keeps the certificate before until then.
+func (a Authority) dropAt(r Rules) time.Time { return a.Unused.Add(2 * r.Grace) }
+
 // retire drops what nobody uses any more.
 func retire(w World, r Rules) (Decision, bool) {
 	if !w.Counted {
@@ -284,7 +295,7 @@ func retire(w World, r Rules) (Decision, bool) {
 			return Decision{Kind: Reuse, Fingerprint: a.Fingerprint}, true
 		case !used && a.Unused.IsZero():
 			return Decision{Kind: Unuse, Fingerprint: a.Fingerprint}, true
-		case !used && !w.Now.Before(a.Unused.Add(r.Grace)):
+		case !used && !w.Now.Before(a.dropAt(r)):
 			return Decision{Kind: Drop, Fingerprint: a.Fingerprint}, true
 		}
 	}
@@ -307,7 +318,7 @@ func nextTime(w World, r Rules) time.Time {
 	for _, a := range w.State {
 		note(a.NotAfter)
 		if !a.Unused.IsZero() {
-			note(a.Unused.Add(r.Grace))
+			note(a.dropAt(r))
 		}
 		if r.Own && a.Phase == Present {
 			note(a.NotAfter.Add(-r.RenewBefore))

@@ -1,0 +1,139 @@
+package rotation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	hour = time.Hour
+	day  = 24 * time.Hour
+)
+
+var own = Rules{Own: true, Grace: day, RenewBefore: 92 * day}
+var others = Rules{Grace: day}
+
+func authority(fingerprint string, phase Phase, edits ...func(*Authority)) Authority {
+	a := Authority{Fingerprint: fingerprint, Phase: phase, Since: noon.Add(-30 * day), NotAfter: noon.Add(300 * day), Trusted: noon.Add(-30 * day), Signs: true}
+	for _, edit := range edits {
+		edit(&a)
+	}
+	return a
+}
+
+func trustedSince(at time.Time) func(*Authority) { return func(a *Authority) { a.Trusted = at } }
+func unusedSince(at time.Time) func(*Authority)  { return func(a *Authority) { a.Unused = at } }
+func expires(at time.Time) func(*Authority)      { return func(a *Authority) { a.NotAfter = at } }
+func withoutKey(a *Authority)                    { a.Signs = false }
+
+// world is one in which nothing is to be done, but for what is edited.
+func world(state State, edits ...func(*World)) World {
+	w := World{Now: noon, State: state, HasListener: true, Trusted: state.fingerprints(), Counted: true, Agents: map[string]int{}}
+	if present, is := state.In(Present); is {
+		w.Server = Server{Signer: present.Fingerprint, Serial: "1", NotAfter: noon.Add(80 * day), Renewal: noon.Add(50 * day)}
+		w.Agents[present.Fingerprint] = 3
+	}
+	for _, edit := range edits {
+		edit(&w)
+	}
+	return w
+}
+
+func TestEachStepFollowsFromWhatIsThere(t *testing.T) {
+	present, next, former := authority("p", Present), authority("n", Next), authority("f", Former)
+	justTrusted := authority("n", Next, trustedSince(noon.Add(-hour)))
+	for name, c := range map[string]struct {
+		world World
+		rules Rules
+		want  Decision
+	}{
+		"nothing is there":                         {World{Now: noon}, own, Decision{Kind: Create, Phase: Present}},
+		"another issuer has not signed":            {World{Now: noon}, others, Decision{Kind: Wait}},
+		"the first authority":                      {World{Now: noon, State: State{present}}, own, Decision{Kind: Serve}},
+		"all is well":                              {world(State{present}), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"the listener trusts too few":              {world(State{present}, func(w *World) { w.Trusted = nil }), own, Decision{Kind: Publish}},
+		"the listener trusts too many":             {world(State{present}, func(w *World) { w.Trusted = []string{"p", "x"} }), own, Decision{Kind: Publish}},
+		"the listener trusts it since now":         {world(State{authority("p", Present, trustedSince(time.Time{}))}), own, Decision{Kind: Record, Fingerprint: "p"}},
+		"the authority is to be replaced":          {world(State{authority("p", Present, expires(noon.Add(92*day)))}), own, Decision{Kind: Create, Phase: Next}},
+		"somebody asks":                            {world(State{present}, func(w *World) { w.Asked = true }), own, Decision{Kind: Create, Phase: Next}},
+		"somebody asks during a rotation":          {world(State{present, justTrusted}, func(w *World) { w.Asked = true }), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"the grace period is not over":             {world(State{present, justTrusted}), own, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"the grace period is over":                 {world(State{present, next}), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the present one has expired":              {world(State{authority("p", Present, expires(noon)), justTrusted}), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the listener's certificate has expired":   {world(State{present, justTrusted}, func(w *World) { w.Server.NotAfter = noon }), own, Decision{Kind: Promote, Fingerprint: "n"}},
+		"the listener was deleted meanwhile":       {world(State{present, justTrusted}, func(w *World) { w.HasListener = false }), own, Decision{Kind: Serve}},
+		"the listener has one of the former":       {world(State{former, present}, func(w *World) { w.Server.Signer = "f" }), own, Decision{Kind: Serve}},
+		"the listener has other names":             {world(State{present}, func(w *World) { w.Server.Mismatched = true }), own, Decision{Kind: Serve}},
+		"the listener's is to be renewed":          {world(State{present}, func(w *World) { w.Server.Renewal = noon }), own, Decision{Kind: Serve}},
+		"only somebody else's is trusted":          {world(State{authority("p", Present, withoutKey)}), own, Decision{Kind: Create, Phase: Next}},
+		"an agent still has one of the former":     {world(State{former, present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"of one agent it is not known":             {world(State{former, present}, func(w *World) { w.Agents[""] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"no agent has one of the former":           {world(State{former, present}), own, Decision{Kind: Unuse, Fingerprint: "f"}},
+		"nobody counted the agents":                {world(State{former, present}, func(w *World) { w.Counted = false }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"an agent has one again":                   {world(State{authority("f", Former, unusedSince(noon.Add(-hour))), present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Reuse, Fingerprint: "f"}},
+		"unused, not long enough":                  {world(State{authority("f", Former, unusedSince(noon.Add(-47*hour))), present}), own, Decision{Kind: Wait, At: noon.Add(hour)}},
+		"unused for two grace periods":             {world(State{authority("f", Former, unusedSince(noon.Add(-48*hour))), present}), own, Decision{Kind: Drop, Fingerprint: "f"}},
+		"a former one has expired":                 {world(State{authority("f", Former, expires(noon)), present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Drop, Fingerprint: "f"}},
+		"another issuer's first":                   {world(State{next}, func(w *World) { w.HasListener, w.Offered.Signer = false, "n" }), others, Decision{Kind: Promote, Fingerprint: "n"}},
+		"another issuer's is trusted":              {world(State{present, next}, func(w *World) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "n"}},
+		"another issuer's is not trusted for long": {world(State{present, justTrusted}, func(w *World) { w.Offered = Server{Signer: "n", Serial: "2"} }), others, Decision{Kind: Wait, At: noon.Add(23 * hour)}},
+		"another issuer renewed":                   {world(State{present}, func(w *World) { w.Offered = Server{Signer: "p", Serial: "2"} }), others, Decision{Kind: Serve}},
+		"another issuer signs agents only":         {world(State{present, next}, func(w *World) { w.Offered, w.Agents["n"] = w.Server, 1 }), others, Decision{Kind: Wait, At: noon.Add(50 * day)}},
+		"another issuer went back":                 {world(State{former, present}, func(w *World) { w.Offered = Server{Signer: "f", Serial: "2"} }), others, Decision{Kind: Promote, Fingerprint: "f"}},
+		"another issuer gave one up at once":       {world(State{present, next}, func(w *World) { w.Offered = w.Server }), others, Decision{Kind: Unuse, Fingerprint: "n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, Decide(c.world, c.rules))
+		})
+	}
+}
+
+func TestAStateAfterAStepIsWhatWasDecided(t *testing.T) {
+	state := State{authority("p", Present), authority("n", Next)}
+	promoted := Apply(state, Decision{Kind: Promote, Fingerprint: "n"}, Authority{}, noon)
+	require.Equal(t, Former, promoted[0].Phase)
+	require.Equal(t, Present, promoted[1].Phase)
+	require.Equal(t, noon, promoted[1].Since)
+	require.Equal(t, Present, state[0].Phase, "what it was made from stays as it is")
+
+	dropped := Apply(promoted, Decision{Kind: Drop, Fingerprint: "p"}, Authority{}, noon)
+	require.Len(t, dropped, 1)
+	created := Apply(dropped, Decision{Kind: Create, Phase: Next}, Authority{Fingerprint: "x"}, noon)
+	require.Equal(t, Authority{Fingerprint: "x", Phase: Next, Since: noon}, created[1])
+	recorded := Apply(created, Decision{Kind: Record, Fingerprint: "x"}, Authority{}, noon)
+	require.Equal(t, noon, recorded[1].Trusted)
+}
+
+func TestWhoSignsIsWhomTheListenerAccepts(t *testing.T) {
+	signs := func(s State) string {
+		a, can := s.Signer(noon, hour)
+		require.Equal(t, can, a.Fingerprint != "")
+		return a.Fingerprint
+	}
+	require.Equal(t, "p", signs(State{authority("n", Next), authority("p", Present)}))
+	require.Equal(t, "n", signs(State{authority("n", Next), authority("p", Present, withoutKey)}))
+	require.Empty(t, signs(State{authority("n", Next, trustedSince(noon.Add(-time.Minute))), authority("p", Present, withoutKey)}), "a listener may not have read it yet")
+	require.Empty(t, signs(State{authority("p", Present, trustedSince(time.Time{}))}))
+	require.Equal(t, "p", signs(State{authority("p", Present, trustedSince(noon)), authority("n", Next)}), "the first one")
+	require.Empty(t, signs(State{authority("p", Present, expires(noon))}))
+	require.Empty(t, signs(State{authority("f", Former)}))
+}
+
+func TestWhatIsLateIsFound(t *testing.T) {
+	tolerance := Tolerance{Buffer: day, Renewal: 2 * day}
+	late := func(r Rules, w World) []Late { return FindLate(w, r, tolerance) }
+	present := authority("p", Present)
+	require.Empty(t, late(own, world(State{present, authority("n", Next, trustedSince(noon.Add(-47*hour))), authority("f", Former, unusedSince(noon))})))
+	require.Equal(t, []Late{{NotTrusted, "n"}}, late(own, world(State{present, authority("n", Next, trustedSince(time.Time{}))})))
+	require.Equal(t, []Late{{NotPromoted, "n"}}, late(own, world(State{present, authority("n", Next, trustedSince(noon.Add(-49*hour)))})))
+	require.Equal(t, []Late{{NotRetired, "f"}}, late(own, world(State{present, authority("f", Former)})))
+	require.Equal(t, []Late{{NotReplaced, "p"}}, late(own, world(State{authority("p", Present, expires(noon.Add(80*day)))})))
+	require.Equal(t, []Late{{NotReplaced, "p"}}, late(others, world(State{authority("p", Present, expires(noon.Add(hour)))})))
+	require.Empty(t, late(others, world(State{authority("p", Present, expires(noon.Add(80*day)))})), "when it is replaced is another issuer's matter")
+	require.Equal(t, []Late{{NotServed, "p"}}, late(own, world(State{present}, func(w *World) { w.Server.Renewal = noon.Add(-49 * hour) })))
+	require.Equal(t, []Late{{NotServed, ""}}, late(own, world(State{present}, func(w *World) { w.Server = Server{} })))
+}

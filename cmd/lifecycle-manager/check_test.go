@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/deploy/rights"
+)
+
+// Without events nothing is asked for in the namespace of their certificates.
+func TestTheRightsThatAreCheckedAreThoseOfTheRouting(t *testing.T) {
+	asked := func(line ...string) (scopes map[string]bool, namespaces []string) {
+		f := &flags{}
+		command := newRunCommand()
+		command.ResetFlags()
+		f.groups().AddTo(command)
+		require.NoError(t, command.ParseFlags(line))
+		require.NoError(t, f.check())
+		instance, where := rightsOf(f)
+		needed, err := rights.Of(instance)
+		require.NoError(t, err)
+		scopes = map[string]bool{}
+		for _, right := range needed {
+			scopes[right.Scope+" "+right.APIGroups[0]] = true
+		}
+		return scopes, where[rights.ScopeIstio]
+	}
+	scopes, _ := asked("--istio-namespace=mesh")
+	require.NotContains(t, scopes, "istio ")
+	scopes, namespaces := asked("--istio-namespace=mesh", "--watcher-routing=istio", "--listener-gateway-cidrs=10.0.0.0/16", "--cert-management=cert.gardener.cloud/v1alpha1")
+	require.Equal(t, []string{"mesh"}, namespaces)
+	for _, scope := range []string{"istio ", "istio cert.gardener.cloud", "cluster networking.istio.io", "namespaces networking.istio.io"} {
+		require.Contains(t, scopes, scope)
+	}
+	require.NotContains(t, scopes, "istio cert-manager.io")
+}

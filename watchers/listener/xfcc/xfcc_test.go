@@ -12,7 +12,9 @@ import (
 )
 
 // encoded is a certificate as Envoy writes it.
-func encoded(certificate []byte) string { return strings.ReplaceAll(url.QueryEscape(string(certificate)), "+", "%20") }
+func encoded(certificate []byte) string {
+	return strings.ReplaceAll(url.QueryEscape(string(certificate)), "+", "%20")
+}
 
 func certificate(t testing.TB, name string) string {
 	t.Helper()
@@ -23,10 +25,10 @@ func certificate(t testing.TB, name string) string {
 func TestTheNearestProxysCertificateCounts(t *testing.T) {
 	agent, smuggled := certificate(t, "agent"), certificate(t, "smuggled")
 	for name, header := range map[string]string{
-		"of Istio's gateway":         `Hash=ab12;Cert="` + agent + `";Subject="CN=agent,O=\"x;y\"";URI=`,
-		"without quotes":             `Cert=` + agent,
-		"the key in lower case":      `cert="` + agent + `"`,
-		"after what the client sent": `Cert="` + smuggled + `",Hash=1;Cert="` + agent + `"`,
+		"of Istio's gateway":                         `Hash=ab12;Cert="` + agent + `";Subject="CN=agent,O=\"x;y\"";URI=`,
+		"without quotes":                             `Cert=` + agent,
+		"the key in lower case":                      `cert="` + agent + `"`,
+		"after what the client sent":                 `Cert="` + smuggled + `",Hash=1;Cert="` + agent + `"`,
 		"before that of a sidecar, which tells none": `Cert="` + agent + `", By=spiffe://cluster.local/ns/a/sa/b;Hash=2;Subject="";URI=spiffe://cluster.local/ns/istio-system/sa/gateway`,
 		"with pluses that are not encoded":           `Cert="` + strings.ReplaceAll(agent, "%2B", "+") + `"`,
 		"with spaces between":                        ` Hash=1 ; Cert="` + agent + `" ; Subject="" `,

@@ -21,7 +21,9 @@ func limits() Limits {
 	}
 }
 
-func ref(name string) kick.Ref { return kick.Ref{Namespace: "kcp-system", Name: name, UID: types.UID(name)} }
+func ref(name string) kick.Ref {
+	return kick.Ref{Namespace: "kcp-system", Name: name, UID: types.UID(name)}
+}
 
 // item is an event of a Kyma about one of its Manifests, or about itself.
 func item(kyma, manifest string, since time.Time) Item {

@@ -58,8 +58,8 @@ func (l *Listener) server() *http.Server {
 		MaxHeaderBytes: l.limits.headerBytes,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: streams, MaxReceiveBufferPerStream: streamBytes, MaxReceiveBufferPerConnection: connectionBytes},
 		ConnContext:    withConnection,
-		// Handshakes are broken off by every probe of the port.
-		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(l.options.Log), slog.LevelDebug),
+		// Handshakes are broken off by every probe of the port. The level is that of lines for debugging, V(1).
+		ErrorLog: slog.NewLogLogger(logr.ToSlogHandler(l.options.Log), slog.LevelInfo-1),
 	}
 }
 

@@ -48,6 +48,8 @@ type Secret struct {
 	log     logr.Logger
 	changed chan struct{}
 	current atomic.Pointer[Material]
+	// said is when it was last logged that the Secret cannot be used.
+	said time.Time
 }
 
 // NewSecret makes a Secret that has no Material before Start has read it. The reader must be uncached, so that no cache
@@ -110,6 +112,10 @@ func (s *Secret) read(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
+		if time.Since(s.said) < interval-firstInterval {
+			return
+		}
+		s.said = time.Now()
 		s.log.Error(err, "cannot use the listener's Secret; what was read before, if anything, stays in use", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
 	case before == nil || before.Version != now.Version:
 		s.current.Store(now)

@@ -42,7 +42,7 @@ func TestASlowBodyIsGivenUp(t *testing.T) {
 	}
 }
 
-// proven tells whether the connection is still open after somebody waited for it to be closed.
+// closedByListener waits until the listener closes a connection.
 func closedByListener(t *testing.T, c net.Conn) {
 	t.Helper()
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))

@@ -53,7 +53,7 @@ GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference
 	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
 # Packages with a fuzz target, FuzzParse.
-FUZZED := ./activities/descriptor ./activities/windows
+FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc
 
 # What `make image` builds, and for which platforms.
 IMAGE     ?= lifecycle-manager

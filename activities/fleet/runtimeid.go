@@ -1,0 +1,33 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// IndexRuntimeID indexes Kymas by their runtime id, which is the common name of their agents' certificates.
+const IndexRuntimeID = "lifecycle-manager.runtime-id"
+
+// RegisterRuntimeIDs makes IndexRuntimeID. It must be called before the cache is started, in processes that take events
+// from remote clusters.
+func RegisterRuntimeIDs(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &v1beta2.Kyma{}, IndexRuntimeID, ByRuntimeID); err != nil {
+		return fmt.Errorf("make the index %s: %w", IndexRuntimeID, err)
+	}
+	return nil
+}
+
+// ByRuntimeID is the function behind IndexRuntimeID. A copy that was brought into the cluster of its Kyma has the label of
+// the original, and no events of its own.
+func ByRuntimeID(object client.Object) []string {
+	kyma, is := object.(*v1beta2.Kyma)
+	if !is || kyma.RuntimeID() == "" || desired.IsSyncedCopy(kyma) {
+		return nil
+	}
+	return []string{kyma.RuntimeID()}
+}

@@ -1,0 +1,144 @@
+package listener
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
+)
+
+// Reasons of kicks. They are a label of a metric, so that they name no object.
+const (
+	// ReasonKyma: the remote Kyma changed.
+	ReasonKyma = "the remote Kyma changed"
+	// ReasonModule: an object of a module changed, such as its default custom resource.
+	ReasonModule = "an object of the module changed in the remote cluster"
+	// ReasonOther: an object changed that is of no module that is known of.
+	ReasonOther = "an object changed in the remote cluster that is of no module"
+)
+
+var (
+	errUnknown   = errors.New("no Kyma has this runtime id")
+	errAmbiguous = errors.New("several Kymas have this runtime id")
+)
+
+// kymaOf is the Kyma of this instance that has a runtime id. It is the cache's own object: nothing may be changed in it.
+func (l *Listener) kymaOf(ctx context.Context, runtimeID string) (*v1beta2.Kyma, error) {
+	var list v1beta2.KymaList
+	if err := l.options.Kymas.List(ctx, &list, client.MatchingFields{fleet.IndexRuntimeID: runtimeID}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("find the Kyma of a runtime id: %w", err)
+	}
+	var found *v1beta2.Kyma
+	for i := range list.Items {
+		switch kyma := &list.Items[i]; {
+		case !l.options.Ours(kyma.Labels):
+		case found != nil:
+			return nil, errAmbiguous
+		default:
+			found = kyma
+		}
+	}
+	if found == nil {
+		return nil, errUnknown
+	}
+	return found, nil
+}
+
+// itemsFor are the kicks for an event in the cluster of a Kyma.
+func (l *Listener) itemsFor(ctx context.Context, kyma *v1beta2.Kyma, e shared.RemoteEvent) ([]queue.Item, error) {
+	now := l.options.Now()
+	whole := func(reason string) []queue.Item {
+		return []queue.Item{{Entity: queue.Entity{Kyma: kick.RefOf(kyma)}, Since: now, Kick: kick.Kick{
+			Reason: reason, Kind: shared.KindKyma, Namespace: kyma.Namespace, Name: kyma.Name,
+		}.SeenAt(now)}}
+	}
+	if kindOf(e) == (schema.GroupKind{Group: shared.OperatorGroup, Kind: shared.KindKyma}) {
+		return whole(ReasonKyma), nil
+	}
+	var list v1beta2.ManifestList
+	err := l.options.Manifests.List(ctx, &list, client.InNamespace(kyma.Namespace),
+		client.MatchingFields{fleet.IndexKymaUID: string(kyma.UID)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("find the Manifests of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+	}
+	affected := affectedBy(e, list.Items)
+	if len(affected) == 0 {
+		// A module may have just got the object, or it is of a kind that the Kyma is asked about otherwise.
+		return whole(ReasonOther), nil
+	}
+	items := make([]queue.Item, 0, len(affected))
+	for _, m := range affected {
+		items = append(items, queue.Item{
+			Entity: queue.Entity{Kyma: kick.RefOf(kyma), Manifest: kick.RefOf(m)}, Since: now, Kick: kick.Kick{
+				Reason: ReasonModule, Kind: shared.KindManifest, Namespace: m.Namespace, Name: m.Name, ResourceVersion: m.ResourceVersion,
+				Deleting: !m.DeletionTimestamp.IsZero(), Found: kick.AttributesOf(m),
+			}.SeenAt(now),
+		})
+	}
+	return items, nil
+}
+
+// affectedBy are those of a Kyma's Manifests that an event concerns: whose default custom resource it names, or that have
+// the object in their inventory; else those whose default custom resource is of the same kind, as users make such
+// resources themselves.
+func affectedBy(e shared.RemoteEvent, manifests []v1beta2.Manifest) []*v1beta2.Manifest {
+	kind, object := kindOf(e), types.NamespacedName{Namespace: e.Watched.Namespace, Name: e.Watched.Name}
+	ids := map[string]bool{}
+	if id, err := v1beta2.InventoryID(kind, object); err == nil {
+		ids[id] = true
+	}
+	var exactly, ofKind []*v1beta2.Manifest
+	for i := range manifests {
+		m := &manifests[i]
+		if desired.InControlPlane(m) {
+			continue
+		}
+		named, same := defaultCR(m, kind, object)
+		switch {
+		case named || fleet.Claims(m, ids):
+			exactly = append(exactly, m)
+		case same:
+			ofKind = append(ofKind, m)
+		}
+	}
+	if len(exactly) > 0 {
+		return exactly
+	}
+	return ofKind
+}
+
+// defaultCR tells whether an object is the default custom resource of a Manifest, and whether it is of its kind.
+func defaultCR(m *v1beta2.Manifest, kind schema.GroupKind, object types.NamespacedName) (named, same bool) {
+	if recorded := m.Status.DefaultCR; recorded != nil {
+		gvk, name := inventory.RecordedCR(recorded)
+		same = gvk.GroupKind() == kind
+		return same && name == object, same
+	}
+	// To decode it costs more than all else.
+	if m.Spec.Resource == nil || !bytes.Contains(m.Spec.Resource.Raw, []byte(`"`+kind.Kind+`"`)) {
+		return false, false
+	}
+	cr, err := m.Spec.DefaultCR()
+	if err != nil || cr == nil {
+		return false, false
+	}
+	same = cr.GroupVersionKind().GroupKind() == kind
+	// Where the spec has no namespace, that of the cluster's objects is not known here.
+	return same && cr.GetName() == object.Name && (cr.GetNamespace() == "" || cr.GetNamespace() == object.Namespace), same
+}
+
+func kindOf(e shared.RemoteEvent) schema.GroupKind {
+	return schema.GroupKind{Group: e.WatchedGVK.Group, Kind: e.WatchedGVK.Kind}
+}

@@ -1,0 +1,145 @@
+// Package credentials keeps what the listener shows to agents, and checks them by, as a Secret of the control plane has it.
+package credentials
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+const (
+	// interval is how often the Secret is read, besides when Refresh is called, and firstInterval how often before it
+	// could be read once.
+	interval      = time.Minute
+	firstInterval = 5 * time.Second
+	readTimeout   = 10 * time.Second
+)
+
+// Material is what the Secret had at one time.
+type Material struct {
+	// Certificate is that of the listener; empty where the listener ends no TLS.
+	Certificate tls.Certificate
+	// Authorities are those whose certificates agents have.
+	Authorities *x509.CertPool
+	// Version differs where anything of it does.
+	Version string
+}
+
+// Secret is the Material of a Secret. It implements manager.Runnable, on every replica.
+type Secret struct {
+	reader  client.Reader
+	name    types.NamespacedName
+	withKey bool
+	log     logr.Logger
+	changed chan struct{}
+	current atomic.Pointer[Material]
+	// said is when it was last logged that the Secret cannot be used.
+	said time.Time
+}
+
+// NewSecret makes a Secret that has no Material before Start has read it. The reader must be uncached, so that no cache
+// holds private keys. withKey is whether the listener ends TLS; otherwise only the authorities are taken.
+func NewSecret(reader client.Reader, name types.NamespacedName, withKey bool, log logr.Logger) *Secret {
+	return &Secret{reader: reader, name: name, withKey: withKey, log: log, changed: make(chan struct{}, 1)}
+}
+
+// Current is the Material in use; false before there was any.
+func (s *Secret) Current() (Material, bool) {
+	if m := s.current.Load(); m != nil {
+		return *m, true
+	}
+	return Material{}, false
+}
+
+// Refresh has the Secret read soon. It is called when the Secret may have changed, and never waits.
+func (s *Secret) Refresh() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica listens.
+func (s *Secret) NeedLeaderElection() bool { return false }
+
+// Start reads the Secret until the context ends.
+func (s *Secret) Start(ctx context.Context) error {
+	for {
+		s.read(ctx)
+		wait := interval
+		if s.current.Load() == nil {
+			wait = firstInterval
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-s.changed:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// read takes what the Secret has, if it can be used. What was there before stays in use otherwise: a Secret that is
+// written wrongly, or deleted, stops no event.
+func (s *Secret) read(ctx context.Context) {
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	err := s.reader.Get(reading, s.name, &secret)
+	var now *Material
+	if err == nil {
+		now, err = parse(secret.Data, s.withKey)
+	}
+	before := s.current.Load()
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		if time.Since(s.said) < interval-firstInterval {
+			return
+		}
+		s.said = time.Now()
+		s.log.Error(err, "cannot use the listener's Secret; what was read before, if anything, stays in use", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name)
+	case before == nil || before.Version != now.Version:
+		s.current.Store(now)
+		s.log.Info("read the listener's Secret", logkey.Namespace, s.name.Namespace, logkey.Name, s.name.Name, logkey.Digest, now.Version[:12])
+	}
+}
+
+var errAuthorities = errors.New("no certificate is under the key " + shared.CertificateAuthorityKey)
+
+func parse(data map[string][]byte, withKey bool) (*Material, error) {
+	m := &Material{Authorities: x509.NewCertPool()}
+	if !m.Authorities.AppendCertsFromPEM(data[shared.CertificateAuthorityKey]) {
+		return nil, errAuthorities
+	}
+	used := [][]byte{data[shared.CertificateAuthorityKey]}
+	if withKey {
+		certificate, key := data[shared.CertificateKey], data[shared.PrivateKeyKey]
+		var err error
+		if m.Certificate, err = tls.X509KeyPair(certificate, key); err != nil {
+			return nil, fmt.Errorf("read %s with its key: %w", shared.CertificateKey, err)
+		}
+		used = append(used, certificate, key)
+	}
+	sum := sha256.Sum256(bytes.Join(used, []byte{0}))
+	m.Version = hex.EncodeToString(sum[:])
+	return m, nil
+}

@@ -1,0 +1,111 @@
+package credentials_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/agenttest"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
+)
+
+// run keeps the Secret istio-system/listener of a fake control plane.
+func run(t *testing.T, withKey bool) (*credentials.Secret, client.Client) {
+	t.Helper()
+	cluster := fake.NewClientBuilder().Build()
+	s := credentials.NewSecret(cluster, client.ObjectKey{Namespace: "istio-system", Name: "listener"}, withKey, logr.Discard())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(t.Context()) }()
+	t.Cleanup(func() { require.NoError(t, <-ended) })
+	require.False(t, s.NeedLeaderElection())
+	return s, cluster
+}
+
+func secret(data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-system", Name: "listener"}, Data: data}
+}
+
+// awaits refreshes until the Material is another one than before.
+func awaits(t *testing.T, s *credentials.Secret, before string) credentials.Material {
+	t.Helper()
+	var now credentials.Material
+	require.Eventually(t, func() bool {
+		s.Refresh()
+		var there bool
+		now, there = s.Current()
+		return there && now.Version != before
+	}, 20*time.Second, 5*time.Millisecond)
+	return now
+}
+
+func TestAChangeOfTheSecretIsUsedWhenToldOf(t *testing.T) {
+	s, cluster := run(t, true)
+	_, there := s.Current()
+	require.False(t, there, "there is no Secret yet")
+	one, two := agenttest.NewAuthority(t, "one"), agenttest.NewAuthority(t, "two")
+	written := secret(one.Secret("listener"))
+	require.NoError(t, cluster.Create(t.Context(), written))
+	first := awaits(t, s, "")
+	require.Equal(t, "listener", first.Certificate.Leaf.Subject.CommonName)
+	require.True(t, first.Authorities.Equal(one.Pool()))
+
+	written.Data = two.Secret("listener")
+	written.Data[shared.CertificateAuthorityKey] = append(two.PEM, one.PEM...)
+	require.NoError(t, cluster.Update(t.Context(), written))
+	second := awaits(t, s, first.Version)
+	both := one.Pool()
+	both.AppendCertsFromPEM(two.PEM)
+	require.True(t, second.Authorities.Equal(both))
+}
+
+func TestASecretThatCannotBeUsedChangesNothing(t *testing.T) {
+	one, two := agenttest.NewAuthority(t, "one"), agenttest.NewAuthority(t, "two")
+	good := one.Secret("listener")
+	for name, change := range map[string]func(map[string][]byte){
+		"a key of another certificate": func(data map[string][]byte) {
+			data[shared.PrivateKeyKey] = two.Secret("listener")[shared.PrivateKeyKey]
+		},
+		"no authorities": func(data map[string][]byte) { data[shared.CertificateAuthorityKey] = []byte("none") },
+		"nothing":        func(data map[string][]byte) { clear(data) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, cluster := run(t, true)
+			written := secret(good)
+			require.NoError(t, cluster.Create(t.Context(), written))
+			first := awaits(t, s, "")
+			written.Data = maps.Clone(good)
+			change(written.Data)
+			require.NoError(t, cluster.Update(t.Context(), written))
+			s.Refresh()
+			time.Sleep(50 * time.Millisecond)
+			now, there := s.Current()
+			require.True(t, there)
+			require.Equal(t, first.Version, now.Version)
+			require.NoError(t, cluster.Delete(t.Context(), written))
+			s.Refresh()
+			time.Sleep(50 * time.Millisecond)
+			now, there = s.Current()
+			require.True(t, there, "it is deleted, and agents still connect")
+			require.Equal(t, first.Version, now.Version)
+		})
+	}
+}
+
+func TestBehindAGatewayTheAuthoritiesAreEnough(t *testing.T) {
+	s, cluster := run(t, false)
+	authority := agenttest.NewAuthority(t, "one")
+	data := authority.Secret("listener")
+	delete(data, shared.CertificateKey)
+	require.NoError(t, cluster.Create(t.Context(), secret(data)))
+	now := awaits(t, s, "")
+	require.True(t, now.Authorities.Equal(authority.Pool()))
+	require.Empty(t, now.Certificate.Certificate, "no private key is held that is not used")
+}

@@ -1,0 +1,186 @@
+package listener
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener/event"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener/internal/queue"
+)
+
+// Results of requests, as the metric has them.
+const (
+	resultAccepted        = "accepted"
+	resultMerged          = "merged"
+	resultNotFound        = "not_found"
+	resultMethod          = "method"
+	resultUnauthenticated = "unauthenticated"
+	resultSmuggled        = "smuggled"
+	resultUnknown         = "unknown"
+	resultAmbiguous       = "ambiguous"
+	resultTooLarge        = "too_large"
+	resultTimeout         = "timeout"
+	resultInvalid         = "invalid"
+	resultOverloaded      = "overloaded"
+	resultNotReady        = "not_ready"
+	// resultUnproven is of connections that were closed as no valid certificate came on them.
+	resultUnproven = "unproven"
+)
+
+func results() []string {
+	return []string{
+		resultAccepted, resultMerged, resultNotFound, resultMethod, resultUnauthenticated, resultSmuggled, resultUnknown, resultAmbiguous,
+		resultTooLarge, resultTimeout, resultInvalid, resultOverloaded, resultNotReady, resultUnproven,
+	}
+}
+
+// Seconds after which agents may try again.
+const (
+	afterMoment = 1
+	afterPause  = 5
+)
+
+// answer is what a request is answered.
+type answer struct {
+	result string
+	status int
+	text   string
+	// after is the number of seconds of Retry-After, if any.
+	after int
+	// hangUp closes the connection.
+	hangUp bool
+}
+
+// ServeHTTP implements http.Handler.
+func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a := l.handle(w, r)
+	l.metrics.Received.WithLabelValues(a.result).Inc()
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("Cache-Control", "no-store")
+	if a.status == http.StatusMethodNotAllowed {
+		header.Set("Allow", http.MethodPost)
+	}
+	if a.after > 0 {
+		header.Set("Retry-After", strconv.Itoa(a.after))
+	}
+	// A connection of a gateway has requests of others, too.
+	if a.hangUp && l.options.Routing == desired.RoutingDirect {
+		header.Set("Connection", "close")
+	}
+	w.WriteHeader(a.status)
+	if a.text != "" {
+		_, _ = io.WriteString(w, a.text+"\n")
+	}
+}
+
+// handle decides on a request: whose it is before any of its body is read.
+func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
+	if path := r.URL.Path; path != shared.EventPath(l.options.Manager) && path != shared.EventPathV1(l.options.Manager) {
+		return answer{result: resultNotFound, status: http.StatusNotFound, text: "there is nothing here, or for another manager"}
+	}
+	if r.Method != http.MethodPost {
+		return answer{result: resultMethod, status: http.StatusMethodNotAllowed, text: "events are posted"}
+	}
+	if l.stopping.Load() {
+		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "the listener stops", after: afterMoment, hangUp: true}
+	}
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	default:
+		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many requests at once", after: afterMoment}
+	}
+	runtimeID, err := l.identify(r)
+	if err != nil {
+		return refused(err)
+	}
+	if c, is := connectionOf(r.Context()); is {
+		name := runtimeID
+		if l.options.Routing != desired.RoutingDirect {
+			name = ""
+		}
+		if !c.prove(name) {
+			return answer{result: resultOverloaded, status: http.StatusTooManyRequests, text: "too many connections of this cluster", after: afterPause, hangUp: true}
+		}
+	}
+	if !l.clusters.begin(runtimeID) {
+		return answer{result: resultOverloaded, status: http.StatusTooManyRequests, text: "too many requests at once of this cluster", after: afterMoment}
+	}
+	defer l.clusters.end(runtimeID)
+	kyma, err := l.kymaOf(r.Context(), runtimeID)
+	if err != nil {
+		if errors.Is(err, errAmbiguous) {
+			l.log.say(err, "events are refused", logkey.Name, runtimeID)
+		}
+		return refused(err)
+	}
+	e, failed := read(w, r)
+	if failed != nil {
+		return *failed
+	}
+	items, err := l.itemsFor(r.Context(), kyma, e)
+	if err != nil {
+		return refused(err)
+	}
+	l.options.Log.V(1).Info("event of a remote cluster", logkey.Kyma, kyma.Namespace+"/"+kyma.Name, logkey.Kind, kindOf(e).String(),
+		logkey.Namespace, e.Watched.Namespace, logkey.Name, e.Watched.Name)
+	switch l.kicker.put(items) {
+	case queue.Full:
+		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many events wait", after: afterPause}
+	case queue.Merged:
+		return answer{result: resultMerged, status: http.StatusOK}
+	default:
+		return answer{result: resultAccepted, status: http.StatusOK}
+	}
+}
+
+// refused is the answer for an identity that is refused, or that nothing is known of. What is not known may be known in a
+// moment; agents try again later what is 401.
+func refused(err error) answer {
+	a := answer{result: resultUnauthenticated, status: http.StatusUnauthorized, text: err.Error(), hangUp: true}
+	switch {
+	case errors.Is(err, errSmuggled):
+		a.result = resultSmuggled
+	case errors.Is(err, errAnonymous):
+		a.status = http.StatusBadRequest
+	case errors.Is(err, errUnknown):
+		a.result = resultUnknown
+	case errors.Is(err, errAmbiguous):
+		a.result = resultAmbiguous
+	case errors.Is(err, errMissing), errors.Is(err, errNotVerified), errors.Is(err, errUntrusted):
+	default:
+		// No authorities yet, or a cache that cannot be read.
+		a = answer{result: resultNotReady, status: http.StatusServiceUnavailable, text: "the listener is not ready", after: afterPause}
+	}
+	return a
+}
+
+// read reads the body of a request. Its time is limited by the server.
+func read(w http.ResponseWriter, r *http.Request) (shared.RemoteEvent, *answer) {
+	tooLarge := &answer{result: resultTooLarge, status: http.StatusRequestEntityTooLarge, text: "an event has " + strconv.Itoa(shared.MaxEventBytes) + " bytes at most", hangUp: true}
+	if r.ContentLength > shared.MaxEventBytes {
+		return shared.RemoteEvent{}, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, shared.MaxEventBytes))
+	var over *http.MaxBytesError
+	switch {
+	case errors.As(err, &over):
+		return shared.RemoteEvent{}, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return shared.RemoteEvent{}, &answer{result: resultTimeout, status: http.StatusRequestTimeout, text: "the event took too long", hangUp: true}
+	case err != nil:
+		return shared.RemoteEvent{}, &answer{result: resultInvalid, status: http.StatusBadRequest, text: "the event could not be read", hangUp: true}
+	}
+	e, err := event.Parse(body)
+	if err != nil {
+		return shared.RemoteEvent{}, &answer{result: resultInvalid, status: http.StatusBadRequest, text: err.Error()}
+	}
+	return e, nil
+}

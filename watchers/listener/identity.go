@@ -1,0 +1,167 @@
+package listener
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener/credentials"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener/xfcc"
+)
+
+// Refusals of an identity.
+var (
+	errSmuggled    = errors.New("the request has the header " + shared.HeaderClientCertificate + " and did not come from a gateway")
+	errUntrusted   = errors.New("the request did not come from a gateway")
+	errMissing     = errors.New("the request has no client certificate")
+	errNotVerified = errors.New("the client certificate is not valid")
+	errAnonymous   = errors.New("the client certificate has no common name")
+	errNotReady    = errors.New("the listener has no authorities yet")
+)
+
+// identify returns the common name of the certificate that a request is made with.
+func (l *Listener) identify(r *http.Request) (string, error) {
+	now, there := l.options.Credentials.Current()
+	if !there {
+		l.log.say(errNotReady, "events are refused")
+		return "", errNotReady
+	}
+	if l.options.Routing == desired.RoutingDirect {
+		if len(r.Header.Values(shared.HeaderClientCertificate)) > 0 {
+			return "", errSmuggled
+		}
+		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+			return "", errMissing
+		}
+		shown := r.TLS.PeerCertificates
+		return l.verifier.verify(now, shown[0].Raw, func() (*x509.Certificate, []*x509.Certificate, error) { return shown[0], shown[1:], nil })
+	}
+	header := strings.Join(r.Header.Values(shared.HeaderClientCertificate), ",")
+	if !l.isGateway(r.RemoteAddr) {
+		if len(l.options.GatewayCIDRs) == 0 {
+			l.log.say(nil, "events are refused: no address range of gateways is configured (--listener-gateway-cidrs)", logkey.Address, r.RemoteAddr)
+		} else {
+			l.log.say(nil, "an event is refused: it did not come from an address of a gateway (--listener-gateway-cidrs)", logkey.Address, r.RemoteAddr)
+		}
+		if header != "" {
+			return "", errSmuggled
+		}
+		return "", errUntrusted
+	}
+	if header == "" {
+		return "", errMissing
+	}
+	if len(header) > shared.MaxCertificateHeaderBytes {
+		return "", errNotVerified
+	}
+	return l.verifier.verify(now, []byte(header), func() (*x509.Certificate, []*x509.Certificate, error) {
+		certificate, err := xfcc.Nearest(header)
+		return certificate, nil, err
+	})
+}
+
+// isGateway tells whether a connection is from an address of a gateway.
+func (l *Listener) isGateway(remote string) bool {
+	from, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	address := from.Addr().Unmap().WithZone("")
+	for _, prefix := range l.options.GatewayCIDRs {
+		if prefix.Contains(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// verifiedAtOnce is how many certificates are remembered as verified: those of a large fleet.
+const verifiedAtOnce = 20_000
+
+// verifier verifies certificates, each once per version of the authorities: it costs more than all else of a request. What
+// is refused is not remembered, as anybody can send any number of those.
+type verifier struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	version string
+	known   *lru.Cache[[sha256.Size]byte, verified]
+}
+
+// verified is a certificate that the authorities vouch for.
+type verified struct {
+	name         string
+	since, until time.Time
+}
+
+func newVerifier(now func() time.Time) *verifier {
+	return &verifier{now: now}
+}
+
+// verify returns the common name of a certificate that an authority of now vouches for at this time. The key is the same
+// for the same certificate only.
+func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x509.Certificate, []*x509.Certificate, error)) (string, error) {
+	sum, now := sha256.Sum256(key), v.now()
+	known, err := v.of(by.Version)
+	if err != nil {
+		return "", err
+	}
+	if found, is := known.Get(sum); is && !now.Before(found.since) && !now.After(found.until) {
+		return found.name, nil
+	}
+	leaf, between, err := read()
+	if errors.Is(err, xfcc.ErrNoCertificate) {
+		return "", errMissing
+	}
+	if err != nil {
+		return "", errNotVerified
+	}
+	intermediates := x509.NewCertPool()
+	for _, each := range between {
+		intermediates.AddCert(each)
+	}
+	chains, err := leaf.Verify(x509.VerifyOptions{
+		Roots: by.Authorities, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return "", errNotVerified
+	}
+	if leaf.Subject.CommonName == "" {
+		return "", errAnonymous
+	}
+	found := verified{name: leaf.Subject.CommonName, since: leaf.NotBefore, until: leaf.NotAfter}
+	for _, each := range chains[0] {
+		if each.NotBefore.After(found.since) {
+			found.since = each.NotBefore
+		}
+		if each.NotAfter.Before(found.until) {
+			found.until = each.NotAfter
+		}
+	}
+	known.Add(sum, found)
+	return found.name, nil
+}
+
+// of is what is known by these authorities. What is known by others is forgotten.
+func (v *verifier) of(version string) (*lru.Cache[[sha256.Size]byte, verified], error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known == nil || v.version != version {
+		made, err := lru.New[[sha256.Size]byte, verified](verifiedAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		v.known, v.version = made, version
+	}
+	return v.known, nil
+}

@@ -1,0 +1,223 @@
+package queue
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+)
+
+var begin = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func limits() Limits {
+	return Limits{
+		PerSecond: 1, Burst: 5, UrgentPerSecond: 0.1, UrgentBurst: 2, Together: rate.Inf, TogetherBurst: 1,
+		Capacity: 100_000, PerKyma: 1_000, Pause: time.Second, MaxPause: 30 * time.Second,
+	}
+}
+
+func ref(name string) kick.Ref {
+	return kick.Ref{Namespace: "kcp-system", Name: name, UID: types.UID(name)}
+}
+
+// item is an event of a Kyma about one of its Manifests, or about itself.
+func item(kyma, manifest string, since time.Time) Item {
+	i := Item{Entity: Entity{Kyma: ref(kyma)}, Since: since}
+	if manifest != "" {
+		i.Manifest = ref(manifest)
+	}
+	return i
+}
+
+// clock takes what is due while time passes.
+type clock struct {
+	*Queue
+	now time.Time
+}
+
+// pass lets time pass, and returns what came out of the queue, in this order.
+func (c *clock) pass(t *testing.T, d time.Duration) (out []Item) {
+	t.Helper()
+	end := c.now.Add(d)
+	for {
+		next, wait, found := c.Next(c.now)
+		if found {
+			out = append(out, next)
+			c.Delivered(next, c.now)
+			continue
+		}
+		require.GreaterOrEqual(t, wait, time.Duration(0))
+		if wait == 0 || c.now.Add(wait).After(end) {
+			c.now = end
+			return out
+		}
+		c.now = c.now.Add(wait)
+	}
+}
+
+func TestEventsOfOneEntityAreOneKick(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	require.Equal(t, Queued, c.Add(item("a", "m", begin), begin))
+	for i := range 10_000 {
+		newer := item("a", "m", begin.Add(time.Second))
+		newer.Kick.ResourceVersion = fmt.Sprint(i)
+		require.Equal(t, Merged, c.Add(newer, begin))
+	}
+	require.Equal(t, Queued, c.Add(item("a", "other", begin), begin))
+	require.Equal(t, 2, c.Len())
+	out := c.pass(t, 0)
+	require.Len(t, out, 2)
+	require.Equal(t, begin, out[0].Since, "the first event has waited the longest")
+	require.Equal(t, "9999", out[0].Kick.ResourceVersion)
+	require.Zero(t, c.Len())
+	require.Equal(t, Queued, c.Add(item("a", "m", begin), begin), "the kick on its way may be too early for this event")
+}
+
+func TestAKymaGetsFiveKicksAndThenOneASecond(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	for i := range 12 {
+		require.Equal(t, Queued, c.Add(item("a", fmt.Sprint(i), begin), begin))
+	}
+	require.Len(t, c.pass(t, 0), 5)
+	require.Len(t, c.pass(t, 3500*time.Millisecond), 3)
+	require.Len(t, c.pass(t, time.Hour), 4, "what is over is late, and not lost")
+}
+
+func TestOfManyKicksOfAKymaFewAreUrgent(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	urgent := 0
+	for range 100 {
+		c.Add(item("a", "", c.now), c.now)
+		for _, out := range c.pass(t, time.Second) {
+			if out.Kick.Urgent {
+				urgent++
+			}
+		}
+	}
+	require.InDelta(t, 2+10, urgent, 1)
+}
+
+func TestOneKymasEventsDelayNoOthers(t *testing.T) {
+	l := limits()
+	l.Together, l.TogetherBurst, l.Burst = 10, 1, 1_000
+	c := &clock{New(l), begin}
+	for i := range 1_000 {
+		c.Add(item("loud", fmt.Sprint(i), begin), begin)
+	}
+	for i := range 3 {
+		c.Add(item(fmt.Sprint("quiet", i), "", begin), begin)
+	}
+	out := c.pass(t, 400*time.Millisecond)
+	require.GreaterOrEqual(t, len(out), 4)
+	served := map[string]bool{}
+	for _, each := range out[:4] {
+		served[each.Entity.Kyma.Name] = true
+	}
+	require.Len(t, served, 4, "each has its turn before one has a second")
+}
+
+func TestAllKymasTogetherAreBounded(t *testing.T) {
+	l := limits()
+	l.Together, l.TogetherBurst = 200, 200
+	c := &clock{New(l), begin}
+	for i := range 1_000 {
+		c.Add(item(fmt.Sprint(i), "", begin), begin)
+	}
+	require.Len(t, c.pass(t, 0), 200)
+	require.InDelta(t, 400, len(c.pass(t, 2*time.Second)), 90)
+	c.pass(t, time.Minute)
+	require.Zero(t, c.Len(), "what is over is late, and not lost")
+}
+
+func TestAFullQueueSaysSo(t *testing.T) {
+	l := limits()
+	l.Capacity, l.PerKyma = 3, 2
+	c := &clock{New(l), begin}
+	require.Equal(t, Queued, c.Add(item("a", "1", begin), begin))
+	require.Equal(t, Queued, c.Add(item("a", "2", begin), begin))
+	require.Equal(t, Full, c.Add(item("a", "3", begin), begin), "one Kyma cannot take all room")
+	require.Equal(t, Merged, c.Add(item("a", "2", begin), begin))
+	require.Equal(t, Queued, c.Add(item("b", "", begin), begin))
+	require.Equal(t, Full, c.Add(item("c", "", begin), begin))
+	require.Equal(t, 2, c.Kymas(), "what found no room is not remembered")
+}
+
+func TestWhatFailsWaitsLongerAndLongerAndDelaysNoOthers(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	c.Add(item("a", "", begin), begin)
+	for _, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		failed, _, found := c.Next(c.now)
+		require.True(t, found)
+		c.Failed(failed, c.now)
+		require.Equal(t, 1, c.Len())
+		c.Add(item("b", "", c.now), c.now)
+		other, _, found := c.Next(c.now)
+		require.True(t, found)
+		require.Equal(t, "b", other.Entity.Kyma.Name)
+		_, wait, found := c.Next(c.now)
+		require.False(t, found)
+		require.LessOrEqual(t, wait, pause*time.Second)
+		c.now = c.now.Add(pause*time.Second - time.Millisecond)
+		_, _, found = c.Next(c.now)
+		require.False(t, found)
+		c.now = c.now.Add(time.Millisecond)
+	}
+	again, _, found := c.Next(c.now)
+	require.True(t, found)
+	require.Equal(t, begin, again.Since)
+	c.Delivered(again, c.now)
+	c.Add(item("a", "", c.now), c.now)
+	_, _, found = c.Next(c.now)
+	require.True(t, found, "a delivery ends the pause")
+}
+
+func TestWhatFailedIsKeptWhereTheQueueIsFull(t *testing.T) {
+	l := limits()
+	l.Capacity = 1
+	c := &clock{New(l), begin}
+	c.Add(item("a", "", begin), begin)
+	failed, _, _ := c.Next(begin)
+	require.Equal(t, Queued, c.Add(item("b", "", begin), begin))
+	c.Failed(failed, begin)
+	require.Equal(t, 2, c.Len())
+	require.Len(t, c.pass(t, time.Minute), 2)
+
+	c.Add(item("a", "", begin), begin)
+	failed, _, _ = c.Next(c.now)
+	newer := item("a", "", c.now)
+	newer.Kick.ResourceVersion = "2"
+	c.Add(newer, c.now)
+	c.Failed(failed, c.now)
+	require.Equal(t, 1, c.Len(), "it is one with what came in meanwhile")
+	out := c.pass(t, time.Minute)
+	require.Equal(t, "2", out[0].Kick.ResourceVersion)
+	require.Equal(t, failed.Since, out[0].Since)
+}
+
+func TestAtTheEndTheBucketsOfKymasDoNotCount(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	for i := range 50 {
+		c.Add(item("a", fmt.Sprint(i), begin), begin)
+	}
+	require.Len(t, c.pass(t, 0), 5)
+	c.Drain(c.now)
+	require.Len(t, c.pass(t, 0), 45)
+}
+
+func TestKymasWithoutEventsAreForgotten(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	for i := range 100 {
+		c.Add(item(fmt.Sprint(i), "", begin), begin)
+	}
+	require.Len(t, c.pass(t, time.Second), 100)
+	require.Equal(t, 100, c.Kymas(), "their buckets are not full")
+	require.Empty(t, c.pass(t, time.Minute))
+	require.Zero(t, c.Kymas())
+	require.Empty(t, c.asleep)
+	require.Zero(t, c.turn.Len())
+}

@@ -1,0 +1,48 @@
+package listener
+
+import (
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+)
+
+// sayEvery bounds the lines of one kind: whoever reaches the port can cause most of them.
+const sayEvery = time.Minute
+
+// sparingly logs, of each message, one line a minute at most.
+type sparingly struct {
+	log logr.Logger
+	now func() time.Time
+
+	mu   sync.Mutex
+	said map[string]line
+}
+
+// line is when a message was logged last, and how often it was not since.
+type line struct {
+	at     time.Time
+	unsaid int
+}
+
+// say logs a message of ours, so that there are few different ones.
+func (s *sparingly) say(err error, message string, pairs ...any) {
+	s.mu.Lock()
+	last, now := s.said[message], s.now()
+	if !last.at.IsZero() && now.Sub(last.at) < sayEvery {
+		last.unsaid++
+		s.said[message] = last
+		s.mu.Unlock()
+		return
+	}
+	s.said[message] = line{at: now}
+	s.mu.Unlock()
+	pairs = append(pairs, logkey.OthersSince, last.unsaid)
+	if err != nil {
+		s.log.Error(err, message, pairs...)
+		return
+	}
+	s.log.Info(message, pairs...)
+}

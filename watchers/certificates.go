@@ -11,6 +11,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
 )
 
+// CertificatesStarter makes sure that the workflow runs that rotates the authorities of agents' certificates.
+type CertificatesStarter interface {
+	EnsureCertificates(ctx context.Context) error
+}
+
 // TemporalCertificates starts the workflow that rotates the authorities of agents' certificates.
 type TemporalCertificates struct {
 	Temporal temporal.Client

@@ -69,6 +69,8 @@ type Options struct {
 	Policies PolicySource
 	// RolloutAtOnce is how many Kymas a change of the catalog may occupy at once; DefaultRolloutAtOnce where it is zero.
 	RolloutAtOnce int
+	// Certificates keeps the workflow running that rotates the authorities of agents' certificates; nil where there are none.
+	Certificates CertificatesStarter
 	// Agents is the version of what agents in remote clusters are to be; nil where there are none.
 	Agents func(ctx context.Context) (string, error)
 	// KickLimit paces all kicks of this process; 50 a second by default.

@@ -79,6 +79,11 @@ func (s *sweepWatch) check(ctx context.Context) error {
 		if err := s.Sweeps.EnsureSweeps(ctx); err != nil {
 			return err
 		}
+		if s.Certificates != nil {
+			if err := s.Certificates.EnsureCertificates(ctx); err != nil {
+				return err
+			}
+		}
 		s.ensured = now
 	}
 	if !s.lost {

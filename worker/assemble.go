@@ -100,9 +100,6 @@ type Assembly struct {
 	watching   watching
 }
 
-// AgentsVersion is the version of what agents in remote clusters are to be; nil where there are none.
-func (a *Assembly) AgentsVersion() func(ctx context.Context) (string, error) { return a.Inputs.Agents }
-
 // Index registers the field indexes that watchers and activities read the cache by. Call it before the
 // cache starts.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
@@ -113,6 +110,9 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		return err
 	}
 	if err := resolve.RegisterIndex(ctx, indexer); err != nil {
+		return err
+	}
+	if err := fleet.RegisterRuntimeIDs(ctx, indexer); err != nil {
 		return err
 	}
 	return fleet.Register(ctx, indexer)

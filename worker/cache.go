@@ -55,9 +55,6 @@ func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, e
 			&v1beta2.Manifest{}:          {Label: ours, Transform: fleet.Strip},
 		},
 	}
-	if settings.Watching.Enabled() {
-		options.ByObject[&v1beta2.Watcher{}] = cache.ByObject{Label: ours}
-	}
 	if len(settings.Namespaces) == 0 {
 		return options, nil, nil
 	}

@@ -32,7 +32,7 @@ func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
 	addresses := routing.NewAddresses(settings, p.Cache)
 	options := p.Config.Certificates
 	options.Client, options.Namespace, options.ManagedBy = controlPlane, settings.IstioNamespace, p.Config.Settings.WithDefaults().ManagedBy
-	options.ListenerNames = listenerNames(addresses.Address)
+	options.FindListenerNames = listenerNames(addresses.Address)
 	var err error
 	if a.watching.issuer, err = certificates.NewIssuer(options); err != nil {
 		return err

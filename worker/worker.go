@@ -13,13 +13,17 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/workflows"
+	"github.com/kyma-project/lifecycle-manager/workflows/authority"
+	watching "github.com/kyma-project/lifecycle-manager/workflows/routing"
 )
 
 // Activities are what the workers run.
@@ -31,6 +35,9 @@ type Activities struct {
 	// Manifests are those on Manifests.
 	Manifests *ManifestActivities
 	Sweep     *sweep.Activities
+	// Routing and Certificates are nil where remote clusters send no events.
+	Routing      *routing.Activities
+	Certificates *certificates.Activities
 }
 
 // Slots are how many activities each task queue runs at once in this process.
@@ -100,6 +107,12 @@ func (w *Workers) queues(o Options) []taskQueue {
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
 	}}
+	if a.Routing != nil {
+		controlPlane.activities = append(controlPlane.activities, a.Routing.ReconcileWatcher)
+	}
+	if a.Certificates != nil {
+		controlPlane.activities = append(controlPlane.activities, a.Certificates.RotateCertificates)
+	}
 	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
 	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
 	controlPlane.options.Interceptors = o.interceptors()
@@ -162,9 +175,11 @@ func register(registry worker.ActivityRegistry, activities ...any) {
 // with the newest build.
 func RegisterWorkflows(registry worker.WorkflowRegistry) {
 	for name, definition := range map[string]any{
-		kick.KymaWorkflow:     workflows.KymaWorkflow,
-		kick.ManifestWorkflow: workflows.ManifestWorkflow,
-		kick.SweepWorkflow:    workflows.SweepWorkflow,
+		kick.KymaWorkflow:         workflows.KymaWorkflow,
+		kick.ManifestWorkflow:     workflows.ManifestWorkflow,
+		kick.SweepWorkflow:        workflows.SweepWorkflow,
+		kick.WatcherWorkflow:      watching.WatcherWorkflow,
+		kick.CertificatesWorkflow: authority.CertificatesWorkflow,
 	} {
 		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{
 			Name:               name,

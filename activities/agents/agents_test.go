@@ -174,7 +174,9 @@ func TestWhatAgentsAreToBeFollowsWatchersAndIsNeverGuessed(t *testing.T) {
 		Settings: desired.Settings{Watching: desired.Watching{Image: "agent:1"}}, Watchers: watchers,
 		Authorities: func(context.Context) ([]byte, error) { return []byte("PEM"), nil },
 		Address:     func(context.Context) (string, error) { return "listener:443", failed },
-		Certificate: func(context.Context, *v1beta2.Kyma) (desired.SecretVersion, error) { return desired.SecretVersion{}, nil },
+		Certificate: func(context.Context, *v1beta2.Kyma) (desired.SecretVersion, error) {
+			return desired.SecretVersion{}, nil
+		},
 	})
 	require.NoError(t, err)
 	before, err := source.Version(t.Context())

@@ -2,6 +2,7 @@ package certificates
 
 import (
 	"cmp"
+	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
@@ -75,6 +76,8 @@ type Options struct {
 	AuthorityDuration time.Duration
 	// ListenerNames are the DNS names and IP addresses by which agents reach the listener.
 	ListenerNames []string
+	// FindListenerNames, where it is set, tells them before each rotation instead: they may change.
+	FindListenerNames func(ctx context.Context) ([]string, error)
 	// ListenerSecret is the name of the Secret with the listener's certificate, and whom it trusts.
 	ListenerSecret string
 	// Now is the clock; time.Now by default.
@@ -112,7 +115,7 @@ func (o Options) Validate() error {
 		return fmt.Errorf("certificates that are valid for %s cannot be renewed %s before their end", o.Duration, o.RenewBefore)
 	case o.RenewBuffer < 0 || o.SwitchGracePeriod < 0:
 		return fmt.Errorf("periods of certificates cannot be negative")
-	case len(o.ListenerNames) == 0:
+	case len(o.ListenerNames) == 0 && o.FindListenerNames == nil:
 		return fmt.Errorf("the listener's certificate needs a DNS name or an IP address")
 	}
 	switch o.Management {

@@ -88,7 +88,11 @@ type ListenerRow struct {
 // each step is one write after which they still accept each other, and the next one follows from what is there. It is the
 // only activity that lists the certificates of the whole fleet, and does so once.
 func (a *Activities) RotateCertificates(ctx context.Context, _ RotateInput) (RotateResult, error) {
-	result, err := a.rotate(ctx)
+	now, err := a.named(ctx)
+	if err != nil {
+		return RotateResult{}, fault.ToTemporal(err)
+	}
+	result, err := now.rotate(ctx)
 	return result, fault.ToTemporal(err)
 }
 

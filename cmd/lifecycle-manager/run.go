@@ -134,7 +134,8 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
-			Artifacts: artifactOptions, PerClusterMetrics: f.perClusterMetrics, WrapRemote: traces.Remote,
+			Certificates: f.certificates(),
+			Artifacts:    artifactOptions, PerClusterMetrics: f.perClusterMetrics, WrapRemote: traces.Remote,
 		},
 	})
 	if err != nil {
@@ -173,12 +174,18 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 // addRoles adds what this process is to do.
 func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracing.Tracing, temporalClient temporal.Client, namespace string, a *worker.Assembly, policies *windows.Source, agreed *agreement.Agreement) error {
 	if f.role != roleWorkers {
-		err := watchers.Add(mgr, watchers.Options{
-			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters,
+		options := watchers.Options{
+			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
 			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, Tracer: traces.Tracer(),
-		})
-		if err != nil {
+		}
+		if f.settings.Watching.Enabled() {
+			options.Certificates = watchers.TemporalCertificates{Temporal: temporalClient}
+		}
+		if err := watchers.Add(mgr, options); err != nil {
+			return err
+		}
+		if err := addEvents(mgr, f, a); err != nil {
 			return err
 		}
 		if err := controllers.Add(mgr, f.settings); err != nil {
@@ -193,7 +200,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		if err := f.webhook.add(ctx, mgr, f.settings); err != nil {
 			return err
 		}
-		err = collectors.Add(ctx, mgr, metrics.Registry, f.settings, collectors.WorkflowsOptions{
+		err := collectors.Add(ctx, mgr, metrics.Registry, f.settings, collectors.WorkflowsOptions{
 			Temporal: temporalClient.WorkflowService(), Namespace: namespace, Shards: f.sweepShards, Interval: f.resyncInterval,
 		}, f.perClusterMetrics)
 		if err != nil {

@@ -131,9 +131,9 @@ func connect(to string, pair []byte) error {
 		all.Go(func() {
 			for range idle / 8 {
 				agent := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
-					Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, //nolint:gosec // see above
+					Certificates: []tls.Certificate{certificate}, InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,
 				}}}
-				response, err := agent.Post(to, "application/json", strings.NewReader(kymaEdit)) //nolint:noctx // it ends with the process
+				response, err := agent.Post(to, "application/json", strings.NewReader(kymaEdit))
 				if err != nil {
 					failed <- err
 					return

@@ -37,7 +37,7 @@ func TestAgentsOfBothGenerationsAreHeard(t *testing.T) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	old.TLSClientConfig.MinVersion, old.TLSClientConfig.MaxVersion = tls.VersionTLS11, tls.VersionTLS11
 	old.CloseIdleConnections()
-	_, err := (&http.Client{Transport: old}).Get(f.url()) //nolint:noctx // it does not get through
+	_, err := (&http.Client{Transport: old}).Get(f.url())
 	require.Error(t, err)
 }
 

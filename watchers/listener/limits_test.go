@@ -70,7 +70,7 @@ func TestAConnectionOnWhichNobodyProvesWhoTheyAreIsClosed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, func(_ *Options, l *limits) { l.proof = 300 * time.Millisecond }, kyma("one", "runtime-1"))
-			c, err := net.Dial("tcp", f.Addr().String()) //nolint:noctx // on the loopback
+			c, err := net.Dial("tcp", f.Addr().String())
 			require.NoError(t, err)
 			defer func() { _ = c.Close() }()
 			closedByListener(t, connect(f, c))
@@ -99,10 +99,16 @@ func TestThereAreNoMoreConnectionsThanTheLimit(t *testing.T) {
 		response, _ := post(t, agent, f.url(), strings.NewReader(kymaEdit))
 		require.Equal(t, http.StatusOK, response.StatusCode)
 	}
-	third := make(chan int, 1)
+	third, late := make(chan int, 1), f.agent("runtime-1")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url(), strings.NewReader(kymaEdit))
+	require.NoError(t, err)
 	go func() {
-		response, _ := post(t, f.agent("runtime-1"), f.url(), strings.NewReader(kymaEdit))
-		third <- response.StatusCode
+		status := 0
+		if response, err := late.Do(request); err == nil {
+			status = response.StatusCode
+			_ = response.Body.Close()
+		}
+		third <- status
 	}()
 	select {
 	case <-third:
@@ -221,7 +227,7 @@ func TestAtItsEndItPassesOnWhatItTook(t *testing.T) {
 	require.NoError(t, f.stop())
 	f.kicked(2)
 	require.Zero(t, testutil.ToFloat64(f.metrics.Lost))
-	_, err := net.Dial("tcp", f.Addr().String()) //nolint:noctx // on the loopback
+	_, err := net.Dial("tcp", f.Addr().String())
 	require.Error(t, err, "the port is closed")
 }
 

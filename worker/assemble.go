@@ -29,6 +29,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/pullsecret"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
@@ -89,7 +90,9 @@ type Assembly struct {
 	Clusters   *clusters.Registry
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
-	known      *fleet.Fleet
+	// Addresses knows the address that agents are given; nil where remote clusters send no events.
+	Addresses *routing.Addresses
+	known     *fleet.Fleet
 	// Work measures what workers do.
 	Work *Work
 	// PullSecret is nil where none is configured.
@@ -171,6 +174,9 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
 	}
+	if err := a.assembleRouting(p, controlPlane); err != nil {
+		return nil, fmt.Errorf("assemble what works on Watchers: %w", err)
+	}
 	return a, nil
 }
 
@@ -207,6 +213,22 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	a.Activities.Status, err = status.New(status.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Known: a.known, Planner: planner, Clusters: a.Clusters, Events: p.Events, Purges: purges,
 	})
+	return err
+}
+
+// assembleRouting makes what works on Watchers, where remote clusters send events.
+func (a *Assembly) assembleRouting(p Parts, controlPlane client.Client) error {
+	watching := p.Config.Settings.Watching
+	if !watching.Enabled() {
+		return nil
+	}
+	options := routing.Options{Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache}
+	if p.Events != nil {
+		options.Events = p.Events
+	}
+	a.Addresses = routing.NewAddresses(watching, p.Cache)
+	var err error
+	a.Activities.Routing, err = routing.New(options)
 	return err
 }
 

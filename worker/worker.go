@@ -15,11 +15,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/workflows"
+	watching "github.com/kyma-project/lifecycle-manager/workflows/routing"
 )
 
 // Activities are what the workers run.
@@ -31,6 +33,8 @@ type Activities struct {
 	// Manifests are those on Manifests.
 	Manifests *ManifestActivities
 	Sweep     *sweep.Activities
+	// Routing is nil where remote clusters send no events.
+	Routing *routing.Activities
 }
 
 // Slots are how many activities each task queue runs at once in this process.
@@ -100,6 +104,9 @@ func (w *Workers) queues(o Options) []taskQueue {
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
 	}}
+	if a.Routing != nil {
+		controlPlane.activities = append(controlPlane.activities, a.Routing.ReconcileWatcher)
+	}
 	controlPlane.options.MaxConcurrentWorkflowTaskExecutionSize = o.Slots.Workflow
 	controlPlane.options.StickyScheduleToStartTimeout = stickyTimeout
 	controlPlane.options.Interceptors = o.interceptors()
@@ -165,6 +172,7 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 		kick.KymaWorkflow:     workflows.KymaWorkflow,
 		kick.ManifestWorkflow: workflows.ManifestWorkflow,
 		kick.SweepWorkflow:    workflows.SweepWorkflow,
+		kick.WatcherWorkflow:  watching.WatcherWorkflow,
 	} {
 		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{
 			Name:               name,

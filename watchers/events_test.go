@@ -270,6 +270,7 @@ var errBusy = errors.New("resource exhausted")
 
 func (deaf) Kyma(context.Context, kick.Ref, kick.Kick) error       { return errBusy }
 func (deaf) Manifest(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
+func (deaf) Watcher(context.Context, kick.Ref, kick.Kick) error    { return errBusy }
 func (deaf) OpenKyma(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
 func (deaf) SignalOpen(context.Context, string, kick.Kick) error   { return errBusy }
 func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error) { return "", errBusy }

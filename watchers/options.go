@@ -9,6 +9,8 @@
 //	maintenance.go  the maintenance policy changed: the Kymas that wait for a window
 //	pullsecret.go   the image pull Secret changed: every Kyma with a remote cluster, spread
 //	agents.go       what agents in remote clusters are to be changed: every Kyma with a remote cluster, spread
+//	routing.go      a Watcher changed, is being deleted, or is gone; all of them are compared once in each resync interval
+//	istio.go       ... Gateways and VirtualServices of Istio that Watchers depend on
 //	sharing.go      the installation of a module changed that several Kymas share in the control plane
 //
 // Add is the entry point. A watcher decides whom to kick and nothing else: what writes is in package controllers, what
@@ -43,6 +45,7 @@ import (
 type Sender interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Watcher(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
 }
@@ -73,6 +76,8 @@ type Options struct {
 	Certificates CertificatesStarter
 	// Agents is the version of what agents in remote clusters are to be; nil where there are none.
 	Agents func(ctx context.Context) (string, error)
+	// ResyncInterval is how often Watchers are compared with what they are to be; 5 minutes by default.
+	ResyncInterval time.Duration
 	// KickLimit paces all kicks of this process; 50 a second by default.
 	KickLimit *rate.Limiter
 	// Tracer makes the spans that traces begin with; by default there are none.
@@ -91,7 +96,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}
@@ -108,6 +113,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.ResyncInterval == 0 {
+		o.ResyncInterval = compareWatchersEvery
 	}
 	if o.RolloutAtOnce == 0 {
 		o.RolloutAtOnce = DefaultRolloutAtOnce

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -55,6 +56,7 @@ func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, e
 			&v1beta2.Manifest{}:          {Label: ours, Transform: fleet.Strip},
 		},
 	}
+	routing.AddToCache(settings, ours, &options)
 	if len(settings.Namespaces) == 0 {
 		return options, nil, nil
 	}

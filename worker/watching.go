@@ -40,9 +40,11 @@ func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
 	if a.Activities.Certificates, err = certificates.New(options); err != nil {
 		return err
 	}
-	if a.Activities.Routing, err = routing.New(routing.Options{
-		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache, Events: p.Events,
-	}); err != nil {
+	routes := routing.Options{Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache}
+	if p.Events != nil {
+		routes.Events = p.Events
+	}
+	if a.Activities.Routing, err = routing.New(routes); err != nil {
 		return err
 	}
 	authorities := agents.NewAuthorities(controlPlane, ListenerSecret(p.Config), time.Now)

@@ -10,6 +10,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -21,7 +23,7 @@ func (r *kymaRun) reconcileInBackground(ctx workflow.Context, pending *mailbox.P
 	for {
 		res, last, err := r.inTurn(ctx)
 		if !temporal.IsCanceledError(err) || ctx.Err() != nil {
-			if err == nil && r.logic >= logicAnswers && answers(res.Began, last) {
+			if err == nil && r.logic >= logic.Answers && answers(res.Began, last) {
 				*pending = pending.With(r.mail.Take())
 				r.note(pending.Seen)
 			}
@@ -58,7 +60,7 @@ func answers(began, last time.Time) bool {
 // inTurn takes the steps when it is their turn, unless an urgent kick comes first: then the error says that they were
 // cancelled. The time that it returns is when the last kick came meanwhile; zero where none did.
 func (r *kymaRun) inTurn(ctx workflow.Context) (background.Result, time.Time, error) {
-	turn, cancel := workflow.WithCancel(writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
+	turn, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.BackgroundQueue, "synchronize and resolve, when it is its turn"))
 	defer cancel()
 	future := workflow.ExecuteActivity(turn, r.inBackground.LookInBackground, background.Input{Ref: r.ref, Seen: r.versions(), Since: r.since})
 	var last time.Time
@@ -82,7 +84,7 @@ const reportPatience = 10 * time.Second
 // mayReportLater tells whether a reconcile has nothing to report except that modules that were ready are being changed. Most
 // are ready again within seconds; then one report, here and in the remote cluster, says everything.
 func (r *kymaRun) mayReportLater(res resolve.Result) bool {
-	return r.background && r.logic >= logicAnswers && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
+	return r.background && r.logic >= logic.Answers && r.state.Last.State == shared.StateReady && r.worst().IsZero() &&
 		len(res.Updated) > 0 && len(res.Created) == 0 && len(res.Deleted) == 0 && res.Refused == 0 && res.NextReconcile.IsZero()
 }
 

@@ -11,14 +11,15 @@
 // What they share:
 //
 //	entity.go      identity, mailbox, pace and the reconcile update of one run
-//	local.go       short steps are attempted within the workflow task first
 //	background.go  reconciles that nobody waits for yield to others
-//	ending.go      the one place that continues as new, the one that completes
-//	options.go     activity options, by what an activity does
 //	show.go        what people see: current details and search attributes
 //
-// The pure decisions are in packages of their own:
+// What other packages of workflows share with them, and the pure decisions:
 //
+//	internal/logic    the version of the logic
+//	internal/build    which build does the present workflow task
+//	internal/attempts activity options, by what an activity does; short steps are attempted within the workflow task first
+//	internal/ending   the one place that continues as new, the one that completes
 //	internal/mailbox  kicks: received, summed up, never lost at the end of a run
 //	internal/pace     when a kick is acted on, and when a failed step is retried
 //	internal/removal  what the removal of a Kyma does next, and when it is forced

@@ -8,37 +8,16 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
-// LogicVersion is the version of the workflows' logic, read first in each run. A change that would break
-// recorded histories raises it and keeps the old branch for two releases.
-const LogicVersion = logicNoIdleTimers
-
-const (
-	// logicUrgentFree is the version from which on urgent reconciles do not slow the pace down.
-	logicUrgentFree = 2
-	// logicDelaysApart is the version from which on kicks that wait for a roll-out do so apart from the others.
-	logicDelaysApart = 3
-	// logicModuleState is the version from which on a Manifest's workflow shows the module's state to searches, and
-	// workflows know which search attributes they were started with.
-	logicModuleState = 4
-	// logicLocalSteps is the version from which on short steps are tried in the worker of the workflow task first.
-	logicLocalSteps = 5
-	// logicBackground is the version from which on reconciles that nobody waits for yield to others.
-	logicBackground = 6
-	// logicAnswers is the version from which on a reconcile in the background answers what came in while it waited, and its
-	// report waits for the modules that it changed.
-	logicAnswers = 7
-	// logicNoIdleTimers is the version from which on the timer of a wait that something else ended is cancelled: it would
-	// fire later, for a workflow task that does nothing.
-	logicNoIdleTimers = 8
-)
-
-// logicChangeID names the one version marker.
-const logicChangeID = "logic"
+// LogicVersion is the present version of the workflows' logic.
+const LogicVersion = logic.Version
 
 // Carry is what every entity carries from run to run. Fields are only ever added: the previous release
 // must be able to read it.
@@ -89,7 +68,7 @@ type entity struct {
 	logic workflow.Version
 	mail  mailbox.Mailbox
 	pace  pace.Pace
-	local localAttempts
+	local attempts.Local
 	// urgent is true when the present reconcile, or the last one, was asked for by an urgent kick.
 	urgent bool
 	// background is true while nobody waits for the present reconcile.
@@ -108,9 +87,9 @@ type entity struct {
 }
 
 func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
-	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, LogicVersion)
+	version := logic.Of(ctx)
 	info := workflow.GetInfo(ctx)
-	e := entity{logic: logic, ref: ref, id: info.WorkflowExecution.ID, build: buildOf(ctx), published: map[string]string{}}
+	e := entity{logic: version, ref: ref, id: info.WorkflowExecution.ID, build: build.Of(ctx), published: map[string]string{}}
 	pending, later := mailbox.Pending{}, mailbox.Pending{}
 	if carry != nil {
 		pending, later = carry.Pending, carry.Later
@@ -118,10 +97,10 @@ func newEntity(ctx workflow.Context, ref kick.Ref, carry *Carry) entity {
 		if carry.Published != nil {
 			e.published = carry.Published
 		}
-	} else if logic >= logicModuleState {
+	} else if version >= logic.ModuleState {
 		e.published = startedWith(ctx)
 	}
-	e.mail = mailbox.New(ctx, pending, later, logic < logicDelaysApart)
+	e.mail = mailbox.New(ctx, pending, later, version < logic.DelaysApart)
 	e.view.Of, e.view.Since = ref.String(), workflow.Now(ctx)
 	return e
 }
@@ -155,7 +134,7 @@ func (e *entity) reconcileNow(ctx workflow.Context, state func() (string, string
 	wanted := e.reconcilesStarted + 1
 	e.mail.Put(kick.Kick{Reason: "reconcile requested", Urgent: true})
 	done := func() bool { return e.reconcilesEnded >= wanted || e.ending }
-	if err := awaitFor(ctx, e.logic, reconcileTimeout, "a caller waits for a reconcile to end", done); err != nil {
+	if err := attempts.For(ctx, e.logic, reconcileTimeout, "a caller waits for a reconcile to end", done); err != nil {
 		return ReconcileResult{}, err
 	}
 	completed := e.reconcilesEnded >= wanted
@@ -171,7 +150,7 @@ func (e *entity) begin(ctx workflow.Context) (mailbox.Pending, time.Time) {
 	e.reconcilesStarted++
 	pending := e.mail.Take()
 	e.urgent, e.since = pending.Urgent, kick.Earliest(e.since, pending.Since)
-	e.background = pending.Count > 0 && !pending.Urgent && e.logic >= logicBackground
+	e.background = pending.Count > 0 && !pending.Urgent && e.logic >= logic.Background
 	return pending, workflow.Now(ctx)
 }
 
@@ -186,7 +165,7 @@ func (e *entity) beginPart(ctx workflow.Context) (mailbox.Pending, time.Time) {
 // endPart ends a part of a reconcile: it changes nothing about the retry of a whole one.
 func (e *entity) endPart(ctx workflow.Context, started time.Time) {
 	e.reconcilesEnded = e.reconcilesStarted
-	e.pace = e.pace.After(started, workflow.Now(ctx), e.urgent && e.logic >= logicUrgentFree)
+	e.pace = e.pace.After(started, workflow.Now(ctx), e.urgent && e.logic >= logic.UrgentFree)
 }
 
 // endStep ends a reconcile of which every step so far succeeded. Failed attempts still count until what follows is seen to
@@ -259,23 +238,7 @@ func (e *entity) sleep(ctx workflow.Context, also func() bool) error {
 	if !waits {
 		return workflow.Await(ctx, condition)
 	}
-	return awaitFor(ctx, e.logic, due.Sub(now), fault.Shorten(e.view.WaitingFor, maxSummary), condition)
-}
-
-// awaitFor waits for a condition, but not longer than atMost. Its timer, which the summary describes, ends with the wait:
-// the SDK would let it fire, for a workflow task that does nothing.
-func awaitFor(ctx workflow.Context, logic workflow.Version, atMost time.Duration, summary string, condition func() bool) error {
-	waiting := ctx
-	if logic >= logicNoIdleTimers {
-		var cancel workflow.CancelFunc
-		waiting, cancel = workflow.WithCancel(ctx)
-		defer cancel()
-	}
-	_, err := workflow.AwaitWithOptions(waiting, workflow.AwaitOptions{
-		Timeout:      atMost,
-		TimerOptions: workflow.TimerOptions{Summary: summary},
-	}, condition)
-	return err
+	return attempts.For(ctx, e.logic, due.Sub(now), fault.Shorten(e.view.WaitingFor, attempts.MaxSummary), condition)
 }
 
 // awaitUnless waits for the end of an activity that writes, and cancels it when something came in that must not wait for

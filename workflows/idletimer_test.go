@@ -8,14 +8,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 )
 
 // A timer that was left would fire a day later, for a workflow task that does nothing.
 func TestAWaitThatSomethingElseEndsLeavesNoTimer(t *testing.T) {
-	for version, cancelled := range map[workflow.Version]int{logicAnswers: 0, logicNoIdleTimers: 1} {
+	for version, cancelled := range map[workflow.Version]int{logic.Answers: 0, logic.NoIdleTimers: 1} {
 		w := quietWorld()
 		env := environment(t, w)
-		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(LogicVersion)).Return(version)
+		env.OnGetVersion(logic.ChangeID, workflow.DefaultVersion, workflow.Version(LogicVersion)).Return(version)
 		ended := 0
 		env.SetOnTimerCanceledListener(func(string) { ended++ })
 		kickAt(env, time.Hour, kick.Kick{Reason: "image pull Secret changed", Kind: "Secret", NotBefore: new(env.Now().Add(25 * time.Hour))})

@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
 )
 
@@ -22,7 +23,7 @@ func (r *kymaRun) purgeModules(ctx workflow.Context, manifests []kick.Ref, again
 	switch p.Modules(workflow.Now(ctx)) {
 	case removal.Ask:
 		summary := fmt.Sprintf("purge %d Manifests", len(manifests))
-		err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary), r.purges.SendPurge,
+		err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary), r.purges.SendPurge,
 			purge.SendInput{Kyma: r.ref.Name, Manifests: manifests}).Get(ctx, nil)
 		if temporal.IsCanceledError(err) {
 			return err
@@ -78,7 +79,7 @@ func (r *kymaRun) purgeManifests(ctx workflow.Context, manifests []kick.Ref) err
 func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 	p := &r.state.Purge
 	var res syncing.Result
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "clean up the remote cluster by force"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster by force"),
 		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref, Seen: r.versions(), Force: true}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -96,7 +97,7 @@ func (r *kymaRun) purgeRemote(ctx workflow.Context) error {
 		}
 		abandoned = "catalog, remote Kyma and definitions could not be removed and remain in the remote cluster: " + r.state.SyncFault.Message
 	}
-	return r.release(ctx, fault.Shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), maxSummary), abandoned)
+	return r.release(ctx, fault.Shorten("release the finalizer of the purged Kyma: "+p.Forced.String(), attempts.MaxSummary), abandoned)
 }
 
 // ErrTypeNotReconciled is the type of the retryable error of a purge for which the Kyma could not be read in time.

@@ -11,6 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
 )
 
@@ -19,7 +21,7 @@ import (
 func (r *kymaRun) reconcile(ctx workflow.Context) error {
 	pending, started := r.begin(ctx)
 	if at := r.state.NextReconcile; pending.Count == 0 && !at.IsZero() && !at.After(started) {
-		r.background = r.logic >= logicBackground // such as at the beginning of a maintenance window, which concerns many
+		r.background = r.logic >= logic.Background // such as at the beginning of a maintenance window, which concerns many
 	}
 	r.note(pending.Seen)
 	r.doing(ctx, "reconciling: "+orElse(pending.Reason, "started"))
@@ -63,7 +65,7 @@ func (r *kymaRun) synchronize(ctx workflow.Context) (bool, error) {
 	var err error
 	if r.state.Sync.Outcome == "" {
 		// The first brings definitions, for which an API server takes a few seconds.
-		err = workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, summary), r.sync.SyncRemote, in).Get(ctx, &res)
+		err = workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, summary), r.sync.SyncRemote, in).Get(ctx, &res)
 	} else {
 		err = r.do(ctx, kick.RemoteQueue, summary, &res, r.sync.SyncRemote, in)
 	}

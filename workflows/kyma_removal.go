@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/removal"
 )
 
@@ -108,7 +109,7 @@ func (r *kymaRun) resume() {
 // cleanUp removes what is ours in the remote cluster, then releases the Kyma.
 func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 	var res syncing.Result
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "clean up the remote cluster"),
 		r.sync.CleanupRemote, syncing.CleanupInput{Ref: r.ref, Seen: r.versions()}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -127,7 +128,7 @@ func (r *kymaRun) cleanUp(ctx workflow.Context) error {
 // workflow task: it causes a signal, and a task that ends a run is refused while one is on its way.
 func (r *kymaRun) release(ctx workflow.Context, summary, abandoned string) error {
 	var released status.ReportResult
-	err := workflow.ExecuteActivity(writing(ctx, kick.ControlPlaneQueue, summary),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.ControlPlaneQueue, summary),
 		r.status.ReleaseKyma, status.ReleaseInput{Ref: r.ref, Seen: r.versions(), Abandoned: abandoned}).Get(ctx, &released)
 	if temporal.IsCanceledError(err) {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 )
 
 var wholeReconcile = []string{"sync", "resolve", "report"}
@@ -50,10 +51,10 @@ func TestAChangedManifestLeadsToOneReportAndNothingElse(t *testing.T) {
 // A Kyma that is made, edited and deleted within seconds still shows at once what its modules say. Runs of the first
 // version of the logic wait as long as they did, for that is what their histories hold.
 func TestUrgentReconcilesDoNotDelayTheNewsThatFollow(t *testing.T) {
-	for version, shown := range map[workflow.Version]bool{1: false, logicUrgentFree: true} {
+	for version, shown := range map[workflow.Version]bool{1: false, logic.UrgentFree: true} {
 		w := quietWorld()
 		env := environment(t, w)
-		env.OnGetVersion(logicChangeID, workflow.DefaultVersion, workflow.Version(LogicVersion)).Return(version)
+		env.OnGetVersion(logic.ChangeID, workflow.DefaultVersion, workflow.Version(LogicVersion)).Return(version)
 		for i := range 5 {
 			kickAt(env, time.Minute+time.Duration(i)*100*time.Millisecond, kick.Kick{Reason: "Kyma changed", Urgent: true})
 		}

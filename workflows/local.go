@@ -1,96 +1,18 @@
 package workflows
 
 import (
-	"errors"
-	"time"
-
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
-const (
-	// localTimeout bounds the local attempt of a step, in the worker that executes the workflow task.
-	localTimeout = 3 * time.Second
-	// localBudget bounds all local attempts of one workflow task. A task counts as lost after 10 s, and another worker
-	// may start the same: no attempt outlives its task. After 8 s the SDK would ask for another task for what is still
-	// running, and decisions by the time would be others in a replay.
-	localBudget = 7 * time.Second
-)
-
-// localAttempts is when the local attempts of the present workflow task began and ended. The time of a workflow advances
-// within a task only at the end of such an attempt.
-type localAttempts struct {
-	began, ended time.Time
-}
-
-// mayAttempt tells whether another step may be attempted locally.
-func (l *localAttempts) mayAttempt(now time.Time) bool {
-	if !now.Equal(l.ended) {
-		l.began = now // another task began since
-	}
-	return now.Sub(l.began)+localTimeout <= localBudget
-}
-
-// do takes a step that is usually short, such as a read of the control plane or of a remote cluster that answers. Its first
-// attempt is a local activity, in the worker that executes the workflow task: that writes one event of history, and uses
-// none of Temporal's queues. Where this fails with a retryable fault or takes too long, the step is taken as an activity
-// of the queue, with a timeout, heartbeats and attempts of its own. A cluster that did not answer last time is not asked
-// while a workflow task waits for it.
+// do takes a step that is usually short: see attempts.Local. A cluster that did not answer last time is not asked while a
+// workflow task waits for it.
 func (e *entity) do(ctx workflow.Context, queue, summary string, answer, activity, input any) error {
-	unreachable := queue == kick.RemoteQueue && e.fault.Kind == fault.Unreachable
-	if e.logic < logicLocalSteps || unreachable || !e.local.mayAttempt(workflow.Now(ctx)) {
-		return workflow.ExecuteActivity(writing(ctx, queue, summary), activity, input).Get(ctx, answer)
-	}
-	err := workflow.ExecuteLocalActivity(locally(ctx, summary), activity, input).Get(ctx, answer)
-	e.local.ended = workflow.Now(ctx)
-	wait, again := againAfterLocal(err, e.logic)
-	if !again || ctx.Err() != nil {
-		return err
-	}
-	if wait > 0 {
-		if err := workflow.Sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
-	return workflow.ExecuteActivity(afterLocal(ctx, queue, summary), activity, input).Get(ctx, answer)
-}
-
-// locally are the options of a step's local attempt.
-func locally(ctx workflow.Context, summary string) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		ScheduleToCloseTimeout: localTimeout,
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-		Summary:                summary,
+	return e.local.Do(ctx, attempts.Step{
+		Queue: queue, Summary: summary, Logic: e.logic, Activity: activity, Input: input, Answer: answer,
+		Unreachable: queue == kick.RemoteQueue && e.fault.Kind == fault.Unreachable,
 	})
-}
-
-// afterLocal are the options of a step that was attempted once.
-func afterLocal(ctx workflow.Context, queue, summary string) workflow.Context {
-	ctx = writing(ctx, queue, summary)
-	options := workflow.GetActivityOptions(ctx)
-	options.RetryPolicy.MaximumAttempts--
-	return workflow.WithActivityOptions(ctx, options)
-}
-
-// againAfterLocal tells whether a step whose local attempt ended with err is retried, and when.
-func againAfterLocal(err error, logic workflow.Version) (time.Duration, bool) {
-	var app *temporal.ApplicationError
-	switch {
-	case err == nil:
-		return 0, false
-	case !errors.As(err, &app):
-		return 0, true // it timed out, the worker stopped, or it panicked
-	case logic >= logicBackground && fault.FromTemporal(err).Reason == clusters.ReasonUnreachableTimeout:
-		return 0, true // what cut the request short may be the local attempt's own timeout
-	case app.NonRetryable():
-		return 0, false
-	case app.NextRetryDelay() > 0:
-		return app.NextRetryDelay(), true
-	default:
-		return retryShortly().InitialInterval, true
-	}
 }

@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 
-	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
 // A reconcile that succeeds costs a marker a step, and no task of a queue.
@@ -62,7 +60,7 @@ func TestTheFirstTryCountsAmongAllTries(t *testing.T) {
 	env.ExecuteWorkflow(KymaWorkflow, KymaInput{Ref: kymaRef})
 	require.NoError(t, env.GetWorkflowError())
 	require.NotEmpty(t, c.activities["ResolveKyma"])
-	require.Equal(t, retryShortly().MaximumAttempts-1, c.activities["ResolveKyma"][0].RetryPolicy.MaximumAttempts)
+	require.Equal(t, attempts.RetryShortly().MaximumAttempts-1, c.activities["ResolveKyma"][0].RetryPolicy.MaximumAttempts)
 }
 
 // A workflow task never waits twice for a cluster that does not answer.
@@ -83,44 +81,4 @@ func TestAClusterThatDidNotAnswerIsNotAskedWithinAWorkflowTask(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, c.activities["SyncRemote"], 3, "the first, the second that fails, and the one that finds it back")
 	require.Len(t, c.locals["SyncRemote"], 3, "the first that fails, one after it answers again, and that which finds the Kyma gone")
-}
-
-func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
-	busy := fault.New(fault.Transient, "Busy", "busy")
-	busy.RetryAfter = 20 * time.Second
-	for name, c := range map[string]struct {
-		err   error
-		wait  time.Duration
-		again bool
-	}{
-		"done":                    {nil, 0, false},
-		"cannot succeed":          {fault.ToTemporal(fault.New(fault.Rejected, "UnknownChannel", "no such channel")), 0, false},
-		"refuses us":              {fault.ToTemporal(fault.New(fault.Unreachable, "UnreachableUnauthorized", "401")), 0, false},
-		"does not answer in time": {fault.ToTemporal(fault.New(fault.Unreachable, "UnreachableTimeout", "cut")), 0, true},
-		"may succeed":             {fault.ToTemporal(errors.New("conflict")), time.Second, true},
-		"asked for a pause":       {fault.ToTemporal(busy), 20 * time.Second, true},
-		"its time was over":       {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
-		"its worker is stopped":   {temporal.NewCanceledError(), 0, true},
-	} {
-		wait, again := againAfterLocal(c.err, LogicVersion)
-		require.Equal(t, c.again, again, name)
-		require.Equal(t, c.wait, wait, name)
-	}
-}
-
-// The worker that does a workflow task may be cut off from the server. Another begins with the same task after ten
-// seconds, and after eight the SDK splits it.
-func TestNoTryOutlivesItsWorkflowTask(t *testing.T) {
-	const split = 8 * time.Second
-	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	var tries localAttempts
-	now := start
-	for tries.mayAttempt(now) {
-		now = now.Add(localTimeout)
-		tries.ended = now
-	}
-	require.True(t, now.After(start))
-	require.Less(t, now.Sub(start), split)
-	require.False(t, tries.mayAttempt(now), "still the same task")
-	require.True(t, tries.mayAttempt(now.Add(time.Millisecond)), "another task began")
 }

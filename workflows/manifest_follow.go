@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
 // follow watches the module until what is seen differs from what was last reported, and reports it. Kicks
@@ -72,7 +73,7 @@ func (r *manifestRun) finishFollow(ctx workflow.Context, started time.Time, seen
 func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, seen readiness.Observed) error {
 	r.doing(ctx, "creating the default custom resource")
 	var now readiness.Observed
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, "create the default custom resource"),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, "create the default custom resource"),
 		r.install.EnsureDefaultCR, install.WaitInput{Ref: r.ref, Reported: seen}).Get(ctx, &now)
 	if temporal.IsCanceledError(err) {
 		return err
@@ -90,7 +91,7 @@ func (r *manifestRun) ensureDefaultCR(ctx workflow.Context, started time.Time, s
 // await runs a read-only wait until it answers or a kick is due. Interrupted means that its answer, if
 // any, does not count. So does the end of its deadline: the wait is then started again.
 func (r *manifestRun) await(ctx workflow.Context, summary string, answer any, start func(workflow.Context) workflow.Future) (bool, error) {
-	waitCtx, cancel := workflow.WithCancel(waiting(ctx, summary))
+	waitCtx, cancel := workflow.WithCancel(attempts.Waiting(ctx, summary))
 	defer cancel()
 	future := start(waitCtx)
 	for !future.IsReady() {
@@ -103,7 +104,7 @@ func (r *manifestRun) await(ctx workflow.Context, summary string, answer any, st
 		}
 	}
 	err := future.Get(ctx, answer)
-	if deadlinePassed(err) {
+	if attempts.DeadlinePassed(err) {
 		return true, nil
 	}
 	return false, err

@@ -13,6 +13,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
@@ -75,7 +76,7 @@ func executePurge(ctx workflow.Context, activities *purge.Activities, ref kick.R
 		summary += ", or release it"
 	}
 	var res purge.Result
-	err := workflow.ExecuteActivity(writing(ctx, kick.RemoteQueue, fault.Shorten(summary, maxSummary)),
+	err := workflow.ExecuteActivity(attempts.Writing(ctx, kick.RemoteQueue, fault.Shorten(summary, attempts.MaxSummary)),
 		activities.PurgeManifest, purge.Input{Ref: ref, Abandon: release}).Get(ctx, &res)
 	return res, err
 }

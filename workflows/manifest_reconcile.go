@@ -11,6 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
 )
 
@@ -20,7 +22,7 @@ func (r *manifestRun) reconcile(ctx workflow.Context) error {
 	pending, started := r.begin(ctx)
 	r.doing(ctx, "installing: "+orElse(pending.Reason, "started"))
 
-	applyCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "install or upgrade the module"))
+	applyCtx, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.RemoteQueue, "install or upgrade the module"))
 	defer cancel()
 	future := workflow.ExecuteActivity(applyCtx, r.install.ApplyManifest, install.ApplyInput{Ref: r.ref, Since: r.since})
 	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.Pending.Deleting }); err != nil {
@@ -48,7 +50,7 @@ func (r *manifestRun) applied(ctx workflow.Context, started time.Time, res insta
 		r.since = time.Time{}
 	}
 	r.state.InputsDigest, r.state.Module, r.state.Version, r.state.Kyma = res.InputsDigest, res.Module, res.Version, res.Kyma
-	if r.logic < logicModuleState {
+	if r.logic < logic.ModuleState {
 		if err := r.publishModule(ctx); err != nil {
 			return err
 		}
@@ -131,7 +133,7 @@ func (r *manifestRun) report(ctx workflow.Context, o readiness.Observed, settled
 
 // publishState upserts for searches which module it is and what was last reported of it.
 func (r *manifestRun) publishState(ctx workflow.Context) error {
-	if r.logic < logicModuleState {
+	if r.logic < logic.ModuleState {
 		return nil
 	}
 	return r.publishModule(ctx)
@@ -143,7 +145,7 @@ func (r *manifestRun) publishModule(ctx workflow.Context) error {
 		kick.AttributeModuleName:    r.state.Module,
 		kick.AttributeModuleVersion: r.state.Version,
 	}
-	if r.logic >= logicModuleState {
+	if r.logic >= logic.ModuleState {
 		attributes[kick.AttributeModuleState] = string(r.state.Reported.State)
 	}
 	return r.publish(ctx, attributes)

@@ -8,6 +8,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
 // remove takes one pass of the removal. A purge interrupts it.
@@ -15,7 +16,7 @@ func (r *manifestRun) remove(ctx workflow.Context) error {
 	_, started := r.begin(ctx)
 	r.doing(ctx, "removing the module")
 	r.state.Deleting = true
-	removeCtx, cancel := workflow.WithCancel(writing(ctx, kick.RemoteQueue, "remove the module"))
+	removeCtx, cancel := workflow.WithCancel(attempts.Writing(ctx, kick.RemoteQueue, "remove the module"))
 	defer cancel()
 	future := workflow.ExecuteActivity(removeCtx, r.uninstall.RemoveManifest, uninstall.RemoveInput{Ref: r.ref, Reported: r.state.Reported})
 	if err := r.awaitUnless(ctx, future, cancel, func() bool { return r.mail.Pending.Purge }); err != nil {

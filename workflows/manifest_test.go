@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 )
 
 func TestAModuleIsInstalledFollowedAndSettled(t *testing.T) {
@@ -79,7 +80,7 @@ func TestAWaitThatReachesItsDeadlineIsBegunAnew(t *testing.T) {
 		if started.IsZero() {
 			started = env.Now()
 		}
-		if env.Now().Sub(started) < 3*waitDeadline {
+		if env.Now().Sub(started) < 3*attempts.WaitDeadline {
 			return readiness.Observed{}, &fault.Error{Kind: fault.Pending, Reason: "NotReady", Message: "not ready", RetryAfter: time.Minute}
 		}
 		return readiness.Observed{State: shared.StateReady}, nil

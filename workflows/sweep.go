@@ -10,6 +10,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -35,8 +38,7 @@ const formerShards = 64
 // SweepWorkflow walks one shard of the fleet once per resync interval. It never returns an error: a walk that fails is
 // repeated. It ends only where fewer shards are configured now and its own is no longer one of them.
 func SweepWorkflow(ctx workflow.Context, in SweepInput) error {
-	logic := workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, LogicVersion)
-	s := &sweepRun{in: in, logic: logic, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: buildOf(ctx)}
+	s := &sweepRun{in: in, logic: logic.Of(ctx), mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: build.Of(ctx)}
 	return s.run(ctx)
 }
 
@@ -62,7 +64,7 @@ func (s *sweepRun) run(ctx workflow.Context) error {
 			// The next run, if any, must not wait for its turn.
 			s.in.NextWalk = workflow.Now(ctx)
 		}
-		if walked >= walksPerRun || s.mail.Forced || s.build != buildOf(ctx) {
+		if walked >= walksPerRun || s.mail.Forced || s.build != build.Of(ctx) {
 			return workflow.NewContinueAsNewError(ctx, kick.SweepWorkflow, s.in)
 		}
 		removed, err := s.walk(ctx)
@@ -78,14 +80,14 @@ func (s *sweepRun) rest(ctx workflow.Context) error {
 	if wait <= 0 {
 		return nil
 	}
-	return awaitFor(ctx, s.logic, wait, "the next walk", s.mail.Arrived)
+	return attempts.For(ctx, s.logic, wait, "the next walk", s.mail.Arrived)
 }
 
 // walk walks the shard once, and tells whether the shard no longer exists.
 func (s *sweepRun) walk(ctx workflow.Context) (removed bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
-	err = workflow.ExecuteActivity(walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{
+	err = workflow.ExecuteActivity(attempts.Walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{
 		Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom, RunStarted: workflow.GetInfo(ctx).WorkflowStartTime,
 	}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {

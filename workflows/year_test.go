@@ -24,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 	year = 365
 	// mostEvents is how long a history may become: the length from which an idle run continues as new, and what one busy
 	// day adds. The server ends a run with 51,200.
-	mostEvents = idleEvents + 200
+	mostEvents = ending.IdleEvents + 200
 	// mostCarried is how many bytes may be carried from run to run. The server takes 2 MB.
 	mostCarried = 4 << 10
 )

@@ -208,6 +208,22 @@ func ofReason(reason string) string {
 		return "see what its finalizers were for"
 	case "PurgeAbandoned":
 		return "clean it up manually, if the cluster comes back"
+	case "WatcherGatewayNotFound":
+		return "label a Gateway, or correct the selector; it is taken up at once"
+	case "WatcherPathTaken":
+		return "give one of the two another spec.manager, or both the same Service"
+	case "WatcherNameTaken":
+		return "rename one of the two"
+	case "WatcherInvalid":
+		return "correct the field"
+	case "WatcherNotRouted":
+		return "leave out spec.manager, or route by Istio"
+	case "WatcherRefused":
+		return "see to the rights of Lifecycle Manager, or to what the admission webhook says"
+	case "VirtualServiceRemoving":
+		return "whoever set these finalizers must take them off"
+	case "ListenerAddressUnknown":
+		return "create it, with a host that is no wildcard"
 	default:
 		return ""
 	}

@@ -40,6 +40,11 @@ func (s *Sender) Manifest(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, Signal, ref, k)
 }
 
+// Watcher wakes the workflow of a Watcher and starts it where none is open.
+func (s *Sender) Watcher(ctx context.Context, ref Ref, k Kick) error {
+	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, Signal, ref, k)
+}
+
 // Purge tells the workflow of a Manifest to force what remains of its module, and starts it where none is open.
 func (s *Sender) Purge(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, SignalPurge, ref, k)

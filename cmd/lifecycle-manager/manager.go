@@ -18,6 +18,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/certificates"
@@ -44,6 +45,9 @@ func newManager(f *flags, traces *tracing.Tracing) (manager.Manager, *fleet.Info
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := routing.AddToScheme(f.settings, scheme); err != nil {
+		return nil, nil, fmt.Errorf("make the scheme: %w", err)
 	}
 	config, err := connection.ControlPlane(f.kubeconfig, "")
 	if err != nil {

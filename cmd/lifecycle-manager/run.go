@@ -23,6 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/windows"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
@@ -105,6 +106,9 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if err := routing.CheckIstio(f.settings, mgr.GetRESTMapper()); err != nil {
+		return err
+	}
 	if err := worker.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
@@ -177,7 +181,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		options := watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
-			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, Tracer: traces.Tracer(),
+			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, ResyncInterval: f.resyncInterval, Tracer: traces.Tracer(),
 		}
 		if f.settings.Watching.Enabled() {
 			options.Certificates = watchers.TemporalCertificates{Temporal: temporalClient}

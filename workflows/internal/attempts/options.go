@@ -1,4 +1,7 @@
-package workflows
+// Package attempts says how often and how long activities are attempted, by what an activity does: options of those that
+// write, wait or walk, and Local, by which a short step is attempted within the workflow task first. For is a wait of the
+// workflow itself.
+package attempts
 
 import (
 	"errors"
@@ -20,12 +23,12 @@ const (
 	heartbeatTimeout = 20 * time.Second
 	// waitAttemptTimeout bounds one attempt of a wait, so that waiting never occupies a slot for long.
 	waitAttemptTimeout = 10 * time.Second
-	// waitDeadline is when a wait ends without news; it is then started again.
-	waitDeadline = time.Hour
+	// WaitDeadline is when a wait ends without news; it is then started again.
+	WaitDeadline = time.Hour
 )
 
-// retryShortly retries transient faults a few times within a minute or so; then the workflow decides.
-func retryShortly() *temporal.RetryPolicy {
+// RetryShortly retries transient faults a few times within a minute or so; then the workflow decides.
+func RetryShortly() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
 		InitialInterval:    time.Second,
 		BackoffCoefficient: 2,
@@ -34,27 +37,27 @@ func retryShortly() *temporal.RetryPolicy {
 	}
 }
 
-// writing are the options of an activity that changes something: cancelled only together with a wait for
+// Writing are the options of an activity that changes something: cancelled only together with a wait for
 // its end, so that it does not still write when the next step starts. Time in the queue does not count: a step that waits
 // for its turn behind others has not failed, and retrying it would only lengthen the queue.
-func writing(ctx workflow.Context, queue, summary string) workflow.Context {
+func Writing(ctx workflow.Context, queue, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           queue,
 		StartToCloseTimeout: stepTimeout,
 		HeartbeatTimeout:    heartbeatTimeout,
 		WaitForCancellation: true,
-		RetryPolicy:         retryShortly(),
+		RetryPolicy:         RetryShortly(),
 		Summary:             summary,
 	})
 }
 
-// waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
+// Waiting are the options of a read-only wait. Its attempts are short and fail benignly with a delay of
 // their own, so that waiting occupies no slot and writes no history.
-func waiting(ctx workflow.Context, summary string) workflow.Context {
+func Waiting(ctx workflow.Context, summary string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              kick.RemoteQueue,
 		StartToCloseTimeout:    waitAttemptTimeout,
-		ScheduleToCloseTimeout: waitDeadline,
+		ScheduleToCloseTimeout: WaitDeadline,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    time.Second,
 			BackoffCoefficient: 1.5,
@@ -64,8 +67,8 @@ func waiting(ctx workflow.Context, summary string) workflow.Context {
 	})
 }
 
-// walking are the options of the sweep's long activity.
-func walking(ctx workflow.Context, interval time.Duration) workflow.Context {
+// Walking are the options of the sweep's long activity.
+func Walking(ctx workflow.Context, interval time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           kick.SweepQueue,
 		StartToCloseTimeout: 2*interval + time.Minute,
@@ -80,9 +83,9 @@ func walking(ctx workflow.Context, interval time.Duration) workflow.Context {
 	})
 }
 
-// deadlinePassed tells whether a wait ended because its deadline passed, which is no error. The server
+// DeadlinePassed tells whether a wait ended because its deadline passed, which is no error. The server
 // then reports either the time-out or, if the next attempt would have come too late, the last benign failure.
-func deadlinePassed(err error) bool {
+func DeadlinePassed(err error) bool {
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) {
 		return timeout.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
@@ -90,5 +93,5 @@ func deadlinePassed(err error) bool {
 	return fault.FromTemporal(err).Kind == fault.Pending
 }
 
-// maxSummary is well below the 400 bytes that a server takes for the summary of a timer.
-const maxSummary = 120
+// MaxSummary is well below the 400 bytes that a server takes for the summary of a timer.
+const MaxSummary = 120

@@ -1,0 +1,86 @@
+package routing
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// carryOut makes the VirtualService as the plan has it. Where the control plane refuses that, the plan says so.
+func (a *Activities) carryOut(ctx context.Context, s Situation, p Plan) (Plan, error) {
+	switch {
+	case p.Remove && s.Present != nil && isOurs(s.Present, s.Watcher):
+		_, err := a.remove(ctx, s.Watcher)
+		return p, err
+	case p.Want == nil || isAsWanted(s.Present, p.Want):
+		return p, nil
+	}
+	err := a.apply(ctx, s.Present, p.Want)
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return failed(EventRefused, "%v", err), fault.New(fault.Rejected, EventRefused, "%w", err)
+	case apierrors.IsForbidden(err):
+		// Rights, a quota or an admission webhook: only people can help, but not by a change of the Watcher.
+		refused := fault.New(fault.Transient, EventRefused, "%w", err)
+		refused.SlowRetry = true
+		return failed(EventRefused, "%v", err), refused
+	}
+	return p, err
+}
+
+// apply applies a VirtualService with all that is ours. What others set in its spec besides is taken away as well: it
+// decides where events go.
+func (a *Activities) apply(ctx context.Context, present, want *networkingv1.VirtualService) error {
+	content, err := encode(want)
+	if err != nil {
+		return err
+	}
+	if present != nil {
+		content.SetUID(present.UID) // not one that was made in its place
+	}
+	err = a.options.ControlPlane.Apply(ctx, client.ApplyConfigurationFromUnstructured(content),
+		client.FieldOwner(shared.FieldManagerLifecycleManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("apply VirtualService %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	body, err := json.Marshal(content.Object)
+	if err != nil {
+		return fmt.Errorf("decode VirtualService %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	now := &networkingv1.VirtualService{}
+	if err := json.Unmarshal(body, now); err != nil {
+		return fmt.Errorf("decode VirtualService %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	if isAsWanted(now, want) {
+		return nil
+	}
+	return a.insist(ctx, now, want)
+}
+
+// insist replaces the whole spec of a VirtualService as it was read.
+func (a *Activities) insist(ctx context.Context, now, want *networkingv1.VirtualService) error {
+	spec, err := encode(want)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/resourceVersion", "value": now.ResourceVersion},
+		{"op": "replace", "path": "/spec", "value": spec.Object["spec"]},
+	})
+	if err != nil {
+		return fmt.Errorf("encode VirtualService %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	err = a.options.ControlPlane.Patch(ctx, now, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil {
+		return fmt.Errorf("restore VirtualService %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	return nil
+}

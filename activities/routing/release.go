@@ -1,0 +1,109 @@
+package routing
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ReasonRemoving: the VirtualService of a Watcher has finalizers, so that it is not gone yet.
+const ReasonRemoving = "VirtualServiceRemoving"
+
+// release removes the routing of a Watcher under deletion, and last our finalizer.
+func (a *Activities) release(ctx context.Context, w *v1beta2.Watcher) (Out, error) {
+	if !controllerutil.ContainsFinalizer(w, shared.FinalizerWatcher) {
+		return Out{Outcome: OutcomeReleased, State: shared.StateDeleting}, nil
+	}
+	p := Plan{State: shared.StateDeleting, Message: "the VirtualService is being removed"}
+	if err := a.report(ctx, w, p); err != nil {
+		return Out{}, err
+	}
+	if _, err := a.remove(ctx, w); err != nil {
+		return Out{}, err
+	}
+	return Out{Outcome: OutcomeReleased, State: shared.StateDeleting, Message: p.Message}, a.unguard(ctx, w)
+}
+
+// withoutIstio removes what the Watcher had while the routing was Istio's, as its finalizer says, and reports.
+func (a *Activities) withoutIstio(ctx context.Context, w *v1beta2.Watcher) (Out, error) {
+	p := Decide(a.options.Settings, Situation{Watcher: w})
+	if controllerutil.ContainsFinalizer(w, shared.FinalizerWatcher) {
+		unseen, err := a.remove(ctx, w)
+		if err != nil {
+			return Out{}, err
+		}
+		if unseen {
+			p.Message += "; a VirtualService of its name may be left, which this instance has no right to see"
+		}
+		if err := a.unguard(ctx, w); err != nil {
+			return Out{}, err
+		}
+	}
+	return Out{Outcome: OutcomeDone, State: p.State, Message: p.Message}, a.report(ctx, w, p)
+}
+
+// remove removes the VirtualService of a Watcher and returns once it is gone. Where the control plane has no such kind, there
+// is none. Without Istio's routing, the right to see it may be missing (unseen): what is left goes with the Watcher, its
+// owner.
+func (a *Activities) remove(ctx context.Context, w *v1beta2.Watcher) (unseen bool, err error) {
+	present, err := a.find(ctx, w)
+	if apierrors.IsForbidden(err) && a.options.Settings.Watching.Routing != desired.RoutingIstio {
+		return true, nil
+	}
+	if err != nil || present == nil {
+		return false, err
+	}
+	if present.DeletionTimestamp.IsZero() {
+		uid := present.UID
+		err := a.options.ControlPlane.Delete(ctx, present, client.Preconditions{UID: &uid})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("delete VirtualService %s/%s: %w", w.Namespace, w.Name, err)
+		}
+		if present, err = a.find(ctx, w); err != nil || present == nil {
+			return false, err
+		}
+	}
+	return false, fault.New(fault.Pending, ReasonRemoving, "VirtualService %s/%s is being removed, and has the finalizers %s",
+		w.Namespace, w.Name, strings.Join(present.Finalizers, ", "))
+}
+
+// find reads the metadata of a Watcher's VirtualService live; nil where there is none of its own.
+func (a *Activities) find(ctx context.Context, w *v1beta2.Watcher) (*metav1.PartialObjectMetadata, error) {
+	present := &metav1.PartialObjectMetadata{}
+	present.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind(kindVirtualService))
+	err := a.options.ControlPlane.Get(ctx, client.ObjectKeyFromObject(w), present)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read VirtualService %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	if !isOurs(present, w) {
+		return nil, nil //nolint:nilnil // another's is as good as none
+	}
+	return present, nil
+}
+
+// unguard takes our finalizer off the Watcher as it was read.
+func (a *Activities) unguard(ctx context.Context, w *v1beta2.Watcher) error {
+	before := w.DeepCopy()
+	controllerutil.RemoveFinalizer(w, shared.FinalizerWatcher)
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := a.options.ControlPlane.Patch(ctx, w, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("release Watcher %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package watchers
+
+import (
+	"context"
+
+	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
+)
+
+// gatewayEvents are the events of Gateways: any Watcher may select any of them. What is listed at start is omitted: the
+// comparison of all Watchers at the start covers it.
+func gatewayEvents() handler.TypedFuncs[*networkingv1.Gateway, watcherRequest] {
+	add := func(g *networkingv1.Gateway, q watcherQueue) {
+		q.Add(watcherRequest{All: true, Cause: causeOf(routing.KindGateway, g)})
+	}
+	return handler.TypedFuncs[*networkingv1.Gateway, watcherRequest]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*networkingv1.Gateway], q watcherQueue) {
+			if !e.IsInInitialList {
+				add(e.Object, q)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*networkingv1.Gateway], q watcherQueue) {
+			before, after := e.ObjectOld, e.ObjectNew
+			if before.Generation != after.Generation || before.UID != after.UID || !equality.Semantic.DeepEqual(before.Labels, after.Labels) {
+				add(after, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*networkingv1.Gateway], q watcherQueue) {
+			add(e.Object, q)
+		},
+	}
+}
+
+// virtualServiceEvents are the events of our VirtualServices. Each is of the Watcher of its name.
+func virtualServiceEvents() handler.TypedFuncs[*networkingv1.VirtualService, watcherRequest] {
+	add := func(vs *networkingv1.VirtualService, q watcherQueue) {
+		q.Add(watcherRequest{Ref: kick.Ref{Namespace: vs.Namespace, Name: vs.Name}})
+	}
+	return handler.TypedFuncs[*networkingv1.VirtualService, watcherRequest]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*networkingv1.VirtualService], q watcherQueue) {
+			if e.ObjectOld.ResourceVersion != e.ObjectNew.ResourceVersion {
+				add(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*networkingv1.VirtualService], q watcherQueue) {
+			add(e.Object, q)
+		},
+	}
+}

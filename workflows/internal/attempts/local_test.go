@@ -1,0 +1,54 @@
+package attempts
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
+)
+
+func TestWhatIsTriedAgainAfterAFirstTry(t *testing.T) {
+	busy := fault.New(fault.Transient, "Busy", "busy")
+	busy.RetryAfter = 20 * time.Second
+	for name, c := range map[string]struct {
+		err   error
+		wait  time.Duration
+		again bool
+	}{
+		"done":                    {nil, 0, false},
+		"cannot succeed":          {fault.ToTemporal(fault.New(fault.Rejected, "UnknownChannel", "no such channel")), 0, false},
+		"refuses us":              {fault.ToTemporal(fault.New(fault.Unreachable, "UnreachableUnauthorized", "401")), 0, false},
+		"does not answer in time": {fault.ToTemporal(fault.New(fault.Unreachable, "UnreachableTimeout", "cut")), 0, true},
+		"may succeed":             {fault.ToTemporal(errors.New("conflict")), time.Second, true},
+		"asked for a pause":       {fault.ToTemporal(busy), 20 * time.Second, true},
+		"its time was over":       {temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE, nil), 0, true},
+		"its worker is stopped":   {temporal.NewCanceledError(), 0, true},
+	} {
+		wait, again := againAfterLocal(c.err, logic.Version)
+		require.Equal(t, c.again, again, name)
+		require.Equal(t, c.wait, wait, name)
+	}
+}
+
+// The worker that does a workflow task may be cut off from the server. Another begins with the same task after ten
+// seconds, and after eight the SDK splits it.
+func TestNoTryOutlivesItsWorkflowTask(t *testing.T) {
+	const split = 8 * time.Second
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var tries Local
+	now := start
+	for tries.mayAttempt(now) {
+		now = now.Add(localTimeout)
+		tries.ended = now
+	}
+	require.True(t, now.After(start))
+	require.Less(t, now.Sub(start), split)
+	require.False(t, tries.mayAttempt(now), "still the same task")
+	require.True(t, tries.mayAttempt(now.Add(time.Millisecond)), "another task began")
+}

@@ -1,0 +1,195 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	activities "github.com/kyma-project/lifecycle-manager/activities/routing"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/view"
+)
+
+var ref = kick.Ref{Namespace: "kcp-system", Name: "kyma", UID: "watcher-uid"}
+
+// reconciles are the answers of the activity, and what it was asked.
+type reconciles struct {
+	answer func(ctx context.Context, n int) error
+	asked  []activities.In
+}
+
+// ReconcileWatcher answers as the test says.
+func (r *reconciles) ReconcileWatcher(ctx context.Context, in activities.In) (activities.Out, error) {
+	r.asked = append(r.asked, in)
+	if r.answer != nil {
+		if err := r.answer(ctx, len(r.asked)); err != nil {
+			return activities.Out{}, fault.ToTemporal(err)
+		}
+	}
+	return activities.Out{Outcome: activities.OutcomeDone, State: shared.StateReady, Message: "routed"}, nil
+}
+
+func environment(t *testing.T, r *reconciles) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second})
+	env.RegisterWorkflowWithOptions(WatcherWorkflow, workflow.RegisterOptions{Name: kick.WatcherWorkflow})
+	env.RegisterActivityWithOptions(r.ReconcileWatcher, activity.RegisterOptions{Name: "ReconcileWatcher"})
+	return env
+}
+
+func kickAt(env *testsuite.TestWorkflowEnvironment, after time.Duration, k kick.Kick) {
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.Signal, k) }, after)
+}
+
+func TestAWatcherThatIsRoutedEndsItsWorkflow(t *testing.T) {
+	r := &reconciles{}
+	env := environment(t, r)
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, []activities.In{{Ref: ref}}, r.asked)
+	answer, err := env.QueryWorkflow(kick.QueryStatus)
+	require.NoError(t, err)
+	var shown view.View
+	require.NoError(t, answer.Get(&shown))
+	require.Equal(t, "Ready", shown.State)
+	require.Equal(t, "routed", shown.Message)
+}
+
+// What came in while a reconcile ran may not have been read by it.
+func TestAKickDuringAReconcileMeansOneMore(t *testing.T) {
+	r := &reconciles{}
+	env := environment(t, r)
+	r.answer = func(_ context.Context, n int) error {
+		if n == 1 {
+			for range 5 {
+				env.SignalWorkflow(kick.Signal, kick.Kick{Reason: "Gateway changed", Kind: activities.KindGateway, Namespace: "kcp-system", Name: "g", ResourceVersion: "7"})
+			}
+		}
+		return nil
+	}
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, r.asked, 2, "five kicks are one more reconcile")
+	require.Equal(t, []types.NamespacedName{{Namespace: "kcp-system", Name: "g"}}, r.asked[1].Gateways)
+}
+
+func TestAFailedReconcileIsRetriedUntilItSucceeds(t *testing.T) {
+	r := &reconciles{answer: func(_ context.Context, n int) error {
+		if n <= 12 {
+			return errors.New("the API server is restarting")
+		}
+		return nil
+	}}
+	env := environment(t, r)
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, r.asked, 13)
+}
+
+func TestWhatOnlyAChangeCanHelpIsNotRetried(t *testing.T) {
+	r := &reconciles{answer: func(context.Context, int) error {
+		return fault.New(fault.Rejected, activities.EventRefused, "an admission webhook refuses it")
+	}}
+	env := environment(t, r)
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, r.asked, 1)
+}
+
+func TestAnUrgentKickDoesNotWaitForTheRetry(t *testing.T) {
+	refused := fault.New(fault.Transient, activities.EventRefused, "no right")
+	refused.SlowRetry = true
+	r := &reconciles{answer: func(_ context.Context, n int) error {
+		if n == 1 {
+			return refused
+		}
+		return nil
+	}}
+	env := environment(t, r)
+	began := env.Now()
+	kickAt(env, time.Minute, kick.Kick{Reason: "Watcher changed", Urgent: true})
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, r.asked, 2)
+	require.Less(t, env.Now().Sub(began), 5*time.Minute, "in the time of the workflow, which skips waits")
+}
+
+func TestAnOperatorsRequestContinuesAWaitingRunWithAllThatItCarries(t *testing.T) {
+	refused := fault.New(fault.Transient, activities.EventRefused, "no right")
+	refused.SlowRetry = true
+	r := &reconciles{answer: func(context.Context, int) error { return refused }}
+	env := environment(t, r)
+	env.RegisterDelayedCallback(func() { env.SignalWorkflow(kick.SignalContinueAsNew, nil) }, time.Minute)
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &next)
+	var in Input
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	require.Equal(t, ref, in.Ref)
+	require.Equal(t, 1, in.Carry.Attempt)
+	require.False(t, in.Carry.RetryAt.IsZero())
+
+	r.answer = nil
+	env = environment(t, r)
+	env.ExecuteWorkflow(WatcherWorkflow, in)
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, r.asked, 2, "the run that follows waits for the retry")
+}
+
+func TestAnUpdateAnswersWithTheStateReached(t *testing.T) {
+	r := &reconciles{answer: func(_ context.Context, n int) error {
+		if n == 1 {
+			return errors.New("once")
+		}
+		return nil
+	}}
+	env := environment(t, r)
+	answered := false
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(kick.UpdateReconcile, "1", &testsuite.TestUpdateCallback{
+			OnAccept: func() {},
+			OnReject: func(err error) { require.NoError(t, err) },
+			OnComplete: func(result any, err error) {
+				require.NoError(t, err)
+				require.Equal(t, Result{State: "Ready", Message: "routed", Completed: true}, result)
+				answered = true
+			},
+		})
+	}, time.Millisecond)
+	env.ExecuteWorkflow(WatcherWorkflow, Input{Ref: ref})
+	require.NoError(t, env.GetWorkflowError())
+	require.True(t, answered)
+}
+
+func TestWhatARunDoesNext(t *testing.T) {
+	for name, c := range map[string]struct {
+		s    situation
+		want step
+	}{
+		"a new run reconciles":                {situation{MustContinue: true}, stepReconcile},
+		"nothing is left":                     {situation{Looked: true, MustContinue: true, NewBuild: true}, stepComplete},
+		"a kick is due":                       {situation{Looked: true, Pending: true, Due: true}, stepReconcile},
+		"a kick waits for its turn":           {situation{Looked: true, Pending: true}, stepSleep},
+		"a retry waits":                       {situation{Looked: true, Retry: true}, stepSleep},
+		"a retry is due":                      {situation{Looked: true, Retry: true, Due: true}, stepReconcile},
+		"another build does not act":          {situation{Looked: true, Pending: true, Due: true, NewBuild: true}, stepContinue},
+		"a long history ends before it grows": {situation{Looked: true, Retry: true, MustContinue: true}, stepContinue},
+	} {
+		require.Equal(t, c.want, decide(c.s), name)
+	}
+}

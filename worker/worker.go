@@ -23,7 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
-	watching "github.com/kyma-project/lifecycle-manager/workflows/routing"
+	watcherflow "github.com/kyma-project/lifecycle-manager/workflows/routing"
 )
 
 // Activities are what the workers run.
@@ -178,7 +178,7 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 		kick.KymaWorkflow:         workflows.KymaWorkflow,
 		kick.ManifestWorkflow:     workflows.ManifestWorkflow,
 		kick.SweepWorkflow:        workflows.SweepWorkflow,
-		kick.WatcherWorkflow:      watching.WatcherWorkflow,
+		kick.WatcherWorkflow:      watcherflow.WatcherWorkflow,
 		kick.CertificatesWorkflow: authority.CertificatesWorkflow,
 	} {
 		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{

@@ -39,8 +39,9 @@ const (
 // watched is a Kyma with an agent in its cluster. The sweep finds nothing in the time of a test.
 type watched struct {
 	*harness.Environment
-	agent   *agent.Agent
-	metrics string
+	agent *agent.Agent
+	// listener and metrics are addresses of the instance.
+	listener, metrics string
 }
 
 // newWatched starts an instance that takes events itself, with a Watcher on remote Kymas and one on the states of samples, and
@@ -54,7 +55,7 @@ func newWatched(t *testing.T, flags ...string) *watched {
 	}, flags...)...)
 	s.SweepRarely()
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
-	w := &watched{Environment: s, metrics: metrics}
+	w := &watched{Environment: s, listener: listener, metrics: metrics}
 	t.Cleanup(func() { w.removeCertificates() })
 	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
 	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
@@ -85,9 +86,7 @@ func (w *watched) watch(name string, field v1beta2.WatchedField, resource v1beta
 
 // removeCertificates removes what an instance leaves for the next one of its kind.
 func (w *watched) removeCertificates() {
-	for _, object := range []client.Object{&corev1.Secret{}} {
-		_ = w.ControlPlane.DeleteAllOf(context.Background(), object, client.InNamespace(istioNamespace))
-	}
+	_ = w.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(istioNamespace))
 }
 
 func (w *watched) agentBecomes(status metav1.ConditionStatus) {

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/agenttest"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+)
+
+// certificate reads a Secret with a certificate.
+func (w *watched) certificate(c require.TestingT, in client.Reader, namespace, name string) *corev1.Secret {
+	secret := &corev1.Secret{}
+	require.NoError(c, in.Get(w.T.Context(), client.ObjectKey{Namespace: namespace, Name: name}, secret))
+	return secret
+}
+
+// leaf is the certificate of the agent in the remote cluster.
+func (w *watched) leaf(c require.TestingT) *x509.Certificate {
+	secret := w.certificate(c, w.Remote, harness.RemoteNamespace, shared.AgentSecret)
+	block, _ := pem.Decode(secret.Data[shared.CertificateKey])
+	require.NotNil(c, block)
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	require.NoError(c, err)
+	return leaf
+}
+
+// annotate changes an annotation of a Secret in the namespace of certificates.
+func (w *watched) annotate(name, key, value string) {
+	w.T.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: istioNamespace, Name: name}}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	require.NoError(w.T, w.ControlPlane.Patch(w.T.Context(), secret, client.RawPatch(types.MergePatchType, []byte(patch))))
+}
+
+// trusted are the authorities in the Secret of the listener.
+func (w *watched) trusted(c require.TestingT) []string {
+	var all []string
+	rest := w.certificate(c, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret).Data[shared.CertificateAuthorityKey]
+	for {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			return all
+		}
+		all = append(all, string(block.Bytes))
+	}
+}
+
+// results are the events that the listener took or refused, by result, without those that are zero.
+func (w *watched) results(t *testing.T) map[string]string {
+	t.Helper()
+	series, err := process.Series(w.metrics, "lifecycle_mgr_events_received_total")
+	require.NoError(t, err)
+	counted := map[string]string{}
+	for labels, value := range series {
+		if value != "0" {
+			counted[labels] = value
+		}
+	}
+	return counted
+}
+
+// A certificate is renewed, and an authority replaced, while events flow: no event is refused, no process is restarted, and
+// who has somebody else's certificate speaks for nobody else.
+func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.T) {
+	w := newWatched(t, "--istio-gateway-server-cert-switch-grace-period", "15s")
+	starts := w.agent.Starts()
+
+	t.Run("a certificate that is about to expire is renewed", func(t *testing.T) {
+		before := w.leaf(t)
+		require.Equal(t, runtimeID, before.Subject.CommonName)
+		require.Contains(t, before.DNSNames, "skr-webhook.kyma-system.svc")
+		w.annotate(desired.CertificateName("watched"), certificates.AnnotationRenewal, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+		w.Eventually("the remote cluster has another certificate", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NotEqual(c, before.SerialNumber, w.leaf(c).SerialNumber)
+		})
+		w.becomesActedOn("sample")
+		require.Equal(t, starts, w.agent.Starts())
+	})
+	t.Run("an authority is replaced", func(t *testing.T) {
+		first := w.trusted(t)
+		require.Len(t, first, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		var load sync.WaitGroup
+		load.Go(func() {
+			for number := 0; ctx.Err() == nil; number++ {
+				remote := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "default"}}
+				patch := fmt.Sprintf(`{"spec":{"skipMaintenanceWindows":%t}}`, number%2 == 0)
+				if err := w.Remote.Patch(ctx, remote, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil && ctx.Err() == nil {
+					t.Errorf("edit the remote Kyma: %v", err)
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		w.annotate(certificates.AuthoritySecret, certificates.AnnotationRotate, "now")
+		w.Eventually("nobody trusts the former authority any more", 5*time.Minute, func(c *assert.CollectT) {
+			_ = w.Temporal.SignalWorkflow(t.Context(), kick.CertificatesWorkflowID, "", kick.Signal, kick.Kick{Reason: "a test"})
+			now := w.trusted(c)
+			if assert.Len(c, now, 1) {
+				assert.NotEqual(c, first, now)
+			}
+		})
+		stop()
+		load.Wait()
+		for labels, count := range w.results(t) {
+			require.True(t, strings.Contains(labels, "accepted") || strings.Contains(labels, "merged"), "%s: %s", labels, count)
+		}
+		require.Equal(t, starts, w.agent.Starts(), "nothing is restarted")
+		w.becomesActedOn()
+		w.agentBecomes(metav1.ConditionTrue)
+	})
+	t.Run("who has a certificate speaks for its own cluster alone", func(t *testing.T) {
+		other := harness.NewKyma("other")
+		other.Labels = map[string]string{shared.LabelRuntimeID: "runtime-of-other"}
+		require.NoError(t, w.ControlPlane.Create(t.Context(), other))
+		secret := w.certificate(t, w.ControlPlane, istioNamespace, desired.CertificateName("watched"))
+		pair, err := tls.X509KeyPair(secret.Data[shared.CertificateKey], secret.Data[shared.PrivateKeyKey])
+		require.NoError(t, err)
+		listener := w.certificate(t, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret)
+		authorities := x509.NewCertPool()
+		require.True(t, authorities.AppendCertsFromPEM(listener.Data[shared.CertificateAuthorityKey]))
+		post := func(pair tls.Certificate) int {
+			transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: []tls.Certificate{pair}}}
+			defer transport.CloseIdleConnections()
+			body := `{"watched":{"Namespace":"kcp-system","Name":"other"},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}}`
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+w.listener+shared.EventPath("lifecycle-manager"), bytes.NewBufferString(body))
+			require.NoError(t, err)
+			answer, err := (&http.Client{Transport: transport}).Do(request)
+			require.NoError(t, err)
+			_ = answer.Body.Close()
+			return answer.StatusCode
+		}
+		events := func() int { return len(w.History(kick.KymaWorkflowID(kick.RefOf(w.Kyma("other")))).GetEvents()) }
+		w.Eventually("the other Kyma waits for its access", time.Minute, func(c *assert.CollectT) {
+			before := events()
+			time.Sleep(2 * time.Second)
+			assert.Equal(c, before, events())
+		})
+		before := events()
+		require.Equal(t, http.StatusOK, post(pair))
+		require.Equal(t, http.StatusUnauthorized, post(agenttest.NewAuthority(t, "somebody").Pair(runtimeID)))
+		w.becomesActedOn("sample")
+		require.Equal(t, before, events(), "another's event woke it")
+	})
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/activities/status"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
@@ -91,6 +92,17 @@ func TestEachQueueHasItsOwnSlotsAndWhatRunsThere(t *testing.T) {
 	}
 }
 
+// Where remote clusters send no events, nothing works on Watchers.
+func TestWatchersAreWorkedOnWhereThereAreEvents(t *testing.T) {
+	options := assembled
+	options.Activities.Routing = &routing.Activities{}
+	var names []string
+	for _, each := range (&Workers{}).queues(options)[0].activities {
+		names = append(names, methodName(each))
+	}
+	require.Contains(t, names, "ReconcileWatcher", "the workflows' worker tries it as a local activity")
+}
+
 func methodName(method any) string {
 	name := runtime.FuncForPC(reflect.ValueOf(method).Pointer()).Name()
 	return strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "-fm")
@@ -112,7 +124,7 @@ func TestEveryWorkflowContinuesWithTheNewestBuild(t *testing.T) {
 	RegisterWorkflows(r)
 	require.Equal(t, map[string]workflow.VersioningBehavior{
 		"KymaWorkflow": workflow.VersioningBehaviorAutoUpgrade, "ManifestWorkflow": workflow.VersioningBehaviorAutoUpgrade,
-		"SweepWorkflow": workflow.VersioningBehaviorAutoUpgrade,
+		"SweepWorkflow": workflow.VersioningBehaviorAutoUpgrade, "WatcherWorkflow": workflow.VersioningBehaviorAutoUpgrade,
 	}, r.behaviors)
 }
 

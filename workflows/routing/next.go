@@ -22,8 +22,8 @@ const (
 
 // situation is all that the decision depends on.
 type situation struct {
-	// Looked is true once the Watcher was reconciled.
-	Looked bool
+	// Reconciled is true once the Watcher was reconciled.
+	Reconciled bool
 	// Pending is true when a kick waits to be acted on, Retry when a failed reconcile is to be retried, Due when the time of
 	// either has come.
 	Pending, Retry, Due    bool
@@ -33,7 +33,7 @@ type situation struct {
 // decide decides. A run with nothing left to do ends; one that should continue as new does so before it acts.
 func decide(s situation) step {
 	switch {
-	case !s.Looked:
+	case !s.Reconciled:
 		return stepReconcile
 	case !s.Pending && !s.Retry:
 		return stepComplete
@@ -50,7 +50,7 @@ func (r *run) next(ctx workflow.Context) step {
 	due, waits := r.wake(workflow.Now(ctx))
 	isDue := waits && !due.After(workflow.Now(ctx))
 	return decide(situation{
-		Looked: r.looked, Pending: r.mail.Any(), Retry: !r.state.RetryAt.IsZero(), Due: isDue,
+		Reconciled: r.reconciled, Pending: r.mail.Any(), Retry: !r.state.RetryAt.IsZero(), Due: isDue,
 		MustContinue: ending.Must(ctx, &r.mail, !isDue), NewBuild: isDue && ending.NewBuild(ctx, r.build),
 	})
 }

@@ -79,8 +79,8 @@ type run struct {
 	mail  mailbox.Mailbox
 	state Carry
 	local attempts.Local
-	// looked is true once this workflow has reconciled the Watcher.
-	looked         bool
+	// reconciled is true once this workflow has reconciled the Watcher.
+	reconciled     bool
 	urgent         bool
 	started, ended int
 	ending         bool
@@ -92,7 +92,7 @@ func newRun(ctx workflow.Context, in Input) *run {
 	version := logic.Of(ctx)
 	r := &run{ref: in.Ref, id: workflow.GetInfo(ctx).WorkflowExecution.ID, build: build.Of(ctx), logic: version}
 	if in.Carry != nil {
-		r.state, r.looked = *in.Carry, true
+		r.state, r.reconciled = *in.Carry, true
 	}
 	r.mail = mailbox.New(ctx, r.state.Pending, r.state.Later, false)
 	r.view.Of, r.view.Since = r.ref.String(), workflow.Now(ctx)
@@ -161,7 +161,7 @@ func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
 func (r *run) reconcile(ctx workflow.Context) error {
 	r.started++
 	pending, started := r.mail.Take(), workflow.Now(ctx)
-	r.looked, r.urgent = true, pending.Urgent
+	r.reconciled, r.urgent = true, pending.Urgent
 	r.view.Do("routing: "+cmp.Or(pending.Reason, "started"), started)
 	in := activities.In{Ref: r.ref, Gateways: gatewaysOf(pending)}
 	var out activities.Out

@@ -23,7 +23,7 @@ import (
 )
 
 // kinds are those that are installed.
-var kinds = []string{"Gateway", "VirtualService"}
+func kinds() []string { return []string{"Gateway", "VirtualService"} }
 
 // Install creates Istio's own definitions of Gateway and VirtualService, as its module has them, and waits until they are
 // served. They stay: other tests may use them at the same time.
@@ -60,10 +60,10 @@ func definitions(t testing.TB) []*apiextensionsv1.CustomResourceDefinition {
 			break
 		}
 		require.NoError(t, err)
-		if definition.Spec.Group == "networking.istio.io" && slices.Contains(kinds, definition.Spec.Names.Kind) {
+		if definition.Spec.Group == "networking.istio.io" && slices.Contains(kinds(), definition.Spec.Names.Kind) {
 			found = append(found, definition)
 		}
 	}
-	require.Len(t, found, len(kinds))
+	require.Len(t, found, len(kinds()))
 	return found
 }

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	networkingapi "istio.io/api/networking/v1alpha3"
+	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/agent"
+	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
+	"github.com/kyma-project/lifecycle-manager/test/harness/istio"
+	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+)
+
+// gateway ends TLS as a gateway of Istio does whose credentials are the listener's Secret: it checks the client's certificate,
+// and says in a header what it was, in place of what the client says. It returns its port.
+func (w *watched) gateway(t *testing.T) int {
+	t.Helper()
+	credentials := func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		secret := w.certificate(t, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret)
+		pair, err := tls.X509KeyPair(secret.Data[shared.CertificateKey], secret.Data[shared.PrivateKeyKey])
+		if err != nil {
+			return nil, err
+		}
+		authorities := x509.NewCertPool()
+		authorities.AppendCertsFromPEM(secret.Data[shared.CertificateAuthorityKey])
+		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, ClientCAs: authorities, ClientAuth: tls.RequireAndVerifyClientCert}, nil
+	}
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: w.listener})
+		shown := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.In.TLS.PeerCertificates[0].Raw})
+		r.Out.Header.Set(shared.HeaderClientCertificate, `Hash=0;Cert="`+url.QueryEscape(string(shown))+`";Subject="";URI=`)
+	}}
+	server := httptest.NewUnstartedServer(forward)
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: credentials}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	at, is := server.Listener.Addr().(*net.TCPAddr)
+	require.True(t, is)
+	return at.Port
+}
+
+// Events come through gateways of Istio, with certificates that cert-manager issues, and then Gardener's certificate
+// management: both are stand-ins here, and so is the gateway. Watchers and workers are processes of their own.
+func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
+	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
+	through := []string{
+		"--watcher-routing", "istio", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
+		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", "klm", "--resync-interval", "1h",
+	}
+	by := func(management, role string) []string {
+		flags := append([]string{"--role", role, "--cert-management", management}, through...)
+		if role == "watchers" {
+			flags = append(flags, "--metrics-bind-address", metrics)
+		}
+		return flags
+	}
+	s := harness.NewEnvironment(t, by("cert-manager.io/v1", "watchers")...)
+	s.SweepRarely()
+	workers := s.NewInstance(by("cert-manager.io/v1", "workers")...)
+	t.Cleanup(workers.Stop)
+	s.EnsureNamespace(s.ControlPlane, istioNamespace)
+	w := &watched{Environment: s, listener: listener, metrics: metrics}
+	t.Cleanup(func() { w.removeCertificates() })
+	istio.Install(t, s.ControlPlane)
+	certmanager.Install(t, s.ControlPlane)
+	certmanager.Follow(t, s.ControlPlane, istioNamespace)
+	routes := istioClient(t, s)
+
+	watcher := w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
+	harness.EditObject(t, s.ControlPlane, watcher, func() {
+		watcher.Spec.Gateway.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"for": "events"}}
+	})
+	s.Push("test/modules/sample/1.0.0")
+	s.Instance.Launch()
+	workers.Start()
+	t.Run("without a gateway, the Watcher says so", func(t *testing.T) {
+		w.Eventually("the Watcher is in Error", time.Minute, func(c *assert.CollectT) {
+			found := &v1beta2.Watcher{}
+			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(watcher), found))
+			assert.Equal(c, shared.StateError, found.Status.State)
+		})
+		w.Warns(watcher, "WatcherGatewayNotFound", "")
+	})
+	gateway := &networkingv1.Gateway{
+		ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: "klm-watcher", Labels: map[string]string{"for": "events"}},
+		Spec: networkingapi.Gateway{Servers: []*networkingapi.Server{{
+			Hosts: []string{"localhost"}, Port: &networkingapi.Port{Number: uint32(w.gateway(t)), Name: "https", Protocol: "HTTPS"}, //nolint:gosec // a port
+		}}},
+	}
+	require.NoError(t, routes.Create(t.Context(), gateway))
+	t.Cleanup(func() { _ = routes.Delete(t.Context(), gateway) })
+	route := &networkingv1.VirtualService{}
+	at := client.ObjectKeyFromObject(watcher)
+	routed := func(hosts ...string) {
+		t.Helper()
+		w.Eventually("the VirtualService has the hosts of the gateways", time.Minute, func(c *assert.CollectT) {
+			require.NoError(c, routes.Get(t.Context(), at, route))
+			assert.Equal(c, hosts, route.Spec.GetHosts())
+		})
+	}
+	t.Run("it is routed by the gateway, whatever is changed", func(t *testing.T) {
+		routed("localhost")
+		harness.EditObject(t, routes, gateway, func() { gateway.Spec.Servers[0].Hosts = []string{"localhost", "other.example.com"} })
+		routed("localhost", "other.example.com")
+		harness.EditObject(t, routes, route, func() { route.Spec.Hosts = []string{"elsewhere.example.com"} })
+		routed("localhost", "other.example.com")
+	})
+	w.agent = agent.Follow(t, s.Remote)
+	kyma := harness.NewKyma("watched")
+	kyma.Labels = map[string]string{shared.LabelRuntimeID: runtimeID}
+	s.Create(kyma)
+	w.agentBecomes(metav1.ConditionTrue)
+	t.Run("an event comes through the gateway", func(t *testing.T) { w.becomesActedOn("sample") })
+	t.Run("who does not come from the gateway is not believed", func(t *testing.T) {
+		address := "http://" + listener + shared.EventPath("lifecycle-manager")
+		answer, err := http.Post(address, "application/json", http.NoBody) //nolint:noctx // it answers at once
+		require.NoError(t, err)
+		_ = answer.Body.Close()
+		require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	})
+	t.Run("another issuer takes over", func(t *testing.T) {
+		s.Instance.Stop()
+		workers.Stop()
+		s.Instance.Flags, workers.Flags = by("cert.gardener.cloud/v1alpha1", "watchers"), by("cert.gardener.cloud/v1alpha1", "workers")
+		s.Instance.Launch()
+		workers.Start()
+		name := client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}
+		harness.Edit(t, s.ControlPlane, s.Kyma("watched"), func(k *v1beta2.Kyma) { k.Annotations = map[string]string{shared.AnnotationSKRDomain: "watched.example.com"} })
+		w.Eventually("the certificate is Gardener's", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NoError(c, s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener)))
+			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.CertManager))))
+			assert.Contains(c, w.leaf(c).DNSNames, "watched.example.com")
+		})
+		w.agentBecomes(metav1.ConditionTrue)
+		w.becomesActedOn()
+	})
+	t.Run("nothing is left", func(t *testing.T) {
+		s.RemoveKyma("watched")
+		name := client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}
+		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener))))
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), watcher))
+		w.Eventually("the Watcher and its route are gone", time.Minute, func(c *assert.CollectT) {
+			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), at, &v1beta2.Watcher{})))
+			assert.True(c, apierrors.IsNotFound(routes.Get(t.Context(), at, &networkingv1.VirtualService{})))
+		})
+	})
+}
+
+func certificateOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+// istioClient is a client of the control plane for Istio's kinds.
+func istioClient(t *testing.T, s *harness.Environment) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	require.NoError(t, networkingv1.AddToScheme(scheme))
+	config, err := clientcmd.BuildConfigFromFlags("", s.ControlPlane.Access)
+	require.NoError(t, err)
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return c
+}

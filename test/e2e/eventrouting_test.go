@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
@@ -31,6 +30,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/agent"
 	"github.com/kyma-project/lifecycle-manager/test/harness/certmanager"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/istio"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
@@ -149,7 +149,9 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 		s.Instance.Launch()
 		workers.Start()
 		name := client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}
-		harness.Edit(t, s.ControlPlane, s.Kyma("watched"), func(k *v1beta2.Kyma) { k.Annotations = map[string]string{shared.AnnotationSKRDomain: "watched.example.com"} })
+		harness.Edit(t, s.ControlPlane, s.Kyma("watched"), func(k *v1beta2.Kyma) {
+			k.Annotations = map[string]string{shared.AnnotationSKRDomain: "watched.example.com"}
+		})
 		w.Eventually("the certificate is Gardener's", 2*time.Minute, func(c *assert.CollectT) {
 			assert.NoError(c, s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener)))
 			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.CertManager))))
@@ -177,13 +179,11 @@ func certificateOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 }
 
 // istioClient is a client of the control plane for Istio's kinds.
-func istioClient(t *testing.T, s *harness.Environment) client.Client {
+func istioClient(t *testing.T, s *harness.Environment) cluster.Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, networkingv1.AddToScheme(scheme))
-	config, err := clientcmd.BuildConfigFromFlags("", s.ControlPlane.Access)
+	c, err := client.New(cluster.AdminConfig(t, s.ControlPlane.Kubeconfig), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	return c
+	return cluster.Cluster{Client: c, Kubeconfig: s.ControlPlane.Kubeconfig}
 }

@@ -96,7 +96,7 @@ func (c *control) write(do func() error) error {
 func (c *control) options(of Management) Options {
 	o := Options{
 		Client: c, Management: of, Namespace: "istio-system", ListenerNames: []string{"listener.example.com", "127.0.0.1"},
-		Duration: 6 * day, RenewBefore: 4 * day, SwitchGracePeriod: day, ListenerReload: day / 2, AuthorityDuration: 25 * day,
+		Duration: 6 * day, RenewBefore: 4 * day, SwitchGracePeriod: day, ListenerReload: day / 4, AuthorityDuration: 25 * day,
 		Now: func() time.Time { return c.now }, NewKey: pki.NewKey,
 	}
 	if of != SelfManaged {

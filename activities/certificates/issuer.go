@@ -105,6 +105,9 @@ func NewIssuer(o Options) (Issuer, error) {
 	case GardenerManaged:
 		return NewGardener(o)
 	default:
+		if err := o.Validate(); err != nil {
+			return nil, err
+		}
 		return NewSelf(o)
 	}
 }

@@ -39,6 +39,9 @@ func New(o Options) (*Activities, error) {
 		}
 		return &Activities{keeper: issuer.keeper, issuer: &issuer.external}, nil
 	default:
+		if err := o.Validate(); err != nil {
+			return nil, err
+		}
 		issuer, err := NewSelf(o)
 		if err != nil {
 			return nil, err

@@ -62,10 +62,10 @@ func (s State) In(phase Phase) (Authority, bool) {
 }
 
 // Accepts tells whether the listener accepts certificates of an authority, if it takes so long at most to read whom it trusts.
-// The only authority there is was trusted from the beginning.
+// It accepts those of the present one.
 func (s State) Accepts(fingerprint string, now time.Time, reload time.Duration) bool {
 	a, has := s.Of(fingerprint)
-	return has && !a.Trusted.IsZero() && (len(s) == 1 || !now.Before(a.Trusted.Add(reload)))
+	return has && !a.Trusted.IsZero() && (a.Phase == Present || !now.Before(a.Trusted.Add(reload)))
 }
 
 // Signer is the authority that signs for agents: the present one, or where its private key is not ours, the next one as soon

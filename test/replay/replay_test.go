@@ -8,6 +8,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,5 +133,9 @@ func (n *names) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
 func registered() []string {
 	var all names
 	worker.RegisterWorkflows(&all)
-	return all
+	return slices.DeleteFunc(all, func(name string) bool { return slices.Contains(unreleased, name) })
 }
+
+// unreleased are the workflows of events from remote clusters, which no release has had. Histories of theirs are to be
+// recorded before one has them: until then their logic may change without a marker.
+var unreleased = []string{kick.WatcherWorkflow, kick.CertificatesWorkflow}

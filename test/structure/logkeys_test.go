@@ -67,7 +67,7 @@ func keysOf(files *token.FileSet, call *ast.CallExpr) (keys []ast.Expr, logs boo
 	default:
 		return nil, false
 	}
-	if call.Ellipsis.IsValid() {
+	if call.Ellipsis.IsValid() && len(pairs) > 0 {
 		pairs = pairs[:len(pairs)-1]
 	}
 	for i := 0; i < len(pairs); i += 2 {

@@ -54,6 +54,26 @@ func ofReason(reason string) string {
 		return "see the message: the rights of the account there"
 	case "ImagePullSecretNotSynced":
 		return "see the message: rights, or a Secret of somebody else in its place"
+	case "RuntimeIDMissing":
+		return "label the Kyma, with a value that no other has"
+	case "AuthoritiesPending":
+		return "nothing at the first start, where it takes seconds; else see the details of the workflow certificates in Temporal"
+	case "CertificateNameTaken":
+		return "give one of the two another name: of Kymas of one name, only one can have an agent"
+	case "CertificateWithoutAuthority":
+		return "configure an issuer with a certificate authority of its own"
+	case "CertificateRefused":
+		return "allow it in the namespace of --istio-namespace"
+	case "IssuerNotInstalled":
+		return "install their controller, or choose another --cert-management"
+	case "AuthoritiesUnreadable":
+		return "restore it; or delete it: whom the listener trusts stays trusted, and another authority is made"
+	case "AgentCertificateRefused":
+		return "delete the other one, or see which policy refuses it"
+	case "AgentNotSynchronized":
+		return "see the message: rights, or the cluster's answer; it is retried"
+	case "InvalidAgent":
+		return "correct --skr-webhook-memory-limits and --skr-webhook-cpu-limits; do not write Manifests manually"
 	case "ModuleNotFound":
 		return "correct the entry, or publish the module"
 	case "NoVersionForChannel":

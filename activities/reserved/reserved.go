@@ -49,7 +49,7 @@ func kinds() []string {
 	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher}
 }
 
-// part is one of the objects that the agent in a remote cluster consists of (docs/contract.md#planned).
+// part is one of the objects that the agent in a remote cluster consists of (docs/contract.md#agent).
 type part struct {
 	schema.GroupKind
 	name string

@@ -19,7 +19,7 @@ import (
 // purpose is the value of the label purpose on VirtualServices.
 const purpose = "watcher-routing"
 
-// virtualService is the VirtualService of a Watcher (docs/contract.md#planned).
+// virtualService is the VirtualService of a Watcher (docs/contract.md#watcher).
 func virtualService(settings desired.Settings, w *v1beta2.Watcher, manager string, chosen selected) *networkingv1.VirtualService {
 	return &networkingv1.VirtualService{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: kindVirtualService},

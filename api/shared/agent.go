@@ -1,7 +1,7 @@
 package shared
 
 // Names of what the agent consists of in a remote cluster
-// (docs/contract.md#planned).
+// (docs/contract.md#agent).
 const (
 	// AgentName is the name of the agent's Deployment, its Service and its
 	// ValidatingWebhookConfiguration.

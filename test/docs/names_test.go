@@ -65,7 +65,7 @@ func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 		"server-side": true, "from-file": true, "type": true, "cascade": true, "clusterrole": true, "serviceaccount": true, "force-conflicts": true, "replicas": true, // kubectl
 		"grace-period": true, "force": true, "ignore-daemonsets": true, "delete-emptydir-data": true, "verbs": true, "ignore-not-found": true,
 		"bump-revision": true, "mark-compacted": true, "data-dir": true, "initial-cluster": true, "initial-advertise-peer-urls": true, // etcdutl
-		"workflow-id": true, "name": true, "query": true, "retention": true, // temporal
+		"workflow-id": true, "name": true, "query": true, "retention": true, "input": true, // temporal
 		"install": true, "create-namespace": true, "wait": true, "set": true, "reuse-values": true, // helm
 		"name-status": true, "diff-filter": true, // git
 	}

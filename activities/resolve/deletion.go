@@ -92,3 +92,25 @@ func (a *Activities) missingAccess(ctx context.Context, kyma *v1beta2.Kyma) faul
 	}
 	return fault.Fault{}
 }
+
+// withoutAgents are the Manifests of a Kyma under deletion that go now. The agent goes after all modules, and its certificate
+// before it (docs/contract.md#removal): while modules are removed, what happens in their cluster is still reported.
+func (a *Activities) withoutAgents(ctx context.Context, kyma *v1beta2.Kyma, all []v1beta2.Manifest) ([]v1beta2.Manifest, error) {
+	var modules, own []v1beta2.Manifest
+	for i := range all {
+		if desired.IsAgent(&all[i]) {
+			own = append(own, all[i])
+		} else {
+			modules = append(modules, all[i])
+		}
+	}
+	if len(own) == 0 || len(modules) > 0 {
+		return modules, nil
+	}
+	if a.certificates != nil {
+		if err := a.certificates.Remove(ctx, kyma); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}

@@ -138,7 +138,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
-			Certificates: f.certificates(),
+			Certificates: f.watching.Certificates(),
 			Artifacts:    artifactOptions, PerClusterMetrics: f.perClusterMetrics, WrapRemote: traces.Remote,
 		},
 	})
@@ -189,7 +189,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		if err := watchers.Add(mgr, options); err != nil {
 			return err
 		}
-		if err := addEvents(mgr, f, a); err != nil {
+		if err := f.watching.Listen(mgr, f.settings, a.Kicks); err != nil {
 			return err
 		}
 		if err := controllers.Add(mgr, f.settings); err != nil {

@@ -1,4 +1,4 @@
-package main
+package watching
 
 import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -12,30 +12,29 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
-// certificates are the settings of the certificates of agents and listener, as the flags have them.
-func (f *flags) certificates() certificates.Options {
-	w := f.watching
+// Certificates are the settings of the certificates of agents and listener, without what the instance's settings say.
+func (f *Flags) Certificates() certificates.Options {
 	return certificates.Options{
-		Management: certificates.Management(w.CertManagement), IssuerName: w.IssuerName, IssuerNamespace: w.IssuerNamespace,
-		KeySize: w.KeySize, Duration: w.Duration, RenewBefore: w.RenewBefore, RenewBuffer: w.RenewBuffer, SwitchGracePeriod: w.SwitchGracePeriod,
+		Management: certificates.Management(f.CertManagement), IssuerName: f.IssuerName, IssuerNamespace: f.IssuerNamespace,
+		KeySize: f.KeySize, Duration: f.Duration, RenewBefore: f.RenewBefore, RenewBuffer: f.RenewBuffer, SwitchGracePeriod: f.SwitchGracePeriod,
 	}
 }
 
-// addEvents adds the listener, and the metrics of certificates, to a process that watches, where remote clusters send events.
-func addEvents(mgr manager.Manager, f *flags, a *worker.Assembly) error {
-	watching := f.settings.Watching
+// Listen adds the listener, and the metrics of certificates, to a process that watches, where remote clusters send events.
+func (f *Flags) Listen(mgr manager.Manager, settings desired.Settings, kicks listener.Kicks) error {
+	settings = settings.WithDefaults()
+	watching := settings.Watching
 	if !watching.Enabled() {
 		return nil
 	}
-	name := worker.ListenerSecret(worker.Config{Settings: f.settings, Certificates: f.certificates()})
+	name := worker.ListenerSecret(worker.Config{Settings: settings, Certificates: f.Certificates()})
 	secret := credentials.NewSecret(mgr.GetAPIReader(), name, watching.Routing == desired.RoutingDirect, mgr.GetLogger().WithName("listener"))
 	if err := mgr.Add(secret); err != nil {
 		return err
 	}
-	settings := f.settings.WithDefaults()
 	taken, err := listener.New(listener.Options{
-		Address: f.watching.BindAddress, Routing: watching.Routing, Manager: settings.ManagedBy, GatewayCIDRs: f.watching.Gateways(),
-		Credentials: secret, Kymas: mgr.GetCache(), Manifests: mgr.GetCache(), Ours: settings.Ours, Kicks: a.Kicks,
+		Address: f.BindAddress, Routing: watching.Routing, Manager: settings.ManagedBy, GatewayCIDRs: f.Gateways(),
+		Credentials: secret, Kymas: mgr.GetCache(), Manifests: mgr.GetCache(), Ours: settings.Ours, Kicks: kicks,
 		Registry: metrics.Registry, Log: mgr.GetLogger().WithName("listener"),
 	})
 	if err != nil {
@@ -46,6 +45,6 @@ func addEvents(mgr manager.Manager, f *flags, a *worker.Assembly) error {
 	}
 	return collectors.AddCertificates(mgr, metrics.Registry, collectors.CertificatesOptions{
 		Secrets: mgr.GetAPIReader(), Namespace: name.Namespace, ListenerSecret: name.Name, ManagedBy: settings.ManagedBy,
-		RenewBuffer: f.watching.RenewBuffer, ExpiryWindow: f.watching.ExpiryWindow, Log: mgr.GetLogger().WithName("certificates"),
+		RenewBuffer: f.RenewBuffer, ExpiryWindow: f.ExpiryWindow, Log: mgr.GetLogger().WithName("certificates"),
 	})
 }

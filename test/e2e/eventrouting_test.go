@@ -84,7 +84,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	t.Cleanup(workers.Stop)
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
 	w := &watched{Environment: s, listener: listener, metrics: metrics}
-	t.Cleanup(func() { w.removeCertificates() })
+	t.Cleanup(w.removeWhatIsShared)
 	istio.Install(t, s.ControlPlane)
 	certmanager.Install(t, s.ControlPlane)
 	certmanager.Follow(t, s.ControlPlane, istioNamespace)

@@ -56,7 +56,7 @@ func newWatched(t *testing.T, flags ...string) *watched {
 	s.SweepRarely()
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
 	w := &watched{Environment: s, listener: listener, metrics: metrics}
-	t.Cleanup(func() { w.removeCertificates() })
+	t.Cleanup(w.removeWhatIsShared)
 	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
 	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
 	s.Push("test/modules/sample/1.0.0")
@@ -84,8 +84,21 @@ func (w *watched) watch(name string, field v1beta2.WatchedField, resource v1beta
 	return watcher
 }
 
-// removeCertificates removes what an instance leaves for the next one of its kind.
-func (w *watched) removeCertificates() {
+// removeWhatIsShared removes what the next test of the fleet would find: Watchers, while the instance takes its finalizer off
+// them, and certificates.
+func (w *watched) removeWhatIsShared() {
+	ctx := context.Background()
+	_ = w.ControlPlane.DeleteAllOf(ctx, &v1beta2.Watcher{}, client.InNamespace(harness.ControlPlaneNamespace))
+	assert.Eventually(w.T, func() bool {
+		var left v1beta2.WatcherList
+		if err := w.ControlPlane.List(ctx, &left); err != nil || w.Instance.Running() {
+			return err == nil && len(left.Items) == 0
+		}
+		for i := range left.Items {
+			w.ControlPlane.ForceDelete(&left.Items[i])
+		}
+		return true
+	}, time.Minute, 200*time.Millisecond, "Watchers are left")
 	_ = w.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(istioNamespace))
 }
 

@@ -280,6 +280,7 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 
 // One webhook of the agent belongs to each Watcher: it comes, changes and goes with it, and the agent itself stays.
 func TestTheAgentFollowsTheWatchers(t *testing.T) {
+	onDemand(t)
 	w := newWatched(t)
 	of := func(names ...string) []string {
 		all := []string{}

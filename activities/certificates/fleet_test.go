@@ -1,6 +1,7 @@
 package certificates_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -43,7 +44,7 @@ func newPlace(t *testing.T) *place {
 	p := &place{Client: c, t: t, namespace: fmt.Sprintf("certificates-%d", time.Now().UnixNano())}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.namespace}}
 	require.NoError(t, c.Create(t.Context(), namespace))
-	t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(c.Delete(t.Context(), namespace))) })
+	t.Cleanup(func() { require.NoError(t, client.IgnoreNotFound(c.Delete(context.Background(), namespace))) })
 	return p
 }
 
@@ -120,13 +121,13 @@ func TestEachIssuerIssuesACertificateThatTheListenerAccepts(t *testing.T) {
 				certmanager.Follow(t, p, p.namespace)
 			}
 			request := certificates.Request{Namespace: "kcp-system", Kyma: "sample", CommonName: "runtime-1", DNSNames: []string{"skr-webhook.kyma-system.svc"}}
-			any := func(certificates.Issued) bool { return true }
-			issued := p.await(of, request, any)
+			issuedAtAll := func(certificates.Issued) bool { return true }
+			issued := p.await(of, request, issuedAtAll)
 			require.Equal(t, "runtime-1", p.connect(issued))
 			before := p.secret("sample-webhook-tls")
 			require.Equal(t, issued.Signer, before.Annotations[certificates.AnnotationSigner])
 
-			p.await(of, request, any)
+			p.await(of, request, issuedAtAll)
 			require.Equal(t, before.ResourceVersion, p.secret("sample-webhook-tls").ResourceVersion, "nothing is written")
 
 			request.DNSNames = append(request.DNSNames, "another.example.com")

@@ -161,8 +161,7 @@ func (c *control) listener() shown {
 // connect connects an agent to the listener by mutual TLS, at a time. It fails where either refuses the other.
 func connect(agent, listener shown, at time.Time) error {
 	clientSide, serverSide := net.Pipe()
-	defer clientSide.Close()
-	defer serverSide.Close()
+	defer func() { _, _ = clientSide.Close(), serverSide.Close() }()
 	config := func(s shown) (*tls.Config, error) {
 		certificate, err := tls.X509KeyPair(s.pair.Certificate, s.pair.PrivateKey)
 		if err != nil {

@@ -106,7 +106,7 @@ func (p *place) connect(issued certificates.Issued) string {
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Get(server.URL)
 	require.NoError(p.t, err)
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(p.t, err)
 	return string(body)

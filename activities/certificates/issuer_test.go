@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"bytes"
 	"crypto/rsa"
 	"testing"
 	"time"
@@ -93,8 +94,8 @@ func TestACertificateIsReplacedOnlyWhereItMustBe(t *testing.T) {
 			before := control.ensure(SelfManaged, requestOf("a"))
 			control.now = control.now.Add(c.after)
 			after := control.ensure(SelfManaged, c.request)
-			require.Equal(t, c.issued, string(before.Certificate) != string(after.Certificate))
-			require.Equal(t, c.issued, string(before.PrivateKey) != string(after.PrivateKey), "each certificate has a key of its own")
+			require.Equal(t, c.issued, !bytes.Equal(before.Certificate, after.Certificate))
+			require.Equal(t, c.issued, !bytes.Equal(before.PrivateKey, after.PrivateKey), "each certificate has a key of its own")
 			require.Equal(t, c.issued, before.Version != after.Version)
 		})
 	}

@@ -1,6 +1,7 @@
 package certificates
 
 import (
+	"bytes"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ func (s *Self) held(secret *corev1.Secret, request Request, known record) (Issue
 		return Issued{}, false
 	}
 	bundle, marks, labels := known.bundle(), s.marksOf(pki.Parse(pair.Certificate)[0], signer.Fingerprint), s.labelsOf(request.Namespace, request.Kyma)
-	if string(secret.Data[shared.CertificateAuthorityKey]) != string(bundle) || !contains(secret.Annotations, marks) || !contains(secret.Labels, labels) {
+	if !bytes.Equal(secret.Data[shared.CertificateAuthorityKey], bundle) || !contains(secret.Annotations, marks) || !contains(secret.Labels, labels) {
 		return Issued{}, false
 	}
 	return issuedOf(pair, bundle, signer.Fingerprint), true

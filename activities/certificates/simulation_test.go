@@ -166,7 +166,7 @@ func (f *fleet) check(kyma string, certificate, bundle given, listener shown) {
 }
 
 // run lets time pass.
-func (f *fleet) run(until time.Duration, step time.Duration) {
+func (f *fleet) run(until, step time.Duration) {
 	f.t.Helper()
 	for end := f.now.Add(until); f.now.Before(end); f.now = f.now.Add(step) {
 		f.tick()

@@ -232,8 +232,8 @@ func (p *Planner) owners(ctx context.Context) func(component string) ([]v1beta2.
 
 // agent is what the agent of a Kyma is to be, with what stands for that among the Kyma's inputs, and the version of its
 // certificate. Why it is not known is for people, and keeps what is installed.
-func (p *Planner) agent(ctx context.Context, kyma *v1beta2.Kyma, sync desired.Sync) (planning.Agent, string, []desired.SecretVersion, error) {
-	if p.agents == nil || !sync.Enabled {
+func (p *Planner) agent(ctx context.Context, kyma *v1beta2.Kyma, in desired.Sync) (planning.Agent, string, []desired.SecretVersion, error) {
+	if p.agents == nil || !in.Enabled {
 		return planning.Agent{}, "", nil, nil
 	}
 	certificate, err := p.agents.Certificate(ctx, kyma)

@@ -131,7 +131,7 @@ func TestWithoutIstioNothingIsNeededOfIt(t *testing.T) {
 		out, err := a.ReconcileWatcher(t.Context(), In{Ref: kick.RefOf(w)})
 		require.NoError(t, err)
 		require.Equal(t, shared.StateReady, out.State)
-		require.Equal(t, answer == forbidden, len(out.Message) > len(Decide(directSettings(), Situation{Watcher: w}).Message))
+		require.Equal(t, errors.Is(answer, forbidden), len(out.Message) > len(Decide(directSettings(), Situation{Watcher: w}).Message))
 		require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(w), w))
 		require.Empty(t, w.Finalizers)
 	}

@@ -25,7 +25,7 @@ const (
 	kindVirtualService = "VirtualService"
 )
 
-// ErrNoIstio: the control plane lacks kinds of Istio's that `--watcher-routing=istio` needs.
+// ErrNoIstio is where the control plane lacks kinds of Istio's that `--watcher-routing=istio` needs.
 var ErrNoIstio = errors.New("--watcher-routing=istio needs Istio in the control plane")
 
 // AddToScheme adds Istio's kinds to a scheme, where these settings need them.

@@ -8,6 +8,7 @@ import (
 	networkingapi "istio.io/api/networking/v1alpha3"
 	networkingv1 "istio.io/client-go/pkg/apis/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -70,10 +71,12 @@ func TestAWatcherGetsOneVirtualServiceForAllItsGateways(t *testing.T) {
 	destination := []any{map[string]any{"destination": map[string]any{
 		"host": "events.kcp-system.svc.cluster.local", "port": map[string]any{"number": float64(8082)},
 	}}}
+	routes, _, err := unstructured.NestedSlice(content.Object, "spec", "http")
+	require.NoError(t, err)
 	require.Equal(t, []any{
 		map[string]any{"match": []any{map[string]any{"uri": map[string]any{"prefix": "/v2/lifecycle-manager/event"}}}, "route": destination},
 		map[string]any{"match": []any{map[string]any{"uri": map[string]any{"prefix": "/v1/lifecycle-manager/event"}}}, "route": destination},
-	}, content.Object["spec"].(map[string]any)["http"])
+	}, routes)
 }
 
 func TestTheManagerOfAWatcherIsItsOwnElseThatOfItsLabelElseTheInstance(t *testing.T) {

@@ -78,7 +78,7 @@ type recorder struct {
 	hold chan struct{}
 }
 
-var errDown = errors.New("Temporal is down")
+var errDown = errors.New("nobody answers")
 
 func (r *recorder) take(ctx context.Context, name, to string, k kick.Kick) error {
 	if r.hold != nil {

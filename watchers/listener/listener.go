@@ -234,6 +234,6 @@ func (l *Listener) Start(ctx context.Context) error {
 	if err := server.Shutdown(ending); err != nil {
 		_ = server.Close()
 	}
-	<-served
+	_ = <-served // that it was closed
 	return nil
 }

@@ -178,7 +178,8 @@ func (c *clusters) more(of map[string]int, name string, most int) bool {
 func (c *clusters) less(of map[string]int, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if of[name]--; of[name] <= 0 {
+	of[name]--
+	if of[name] <= 0 {
 		delete(of, name)
 	}
 }

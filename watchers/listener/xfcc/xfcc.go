@@ -76,7 +76,7 @@ func Parse(header string) ([]Element, error) {
 			if key, value, separator, rest, err = pair(rest); err != nil {
 				return nil, err
 			}
-			if strings.ToLower(key) != keyCert {
+			if !strings.EqualFold(key, keyCert) {
 				continue
 			}
 			if element.Cert != "" {

@@ -108,7 +108,7 @@ func (q *Queue) Kymas() int { return len(q.kymas) }
 
 // Add adds an item. Of one that waits already, it keeps since when, and takes the newer kick.
 func (q *Queue) Add(item Item, now time.Time) Outcome {
-	b := q.kymas[item.Entity.Kyma.UID]
+	b := q.kymas[item.Kyma.UID]
 	if b != nil {
 		if waits := b.byEntity[item.Entity]; waits != nil {
 			if waits.Since.Before(item.Since) {
@@ -127,10 +127,10 @@ func (q *Queue) Add(item Item, now time.Time) Outcome {
 
 // put adds an item that does not wait, and returns its backlog.
 func (q *Queue) put(item Item, now time.Time) *backlog {
-	b := q.kymas[item.Entity.Kyma.UID]
+	b := q.kymas[item.Kyma.UID]
 	if b == nil {
 		b = &backlog{
-			uid: item.Entity.Kyma.UID, byEntity: map[Entity]*Item{}, at: -1,
+			uid: item.Kyma.UID, byEntity: map[Entity]*Item{}, at: -1,
 			bucket: rate.NewLimiter(q.limits.PerSecond, q.limits.Burst), urgent: rate.NewLimiter(q.limits.UrgentPerSecond, q.limits.UrgentBurst),
 		}
 		q.kymas[b.uid] = b
@@ -183,7 +183,7 @@ func (q *Queue) Next(now time.Time) (item Item, wait time.Duration, found bool) 
 // Failed puts back an item that Next gave out and that could not be delivered, also where the queue is full by now: it had
 // its place. Its Kyma waits.
 func (q *Queue) Failed(item Item, now time.Time) {
-	b := q.kymas[item.Entity.Kyma.UID]
+	b := q.kymas[item.Kyma.UID]
 	if b != nil && b.byEntity[item.Entity] != nil {
 		// More events came in meanwhile, and their kick is the newer one.
 		b.byEntity[item.Entity].Since = item.Since
@@ -197,7 +197,7 @@ func (q *Queue) Failed(item Item, now time.Time) {
 
 // Delivered says that an item that Next gave out was delivered.
 func (q *Queue) Delivered(item Item, now time.Time) {
-	b := q.kymas[item.Entity.Kyma.UID]
+	b := q.kymas[item.Kyma.UID]
 	if b == nil || b.failures == 0 {
 		return
 	}

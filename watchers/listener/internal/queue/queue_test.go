@@ -137,7 +137,7 @@ func TestAllKymasTogetherAreBounded(t *testing.T) {
 func TestAFullQueueSaysSo(t *testing.T) {
 	l := limits()
 	l.Capacity, l.PerKyma = 3, 2
-	c := &clock{New(l), begin}
+	c := New(l)
 	require.Equal(t, Queued, c.Add(item("a", "1", begin), begin))
 	require.Equal(t, Queued, c.Add(item("a", "2", begin), begin))
 	require.Equal(t, Full, c.Add(item("a", "3", begin), begin), "one Kyma cannot take all room")
@@ -150,7 +150,8 @@ func TestAFullQueueSaysSo(t *testing.T) {
 func TestWhatFailsWaitsLongerAndLongerAndDelaysNoOthers(t *testing.T) {
 	c := &clock{New(limits()), begin}
 	c.Add(item("a", "", begin), begin)
-	for _, pause := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+	for _, seconds := range []int{1, 2, 4, 8, 16, 30, 30} {
+		pause := time.Duration(seconds) * time.Second
 		failed, _, found := c.Next(c.now)
 		require.True(t, found)
 		c.Failed(failed, c.now)
@@ -161,8 +162,8 @@ func TestWhatFailsWaitsLongerAndLongerAndDelaysNoOthers(t *testing.T) {
 		require.Equal(t, "b", other.Entity.Kyma.Name)
 		_, wait, found := c.Next(c.now)
 		require.False(t, found)
-		require.LessOrEqual(t, wait, pause*time.Second)
-		c.now = c.now.Add(pause*time.Second - time.Millisecond)
+		require.LessOrEqual(t, wait, pause)
+		c.now = c.now.Add(pause - time.Millisecond)
 		_, _, found = c.Next(c.now)
 		require.False(t, found)
 		c.now = c.now.Add(time.Millisecond)

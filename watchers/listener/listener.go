@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -234,6 +235,8 @@ func (l *Listener) Start(ctx context.Context) error {
 	if err := server.Shutdown(ending); err != nil {
 		_ = server.Close()
 	}
-	_ = <-served // that it was closed
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }

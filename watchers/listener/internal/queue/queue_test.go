@@ -116,7 +116,7 @@ func TestOneKymasEventsDelayNoOthers(t *testing.T) {
 	require.GreaterOrEqual(t, len(out), 4)
 	served := map[string]bool{}
 	for _, each := range out[:4] {
-		served[each.Entity.Kyma.Name] = true
+		served[each.Kyma.Name] = true
 	}
 	require.Len(t, served, 4, "each has its turn before one has a second")
 }
@@ -159,7 +159,7 @@ func TestWhatFailsWaitsLongerAndLongerAndDelaysNoOthers(t *testing.T) {
 		c.Add(item("b", "", c.now), c.now)
 		other, _, found := c.Next(c.now)
 		require.True(t, found)
-		require.Equal(t, "b", other.Entity.Kyma.Name)
+		require.Equal(t, "b", other.Kyma.Name)
 		_, wait, found := c.Next(c.now)
 		require.False(t, found)
 		require.LessOrEqual(t, wait, pause)

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -24,7 +25,7 @@ const (
 )
 
 // AgentCertificate is the name of the Certificate and Secret of the agent of a Kyma.
-func AgentCertificate(kyma string) string { return kyma + "-webhook-tls" }
+func AgentCertificate(kyma string) string { return desired.CertificateName(kyma) }
 
 // Labels and annotations of the Secrets of agents, beside the labels `kyma-name` and `managed-by`. None has a secret.
 const (

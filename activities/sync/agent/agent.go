@@ -1,5 +1,5 @@
-// Package agent removes what upstream's agent has in a remote cluster, and its certificate in the control plane: this
-// release has none, so that nobody would renew or remove them.
+// Package agent brings the certificate of the agent to a remote cluster, and removes what an agent, upstream's or ours, left
+// there, with its certificate in the control plane, where nobody would renew or remove it.
 package agent
 
 import (

@@ -49,18 +49,13 @@ type Watch struct {
 	Labels   map[string]string    `json:"labels,omitempty"`
 }
 
-// WatchOf is what a Watcher has reported.
-func WatchOf(watcher *v1beta2.Watcher) Watch {
+// watchOf is what a Watcher has reported.
+func watchOf(settings desired.Settings, watcher *v1beta2.Watcher) Watch {
 	return Watch{
-		Name: watcher.Namespace + "." + watcher.Name, Manager: ManagerOf(watcher),
+		Name: watcher.Namespace + "." + watcher.Name, Manager: settings.ManagerOf(watcher),
 		Group: watcher.Spec.ResourceToWatch.Group, Version: watcher.Spec.ResourceToWatch.Version, Resource: watcher.Spec.ResourceToWatch.Resource,
 		Field: watcher.Spec.Field, Labels: maps.Clone(watcher.Spec.LabelsToWatch),
 	}
-}
-
-// ManagerOf is who gets the events of a Watcher: what it says, else its label managed-by.
-func ManagerOf(watcher *v1beta2.Watcher) string {
-	return cmp.Or(watcher.Spec.Manager, watcher.Labels[shared.LabelManagedBy])
 }
 
 // WatchesOf are those of the Watchers of an instance that are not being deleted.
@@ -68,8 +63,8 @@ func WatchesOf(settings desired.Settings, watchers []v1beta2.Watcher) []Watch {
 	var all []Watch
 	for i := range watchers {
 		w := &watchers[i]
-		if settings.Ours(w.Labels) && w.DeletionTimestamp.IsZero() && ManagerOf(w) != "" {
-			all = append(all, WatchOf(w))
+		if settings.Ours(w.Labels) && w.DeletionTimestamp.IsZero() {
+			all = append(all, watchOf(settings, w))
 		}
 	}
 	slices.SortFunc(all, func(a, b Watch) int { return cmp.Compare(a.Name, b.Name) })

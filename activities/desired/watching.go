@@ -1,5 +1,12 @@
 package desired
 
+import (
+	"cmp"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
 // Routing says how events from remote clusters reach the listener (`--watcher-routing`).
 type Routing string
 
@@ -43,4 +50,10 @@ func CertificateName(kyma string) string { return kyma + "-webhook-tls" }
 // IsCertificate tells whether a Secret of the control plane has the certificate of the agent of a Kyma of this name.
 func (w Watching) IsCertificate(namespace, name, kyma string) bool {
 	return w.Enabled() && namespace == w.IstioNamespace && name == CertificateName(kyma)
+}
+
+// ManagerOf is who receives the events of a Watcher, as it says, else as its label managed-by does, else this instance. The
+// name is part of the path of the URL.
+func (s Settings) ManagerOf(w *v1beta2.Watcher) string {
+	return cmp.Or(w.Spec.Manager, w.Labels[shared.LabelManagedBy], s.WithDefaults().ManagedBy)
 }

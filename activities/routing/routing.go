@@ -117,14 +117,7 @@ func failed(problem, format string, args ...any) Plan {
 }
 
 // Manager is who receives the events of a Watcher: its name is part of the path of the URL.
-func Manager(settings desired.Settings, w *v1beta2.Watcher) string {
-	for _, name := range []string{w.Spec.Manager, w.Labels[shared.LabelManagedBy]} {
-		if name != "" {
-			return name
-		}
-	}
-	return settings.WithDefaults().ManagedBy
-}
+func Manager(settings desired.Settings, w *v1beta2.Watcher) string { return settings.ManagerOf(w) }
 
 // invalid says what is wrong with a spec; empty where nothing is. The schema refuses the same, except in what was stored
 // before it did.

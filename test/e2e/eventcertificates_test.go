@@ -85,7 +85,6 @@ func (w *watched) results(t *testing.T) map[string]string {
 // A certificate is renewed, and an authority replaced, while events flow: no event is refused, no process is restarted, and
 // who has somebody else's certificate speaks for nobody else.
 func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.T) {
-	onDemand(t)
 	w := newWatched(t, "--istio-gateway-server-cert-switch-grace-period", "15s")
 	starts := w.agent.Starts()
 
@@ -165,4 +164,6 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		w.becomesActedOn("sample")
 		require.Equal(t, before, events(), "another's event woke it")
 	})
+	continueAsNew(t, w.Environment, kick.CertificatesWorkflowID)
+	w.AssertRuns("certificates", map[string]string{"certificates": kick.CertificatesWorkflowID})
 }

@@ -25,6 +25,8 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/routing"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
@@ -66,7 +68,6 @@ func (w *watched) gateway(t *testing.T) int {
 // Events come through gateways of Istio, with certificates that cert-manager issues: a stand-in here, and so is the gateway.
 // Watchers and workers are processes of their own.
 func TestEventsComeThroughIstioWithCertificatesOfCertManager(t *testing.T) {
-	onDemand(t)
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	through := []string{
 		"--watcher-routing", "istio", "--cert-management", "cert-manager.io/v1", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
@@ -140,11 +141,22 @@ func TestEventsComeThroughIstioWithCertificatesOfCertManager(t *testing.T) {
 		s.RemoveKyma("watched")
 		name := client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}
 		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.CertManager))))
+		id := kick.WatcherWorkflowID(kick.RefOf(watcher))
+		hold := func(finalizers ...string) {
+			harness.EditObject(t, routes, route, func() { route.Finalizers = finalizers })
+		}
+		hold("example.com/held")
 		require.NoError(t, s.ControlPlane.Delete(t.Context(), watcher))
+		w.Eventually("its workflow waits for the removal of the route", time.Minute, func(c *assert.CollectT) {
+			assert.Contains(c, harness.Decoded(s.History(id)), routing.ReasonRemoving)
+		})
+		continueAsNew(t, s, id)
+		hold()
 		w.Eventually("the Watcher and its route are gone", time.Minute, func(c *assert.CollectT) {
 			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), at, &v1beta2.Watcher{})))
 			assert.True(c, apierrors.IsNotFound(routes.Get(t.Context(), at, &networkingv1.VirtualService{})))
 		})
+		s.AssertRuns("routing", map[string]string{"watcher": id})
 	})
 }
 

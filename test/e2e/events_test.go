@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -37,14 +36,6 @@ const (
 	soon = 30 * time.Second
 )
 
-// onDemand skips a test that has not passed on all machines yet. EVENTS=all runs it.
-func onDemand(t *testing.T) {
-	t.Helper()
-	if os.Getenv("EVENTS") != "all" {
-		t.Skip("this test of events runs where EVENTS=all is set")
-	}
-}
-
 // watched is a Kyma with an agent in its cluster. The sweep finds nothing in the time of a test.
 type watched struct {
 	*harness.Environment
@@ -54,22 +45,26 @@ type watched struct {
 }
 
 // newWatched starts an instance that takes events itself, with a Watcher on remote Kymas and one on the states of samples, and
-// a Kyma whose agent is ready.
+// a Kyma whose agent is ready. Watchers and workers are processes of their own, so that it shows which of them needs a right.
 func newWatched(t *testing.T, flags ...string) *watched {
 	t.Helper()
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
-	s := harness.NewEnvironment(t, append([]string{
+	flags = append([]string{
 		"--watcher-routing", "direct", "--watcher-listener-address", listener, "--kyma-skr-listener-bind-address", listener,
-		"--self-signed-cert-key-size", "2048", "--metrics-bind-address", metrics,
-	}, flags...)...)
+		"--self-signed-cert-key-size", "2048", "--resync-interval", "1h",
+	}, flags...)
+	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--metrics-bind-address", metrics}, flags...)...)
 	s.SweepRarely()
+	workers := s.NewInstance(append([]string{"--role", "workers"}, flags...)...)
+	t.Cleanup(workers.Stop)
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
 	w := &watched{Environment: s, listener: listener, metrics: metrics}
 	t.Cleanup(w.removeWhatIsShared)
 	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
 	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
 	s.Push("test/modules/sample/1.0.0")
-	s.Instance.Start()
+	s.Instance.Launch()
+	workers.Start()
 	w.agent = agent.Follow(t, s.Remote)
 	kyma := harness.NewKyma("watched")
 	kyma.Labels = map[string]string{shared.LabelRuntimeID: runtimeID}
@@ -256,7 +251,7 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 	t.Run("while the listener is down events wait in the agent", func(t *testing.T) {
 		w.Instance.Stop()
 		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
-		time.Sleep(5 * time.Second) // attempts that fail
+		time.Sleep(time.Minute) // attempts that fail
 		w.Instance.Start()
 		w.Eventually("the edit is acted on", soon+time.Minute, func(c *assert.CollectT) {
 			assert.Len(c, w.Kyma("watched").Status.Modules, 1)
@@ -282,7 +277,6 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 
 // One webhook of the agent belongs to each Watcher: it comes, changes and goes with it, and the agent itself stays.
 func TestTheAgentFollowsTheWatchers(t *testing.T) {
-	onDemand(t)
 	w := newWatched(t)
 	of := func(names ...string) []string {
 		all := []string{}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 )
@@ -21,18 +20,11 @@ func main() {
 	}
 }
 
-// notCompared are the features whose rights are not compared with what is used. What is refused is found all the same.
-func notCompared() []string {
-	return []string{rights.Watching, rights.IstioRouting, rights.CertManager, rights.GardenerCertificates}
-}
-
 func run(paths []string) error {
 	listed, err := rights.All()
 	if err != nil {
 		return err
 	}
-	// Their tests run watchers and workers in one process, where nobody can tell which of them uses a right.
-	listed = slices.DeleteFunc(listed, func(r rights.Right) bool { return slices.Contains(notCompared(), r.When) })
 	comparison := newComparison(listed)
 	for _, path := range paths {
 		if err := comparison.readFile(path); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/routing"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -51,7 +52,11 @@ func (a *Assembly) assembleWatching(p Parts, controlPlane client.Client) error {
 	a.watching.agents, err = agents.NewSource(agents.Options{
 		Settings: p.Config.Settings, Watchers: p.Cache, Authorities: authorities.Get, Address: addresses.Address,
 		Certificate: func(ctx context.Context, kyma *v1beta2.Kyma) (desired.SecretVersion, error) {
-			return a.known.AgentCertificate(ctx, settings.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, time.Now())
+			version, err := a.known.AgentCertificate(ctx, settings.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, time.Now())
+			if revoked := kyma.Annotations[shared.AnnotationRevokedCertificates]; revoked != "" {
+				version.ResourceVersion += ", without " + revoked
+			}
+			return version, err
 		},
 	})
 	if err != nil {

@@ -65,7 +65,7 @@ func (c certManager) renew(ctx context.Context, o Options, certificate *unstruct
 		return false, err
 	}
 	wanted := map[string]any{
-		"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "The authority has changed",
+		"type": "Issuing", "status": "True", "reason": "ManuallyTriggered", "message": "The authority has changed, or the certificate is revoked",
 		"lastTransitionTime": o.Now().UTC().Format(time.RFC3339), "observedGeneration": changed.GetGeneration(),
 	}
 	if _, at := condition(certificate, "Issuing"); at >= 0 {

@@ -75,6 +75,12 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 	if err != nil || leaf.Subject.CommonName != request.CommonName || !pki.HasNames(leaf, request.DNSNames) || !e.Now().Before(leaf.NotAfter) {
 		return Issued{}, pending("the certificate %s/%s is not issued yet%s", e.Namespace, name, e.maker.status(certificate))
 	}
+	if pki.IsRevoked(leaf.SerialNumber, request.Revoked) {
+		if _, err := e.maker.renew(ctx, e.Options, certificate); err != nil {
+			return Issued{}, err
+		}
+		return Issued{}, pending("the certificate %s/%s is revoked, and not issued again yet%s", e.Namespace, name, e.maker.status(certificate))
+	}
 	authority := pki.AuthorityOf(pair.Certificate, pki.Parse(secret.Data[shared.CertificateAuthorityKey]))
 	if authority == nil {
 		return Issued{}, withoutAuthority(secret)

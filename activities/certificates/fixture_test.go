@@ -70,6 +70,10 @@ func newControl(t *testing.T, objects ...client.Object) *control {
 			return c.write(func() error { return w.Delete(ctx, o, opts...) })
 		},
 		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			// As of a real API server, what is made has a uid.
+			if object, is := o.(client.Object); is && object.GetUID() == "" {
+				object.SetUID(types.UID(object.GetName()))
+			}
 			return c.write(func() error { return w.Apply(ctx, o, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, w client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {

@@ -68,6 +68,8 @@ type Request struct {
 	CommonName string
 	// DNSNames are those of the agent's webhook.
 	DNSNames []string
+	// Revoked has the serial numbers of certificates that are not to be used any more (pki.IsRevoked).
+	Revoked string
 }
 
 // Issued is what an agent needs.

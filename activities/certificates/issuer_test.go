@@ -225,6 +225,32 @@ func TestWhereTheIssuerIsNotInstalledPeopleHaveToActAndItIsTriedSlowly(t *testin
 	require.True(t, fault.Of(missing).SlowRetry)
 }
 
+func TestARevokedCertificateIsReplaced(t *testing.T) {
+	for _, of := range []Management{SelfManaged, CertManagerManaged, GardenerManaged} {
+		t.Run(string(of), func(t *testing.T) {
+			f := newFleet(newControl(t), of, "a")
+			f.run(2*day, 6*time.Hour)
+			request := requestOf("a")
+			before := f.ensure(of, request)
+			serial := pki.Parse(before.Certificate)[0].SerialNumber
+			request.Revoked = "ff, " + serial.Text(16)
+			if f.signer != nil {
+				for range 2 {
+					_, err := f.issuer(of).Ensure(t.Context(), request)
+					requirePending(t, err)
+				}
+				f.tick()
+			}
+			after := f.ensure(of, request)
+			require.NotEqual(t, serial, pki.Parse(after.Certificate)[0].SerialNumber)
+			require.Equal(t, before.Signer, after.Signer, "its authority is not to blame")
+			writes := f.writes
+			require.Equal(t, after, f.ensure(of, request), "it is replaced once")
+			require.Equal(t, writes, f.writes)
+		})
+	}
+}
+
 func TestAPublicIssuerIsRefused(t *testing.T) {
 	f := newFleet(newControl(t), CertManagerManaged, "a")
 	f.run(day, 6*time.Hour)

@@ -157,6 +157,8 @@ func (o Options) whyIssue(held pki.Pair, request Request, heldSigner, signer str
 	switch {
 	case o.isMismatched(leaf, request.CommonName, request.DNSNames) != "":
 		return o.isMismatched(leaf, request.CommonName, request.DNSNames)
+	case pki.IsRevoked(leaf.SerialNumber, request.Revoked):
+		return "it is revoked"
 	case heldSigner != signer:
 		return "it is not of the present authority"
 	case !now.Before(o.renewalOf(leaf.NotBefore, leaf.NotAfter)):

@@ -57,7 +57,7 @@ func (a *Activities) certificateOf(kyma *v1beta2.Kyma, s desired.Sync) (certific
 			"the Kyma has no label %s, by which the events of its cluster are recognized", shared.LabelRuntimeID)
 	}
 	return certificates.Request{
-		Namespace: kyma.Namespace, Kyma: kyma.Name, CommonName: id,
+		Namespace: kyma.Namespace, Kyma: kyma.Name, CommonName: id, Revoked: kyma.Annotations[shared.AnnotationRevokedCertificates],
 		DNSNames: agents.DNSNames(shared.AgentName, s.Namespace, kyma.Annotations[shared.AnnotationSKRDomain], a.settings.Watching.DNSNames),
 	}, nil
 }

@@ -33,6 +33,9 @@ const (
 	// AnnotationPurgeGracePeriod is a Go duration and overrides the flag
 	// `--purge-finalizer-timeout` for one Kyma.
 	AnnotationPurgeGracePeriod = OperatorGroup + "/purge-grace-period"
+	// AnnotationRevokedCertificates has the serial numbers, in hexadecimal and separated by commas, of certificates of the
+	// cluster's agent with which nothing is believed any more.
+	AnnotationRevokedCertificates = OperatorGroup + "/revoked-certificates"
 )
 
 // AnnotationDeleteUserData allows that users' custom resources are deleted with

@@ -164,6 +164,15 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		w.becomesActedOn("sample")
 		require.Equal(t, before, events(), "another's event woke it")
 	})
+	t.Run("a certificate that is revoked is refused, and replaced", func(t *testing.T) {
+		before := w.leaf(t)
+		revoked := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, shared.AnnotationRevokedCertificates, before.SerialNumber.Text(16))
+		require.NoError(t, w.ControlPlane.Patch(t.Context(), w.Kyma("watched"), client.RawPatch(types.MergePatchType, []byte(revoked))))
+		w.Eventually("the remote cluster has another certificate", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NotEqual(c, before.SerialNumber, w.leaf(c).SerialNumber)
+		})
+		w.becomesActedOn()
+	})
 	continueAsNew(t, w.Environment, kick.CertificatesWorkflowID)
 	w.AssertRuns("certificates", map[string]string{"certificates": kick.CertificatesWorkflowID})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -127,6 +128,26 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 }
 
 // A header of 48 KiB holds the largest certificate and then some.
+func TestARevokedCertificateIsRefusedAndTheNextOneIsNot(t *testing.T) {
+	agents, one := agenttest.NewAuthority(t, "agents"), kyma("one", "runtime-1")
+	revoked := agents.Pair("runtime-1")
+	leaf, err := x509.ParseCertificate(revoked.Certificate[0])
+	require.NoError(t, err)
+	one.Annotations = map[string]string{shared.AnnotationRevokedCertificates: leaf.SerialNumber.Text(16)}
+	f := start(t, nil, one, kyma("two", "runtime-2"))
+	f.credentials.show("2", f.authority, agents)
+	for _, shown := range []struct {
+		pair   tls.Certificate
+		status int
+	}{{revoked, http.StatusUnauthorized}, {revoked, http.StatusUnauthorized}, {agents.Pair("runtime-1"), http.StatusOK}, {agents.Pair("runtime-2"), http.StatusOK}} {
+		response, err := (&http.Client{Transport: f.transport(false, shown.pair)}).Post(f.url(), "application/json", strings.NewReader(kymaEdit))
+		require.NoError(t, err)
+		_ = response.Body.Close()
+		require.Equal(t, shown.status, response.StatusCode)
+	}
+	require.Equal(t, 2, f.counted(resultRevoked), "the second time it was verified already")
+}
+
 func TestAHeaderThatIsTooLargeIsRefused(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		f := start(t, nil, kyma("one", "runtime-1"))

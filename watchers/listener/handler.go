@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -24,6 +25,7 @@ const (
 	resultSmuggled        = "smuggled"
 	resultUnknown         = "unknown"
 	resultAmbiguous       = "ambiguous"
+	resultRevoked         = "revoked"
 	resultTooLarge        = "too_large"
 	resultTimeout         = "timeout"
 	resultInvalid         = "invalid"
@@ -35,7 +37,7 @@ const (
 
 func results() []string {
 	return []string{
-		resultAccepted, resultMerged, resultNotFound, resultMethod, resultUnauthenticated, resultSmuggled, resultUnknown, resultAmbiguous,
+		resultAccepted, resultMerged, resultNotFound, resultMethod, resultUnauthenticated, resultSmuggled, resultUnknown, resultAmbiguous, resultRevoked,
 		resultTooLarge, resultTimeout, resultInvalid, resultOverloaded, resultNotReady, resultUnproven,
 	}
 }
@@ -97,10 +99,11 @@ func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 	default:
 		return answer{result: resultOverloaded, status: http.StatusServiceUnavailable, text: "too many requests at once", after: afterMoment}
 	}
-	runtimeID, err := l.identify(r)
+	shown, err := l.identify(r)
 	if err != nil {
 		return refused(err)
 	}
+	runtimeID := shown.name
 	if c, is := connectionOf(r.Context()); is {
 		name := runtimeID
 		if l.options.Routing != desired.RoutingDirect {
@@ -120,6 +123,9 @@ func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
 			l.log.say(err, "events are refused", logkey.Name, runtimeID)
 		}
 		return refused(err)
+	}
+	if pki.IsRevoked(shown.serial, kyma.Annotations[shared.AnnotationRevokedCertificates]) {
+		return refused(errRevoked)
 	}
 	e, failed := read(w, r)
 	if failed != nil {
@@ -154,6 +160,8 @@ func refused(err error) answer {
 		a.result = resultUnknown
 	case errors.Is(err, errAmbiguous):
 		a.result = resultAmbiguous
+	case errors.Is(err, errRevoked):
+		a.result = resultRevoked
 	case errors.Is(err, errMissing), errors.Is(err, errNotVerified), errors.Is(err, errUntrusted):
 	default:
 		// No authorities yet, or a cache that cannot be read.

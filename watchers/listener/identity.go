@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"errors"
+	"math/big"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -26,22 +27,23 @@ var (
 	errMissing     = errors.New("the request has no client certificate")
 	errNotVerified = errors.New("the client certificate is not valid")
 	errAnonymous   = errors.New("the client certificate has no common name")
+	errRevoked     = errors.New("the client certificate is revoked")
 	errNotReady    = errors.New("the listener has no authorities yet")
 )
 
-// identify returns the common name of the certificate that a request is made with.
-func (l *Listener) identify(r *http.Request) (string, error) {
+// identify returns the certificate that a request is made with, once it is verified.
+func (l *Listener) identify(r *http.Request) (verified, error) {
 	now, there := l.options.Credentials.Current()
 	if !there {
 		l.log.say(errNotReady, "events are refused")
-		return "", errNotReady
+		return verified{}, errNotReady
 	}
 	if l.options.Routing == desired.RoutingDirect {
 		if len(r.Header.Values(shared.HeaderClientCertificate)) > 0 {
-			return "", errSmuggled
+			return verified{}, errSmuggled
 		}
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-			return "", errMissing
+			return verified{}, errMissing
 		}
 		shown := r.TLS.PeerCertificates
 		return l.verifier.verify(now, shown[0].Raw, func() (*x509.Certificate, []*x509.Certificate, error) { return shown[0], shown[1:], nil })
@@ -54,15 +56,15 @@ func (l *Listener) identify(r *http.Request) (string, error) {
 			l.log.say(nil, "an event is refused: it did not come from an address of a gateway (--listener-gateway-cidrs)", logkey.Address, r.RemoteAddr)
 		}
 		if header != "" {
-			return "", errSmuggled
+			return verified{}, errSmuggled
 		}
-		return "", errUntrusted
+		return verified{}, errUntrusted
 	}
 	if header == "" {
-		return "", errMissing
+		return verified{}, errMissing
 	}
 	if len(header) > shared.MaxCertificateHeaderBytes {
-		return "", errNotVerified
+		return verified{}, errNotVerified
 	}
 	return l.verifier.verify(now, []byte(header), func() (*x509.Certificate, []*x509.Certificate, error) {
 		certificate, err := xfcc.Nearest(header)
@@ -100,7 +102,9 @@ type verifier struct {
 
 // verified is a certificate that the authorities vouch for.
 type verified struct {
+	// name is its common name.
 	name         string
+	serial       *big.Int
 	since, until time.Time
 }
 
@@ -108,23 +112,23 @@ func newVerifier(now func() time.Time) *verifier {
 	return &verifier{now: now}
 }
 
-// verify returns the common name of a certificate that an authority of now vouches for at this time. The key is the same
-// for the same certificate only.
-func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x509.Certificate, []*x509.Certificate, error)) (string, error) {
+// verify returns a certificate that an authority of now vouches for at this time. The key is the same for the same
+// certificate only.
+func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x509.Certificate, []*x509.Certificate, error)) (verified, error) {
 	sum, now := sha256.Sum256(key), v.now()
 	known, err := v.of(by.Version)
 	if err != nil {
-		return "", err
+		return verified{}, err
 	}
 	if found, is := known.Get(sum); is && !now.Before(found.since) && !now.After(found.until) {
-		return found.name, nil
+		return found, nil
 	}
 	leaf, between, err := read()
 	if errors.Is(err, xfcc.ErrNoCertificate) {
-		return "", errMissing
+		return verified{}, errMissing
 	}
 	if err != nil {
-		return "", errNotVerified
+		return verified{}, errNotVerified
 	}
 	intermediates := x509.NewCertPool()
 	for _, each := range between {
@@ -134,12 +138,12 @@ func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x50
 		Roots: by.Authorities, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil {
-		return "", errNotVerified
+		return verified{}, errNotVerified
 	}
 	if leaf.Subject.CommonName == "" {
-		return "", errAnonymous
+		return verified{}, errAnonymous
 	}
-	found := verified{name: leaf.Subject.CommonName, since: leaf.NotBefore, until: leaf.NotAfter}
+	found := verified{name: leaf.Subject.CommonName, serial: leaf.SerialNumber, since: leaf.NotBefore, until: leaf.NotAfter}
 	for _, each := range chains[0] {
 		if each.NotBefore.After(found.since) {
 			found.since = each.NotBefore
@@ -149,7 +153,7 @@ func (v *verifier) verify(by credentials.Material, key []byte, read func() (*x50
 		}
 	}
 	known.Add(sum, found)
-	return found.name, nil
+	return found, nil
 }
 
 // of is what is known by these authorities. What is known by others is forgotten.

@@ -25,6 +25,8 @@ type SweepInput struct {
 	Interval time.Duration `json:"interval"`
 	// ProbeFrom is where the next walk begins among clusters marked unreachable, as the last walk returned.
 	ProbeFrom uint64 `json:"probeFrom,omitempty"`
+	// Pass is the number of the next walk.
+	Pass int `json:"pass,omitempty"`
 	// NextWalk is when the next walk starts; zero means within one interval, by the shard's turn.
 	NextWalk time.Time `json:"nextWalk,omitzero"`
 }
@@ -88,11 +90,13 @@ func (s *sweepRun) walk(ctx workflow.Context) (removed bool, err error) {
 	var res sweep.WalkResult
 	started := workflow.Now(ctx)
 	err = workflow.ExecuteActivity(attempts.Walking(ctx, s.in.Interval), s.walks.WalkShard, sweep.WalkInput{
-		Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom, RunStarted: workflow.GetInfo(ctx).WorkflowStartTime,
+		Shard: s.in.Shard, ProbeFrom: s.in.ProbeFrom, Pass: s.in.Pass, RunStarted: workflow.GetInfo(ctx).WorkflowStartTime,
 	}).Get(ctx, &res)
 	if temporal.IsCanceledError(err) {
 		return false, err
 	}
+	// Also after a walk that failed: whatever it compared, the next one goes on from there.
+	s.in.Pass++
 	if err == nil {
 		if res.Shards > 0 && s.in.Shard >= res.Shards {
 			return true, nil

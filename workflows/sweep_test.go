@@ -103,6 +103,31 @@ func TestAWalkProbesOnFromWhereTheLastOneEndedAlsoInTheNextRun(t *testing.T) {
 	require.Equal(t, lastWhole, next.ProbeFrom)
 }
 
+// What is not compared in each pass has its turn by the number of the pass, also after one that failed, and in the next run.
+func TestTheWalksOfASweepAreCounted(t *testing.T) {
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(SweepWorkflow, workflow.RegisterOptions{Name: kick.SweepWorkflow})
+	var passes []int
+	env.RegisterActivityWithOptions(func(_ context.Context, in sweep.WalkInput) (sweep.WalkResult, error) {
+		passes = append(passes, in.Pass)
+		if len(passes) == 2 {
+			return sweep.WalkResult{}, fault.ToTemporal(fault.New(fault.Rejected, "Forbidden", "cannot be retried"))
+		}
+		return sweep.WalkResult{Started: env.Now(), Interval: time.Minute}, nil
+	}, activity.RegisterOptions{Name: "WalkShard"})
+	env.ExecuteWorkflow(SweepWorkflow, SweepInput{Shard: 32, Interval: time.Minute, Pass: 7})
+	require.Len(t, passes, walksPerRun)
+	for i, pass := range passes {
+		require.Equal(t, 7+i, pass)
+	}
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var next SweepInput
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+	require.Equal(t, 7+walksPerRun, next.Pass)
+}
+
 func TestAWalkIsToldWhenItsSweepBegan(t *testing.T) {
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestWorkflowEnvironment()

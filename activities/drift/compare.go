@@ -20,20 +20,15 @@ import (
 // allModules finds the objects of all modules in a cluster.
 const allModules = shared.LabelManagedBy + "=" + shared.ManagedByKyma + "," + shared.LabelPartOf + "=" + shared.PartOfKyma
 
-// compareObjects compares the objects of a cluster's modules with what was recorded when they were applied. A
-// module of which a kind could not be read is not compared.
-func (a *Prober) compareObjects(ctx context.Context, at *site, found *differences) error {
-	wanted := map[schema.GroupKind]schema.GroupVersionKind{}
-	for _, m := range at.modules {
-		for _, gvk := range surveyedKinds(m) {
-			wanted[gvk.GroupKind()] = gvk
-		}
-	}
+// compareObjects compares the objects of a cluster's modules, or what is their share of a pass, with what was recorded when
+// they were applied. A module of which a kind could not be read is not compared.
+func (a *Prober) compareObjects(ctx context.Context, at *site, pass int, found *differences) error {
+	shares, listed := sharesOf(at.modules, pass)
 	surveyor := objects.Surveyor{
 		Target:   objects.Target{Cluster: at.cluster, Mapper: kinds.Mapper{Cluster: at.cluster.Mapper}},
 		Selector: selectorFor(at), InFull: objects.ReadInFull,
 	}
-	survey, err := surveyor.Read(ctx, wanted)
+	survey, err := surveyor.Read(ctx, listed)
 	if err != nil {
 		return err
 	}
@@ -43,12 +38,13 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, found *difference
 			marked[mark] = append(marked[mark], s)
 		}
 	}
-	for _, m := range at.modules {
+	for _, s := range shares {
+		m := s.manifest
 		if err := unreadOf(m, survey); err != nil {
 			found.fail(err)
 			continue
 		}
-		differs, err := a.compareModule(ctx, m, marked[inventory.OwnerOf(m).Mark], survey)
+		differs, err := a.compareModule(ctx, s, marked[inventory.OwnerOf(m).Mark], survey)
 		if err != nil {
 			found.fail(err)
 		}
@@ -94,7 +90,8 @@ func unreadOf(m *v1beta2.Manifest, survey objects.Survey) error {
 }
 
 // compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
-func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked []objects.LiveObject, survey objects.Survey) (string, error) {
+func (a *Prober) compareModule(ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey) (string, error) {
+	m := of.manifest
 	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
 		// It was installed by a release that recorded nothing to compare with.
 		return differsInKnowledge, nil
@@ -103,8 +100,12 @@ func (a *Prober) compareModule(ctx context.Context, m *v1beta2.Manifest, marked 
 	for i, s := range marked {
 		entries[i] = inventory.FingerprintEntry{ID: s.ID, UID: string(s.Meta.UID), Hash: inventory.ObjectHash(s.Meta)}
 	}
-	if inventory.FingerprintOf(entries) != m.Status.Fingerprint {
-		drifted, err := a.compareAgain(ctx, m, marked, survey)
+	recorded := m.Status.Fingerprint
+	if of.kinds != nil {
+		recorded = inventory.Fingerprint(of.of(m.Status.Inventory))
+	}
+	if inventory.FingerprintOf(entries) != recorded {
+		drifted, err := a.compareAgain(ctx, of, marked, survey)
 		if err != nil {
 			return "", err
 		}
@@ -136,7 +137,8 @@ func allHealthy(marked []objects.LiveObject) bool {
 
 // compareAgain compares object by object with the live Manifest. A Manifest that changed since it was cached is being
 // reconciled: it is compared in the next pass, since the objects were read before.
-func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, marked []objects.LiveObject, survey objects.Survey) (bool, error) {
+func (a *Prober) compareAgain(ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey) (bool, error) {
+	cached := of.manifest
 	m, err := a.steps.Read(ctx, kick.RefOf(cached))
 	if err != nil {
 		return false, err
@@ -148,7 +150,7 @@ func (a *Prober) compareAgain(ctx context.Context, cached *v1beta2.Manifest, mar
 		a.steps.Recorder.UnknownObjects(m, unknown)
 	}
 	now := a.steps.Options.Clock()
-	for _, e := range driftedFrom(m.Status.Inventory, survey.Seen) {
+	for _, e := range driftedFrom(of.of(m.Status.Inventory), survey.Seen) {
 		s, there := survey.Seen[e.ID]
 		if !there || string(s.Meta.UID) != e.UID || !waitsForRest(m.Status.Corrections, e.ID, now) {
 			return true, nil

@@ -37,14 +37,15 @@ const (
 
 // Probe says which modules of one Kyma differ from the status of their Manifests: settled ones by the state of their
 // default custom resources, with one request for each; these and those that are only waited for (OnlyWaitedFor) by the
-// objects that were applied, with one LIST per kind for all modules together. It gets access to a cluster once. The
+// objects that were applied, with one LIST per kind for all modules together; the agent's kinds take turns by the number of
+// the pass (sharesOf). It gets access to a cluster once. The
 // Manifests may come from a cache that leaves out what is large; they are not changed, and a module that seems to have
 // drifted is compared again with the live Manifest. Objects that have a module's ownership annotation and are not in its
 // inventory are recorded in an Event, once a day.
 //
 // A default custom resource that is gone is no difference, unless it is to be created again: it belongs to its user.
 // What cannot be read does not prevent the rest: then there are both differences and an error.
-func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]Difference, error) {
+func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest, pass int) ([]Difference, error) {
 	places := map[bool]*site{}
 	for _, m := range cached {
 		if !m.IsMaintained() {
@@ -63,7 +64,7 @@ func (a *Prober) Probe(ctx context.Context, cached []*v1beta2.Manifest) ([]Diffe
 	}
 	found := &differences{}
 	for _, at := range places {
-		if err := a.probeAt(ctx, at, found); err != nil {
+		if err := a.probeAt(ctx, at, pass, found); err != nil {
 			return found.all, errors.Join(append(found.failed, err)...)
 		}
 	}
@@ -102,7 +103,7 @@ func (d *differences) fail(err error) {
 }
 
 // probeAt checks the modules in one cluster. It returns an error only for what ends the whole pass.
-func (a *Prober) probeAt(ctx context.Context, at *site, found *differences) error {
+func (a *Prober) probeAt(ctx context.Context, at *site, pass int, found *differences) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(objects.ParallelLists)
 	for _, m := range at.modules {
@@ -126,7 +127,7 @@ func (a *Prober) probeAt(ctx context.Context, at *site, found *differences) erro
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return a.compareObjects(ctx, at, found)
+	return a.compareObjects(ctx, at, pass, found)
 }
 
 // probed tells whether the state of a settled module depends on a custom resource that was created for it. Whether it has

@@ -162,8 +162,17 @@ func TestOfAnInventoryItIsKeptWhichObjectsAreInIt(t *testing.T) {
 		}
 		require.False(t, fleet.Claims(either, map[string]bool{"ns_four__ConfigMap": true, "ns_five__ConfigMap": true}))
 	}
+	agent := full.DeepCopy()
+	agent.Annotations = map[string]string{desired.AnnotationAgent: "{}"}
+	_, err := fleet.Strip(agent)
+	require.NoError(t, err)
+	kept, known := fleet.Inventory(agent)
+	require.True(t, known)
+	require.Equal(t, full.Status.Inventory, kept, "the sweep compares a part of it")
+	_, known = fleet.Inventory(m)
+	require.False(t, known)
 	empty := manifest("b", "demo-uid")
-	_, err := fleet.Strip(empty)
+	_, err = fleet.Strip(empty)
 	require.NoError(t, err)
 	require.Empty(t, empty.Status.Inventory)
 	require.False(t, fleet.Claims(empty, map[string]bool{"": true}))

@@ -9,18 +9,22 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Strip takes out of what an informer received what nobody reads there. Of a Manifest's inventory it keeps which objects
-// are in it, in eight bytes each (Claims); it is empty only where the inventory is.
+// are in it, in eight bytes each (Claims); it is empty only where the inventory is. That of an agent is kept, for the sweep
+// compares a part of it in each pass (Inventory): it has a dozen objects.
 func Strip(received any) (any, error) {
 	if object, ok := received.(client.Object); ok {
 		object.SetManagedFields(nil)
 	}
 	if m, ok := received.(*v1beta2.Manifest); ok {
 		m.Status.Synced = nil
-		m.Status.Inventory = stripped(m.Status.Inventory)
+		if !desired.IsAgent(m) {
+			m.Status.Inventory = stripped(m.Status.Inventory)
+		}
 	}
 	return received, nil
 }
@@ -43,6 +47,11 @@ func stripped(inventory []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 		packed = binary.BigEndian.AppendUint64(packed, digest)
 	}
 	return []v1beta2.InventoryEntry{{ID: string(packed)}}
+}
+
+// Inventory is that of a Manifest that an informer may have stripped; false where it is not known any more, or empty.
+func Inventory(m *v1beta2.Manifest) ([]v1beta2.InventoryEntry, bool) {
+	return m.Status.Inventory, len(m.Status.Inventory) > 0 && !isStripped(m.Status.Inventory)
 }
 
 // mark is the first byte of what remains of an inventory. No inventory id has it.

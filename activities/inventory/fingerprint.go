@@ -56,9 +56,9 @@ func OwnEntry(managed []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 // FingerprintEntry is what a fingerprint is made of: the id and uid of an object, and the hash of what we own of it.
 type FingerprintEntry struct{ ID, UID, Hash string }
 
-// fingerprint is a digest over the objects of an inventory, except those that run once, which may be cleaned up at any
-// time, and those of which we own nothing: namespaces that existed before the module.
-func fingerprint(inventory []v1beta2.InventoryEntry) string {
+// Fingerprint is a digest over the objects of an inventory, or of a part of it, except those that run once, which may be
+// cleaned up at any time, and those of which we own nothing: namespaces that existed before the module.
+func Fingerprint(inventory []v1beta2.InventoryEntry) string {
 	entries := make([]FingerprintEntry, 0, len(inventory))
 	for _, e := range inventory {
 		if e.Hash != "" && !RunsOnce(e) {

@@ -88,25 +88,25 @@ func TestAFingerprintLeavesOutWhatRunsOnceAndWhatIsNotOurs(t *testing.T) {
 		{ID: "_ConfigMap_ns_a", Version: "v1", UID: "1", Hash: "h1"},
 		{ID: "apps_Deployment_ns_b", Version: "v1", UID: "2", Hash: "h2"},
 	}
-	first := fingerprint(inventory)
+	first := Fingerprint(inventory)
 	require.Len(t, first, 32)
 	with := func(change func(e *v1beta2.InventoryEntry)) string {
 		changed := slices.Clone(inventory)
 		change(&changed[1])
-		return fingerprint(changed)
+		return Fingerprint(changed)
 	}
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.UID = "3" }), "an object that was created again is another one")
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.Hash = "h3" }))
 	require.NotEqual(t, first, with(func(e *v1beta2.InventoryEntry) { e.ID = "apps_Deployment_ns_c" }))
-	require.NotEqual(t, first, fingerprint(inventory[:1]), "a deleted object is missing")
+	require.NotEqual(t, first, Fingerprint(inventory[:1]), "a deleted object is missing")
 	require.Equal(t, first, FingerprintOf([]FingerprintEntry{{"apps_Deployment_ns_b", "2", "h2"}, {"_ConfigMap_ns_a", "1", "h1"}}),
 		"in any order")
-	require.Equal(t, first, fingerprint(append(slices.Clone(inventory),
+	require.Equal(t, first, Fingerprint(append(slices.Clone(inventory),
 		v1beta2.InventoryEntry{ID: "batch_Job_ns_j", Version: "v1", UID: "4", Hash: "h4"},
 		v1beta2.InventoryEntry{ID: "_ConfigMap_ns_hook", Version: "v1", UID: "5", Hash: "h5", Ran: "sha256:1"},
 		v1beta2.InventoryEntry{ID: "_Namespace__theirs", Version: "v1", UID: "6"},
 	)), "what runs once may be gone, and a namespace of others is not ours")
-	require.Empty(t, fingerprint(nil))
+	require.Empty(t, Fingerprint(nil))
 }
 
 func TestCopiesOfOurObjectsDoNotCount(t *testing.T) {

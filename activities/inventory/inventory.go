@@ -115,7 +115,7 @@ func SetInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry)
 	s.Inventory = inventory
 	s.Synced = syncedOf(inventory)
 	s.Kinds = kindsOf(inventory)
-	s.Fingerprint = fingerprint(inventory)
+	s.Fingerprint = Fingerprint(inventory)
 }
 
 // kindsOf lists the kinds of an inventory as `status.kinds` does, sorted. Entries that cannot be read are left out.

@@ -279,7 +279,7 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	if len(quiet) == 0 {
 		return
 	}
-	differences, err := w.options.Modules.Probe(ctx, quiet)
+	differences, err := w.options.Modules.Probe(ctx, quiet, w.pass)
 	if err != nil {
 		activity.GetLogger(ctx).Debug("sweep: cannot see how modules are", logkey.Kyma, quiet[0].Namespace+"/"+quiet[0].KymaName(),
 			logkey.EntityWorkflowID, kick.ManifestWorkflowID(kick.RefOf(quiet[0])), logkey.Error, err)

@@ -27,9 +27,10 @@ type RemoteProbe interface {
 }
 
 // ModuleProbe says which of the modules of one Kyma, settled or only waited for, are no longer as their Manifests say,
-// by reads alone. Where not all could be read there may be both differences and an error.
+// by reads alone. What is compared in turns has its turn by the number of the pass. Where not all could be read there may be
+// both differences and an error.
 type ModuleProbe interface {
-	Probe(ctx context.Context, manifests []*v1beta2.Manifest) ([]drift.Difference, error)
+	Probe(ctx context.Context, manifests []*v1beta2.Manifest, pass int) ([]drift.Difference, error)
 }
 
 // Sender delivers kicks; *kick.Sender does.

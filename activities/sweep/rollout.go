@@ -15,7 +15,11 @@ const rolloutIntervals = 2
 
 // waitsForTurn tells whether what a cluster lacks may be what a roll-out brings there.
 func waitsForTurn(why string) bool {
-	return why == "" || why == syncing.CatalogDiffers || why == syncing.PullSecretDiffers
+	switch why {
+	case "", syncing.CatalogDiffers, syncing.PullSecretDiffers, syncing.AgentDiffers:
+		return true
+	}
+	return false
 }
 
 // rollouts remembers since when Kymas have not applied a change that concerns many. The leader brings it to one after

@@ -14,6 +14,8 @@ type WalkInput struct {
 	Shard int `json:"shard"`
 	// ProbeFrom is the ProbeFrom of the last walk's result.
 	ProbeFrom uint64 `json:"probeFrom,omitempty"`
+	// Pass counts the walks of the shard, so that what is not compared in each of them has its turn (drift.Prober.Probe).
+	Pass int `json:"pass,omitempty"`
 	// RunStarted is when the sweep's present run started. A list of open workflows from before may be one of a database
 	// that was lost, and of which nothing is open any more.
 	RunStarted time.Time `json:"runStarted,omitzero"`

@@ -39,7 +39,7 @@ func (a *Activities) WalkShard(ctx context.Context, in WalkInput) (WalkResult, e
 			at = resumed
 		}
 	}
-	w := &walk{Activities: a, shard: in.Shard, at: at, runStarted: in.RunStarted}
+	w := &walk{Activities: a, shard: in.Shard, pass: in.Pass, at: at, runStarted: in.RunStarted}
 	err := w.run(ctx, activity.GetWorkerStopChannel(ctx), func(c cursor) { activity.RecordHeartbeat(ctx, c) })
 	if err != nil {
 		return WalkResult{}, fault.ToTemporal(err)
@@ -59,6 +59,8 @@ func (a *Activities) result(at cursor) WalkResult {
 type walk struct {
 	*Activities
 	shard int
+	// pass is the number of the pass.
+	pass int
 	// at is where the attempt began, and runStarted when the run of the sweep did that it belongs to.
 	at         cursor
 	runStarted time.Time

@@ -44,6 +44,7 @@ type world struct {
 	begun     string            // the id of a workflow that is open, but was not when the open ones were listed
 	err       error             // of checking modules, and of asking for one workflow
 	kicked    map[string]string // workflow id to reason
+	pass      atomic.Int64      // the number that the last probe of modules was told
 	found     kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
@@ -82,7 +83,8 @@ func (f *world) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 
 type moduleProbe struct{ *world }
 
-func (m moduleProbe) Probe(_ context.Context, modules []*v1beta2.Manifest) ([]drift.Difference, error) {
+func (m moduleProbe) Probe(_ context.Context, modules []*v1beta2.Manifest, pass int) ([]drift.Difference, error) {
+	m.pass.Store(int64(pass))
 	m.probes.Add(1)
 	var all []drift.Difference
 	for _, each := range modules {
@@ -141,13 +143,16 @@ func activitiesFor(t *testing.T, f *world, objects ...client.Object) *Activities
 // runStarted is when the sweep began of which the walks are.
 var runStarted = time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
 
+// runPass is their number.
+const runPass = 11
+
 // walk walks the shard of the Kyma as an activity of Temporal.
 func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
 	t.Helper()
 	suite := testsuite.WorkflowTestSuite{}
 	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(a)
-	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: shard, RunStarted: runStarted})
+	value, err := env.ExecuteActivity(a.WalkShard, WalkInput{Shard: shard, Pass: runPass, RunStarted: runStarted})
 	if err != nil {
 		return WalkResult{}, err
 	}
@@ -157,6 +162,13 @@ func walkShard(t *testing.T, a *Activities, shard int) (WalkResult, error) {
 }
 
 func shardOf(uid types.UID) int { return ShardOf(uid, DefaultShards) }
+
+func TestWhoComparesModulesIsToldTheNumberOfThePass(t *testing.T) {
+	f := quiet()
+	_, err := walkShard(t, activitiesFor(t, f, quietKyma(), quietManifest()), shardOf("uid"))
+	require.NoError(t, err)
+	require.EqualValues(t, runPass, f.pass.Load())
+}
 
 func TestWhatAWalkKicks(t *testing.T) {
 	unreachable := false

@@ -3,6 +3,8 @@ package sync
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -39,6 +41,28 @@ func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	})
 	r.Writes += wrote
 	return err
+}
+
+// probeAgent tells whether somebody has changed or removed the certificate of the agent in the remote cluster, and putting it
+// right is worth another synchronization. It reads metadata alone, and nothing where there is no certificate to bring.
+func (a *Activities) probeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sync, r client.Reader, awaited bool) (bool, error) {
+	watching := a.settings.Watching
+	if !watching.Enabled() || kyma.Labels[shared.LabelRuntimeID] == "" {
+		return false, nil
+	}
+	issued, err := a.known.AgentCertificate(ctx, watching.IstioNamespace, kyma.Name, certificates.AnnotationRenewal, a.undone.clock())
+	if err != nil || issued.UID == "" {
+		return false, err
+	}
+	found, err := agent.Metadata(ctx, r, s.Namespace)
+	if err != nil {
+		return false, err
+	}
+	if !agent.IsLost(found, remoteMarks(kyma)) {
+		a.undone.reset(kyma, AgentDiffers)
+		return false, nil
+	}
+	return awaited || a.undone.isWorthSync(kyma, AgentDiffers, found, "", desired.DigestOf(issued)), nil
 }
 
 // agentReason is why ensureAgent fails where nothing else is known.

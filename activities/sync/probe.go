@@ -23,13 +23,14 @@ import (
 const (
 	CatalogDiffers    = "remote catalog differs"
 	PullSecretDiffers = "image pull Secret of the remote cluster differs"
+	AgentDiffers      = "certificate of the agent in the remote cluster differs"
 )
 
 // Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,
 // and why: a remote Kyma that is gone, edited or shows another status, a catalog that is not as wanted, an image
-// pull Secret that is not as wanted, or a user-provided template that was changed. It makes three reads, one more for
-// the image pull Secret where one is configured, and one more for each such template outside of the
-// remote namespace, and no write. Awaited says that a change in the control plane has yet to be brought there, when the
+// pull Secret that is not as wanted, a certificate of the agent that somebody changed, or a user-provided template that was
+// changed. It makes three reads, one more for the image pull Secret where one is configured, one more for the agent where
+// remote clusters send events, and one more for each such template outside of the remote namespace, and no write. Awaited says that a change in the control plane has yet to be brought there, when the
 // Kyma's turn comes: what is missing then was not undone. The Kyma may come from a cache; it is not changed.
 func (a *Activities) Probe(ctx context.Context, kyma *v1beta2.Kyma, awaited bool) (changed bool, why string, err error) {
 	s := desired.SyncOf(kyma, a.settings)
@@ -100,6 +101,9 @@ func (a *Activities) probe(ctx context.Context, kyma *v1beta2.Kyma, s desired.Sy
 	}
 	if changed, err := a.probePullSecret(ctx, kyma, s, r, own, awaited); err != nil || changed {
 		return changed, PullSecretDiffers, err
+	}
+	if changed, err := a.probeAgent(ctx, kyma, s, r, awaited); err != nil || changed {
+		return changed, AgentDiffers, err
 	}
 	if own {
 		return false, "", nil

@@ -101,7 +101,7 @@ func TestAModuleIsNeverWrittenIntoAnotherClusterThanTheOneItWasDecidedFor(t *tes
 	refused(err)
 	_, err = s.activities.Install.WaitManifest(ctx, install.WaitInput{Ref: s.ref()})
 	refused(err)
-	_, err = s.activities.Drift.Probe(ctx, []*v1beta2.Manifest{s.cached()})
+	_, err = s.activities.Drift.Probe(ctx, []*v1beta2.Manifest{s.cached()}, 0)
 	require.ErrorContains(t, err, "leads to cluster")
 	untouched()
 

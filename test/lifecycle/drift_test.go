@@ -51,7 +51,7 @@ spec: {ports: [{port: 443, name: b}, {port: 80, name: a}]}
 	s.installReady()
 
 	s.requests.take()
-	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{first, s.cached()})
+	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{first, s.cached()}, 0)
 	require.NoError(t, err)
 	require.Empty(t, differing)
 	requests := s.requests.take()
@@ -195,7 +195,7 @@ func TestDriftOfAModuleThatStaysInErrorIsCorrected(t *testing.T) {
 
 	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
 	s.report(readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesPending, Message: "waiting for another"}, false)
-	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{stale})
+	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{stale}, 0)
 	require.NoError(t, err)
 	require.Empty(t, differing, "the live Manifest says that something happened since")
 }
@@ -370,7 +370,7 @@ func TestNothingIsComparedWhileAManifestIsReconciled(t *testing.T) {
 	stale := s.cached()
 	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
 	s.update(func(m *v1beta2.Manifest) { m.Spec.Version = "1.1.0" })
-	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{stale})
+	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{stale}, 0)
 	require.NoError(t, err)
 	require.Empty(t, differing, "the live Manifest says that it has yet to be reconciled")
 	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)

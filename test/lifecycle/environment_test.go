@@ -282,7 +282,7 @@ func (s *environment) probe() (changed bool, requests []string) {
 func (s *environment) differs() (how string, requests []string) {
 	s.Helper()
 	s.requests.take()
-	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{s.cached()})
+	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{s.cached()}, 0)
 	require.NoError(s, err)
 	for _, d := range differing {
 		how = d.Reason

@@ -69,7 +69,7 @@ func TestTheProbeOfAClusterThatDoesNotAnswerKnowsNothing(t *testing.T) {
 		}
 		return nil
 	})
-	changed, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{s.cached(), s.cached()})
+	changed, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{s.cached(), s.cached()}, 0)
 	require.Empty(t, changed)
 	require.Equal(t, fault.Unreachable, fault.Of(err).Kind)
 }

@@ -7,13 +7,12 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"maps"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -47,12 +46,13 @@ func EnsureCertificate(ctx context.Context, remote client.Client, wanted Secret)
 	err := remote.Get(ctx, key, found)
 	switch {
 	case apierrors.IsNotFound(err):
-		return 1, create(ctx, remote, wanted)
+		// Whatever somebody else has made meanwhile is left alone: this does not force.
+		return write(ctx, remote, "create", applied(wanted, corev1.SecretTypeTLS))
 	case err != nil:
 		return 0, fmt.Errorf("read Secret %s: %w", key, err)
 	case !found.DeletionTimestamp.IsZero():
 		return 0, fault.New(fault.Transient, ReasonNotWritten, "Secret %s is being deleted", key)
-	case found.Labels[shared.LabelManagedBy] != shared.ManagedByKyma:
+	case !isOurs(found):
 		return 0, fault.New(fault.Rejected, ReasonNotWritten, "Secret %s of the remote cluster was made by somebody else, and is in the way of the agent's", key)
 	case is(found, wanted):
 		return 0, nil
@@ -70,12 +70,10 @@ func EnsureCertificate(ctx context.Context, remote client.Client, wanted Secret)
 	}
 	writes := 0
 	if !is(found, wanted) {
-		before := found.DeepCopy()
-		fill(found, wanted)
-		if err := remote.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), owner()); err != nil {
-			return 0, notWritten("update", key, err)
+		configuration := applied(wanted, found.Type).WithUID(found.UID).WithResourceVersion(found.ResourceVersion)
+		if writes, err = write(ctx, remote, "update", configuration, client.ForceOwnership); err != nil {
+			return 0, err
 		}
-		writes = 1
 	}
 	if held {
 		return writes, fault.New(fault.Pending, ReasonHeldBack, "the certificate of a new authority waits until the remote cluster trusts it")
@@ -83,32 +81,20 @@ func EnsureCertificate(ctx context.Context, remote client.Client, wanted Secret)
 	return writes, nil
 }
 
-func owner() client.FieldOwner { return client.FieldOwner(shared.FieldManagerLifecycleManager) }
-
-func create(ctx context.Context, remote client.Client, wanted Secret) error {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: wanted.Namespace, Name: shared.AgentSecret},
-		Type:       corev1.SecretTypeTLS,
-	}
-	fill(secret, wanted)
-	if err := remote.Create(ctx, secret, owner()); err != nil {
-		return notWritten("create", client.ObjectKeyFromObject(secret), err)
-	}
-	return nil
+// applied is what is ours in the Secret. It is applied as a whole, so that the cluster takes note that all of it is ours.
+func applied(wanted Secret, kind corev1.SecretType) *applycorev1.SecretApplyConfiguration {
+	return applycorev1.Secret(shared.AgentSecret, wanted.Namespace).WithType(kind).
+		WithLabels(map[string]string{shared.LabelManagedBy: shared.ManagedByKyma}).
+		WithAnnotations(wanted.Annotations).WithAnnotations(map[string]string{AnnotationVersion: wanted.Version}).
+		WithData(data(wanted))
 }
 
-// fill sets what is ours in a Secret.
-func fill(secret *corev1.Secret, wanted Secret) {
-	secret.Labels = with(secret.Labels, map[string]string{shared.LabelManagedBy: shared.ManagedByKyma})
-	secret.Annotations = with(with(secret.Annotations, wanted.Annotations), map[string]string{AnnotationVersion: wanted.Version})
-	secret.Data = data(wanted)
-}
-
-func with(base, over map[string]string) map[string]string {
-	all := make(map[string]string, len(base)+len(over))
-	maps.Copy(all, base)
-	maps.Copy(all, over)
-	return all
+func write(ctx context.Context, remote client.Client, verb string, secret *applycorev1.SecretApplyConfiguration, options ...client.ApplyOption) (int, error) {
+	err := remote.Apply(ctx, secret, append(options, client.FieldOwner(shared.FieldManagerLifecycleManager))...)
+	if err != nil {
+		return 0, notWritten(verb, types.NamespacedName{Namespace: *secret.Namespace, Name: *secret.Name}, err)
+	}
+	return 1, nil
 }
 
 func data(wanted Secret) map[string][]byte {
@@ -117,7 +103,7 @@ func data(wanted Secret) map[string][]byte {
 	}
 }
 
-// is tells whether a Secret is as it is to be.
+// is tells whether a Secret is as it is to be, and known to the cluster as ours: else nobody would see it changed.
 func is(found *corev1.Secret, wanted Secret) bool {
 	for key, value := range data(wanted) {
 		if !bytes.Equal(found.Data[key], value) {
@@ -129,7 +115,7 @@ func is(found *corev1.Secret, wanted Secret) bool {
 			return false
 		}
 	}
-	return found.Annotations[AnnotationVersion] == wanted.Version
+	return found.Annotations[AnnotationVersion] == wanted.Version && isAsApplied(found, wanted.Annotations)
 }
 
 // trusts tells whether the API server of a remote cluster would accept a certificate of the agent: the authorities of each

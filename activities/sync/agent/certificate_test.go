@@ -17,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -64,6 +65,9 @@ func (a authority) sign(t *testing.T) []byte {
 	return encode(der)
 }
 
+// newRemote is a remote cluster that notes who owns which fields, as a real one does.
+func newRemote() *fake.ClientBuilder { return fake.NewClientBuilder().WithReturnManagedFields() }
+
 func wanted(certificate, authorities []byte, version string) agent.Secret {
 	return agent.Secret{
 		Namespace: "kyma-system", Annotations: map[string]string{"from": "here"},
@@ -79,7 +83,7 @@ func secretIn(t *testing.T, remote client.Client) *corev1.Secret {
 }
 
 func TestTheCertificateIsBroughtOnceAndPutRight(t *testing.T) {
-	remote := fake.NewClientBuilder().Build()
+	remote := newRemote().Build()
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
 	for _, writes := range []int{1, 0} {
@@ -106,7 +110,7 @@ func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T)
 		ObjectMeta: metav1.ObjectMeta{Name: shared.AgentName},
 		Webhooks:   []admissionv1.ValidatingWebhook{{Name: "a", ClientConfig: admissionv1.WebhookClientConfig{CABundle: before.pem}}},
 	}
-	remote := fake.NewClientBuilder().WithObjects(webhooks).Build()
+	remote := newRemote().WithObjects(webhooks).Build()
 	first := before.sign(t)
 	_, err := agent.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
 	require.NoError(t, err)
@@ -132,7 +136,7 @@ func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T)
 
 func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: shared.AgentSecret}}
-	remote := fake.NewClientBuilder().WithObjects(theirs).Build()
+	remote := newRemote().WithObjects(theirs).Build()
 	a := newAuthority(t, "one")
 	_, err := agent.EnsureCertificate(t.Context(), remote, wanted(a.sign(t), a.pem, "1"))
 	require.Equal(t, fault.Rejected, fault.Of(err).Kind)
@@ -142,8 +146,8 @@ func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
 func TestWhatAnAPIServerSaysOfTheSecretIsNoMessage(t *testing.T) {
 	a := newAuthority(t, "one")
 	secret := wanted(a.sign(t), a.pem, "1")
-	remote := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+	remote := interceptor.NewClient(newRemote().Build(), interceptor.Funcs{
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 			return invalid{errors.New("tls.key: " + string(secret.PrivateKey))}
 		},
 	})

@@ -1,0 +1,73 @@
+package drift
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// share is what one pass compares of a module.
+type share struct {
+	manifest *v1beta2.Manifest
+	// kinds are those that are compared; nil where all are.
+	kinds map[schema.GroupKind]bool
+}
+
+// of are the entries of an inventory that are compared.
+func (s share) of(all []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
+	if s.kinds == nil {
+		return all
+	}
+	var some []v1beta2.InventoryEntry
+	for _, e := range all {
+		if gvk, _, err := e.Object(); err == nil && s.kinds[gvk.GroupKind()] {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+// sharesOf says what the pass with this number compares of each module, and which kinds it lists for that. A module is
+// compared as a whole. The agent, which is in every cluster, has kinds that few modules have (PriorityClass, NetworkPolicy,
+// ValidatingWebhookConfiguration): of those that are listed for it alone, one pass lists one, and the next pass another. So
+// it adds one request to a pass, and all of it is compared within as many passes as it has such kinds.
+func sharesOf(modules []*v1beta2.Manifest, pass int) ([]share, map[schema.GroupKind]schema.GroupVersionKind) {
+	listed := map[schema.GroupKind]schema.GroupVersionKind{}
+	shares := make([]share, 0, len(modules))
+	var inTurns []*v1beta2.Manifest
+	for _, m := range modules {
+		if takesTurns(m) {
+			inTurns = append(inTurns, m)
+			continue
+		}
+		for _, gvk := range surveyedKinds(m) {
+			listed[gvk.GroupKind()] = gvk
+		}
+		shares = append(shares, share{manifest: m})
+	}
+	for _, m := range inTurns {
+		s := share{manifest: m, kinds: map[schema.GroupKind]bool{}}
+		var alone []schema.GroupVersionKind
+		for _, gvk := range surveyedKinds(m) {
+			if _, anyway := listed[gvk.GroupKind()]; anyway {
+				s.kinds[gvk.GroupKind()] = true
+			} else {
+				alone = append(alone, gvk)
+			}
+		}
+		if len(alone) > 0 {
+			gvk := alone[pass%len(alone)]
+			s.kinds[gvk.GroupKind()], listed[gvk.GroupKind()] = true, gvk
+		}
+		shares = append(shares, s)
+	}
+	return shares, listed
+}
+
+// takesTurns tells whether a module is the agent, and its inventory is known: else nothing says how a part of it should be.
+func takesTurns(m *v1beta2.Manifest) bool {
+	_, known := fleet.Inventory(m)
+	return known && desired.IsAgent(m)
+}

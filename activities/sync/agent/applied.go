@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// Whether somebody has changed the Secret since it was applied is known without its content: an API server takes a field
+// from its owner when somebody else changes or removes it. So the private key is read where it is brought, and nowhere else.
+
+// Metadata reads the metadata of the agent's Secret in a remote cluster; it has no resource version where there is none.
+func Metadata(ctx context.Context, remote client.Reader, namespace string) (*metav1.PartialObjectMetadata, error) {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(secretKind)
+	key := types.NamespacedName{Namespace: namespace, Name: shared.AgentSecret}
+	err := remote.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) {
+		return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of Secret %s: %w", key, err)
+	}
+	return found, nil
+}
+
+// IsLost tells whether the agent's Secret is gone, or somebody has changed it since EnsureCertificate wrote it with these
+// annotations. One that is being deleted, or is not ours, cannot be put right.
+func IsLost(found *metav1.PartialObjectMetadata, annotations map[string]string) bool {
+	if found.ResourceVersion == "" {
+		return true
+	}
+	return found.DeletionTimestamp.IsZero() && isOurs(found) && !isAsApplied(found, annotations)
+}
+
+// isAsApplied tells whether all that EnsureCertificate applies is still ours.
+func isAsApplied(found metav1.Object, annotations map[string]string) bool {
+	ours := ownFields(found)
+	if ours == nil {
+		return false
+	}
+	for _, key := range []string{shared.CertificateKey, shared.PrivateKeyKey, shared.CertificateAuthorityKey} {
+		if !ours.Has(fieldpath.MakePathOrDie("data", key)) {
+			return false
+		}
+	}
+	for key := range annotations {
+		if !ours.Has(fieldpath.MakePathOrDie("metadata", "annotations", key)) {
+			return false
+		}
+	}
+	return ours.Has(fieldpath.MakePathOrDie("metadata", "annotations", AnnotationVersion)) &&
+		ours.Has(fieldpath.MakePathOrDie("metadata", "labels", shared.LabelManagedBy))
+}
+
+// isOurs tells whether a Secret is the agent's by its label, or by what was applied where somebody took that away.
+func isOurs(found metav1.Object) bool {
+	return found.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma || ownFields(found) != nil
+}
+
+// ownFields are the fields that we have applied and still own; nil where there are none.
+func ownFields(found metav1.Object) *fieldpath.Set {
+	for _, e := range found.GetManagedFields() {
+		if e.Manager != shared.FieldManagerLifecycleManager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
+			continue
+		}
+		set := fieldpath.NewSet()
+		if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err == nil && !set.Empty() {
+			return set
+		}
+	}
+	return nil
+}

@@ -23,8 +23,9 @@ import (
 const (
 	// mountPath is where agents of either generation have their certificate.
 	mountPath = "/app/etc/ssl"
-	// priority is that of upstream's agent: it does not displace what a cluster itself consists of.
-	priority = 2000000
+	// priority is that of upstream's agent, the highest that is not reserved for the cluster itself. It is the same number, for
+	// the value of a PriorityClass cannot be changed: another one could never be applied where upstream's is.
+	priority = 1000000000
 	// webhookTimeout is how long the API server waits for an agent, in seconds. The agent reads a request for 2 s at most and
 	// answers at once then.
 	webhookTimeout = 3

@@ -91,6 +91,7 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 	require.Equal(t, service.Spec.Ports[0].TargetPort.StrVal, container.Ports[0].Name)
 	require.EqualValues(t, 8443, container.Ports[0].ContainerPort)
 	require.Equal(t, service.Spec.Selector, deployment.Spec.Selector.MatchLabels)
+	require.Equal(t, "default", deployment.Spec.Template.Spec.ServiceAccountName, "so that none that upstream names stays")
 	require.Equal(t, shared.AgentSecret, deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName)
 	for _, o := range objects {
 		require.NotContains(t, o.Object, "status", "it is for the cluster to say")

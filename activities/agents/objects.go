@@ -121,7 +121,10 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: pod},
 			Spec: corev1.PodSpec{
-				PriorityClassName:            shared.AgentPriorityClass,
+				PriorityClassName: shared.AgentPriorityClass,
+				// It is the one that a pod has anyway. An account that upstream's Deployment names would come back where none is named, out
+				// of the deprecated field beside it.
+				ServiceAccountName:           "default",
 				AutomountServiceAccountToken: ptr.To(false), // it asks the API server for nothing
 				SecurityContext: &corev1.PodSecurityContext{
 					RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),

@@ -39,50 +39,68 @@ type Secret struct {
 	Certificate, PrivateKey, Authorities []byte
 	// Version changes whenever any of these does.
 	Version string
+	// Restart has the agent's pods started again for each certificate: theirs read it when they start.
+	Restart bool
 }
 
 // EnsureCertificate brings the Secret of the agent to a remote cluster, and returns how many writes that took. A certificate
 // of an authority that the cluster's API server does not trust yet is held back, with a Pending fault: it could not call the
-// agent, which it can with the one that is there. Authorities are brought in any case, for the listener's next certificate may be of a new one.
+// agent, which it can with the one that is there. Authorities are brought in any case, for the listener's next certificate
+// may be of a new one.
 func EnsureCertificate(ctx context.Context, remote client.Client, wanted Secret) (int, error) {
+	writes, used, err := ensureSecret(ctx, remote, wanted)
+	if !wanted.Restart || len(used) == 0 {
+		return writes, err
+	}
+	restarts, failed := ensureStartedWith(ctx, remote, wanted.Namespace, used)
+	if failed != nil {
+		return writes, failed
+	}
+	return writes + restarts, err
+}
+
+// ensureSecret brings the Secret, and also returns the certificate that is in it then; none where it could not be brought.
+func ensureSecret(ctx context.Context, remote client.Client, wanted Secret) (writes int, used []byte, err error) {
 	key := types.NamespacedName{Namespace: wanted.Namespace, Name: shared.AgentSecret}
 	found := &corev1.Secret{}
-	err := remote.Get(ctx, key, found)
+	err = remote.Get(ctx, key, found)
 	switch {
 	case apierrors.IsNotFound(err):
-		return 1, create(ctx, remote, wanted)
+		if err := create(ctx, remote, wanted); err != nil {
+			return 0, nil, err
+		}
+		return 1, wanted.Certificate, nil
 	case err != nil:
-		return 0, fmt.Errorf("read Secret %s: %w", key, err)
+		return 0, nil, fmt.Errorf("read Secret %s: %w", key, err)
 	case !found.DeletionTimestamp.IsZero():
-		return 0, fault.New(fault.Transient, ReasonNotWritten, "Secret %s is being deleted", key)
+		return 0, nil, fault.New(fault.Transient, ReasonNotWritten, "Secret %s is being deleted", key)
 	case found.Labels[shared.LabelManagedBy] != shared.ManagedByKyma:
-		return 0, fault.New(fault.Rejected, ReasonNotWritten, "Secret %s of the remote cluster was made by somebody else, and is in the way of the agent's", key)
+		return 0, nil, fault.New(fault.Rejected, ReasonNotWritten, "Secret %s of the remote cluster was made by somebody else, and is in the way of the agent's", key)
 	case is(found, wanted):
-		return 0, nil
+		return 0, wanted.Certificate, nil
 	}
 	held := false
 	if !bytes.Equal(found.Data[shared.CertificateKey], wanted.Certificate) {
 		if held, err = isHeldBack(ctx, remote, found.Data[shared.CertificateKey], wanted.Certificate); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		if held {
 			wanted.Certificate, wanted.PrivateKey = found.Data[shared.CertificateKey], found.Data[shared.PrivateKeyKey]
 			wanted.Version = found.Annotations[AnnotationVersion]
 		}
 	}
-	writes := 0
 	if !is(found, wanted) {
 		before := found.DeepCopy()
 		fill(found, wanted)
 		if err := remote.Patch(ctx, found, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), owner()); err != nil {
-			return 0, notWritten("update", key, err)
+			return 0, nil, notWritten("update", key, err)
 		}
 		writes = 1
 	}
 	if held {
-		return writes, fault.New(fault.Pending, ReasonHeldBack, "the certificate of a new authority waits until the remote cluster trusts it")
+		return writes, wanted.Certificate, fault.New(fault.Pending, ReasonHeldBack, "the certificate of a new authority waits until the remote cluster trusts it")
 	}
-	return writes, nil
+	return writes, wanted.Certificate, nil
 }
 
 func owner() client.FieldOwner { return client.FieldOwner(shared.FieldManagerLifecycleManager) }

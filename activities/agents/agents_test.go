@@ -9,6 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,6 +79,8 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 			"%s is for the agent alone", name)
 	}
 	require.Len(t, objects, 9, "four NetworkPolicies beside these")
+	require.EqualValues(t, 1000000000, decode[schedulingv1.PriorityClass](t, objects["PriorityClass skr-webhook-priority"]).Value,
+		"upstream's, which cannot be changed where it is there already")
 	service := decode[corev1.Service](t, objects["Service skr-webhook"])
 	require.EqualValues(t, 443, service.Spec.Ports[0].Port)
 	deployment := decode[appsv1.Deployment](t, objects["Deployment skr-webhook"])
@@ -88,6 +91,7 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 	require.Equal(t, service.Spec.Ports[0].TargetPort.StrVal, container.Ports[0].Name)
 	require.EqualValues(t, 8443, container.Ports[0].ContainerPort)
 	require.Equal(t, service.Spec.Selector, deployment.Spec.Selector.MatchLabels)
+	require.Equal(t, "default", deployment.Spec.Template.Spec.ServiceAccountName, "so that none that upstream names stays")
 	require.Equal(t, shared.AgentSecret, deployment.Spec.Template.Spec.Volumes[0].Secret.SecretName)
 	for _, o := range objects {
 		require.NotContains(t, o.Object, "status", "it is for the cluster to say")

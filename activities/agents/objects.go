@@ -23,8 +23,9 @@ import (
 const (
 	// mountPath is where agents of either generation have their certificate.
 	mountPath = "/app/etc/ssl"
-	// priority is that of upstream's agent: it does not displace what a cluster itself consists of.
-	priority = 2000000
+	// priority is that of upstream's agent, the highest that is not reserved for the cluster itself. It is the same number, for
+	// the value of a PriorityClass cannot be changed: another one could never be applied where upstream's is.
+	priority = 1000000000
 	// webhookTimeout is how long the API server waits for an agent, in seconds. The agent reads a request for 2 s at most and
 	// answers at once then.
 	webhookTimeout = 3
@@ -120,7 +121,10 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: pod},
 			Spec: corev1.PodSpec{
-				PriorityClassName:            shared.AgentPriorityClass,
+				PriorityClassName: shared.AgentPriorityClass,
+				// It is the one that a pod has anyway. An account that upstream's Deployment names would come back where none is named, out
+				// of the deprecated field beside it.
+				ServiceAccountName:           "default",
 				AutomountServiceAccountToken: ptr.To(false), // it asks the API server for nothing
 				SecurityContext: &corev1.PodSecurityContext{
 					RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532), RunAsGroup: ptr.To[int64](65532),

@@ -9,20 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 // takeFields moves the ownership of the fields of an object that upstream installed, before we apply it for the first
-// time.
+// time. Which objects of a module that is, is in its inventory. Upstream's agent is in none: the cluster is asked for each of
+// its objects, once.
 func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []byte) error {
 	live := job.Repair.Adopted(p)
-	if live == nil {
+	stale := live == nil
+	if stale && (!desired.IsAgent(job.Manifest) || job.Repair.Recorded[p.Entry.ID].Hash != "") {
 		return nil
 	}
 	api := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
-	stale := false
 	return manifests.RetryOnConflict(func() error {
 		if stale {
 			now, err := api.Get(ctx, p.Name.Name, metav1.GetOptions{})
@@ -39,10 +42,40 @@ func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []
 		if err != nil || patch == nil {
 			return err
 		}
+		if desired.IsAgent(job.Manifest) && p.Object.GVK.Kind == "Deployment" {
+			if err := removeLeftovers(ctx, job); err != nil {
+				return err
+			}
+		}
 		_, err = api.Patch(ctx, p.Name.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
 		return err
 	})
+}
+
+// removeLeftovers deletes what only upstream's agent needs. It does so before upstream's Deployment is taken over, which shows
+// that it is still to be done. Pods that run go on without. What we may not delete stays.
+func removeLeftovers(ctx context.Context, job *Installation) error {
+	background := metav1.DeletePropagationBackground
+	for _, o := range agents.Leftovers() {
+		resource, err := job.Cluster.Mapper.Resource(ctx, o.GVK)
+		if err != nil {
+			return fmt.Errorf("look up kind %s: %w", o.GVK.Kind, err)
+		}
+		namespace := ""
+		if o.Namespaced {
+			namespace = job.RemoteNamespace
+		}
+		api := job.Cluster.Metadata.Resource(resource.GroupVersionResource).Namespace(namespace)
+		live, err := api.Get(ctx, o.Name, metav1.GetOptions{})
+		if err == nil && live.Labels[shared.LabelManagedBy] == shared.ManagedByKyma {
+			err = api.Delete(ctx, o.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &live.UID}})
+		}
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("delete %s %s of upstream's agent: %w", o.GVK.Kind, o.Name, err)
+		}
+	}
+	return nil
 }

@@ -22,6 +22,8 @@ const (
 	// Secret that it is issued in.
 	ListenerCertificate       = "klm-listener"
 	ListenerCertificateSecret = "klm-listener-tls"
+	// UpstreamAuthoritySecret has the authority by which upstream's issuer signs, and which is its gateway's certificate as well.
+	UpstreamAuthoritySecret = "klm-watcher"
 )
 
 // AgentCertificate is the name of the Certificate and Secret of the agent of a Kyma.
@@ -34,6 +36,8 @@ const (
 	// PurposeAgent and PurposeListener are values of the label `purpose`.
 	PurposeAgent    = "agent-certificate"
 	PurposeListener = "listener-certificate"
+	// purposeUpstream is its value on the Secrets that upstream has made for agents.
+	purposeUpstream = "klm-watcher-cert-manager"
 	// AnnotationSigner is the fingerprint of the authority that signed the certificate.
 	AnnotationSigner = shared.OperatorGroup + "/certificate-signer"
 	// AnnotationNotAfter is when the certificate expires, AnnotationRenewal when it is to be renewed; both RFC 3339.

@@ -89,7 +89,8 @@ func (r record) with(authority *x509.Certificate, phase rotation.Phase, trusted,
 }
 
 // load reads the record. Where there is none, it begins with whom the listener trusts: its Secret was made by an earlier
-// release or by upstream's, or outlived the record. It is read where it is not given.
+// release or by upstream's, or outlived the record. It is read where it is not given. Beside them it begins with upstream's
+// authority, which has signed the certificates of agents that are still to be taken over.
 func (k *keeper) load(ctx context.Context, listener *corev1.Secret) (record, error) {
 	secret, err := k.getSecret(ctx, AuthoritySecret)
 	if err != nil {
@@ -103,29 +104,53 @@ func (k *keeper) load(ctx context.Context, listener *corev1.Secret) (record, err
 			return record{}, err
 		}
 	}
-	return k.adopt(listener), nil
+	upstreams, err := k.getSecret(ctx, UpstreamAuthoritySecret)
+	if err != nil {
+		return record{}, err
+	}
+	return k.adopt(listener, upstreams), nil
 }
 
-// adopt is the record of whom a listener trusts already.
-func (k *keeper) adopt(listener *corev1.Secret) record {
+// adopt is the record of whom a listener trusts already, and of upstream's authority. Either Secret may be nil.
+func (k *keeper) adopt(listener, upstreams *corev1.Secret) record {
 	adopted := record{certificates: map[string]*x509.Certificate{}, keys: map[string][]byte{}}
-	if listener == nil {
+	now := k.Now().UTC().Truncate(time.Second)
+	if listener != nil {
+		adopted = adopted.withTrusted(listener, now)
+	}
+	if upstreams == nil {
 		return adopted
 	}
-	now := k.Now().UTC().Truncate(time.Second)
+	// Where the same issuer goes on, it is the authority that comes next. For us it is one of before, as it signs nothing more.
+	phase := rotation.Next
+	if k.Management == SelfManaged {
+		phase = rotation.Former
+	}
+	for _, key := range []string{shared.CertificateAuthorityKey, shared.CertificateKey} {
+		for _, authority := range pki.Parse(upstreams.Data[key]) {
+			if _, has := adopted.certificates[pki.Fingerprint(authority)]; !has && authority.IsCA && now.Before(authority.NotAfter) {
+				adopted = adopted.with(authority, phase, time.Time{}, now)
+			}
+		}
+	}
+	return adopted
+}
+
+// withTrusted is the record with whom a listener trusts.
+func (r record) withTrusted(listener *corev1.Secret, now time.Time) record {
 	authorities := pki.Parse(listener.Data[shared.CertificateAuthorityKey])
 	signer := pki.AuthorityOf(listener.Data[shared.CertificateKey], authorities)
 	for _, authority := range authorities {
-		if _, has := adopted.certificates[pki.Fingerprint(authority)]; has {
+		if _, has := r.certificates[pki.Fingerprint(authority)]; has {
 			continue
 		}
 		phase := rotation.Former
 		if signer != nil && authority.Equal(signer) {
 			phase = rotation.Present
 		}
-		adopted = adopted.with(authority, phase, now, now)
+		r = r.with(authority, phase, now, now)
 	}
-	return adopted
+	return r
 }
 
 func decode(secret *corev1.Secret) (record, error) {

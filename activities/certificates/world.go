@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/pki"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates/rotation"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -50,37 +52,50 @@ func AgentSecrets(managedBy string) (labels.Selector, error) {
 	return labels.SelectorFromSet(labels.Set{shared.LabelPurpose: PurposeAgent, shared.LabelManagedBy: managedBy}).Add(*exists), nil
 }
 
-// countAgents counts the agents of the whole fleet by their Secrets' metadata. Expired certificates do not count.
+// countAgents counts the agents of the whole fleet by their Secrets' metadata, and those that still have a certificate that
+// upstream asked for. Expired certificates do not count.
 func (k *keeper) countAgents(ctx context.Context) (*agents, error) {
-	selector, err := AgentSecrets(k.ManagedBy)
+	ours, err := AgentSecrets(k.ManagedBy)
 	if err != nil {
 		return nil, err
 	}
 	counted := &agents{count: map[string]int{}, first: map[string][]string{}}
-	for page := ""; ; {
-		secrets := &metav1.PartialObjectMetadataList{}
-		secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-		options := []client.ListOption{client.InNamespace(k.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(agentPage), client.Continue(page)}
-		if err := k.Client.List(ctx, secrets, options...); err != nil {
-			return nil, fmt.Errorf("list the certificates of agents: %w", err)
-		}
-		for i := range secrets.Items {
-			counted.add(&secrets.Items[i], k.Now())
-		}
-		if page = secrets.Continue; page == "" {
-			return counted, nil
+	for _, selector := range []labels.Selector{ours, labels.SelectorFromSet(labels.Set{shared.LabelPurpose: purposeUpstream})} {
+		for page := ""; ; {
+			secrets := &metav1.PartialObjectMetadataList{}
+			secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+			options := []client.ListOption{client.InNamespace(k.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.Limit(agentPage), client.Continue(page)}
+			if err := k.Client.List(ctx, secrets, options...); err != nil {
+				return nil, fmt.Errorf("list the certificates of agents: %w", err)
+			}
+			for i := range secrets.Items {
+				counted.add(&secrets.Items[i], k.Now())
+			}
+			if page = secrets.Continue; page == "" {
+				break
+			}
 		}
 	}
+	return counted, nil
 }
 
+// add counts an agent. Which authority signed what upstream asked for is not known.
 func (a *agents) add(secret *metav1.PartialObjectMetadata, now time.Time) {
+	name := secret.Labels[LabelKymaNamespace] + "/" + secret.Labels[shared.LabelKymaName]
+	if secret.Labels[shared.LabelPurpose] == purposeUpstream {
+		kyma, is := strings.CutSuffix(secret.Name, desired.CertificateName(""))
+		if !is {
+			return // such as that of the authority
+		}
+		name = kyma
+	}
 	if end, err := time.Parse(time.RFC3339, secret.Annotations[AnnotationNotAfter]); err == nil && !now.Before(end) {
 		return
 	}
 	signer := secret.Annotations[AnnotationSigner]
 	a.count[signer]++
 	if len(a.first[signer]) < maxNamed {
-		a.first[signer] = append(a.first[signer], secret.Labels[LabelKymaNamespace]+"/"+secret.Labels[shared.LabelKymaName])
+		a.first[signer] = append(a.first[signer], name)
 	}
 }
 
@@ -157,5 +172,6 @@ func (k *keeper) serverOf(secret *corev1.Secret, authorities []*x509.Certificate
 	return rotation.Server{
 		Signer: pki.Fingerprint(authority), Serial: leaf.SerialNumber.Text(16), NotAfter: leaf.NotAfter,
 		Renewal: k.renewalOf(leaf.NotBefore, leaf.NotAfter), Mismatched: !pki.HasNames(leaf, k.ListenerNames),
+		Useless: !slices.ContainsFunc(k.ListenerNames, func(name string) bool { return leaf.VerifyHostname(name) == nil }),
 	}
 }

@@ -39,6 +39,8 @@ type Watching struct {
 	// Image is that of the agent (`--skr-watcher-image-registry`, `-name`, `-tag`), MemoryLimit and CPULimit those of its
 	// container (`--skr-webhook-memory-limits`, `--skr-webhook-cpu-limits`).
 	Image, MemoryLimit, CPULimit string
+	// RestartOnRenewal has an agent started again for each certificate (`--skr-watcher-restart-on-renewal`).
+	RestartOnRenewal bool
 }
 
 // Enabled tells whether remote clusters send events.

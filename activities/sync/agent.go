@@ -38,6 +38,7 @@ func (a *Activities) ensureAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 	wrote, err := agent.EnsureCertificate(ctx, r, agent.Secret{
 		Namespace: s.Namespace, Annotations: remoteMarks(kyma),
 		Certificate: issued.Certificate, PrivateKey: issued.PrivateKey, Authorities: issued.Authorities, Version: issued.Version,
+		Restart: a.settings.Watching.RestartOnRenewal,
 	})
 	r.Writes += wrote
 	return err

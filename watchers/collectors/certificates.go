@@ -19,17 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-const (
-	// readCertificatesEvery is how often the Secrets of certificates are read, and readCertificatesWithin bounds that.
-	readCertificatesEvery, readCertificatesWithin = time.Minute, 30 * time.Second
-	// certificatePage is the size of a page of Secrets' metadata.
-	certificatePage = 500
-)
+// certificatePage is the size of a page of Secrets' metadata.
+const certificatePage = 500
 
 // CertificatesOptions are what Certificates needs.
 type CertificatesOptions struct {
@@ -85,31 +80,21 @@ func NewCertificates(o CertificatesOptions) *Certificates {
 
 // Start reads until ctx is done. It implements manager.Runnable.
 func (c *Certificates) Start(ctx context.Context) error {
-	for {
-		c.read(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(readCertificatesEvery):
-		}
-	}
+	poll(ctx, c.Log, "cannot read the certificates of agents and listener, will try again", c.read)
+	return nil
 }
 
 // NeedLeaderElection is true: only the leader exports them.
 func (c *Certificates) NeedLeaderElection() bool { return true }
 
 // read reads once.
-func (c *Certificates) read(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, readCertificatesWithin)
-	defer cancel()
+func (c *Certificates) read(ctx context.Context) error {
 	renewals, agentsErr := c.readAgents(ctx)
 	end, listenerErr := c.readListener(ctx)
-	if err := errors.Join(agentsErr, listenerErr); err != nil && ctx.Err() == nil {
-		c.Log.V(1).Info("cannot read the certificates of agents and listener, will try again", logkey.Error, err.Error())
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renewals, c.listenerKnown, c.listenerEnd = renewals, listenerErr == nil, end
+	return errors.Join(agentsErr, listenerErr)
 }
 
 func (c *Certificates) readAgents(ctx context.Context) (map[string]time.Time, error) {

@@ -51,7 +51,7 @@ func TestCertificatesThatShouldHaveBeenRenewedAreExported(t *testing.T) {
 	).Build()
 	c := certificatesOf(reader)
 	require.Empty(t, values(t, c), "who does not lead exports nothing")
-	c.read(t.Context())
+	require.NoError(t, c.read(t.Context()))
 	require.Equal(t, map[string]float64{`lifecycle_mgr_self_signed_cert_not_renew{kyma_name="late"}`: 1, closeToExpiry: 0}, values(t, c))
 	problems, err := testutil.CollectAndLint(c)
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestTheListenersCertificateIsCloseToExpiryWhereItExpiresSoonOrThereIsNone(t
 	} {
 		t.Run(name, func(t *testing.T) {
 			metrics := certificatesOf(fake.NewClientBuilder().WithObjects(c.secrets...).Build())
-			metrics.read(t.Context())
+			require.NoError(t, metrics.read(t.Context()))
 			require.Equal(t, map[string]float64{closeToExpiry: c.want}, values(t, metrics))
 		})
 	}
@@ -90,9 +90,9 @@ func (down) List(context.Context, client.ObjectList, ...client.ListOption) error
 
 func TestWhatCannotBeReadOfCertificatesIsNotExported(t *testing.T) {
 	c := certificatesOf(fake.NewClientBuilder().WithObjects(listenerSecret(t, noon.Add(time.Hour))).Build())
-	c.read(t.Context())
+	require.NoError(t, c.read(t.Context()))
 	require.NotEmpty(t, values(t, c))
 	c.Secrets = down{}
-	c.read(t.Context())
+	require.Error(t, c.read(t.Context()))
 	require.Empty(t, values(t, c))
 }

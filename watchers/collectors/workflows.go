@@ -15,18 +15,11 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 )
 
-const (
-	// askWorkflowsEvery is how often Temporal is asked: each time three counts, and a page of history per shard of the sweep.
-	askWorkflowsEvery = time.Minute
-	// askWorkflowsWithin bounds that.
-	askWorkflowsWithin = 30 * time.Second
-	// passPage is the size of a page of a sweep's history, of which a pass takes a few events, and passPages how many are read.
-	passPage, passPages = 20, 5
-)
+// passPage is the size of a page of a sweep's history, of which a pass takes a few events, and passPages how many are read.
+const passPage, passPages = 20, 5
 
 // WorkflowsOptions are what Workflows needs.
 type WorkflowsOptions struct {
@@ -62,36 +55,27 @@ func NewWorkflows(o WorkflowsOptions) *Workflows {
 	return &Workflows{WorkflowsOptions: o, open: metrics.OpenWorkflows(), lag: metrics.SweepLag(), interval: metrics.SweepInterval()}
 }
 
-// Start asks until ctx is done. It implements manager.Runnable.
+// Start asks until ctx is done: each time for three counts, and a page of history per shard of the sweep. It implements
+// manager.Runnable.
 func (w *Workflows) Start(ctx context.Context) error {
 	w.mu.Lock()
 	w.began = w.Now()
 	w.mu.Unlock()
-	for {
-		w.ask(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(askWorkflowsEvery):
-		}
-	}
+	poll(ctx, w.Log, "cannot measure workflows, will try again", w.ask)
+	return nil
 }
 
 // NeedLeaderElection is true: only the leader exports them.
 func (w *Workflows) NeedLeaderElection() bool { return true }
 
 // ask asks once.
-func (w *Workflows) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askWorkflowsWithin)
-	defer cancel()
+func (w *Workflows) ask(ctx context.Context) error {
 	counts, countErr := w.count(ctx)
 	passed, passErr := w.lastPass(ctx)
-	if err := errors.Join(countErr, passErr); err != nil && ctx.Err() == nil {
-		w.Log.V(1).Info("cannot measure workflows, will try again", logkey.Error, err.Error())
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts, w.passed = counts, passed
+	return errors.Join(countErr, passErr)
 }
 
 func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {

@@ -61,7 +61,7 @@ func workflowsOf(s *server, shards int) *Workflows {
 func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
 	s := &server{counts: map[string]int64{"WorkflowType = 'KymaWorkflow' AND ExecutionStatus = 'Running'": 12}}
 	w := workflowsOf(s, 0)
-	w.ask(t.Context())
+	require.NoError(t, w.ask(t.Context()))
 	found := values(t, w)
 	require.InDelta(t, 12, found[`lifecycle_mgr_open_workflows{type="KymaWorkflow"}`], 0)
 	require.Contains(t, found, `lifecycle_mgr_open_workflows{type="ManifestWorkflow"}`)
@@ -71,7 +71,7 @@ func TestTheLeaderCountsOpenWorkflowsByType(t *testing.T) {
 	require.Empty(t, problems)
 
 	s.err = errors.New("no connection")
-	w.ask(t.Context())
+	require.Error(t, w.ask(t.Context()))
 	require.NotContains(t, values(t, w), `lifecycle_mgr_open_workflows{type="KymaWorkflow"}`, "what is not known is not exported")
 
 	idle := NewWorkflows(WorkflowsOptions{Temporal: s})
@@ -87,7 +87,7 @@ func TestTheSweepIsAsFarBehindAsItsSlowestShard(t *testing.T) {
 	}}
 	lag := func(shards int) float64 {
 		w := workflowsOf(s, shards)
-		w.ask(t.Context())
+		require.NoError(t, w.ask(t.Context()))
 		return values(t, w)["lifecycle_mgr_sweep_lag_seconds{}"]
 	}
 	require.InDelta(t, 120, lag(1), 0)

@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
 
@@ -43,7 +44,7 @@ const (
 // what failed is tried again.
 func CertificatesWorkflow(ctx workflow.Context, in Input) error {
 	workflow.GetVersion(ctx, logicChangeID, workflow.DefaultVersion, logicVersion)
-	r := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: buildOf(ctx)}
+	r := &run{in: in, mail: mailbox.New(ctx, mailbox.Pending{}, mailbox.Pending{}, false), build: build.Of(ctx)}
 	if err := workflow.SetQueryHandler(ctx, kick.QueryStatus, func() (View, error) { return r.in.View, nil }); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (r *run) run(ctx workflow.Context) error {
 			// The next run, if any, must not wait for its time.
 			r.in.Next = workflow.Now(ctx)
 		}
-		if round >= roundsPerRun || r.mail.Forced || r.build != buildOf(ctx) {
+		if round >= roundsPerRun || r.mail.Forced || r.build != build.Of(ctx) {
 			return workflow.NewContinueAsNewError(ctx, kick.CertificatesWorkflow, r.in)
 		}
 		if err := r.rotate(ctx); err != nil {
@@ -142,15 +143,6 @@ func rotating(ctx workflow.Context) workflow.Context {
 		},
 		Summary: "rotate the authorities of agents and listener",
 	})
-}
-
-// buildOf is the id of the build that does this workflow task, or in a replay did it.
-func buildOf(ctx workflow.Context) string {
-	info := workflow.GetInfo(ctx)
-	if workflow.IsReplaying(ctx) {
-		return info.GetCurrentBuildID()
-	}
-	return info.GetBinaryChecksum() // which is the worker's own build id
 }
 
 // show writes the current details.

@@ -101,6 +101,8 @@ type Server struct {
 	Renewal time.Time
 	// Mismatched is true where it is not for the names that the listener has.
 	Mismatched bool
+	// Useless is true where it is for none of them.
+	Useless bool
 }
 
 // World is what was read.
@@ -231,7 +233,7 @@ func mayPromoteAt(w World, r Rules, a Authority) (time.Time, bool) {
 		return time.Time{}, true
 	case a.Trusted.IsZero():
 		return time.Time{}, false
-	case present.Expired(w.Now) || w.Server.Signer == "" || !w.Now.Before(w.Server.NotAfter):
+	case present.Expired(w.Now) || w.Server.Signer == "" || w.Server.Useless && !present.Signs || !w.Now.Before(w.Server.NotAfter):
 		// Nobody can connect as it is.
 		return time.Time{}, true
 	default:

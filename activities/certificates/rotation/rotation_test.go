@@ -69,6 +69,7 @@ func TestEachStepFollowsFromWhatIsThere(t *testing.T) {
 		"the listener has one of the former":       {world(State{former, present}, func(w *World) { w.Server.Signer = "f" }), own, Decision{Kind: Serve}},
 		"the listener has other names":             {world(State{present}, func(w *World) { w.Server.Mismatched = true }), own, Decision{Kind: Serve}},
 		"the listener's is to be renewed":          {world(State{present}, func(w *World) { w.Server.Renewal = noon }), own, Decision{Kind: Serve}},
+		"nobody can use what the listener has":     {world(State{authority("p", Present, withoutKey), justTrusted}, func(w *World) { w.Server.Useless = true }), own, Decision{Kind: Promote, Fingerprint: "n"}},
 		"only somebody else's is trusted":          {world(State{authority("p", Present, withoutKey)}), own, Decision{Kind: Create, Phase: Next}},
 		"an agent still has one of the former":     {world(State{former, present}, func(w *World) { w.Agents["f"] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},
 		"of one agent it is not known":             {world(State{former, present}, func(w *World) { w.Agents[""] = 1 }), own, Decision{Kind: Wait, At: noon.Add(50 * day)}},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -46,23 +47,23 @@ func namespaced(o object) object {
 // objects are all that releases of upstream have brought into remote clusters. The webhook goes first, so that nothing is
 // asked of a Service that is gone.
 func objects() []object {
-	const networking, rbac = "networking.k8s.io", "rbac.authorization.k8s.io"
-	return []object{
+	const networking = "networking.k8s.io"
+	all := []object{
 		of("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", shared.AgentName),
 		namespaced(of("apps", "Deployment", shared.AgentName)),
 		core("Service", shared.AgentName),
 		core("Service", shared.AgentMetricsService),
 		core("Secret", shared.AgentSecret),
-		core("ConfigMap", "skr-webhook-config"),
 		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--seed-to-watcher")),
 		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-apiserver")),
 		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--metrics-to-watcher")),
 		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-dns")),
-		of(rbac, "ClusterRoleBinding", "read-kymas"),
-		of(rbac, "ClusterRole", "kyma-reader"),
-		core("ServiceAccount", "skr-webhook-sa"),
 		of("scheduling.k8s.io", "PriorityClass", shared.AgentPriorityClass),
 	}
+	for _, o := range agents.Leftovers() {
+		all = append(all, object{gvk: o.GVK, name: o.Name, namespaced: o.Namespaced})
+	}
+	return all
 }
 
 // IsLeft tells whether upstream had set up its agent for a Kyma, and it was not removed since: nobody else writes this

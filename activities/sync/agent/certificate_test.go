@@ -134,6 +134,51 @@ func TestACertificateOfANewAuthorityWaitsUntilTheAPIServerTrustsIt(t *testing.T)
 	require.Equal(t, second.Certificate, secretIn(t, remote).Data[shared.CertificateKey])
 }
 
+// applied is what the API server notes of our apply of one webhook.
+func applied(webhook string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{
+		Manager: shared.FieldManagerModuleResources, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "admissionregistration.k8s.io/v1",
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:webhooks":{"k:{\"name\":\"` + webhook + `\"}":{".":{},"f:clientConfig":{"f:caBundle":{}}}}}`),
+	}
+}
+
+func TestWebhooksOfOthersHoldNothingBackOnceOursAreThere(t *testing.T) {
+	before, after := newAuthority(t, "one"), newAuthority(t, "two")
+	first, second := before.sign(t), after.sign(t)
+	webhook := func(name string, trusted []byte) admissionv1.ValidatingWebhook {
+		return admissionv1.ValidatingWebhook{Name: name, ClientConfig: admissionv1.WebhookClientConfig{CABundle: trusted}}
+	}
+	both := append(append([]byte{}, before.pem...), after.pem...)
+	for name, test := range map[string]struct {
+		managed  []metav1.ManagedFieldsEntry
+		webhooks []admissionv1.ValidatingWebhook
+		held     bool
+	}{
+		"upstream's alone, which are still used":   {nil, []admissionv1.ValidatingWebhook{webhook("a", before.pem)}, true},
+		"ours, and one that upstream has left":     {[]metav1.ManagedFieldsEntry{applied("a")}, []admissionv1.ValidatingWebhook{webhook("a", both), webhook("b", before.pem)}, false},
+		"ours, with the authority of before":       {[]metav1.ManagedFieldsEntry{applied("a")}, []admissionv1.ValidatingWebhook{webhook("a", before.pem), webhook("b", both)}, true},
+		"those of others, after ours have gone":    {[]metav1.ManagedFieldsEntry{applied("gone")}, []admissionv1.ValidatingWebhook{webhook("b", before.pem)}, false},
+		"such as the present one is refused by":    {nil, []admissionv1.ValidatingWebhook{webhook("a", newAuthority(t, "three").pem)}, false},
+		"such as accept no certificate whatsoever": {nil, []admissionv1.ValidatingWebhook{webhook("a", nil)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			remote := fake.NewClientBuilder().WithReturnManagedFields().WithObjects(&admissionv1.ValidatingWebhookConfiguration{
+				ObjectMeta: metav1.ObjectMeta{Name: shared.AgentName, ManagedFields: test.managed}, Webhooks: test.webhooks,
+			}).Build()
+			_, err := agent.EnsureCertificate(t.Context(), remote, wanted(first, before.pem, "1"))
+			require.NoError(t, err)
+			_, err = agent.EnsureCertificate(t.Context(), remote, wanted(second, both, "2"))
+			if !test.held {
+				require.NoError(t, err)
+				require.Equal(t, second, secretIn(t, remote).Data[shared.CertificateKey])
+				return
+			}
+			require.Equal(t, agent.ReasonHeldBack, fault.Of(err).Reason)
+			require.Equal(t, first, secretIn(t, remote).Data[shared.CertificateKey])
+		})
+	}
+}
+
 func TestASecretOfSomebodyElseIsInTheWay(t *testing.T) {
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "kyma-system", Name: shared.AgentSecret}}
 	remote := newRemote().WithObjects(theirs).Build()

@@ -59,6 +59,7 @@ type Flags struct {
 	gatewayName, gatewayNamespace      string
 	imageRegistry, imageName, imageTag string
 	memoryLimit, cpuLimit              string
+	restartOnRenewal                   bool
 }
 
 // AddTo registers the flags as a group.
@@ -86,6 +87,7 @@ func (f *Flags) AddTo(groups *flaggroups.Groups) {
 	set.StringVar(&f.imageRegistry, "skr-watcher-image-registry", "", "registry of the agent's image, with a path where it has one")
 	set.StringVar(&f.imageName, "skr-watcher-image-name", "lifecycle-manager-agent", "name of the agent's image")
 	set.StringVar(&f.imageTag, "skr-watcher-image-tag", "", "tag of the agent's image; default: this build's version")
+	set.BoolVar(&f.restartOnRenewal, "skr-watcher-restart-on-renewal", false, "start an agent again for each certificate; for an image that reads its certificate only when it starts, as upstream's does")
 	set.StringVar(&f.memoryLimit, "skr-webhook-memory-limits", "200Mi", "memory that an agent may use")
 	set.StringVar(&f.cpuLimit, "skr-webhook-cpu-limits", "0.1", "processor time that an agent may use")
 }
@@ -129,6 +131,7 @@ func (f *Flags) Desired() desired.Watching {
 	return desired.Watching{
 		Routing: desired.Routing(f.routing), Address: f.address, ListenerPort: f.port, DNSNames: f.dnsNames, IstioNamespace: f.istioNamespace,
 		GatewayName: f.gatewayName, GatewayNamespace: f.gatewayNamespace, Image: f.image(), MemoryLimit: f.memoryLimit, CPULimit: f.cpuLimit,
+		RestartOnRenewal: f.restartOnRenewal,
 	}
 }
 

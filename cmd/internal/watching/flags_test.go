@@ -58,6 +58,9 @@ func TestTheFlagsSayWhatIsDesired(t *testing.T) {
 	require.NoError(t, f.Check())
 	require.Equal(t, 9443, f.Desired().ListenerPort)
 	require.Equal(t, "registry.example.com/prod/runtime-watcher:2.0.0", f.Desired().Image)
+	require.False(t, f.Desired().RestartOnRenewal)
+	f, _ = parsed(t, istio+"--listener-gateway-cidrs=fd00::1/64 --skr-watcher-restart-on-renewal")
+	require.True(t, f.Desired().RestartOnRenewal)
 	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/64")}, f.Gateways())
 }
 

@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// LabelRestart on the pods of an agent identifies the certificate that they were started for, where they read it only then.
+// Upstream has a label of this name for the same purpose.
+const LabelRestart = shared.OperatorGroup + "/pod-restart-trigger"
+
+// ensureStartedWith has the Deployment of the agent replace its pods where these were started for another certificate, and
+// returns how many writes that took. The label is beside what the agent's Manifest applies, and stays through that. Before
+// that has applied the Deployment, nothing is done: what it changes replaces the pods anyway.
+func ensureStartedWith(ctx context.Context, remote client.Client, namespace string, certificate []byte) (int, error) {
+	key := types.NamespacedName{Namespace: namespace, Name: shared.AgentName}
+	found := &appsv1.Deployment{}
+	err := remote.Get(ctx, key, found)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read Deployment %s: %w", key, err)
+	}
+	sum := sha256.Sum256(certificate)
+	startedWith := hex.EncodeToString(sum[:16])
+	if inventory.OwnEntry(found.ManagedFields) == nil || found.Spec.Template.Labels[LabelRestart] == startedWith {
+		return 0, nil
+	}
+	before := found.DeepCopy()
+	found.Spec.Template.Labels = with(found.Spec.Template.Labels, map[string]string{LabelRestart: startedWith})
+	if err := remote.Patch(ctx, found, client.MergeFrom(before), owner()); err != nil {
+		return 0, fmt.Errorf("restart the pods of Deployment %s for another certificate: %w", key, err)
+	}
+	return 1, nil
+}

@@ -39,7 +39,7 @@ func ensureStartedWith(ctx context.Context, remote client.Client, namespace stri
 	}
 	before := found.DeepCopy()
 	found.Spec.Template.Labels = with(found.Spec.Template.Labels, map[string]string{LabelRestart: startedWith})
-	if err := remote.Patch(ctx, found, client.MergeFrom(before), owner()); err != nil {
+	if err := remote.Patch(ctx, found, client.MergeFrom(before), client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return 0, fmt.Errorf("restart the pods of Deployment %s for another certificate: %w", key, err)
 	}
 	return 1, nil

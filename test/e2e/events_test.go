@@ -55,7 +55,7 @@ type watched struct {
 
 // newWatched starts an instance that takes events itself, with a Watcher on remote Kymas and one on the states of samples, and
 // a Kyma whose agent is ready.
-func newWatched(t *testing.T, flags ...string) *watched {
+func newWatched(t testing.TB, flags ...string) *watched {
 	t.Helper()
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	s := harness.NewEnvironment(t, append([]string{

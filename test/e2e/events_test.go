@@ -46,7 +46,7 @@ type watched struct {
 
 // newWatched starts an instance that takes events itself, with a Watcher on remote Kymas and one on the states of samples, and
 // a Kyma whose agent is ready. Watchers and workers are processes of their own, so that it shows which of them needs a right.
-func newWatched(t *testing.T, flags ...string) *watched {
+func newWatched(t testing.TB, flags ...string) *watched {
 	t.Helper()
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	flags = append([]string{

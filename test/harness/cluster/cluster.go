@@ -65,5 +65,10 @@ func InstallDefinitions(t testing.TB, c Cluster) {
 		err := c.Patch(t.Context(), definition, client.Apply, client.FieldOwner("e2e"), client.ForceOwnership) //nolint:staticcheck // a typed object
 		require.NoError(t, err)
 	}
-	require.Eventually(t, func() bool { return c.List(t.Context(), &v1beta2.KymaList{}) == nil }, time.Minute, 100*time.Millisecond)
+	// They are served one after the other.
+	for _, list := range []client.ObjectList{
+		&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}, &v1beta2.WatcherList{},
+	} {
+		require.Eventually(t, func() bool { return c.List(t.Context(), list) == nil }, time.Minute, 100*time.Millisecond, "%T is not served", list)
+	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// askWorkflowsEvery is how often Temporal is asked: each time three counts, and a page of history per shard of the sweep.
+	// askWorkflowsEvery is how often Temporal is asked: each time a count per type, and a page of history per shard of the sweep.
 	askWorkflowsEvery = time.Minute
 	// askWorkflowsWithin bounds that.
 	askWorkflowsWithin = 30 * time.Second
@@ -96,7 +96,7 @@ func (w *Workflows) ask(ctx context.Context) {
 
 func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
-	for _, each := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow} {
+	for _, each := range kick.Workflows() {
 		counted, err := w.Temporal.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Namespace: w.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", each),
 		})

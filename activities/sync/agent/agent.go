@@ -13,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
-
-// certificateNamespace is where upstream has the certificates of its agents, in the control plane.
-const certificateNamespace = "istio-system"
 
 // object is one that upstream brings.
 type object struct {
@@ -90,16 +89,19 @@ func RemoveRemote(ctx context.Context, remote client.Client, namespace string) (
 	return deleted, nil
 }
 
-// RemoveCertificate removes the certificate of a Kyma's agent from the control plane: first what would make its Secret
-// again, then the Secret. Their names say whose they are.
-func RemoveCertificate(ctx context.Context, controlPlane client.Client, kyma string) error {
-	key := types.NamespacedName{Namespace: certificateNamespace, Name: kyma + "-webhook-tls"}
+// RemoveCertificate removes the certificate of a Kyma's agent from a namespace of the control plane: first what would make
+// its Secret again, then the Secret. Their names say whose they are, and labels of ours of which Kyma of that name.
+func RemoveCertificate(ctx context.Context, controlPlane client.Client, namespace string, kyma types.NamespacedName) error {
+	key := types.NamespacedName{Namespace: namespace, Name: desired.CertificateName(kyma.Name)}
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "cert.gardener.cloud", Version: "v1alpha1", Kind: "Certificate"},
 		{Version: "v1", Kind: "Secret"},
 	} {
-		if _, err := remove(ctx, controlPlane, gvk, key, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
+		if _, err := remove(ctx, controlPlane, gvk, key, func(live *metav1.PartialObjectMetadata) bool {
+			of, known := live.Labels[certificates.LabelKymaNamespace]
+			return !known || of == kyma.Namespace
+		}); err != nil {
 			return err
 		}
 	}

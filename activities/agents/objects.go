@@ -213,7 +213,7 @@ func (w Wish) networkPolicies() []*networkingv1.NetworkPolicy {
 		return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: ptr.To(intstr.FromInt(number))}
 	}
 	policy := func(name string) *networkingv1.NetworkPolicy {
-		return &networkingv1.NetworkPolicy{ObjectMeta: named("kyma-project.io--" + name), Spec: networkingv1.NetworkPolicySpec{
+		return &networkingv1.NetworkPolicy{ObjectMeta: named(name), Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: labels()},
 		}}
 	}
@@ -234,9 +234,9 @@ func (w Wish) networkPolicies() []*networkingv1.NetworkPolicy {
 		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"networking.kyma-project.io/metrics-scraping": "allowed"}},
 	}
 	return []*networkingv1.NetworkPolicy{
-		ingress("seed-to-watcher", shared.AgentPort),
-		ingress("metrics-to-watcher", shared.AgentMetricsPort, scraper),
-		egress("watcher-to-apiserver", port(corev1.ProtocolTCP, 443), port(corev1.ProtocolTCP, w.listenerPort())),
-		egress("watcher-to-dns", port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53), port(corev1.ProtocolUDP, 8053), port(corev1.ProtocolTCP, 8053)),
+		ingress(shared.AgentPolicyWebhook, shared.AgentPort),
+		ingress(shared.AgentPolicyMetrics, shared.AgentMetricsPort, scraper),
+		egress(shared.AgentPolicyEvents, port(corev1.ProtocolTCP, 443), port(corev1.ProtocolTCP, w.listenerPort())),
+		egress(shared.AgentPolicyDNS, port(corev1.ProtocolUDP, 53), port(corev1.ProtocolTCP, 53), port(corev1.ProtocolUDP, 8053), port(corev1.ProtocolTCP, 8053)),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -55,12 +56,6 @@ func newExternal(o Options, of Management, m maker) (external, error) {
 // Ensure implements Issuer.
 func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 	labels, name := e.labelsOf(request.Namespace, request.Kyma), AgentCertificate(request.Kyma)
-	certificate, err := e.request(ctx, request.Namespace, request.Kyma, wanted{
-		name: name, secret: name, commonName: request.CommonName, names: request.DNSNames, labels: labels,
-	})
-	if err != nil {
-		return Issued{}, err
-	}
 	secret, err := e.getSecret(ctx, name)
 	if err != nil {
 		return Issued{}, err
@@ -69,6 +64,12 @@ func (e external) Ensure(ctx context.Context, request Request) (Issued, error) {
 		if err := checkOwner(secret, request.Namespace, request.Kyma); err != nil {
 			return Issued{}, err
 		}
+	}
+	certificate, err := e.request(ctx, secret, request.Namespace, request.Kyma, wanted{
+		name: name, secret: name, commonName: request.CommonName, names: request.DNSNames, labels: labels,
+	})
+	if err != nil {
+		return Issued{}, err
 	}
 	pair := pairOf(secret)
 	leaf, err := pair.Leaf()
@@ -133,21 +134,36 @@ func (e external) accepted(ctx context.Context, authority *x509.Certificate) (re
 	return known, nil
 }
 
-// mark marks the Secret with what others may know of its certificate.
+// mark marks the Secret with what others may know of its certificate, and takes away the marks of former issuers.
 func (e external) mark(ctx context.Context, secret *corev1.Secret, annotations, labels map[string]string) error {
-	if contains(secret.Annotations, annotations) && contains(secret.Labels, labels) {
+	former := e.others(secret)
+	if contains(secret.Annotations, annotations) && contains(secret.Labels, labels) && len(former) == 0 {
 		return nil
 	}
 	marked := secret.DeepCopy()
-	marked.Annotations, marked.Labels = merged(marked.Annotations, annotations), merged(marked.Labels, labels)
+	marked.Annotations = merged(withoutMakers(marked.Annotations, former), annotations)
+	marked.Labels = merged(withoutMakers(marked.Labels, former), labels)
 	patch := client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{})
 	return notWritten("mark", secret, e.Client.Patch(ctx, marked, patch, fieldOwner()))
 }
 
-// request makes the Certificate what is wanted, and returns it. kyma is empty for the listener's.
-func (e external) request(ctx context.Context, namespace, kyma string, w wanted) (*unstructured.Unstructured, error) {
+// others are those of the makers of a Secret that are not this one.
+func (e external) others(secret *corev1.Secret) []external {
+	return slices.DeleteFunc(makers(secret), func(other external) bool { return other.maker.kind() == e.maker.kind() })
+}
+
+// request makes the Certificate what is wanted, and returns it. What another issuer was asked for is removed before, so that
+// one alone writes the Secret, which is nil where there is none. kyma is empty for the listener's.
+func (e external) request(ctx context.Context, secret *corev1.Secret, namespace, kyma string, w wanted) (*unstructured.Unstructured, error) {
 	found, err := e.get(ctx, w.name)
 	if err != nil {
+		return nil, err
+	}
+	former := e.others(secret)
+	if found == nil { // it is asked for the first time: the other one may not have issued anything yet
+		former = slices.DeleteFunc(externals(), func(other external) bool { return other.maker.kind() == e.maker.kind() })
+	}
+	if err := e.removeCertificates(ctx, former, w.name, namespace, kyma); err != nil {
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": e.maker.spec(e.Options, w)}}
@@ -212,20 +228,35 @@ func (e external) get(ctx context.Context, name string) (*unstructured.Unstructu
 
 // Remove implements Issuer.
 func (e external) Remove(ctx context.Context, namespace, kyma string) error {
-	if err := e.removeCertificate(ctx, namespace, kyma); err != nil {
+	name := AgentCertificate(kyma)
+	secret, err := e.getSecret(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := e.removeCertificates(ctx, append(e.others(secret), e), name, namespace, kyma); err != nil {
 		return err
 	}
 	return e.removeSecret(ctx, namespace, kyma)
 }
 
-// removeCertificate deletes the Certificate of an agent, and returns a Pending fault until it is gone.
-func (e external) removeCertificate(ctx context.Context, namespace, kyma string) error {
-	name := AgentCertificate(kyma)
+// removeCertificates deletes the Certificates of this name by which these issuers are asked, and returns a Pending fault until
+// they are gone. kyma is empty for the listener's.
+func (k *keeper) removeCertificates(ctx context.Context, of []external, name, namespace, kyma string) error {
+	for _, each := range of {
+		each.keeper = k
+		if err := each.removeCertificate(ctx, name, namespace, kyma); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e external) removeCertificate(ctx context.Context, name, namespace, kyma string) error {
 	found, err := e.get(ctx, name)
 	if fault.Of(err).Reason == ReasonNotInstalled {
 		return nil // then there is none, nor anybody who would make the Secret
 	}
-	if err != nil || found == nil || checkOwner(found, namespace, kyma) != nil {
+	if err != nil || found == nil || kyma != "" && checkOwner(found, namespace, kyma) != nil {
 		return err
 	}
 	if found.GetDeletionTimestamp().IsZero() {

@@ -284,6 +284,49 @@ func TestOurAuthorityTakesOverFromAnotherIssuer(t *testing.T) {
 	require.Error(t, f.Get(t.Context(), types.NamespacedName{Namespace: "istio-system", Name: "a-webhook-tls"}, certificate), "nobody else writes the Secret")
 }
 
+// The Secrets have the same names with each issuer: two that write one of them would undo each other for ever.
+func TestAnotherIssuerTakesOverAndTheFormerOneIsAskedForNothing(t *testing.T) {
+	f := newFleet(newControl(t), CertManagerManaged, "a")
+	f.signer = certmanager.New(f, "istio-system", certmanager.CertManager, certmanager.Gardener)
+	f.signer.Now = func() time.Time { return f.now }
+	f.run(day, 6*time.Hour)
+	isThere := func(kind schema.GroupVersionKind, name string) bool {
+		certificate := &unstructured.Unstructured{}
+		certificate.SetGroupVersionKind(kind)
+		return f.Get(t.Context(), types.NamespacedName{Namespace: "istio-system", Name: name}, certificate) == nil
+	}
+	others := func(name string, than maker) []external { return external{maker: than}.others(f.secret(name)) }
+	takeOver := func(of Management, from, to schema.GroupVersionKind, than maker) {
+		f.of = of
+		f.run(10*day, 6*time.Hour)
+		for certificate, secret := range map[string]string{"a-webhook-tls": "a-webhook-tls", ListenerCertificate: ListenerCertificateSecret} {
+			require.False(t, isThere(from, certificate), certificate)
+			require.True(t, isThere(to, certificate), certificate)
+			require.Empty(t, others(secret, than), secret)
+		}
+	}
+	takeOver(GardenerManaged, certmanager.CertManager, certmanager.Gardener, gardener{})
+	takeOver(CertManagerManaged, certmanager.Gardener, certmanager.CertManager, certManager{})
+
+	f.of = SelfManaged
+	f.run(10*day, 6*time.Hour)
+	require.False(t, isThere(certmanager.CertManager, "a-webhook-tls"))
+	require.False(t, isThere(certmanager.CertManager, ListenerCertificate))
+	require.False(t, f.secretOrNil(ListenerCertificateSecret), "nobody uses it")
+}
+
+func TestAnIssuerThatHasNotIssuedYetIsAskedForNothingAnyMore(t *testing.T) {
+	c := newControl(t)
+	_, err := c.issuer(CertManagerManaged).Ensure(t.Context(), requestOf("a"))
+	requirePending(t, err)
+	_, err = c.issuer(GardenerManaged).Ensure(t.Context(), requestOf("a"))
+	requirePending(t, err)
+	certificate := &unstructured.Unstructured{}
+	certificate.SetGroupVersionKind(certmanager.CertManager)
+	require.Error(t, c.Get(t.Context(), types.NamespacedName{Namespace: "istio-system", Name: "a-webhook-tls"}, certificate))
+	c.certificate(certmanager.Gardener, "a-webhook-tls")
+}
+
 func TestAnAuthorityStaysTrustedWhileAnAgentIsLate(t *testing.T) {
 	f := newFleet(newControl(t), SelfManaged, "a")
 	f.tick()

@@ -36,7 +36,7 @@ const (
 	DefaultDuration          = 90 * 24 * time.Hour
 	DefaultRenewBefore       = 60 * 24 * time.Hour
 	DefaultRenewBuffer       = 24 * time.Hour
-	DefaultSwitchGracePeriod = 24 * time.Hour
+	DefaultSwitchGracePeriod = 4 * 24 * time.Hour
 	DefaultListenerReload    = 2 * time.Minute
 	DefaultAuthorityDuration = 365 * 24 * time.Hour
 	DefaultListenerSecret    = "klm-istio-gateway"

@@ -100,10 +100,10 @@ func (a *Activities) rotate(ctx context.Context) (RotateResult, error) {
 	o := observation{}
 	var err error
 	var missing error
-	if a.issuer != nil {
-		if o.offered, missing = a.issuer.offer(ctx); missing != nil && fault.Of(missing).Kind != fault.Pending {
-			return RotateResult{}, missing
-		}
+	if a.issuer == nil {
+		missing = a.removeOffered(ctx)
+	} else if o.offered, missing = a.issuer.offer(ctx); missing != nil && fault.Of(missing).Kind != fault.Pending {
+		return RotateResult{}, missing
 	}
 	if o.agents, err = a.countAgents(ctx); err != nil {
 		return RotateResult{}, err
@@ -122,14 +122,14 @@ func (a *Activities) rotate(ctx context.Context) (RotateResult, error) {
 
 // offer asks for the listener's certificate, and returns it where it is issued; else a Pending fault.
 func (e external) offer(ctx context.Context) (*corev1.Secret, error) {
-	certificate, err := e.request(ctx, "", "", wanted{
-		name: ListenerCertificate, secret: ListenerCertificateSecret, commonName: e.listenerCommonName(), names: e.ListenerNames,
-		labels: map[string]string{shared.LabelManagedBy: e.ManagedBy, shared.LabelPurpose: PurposeListener},
-	})
+	secret, err := e.getSecret(ctx, ListenerCertificateSecret)
 	if err != nil {
 		return nil, err
 	}
-	secret, err := e.getSecret(ctx, ListenerCertificateSecret)
+	certificate, err := e.request(ctx, secret, "", "", wanted{
+		name: ListenerCertificate, secret: ListenerCertificateSecret, commonName: e.listenerCommonName(), names: e.ListenerNames,
+		labels: map[string]string{shared.LabelManagedBy: e.ManagedBy, shared.LabelPurpose: PurposeListener},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,20 @@ func (e external) offer(ctx context.Context) (*corev1.Secret, error) {
 	if authorityIn(secret) == nil {
 		return nil, withoutAuthority(secret)
 	}
-	return secret, nil
+	return secret, e.mark(ctx, secret, nil, nil)
+}
+
+// removeOffered removes what other issuers made for the listener before we signed its certificate. That it cannot be removed
+// keeps nothing else from being done.
+func (k *keeper) removeOffered(ctx context.Context) error {
+	secret, err := k.getSecret(ctx, ListenerCertificateSecret)
+	if err != nil || secret == nil || secret.Labels[shared.LabelPurpose] != PurposeListener {
+		return err
+	}
+	if err := k.removeCertificates(ctx, makers(secret), ListenerCertificate, "", ""); err != nil {
+		return err
+	}
+	return k.deleteExact(ctx, secret)
 }
 
 // listenerCommonName is for people: names are what counts.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,27 +169,29 @@ func (o Options) whyIssue(held pki.Pair, request Request, heldSigner, signer str
 	}
 }
 
-// makers are the prefixes of labels and annotations by which other issuers mark the Secrets that they make.
-func makers(secret *corev1.Secret) []external {
-	var all []external
-	for _, each := range []external{{maker: certManager{}}, {maker: gardener{}}} {
-		prefix := each.maker.kind().Group + "/"
-		for _, marks := range []map[string]string{secret.Labels, secret.Annotations} {
-			for key := range marks {
-				if strings.HasPrefix(key, prefix) || strings.HasPrefix(key, "controller."+prefix) {
-					all = append(all, each)
-					break
-				}
-			}
-		}
-	}
-	return all
+// externals are all issuers of others, without what they need to be asked.
+func externals() []external { return []external{{maker: certManager{}}, {maker: gardener{}}} }
+
+// marks tells whether this is a label or annotation by which an issuer marks the Secrets that it makes.
+func (e external) marks(key string) bool {
+	prefix := e.maker.kind().Group + "/"
+	return strings.HasPrefix(key, prefix) || strings.HasPrefix(key, "controller."+prefix)
 }
 
-// withoutMakers takes the marks of other issuers away.
-func withoutMakers(marks map[string]string) map[string]string {
+// makers are the issuers that have made a Secret, which may be nil, by what they mark it with.
+func makers(secret *corev1.Secret) []external {
+	if secret == nil {
+		return nil
+	}
+	return slices.DeleteFunc(externals(), func(e external) bool {
+		return !slices.ContainsFunc(slices.Concat(slices.Collect(maps.Keys(secret.Labels)), slices.Collect(maps.Keys(secret.Annotations))), e.marks)
+	})
+}
+
+// withoutMakers takes the marks of these issuers away.
+func withoutMakers(marks map[string]string, of []external) map[string]string {
 	maps.DeleteFunc(marks, func(key, _ string) bool {
-		return strings.Contains(key, certManager{}.kind().Group+"/") || strings.Contains(key, gardener{}.kind().Group+"/")
+		return slices.ContainsFunc(of, func(e external) bool { return e.marks(key) })
 	})
 	return marks
 }

@@ -75,11 +75,8 @@ func (s *Self) issue(ctx context.Context, request Request, secret *corev1.Secret
 	if secret == nil {
 		secret = &corev1.Secret{ObjectMeta: objectMeta(s.Namespace, AgentCertificate(request.Kyma)), Type: corev1.SecretTypeTLS}
 	}
-	for _, maker := range makers(secret) {
-		maker.keeper = s.keeper
-		if err := maker.removeCertificate(ctx, request.Namespace, request.Kyma); err != nil {
-			return Issued{}, err
-		}
+	if err := s.removeCertificates(ctx, makers(secret), secret.Name, request.Namespace, request.Kyma); err != nil {
+		return Issued{}, err
 	}
 	pair := pairOf(secret)
 	if s.whyIssue(pair, request, known.signerOf(pair.Certificate), signer.Fingerprint, now) != "" {
@@ -88,8 +85,8 @@ func (s *Self) issue(ctx context.Context, request Request, secret *corev1.Secret
 		}
 	}
 	bundle := known.bundle()
-	secret.Labels = merged(withoutMakers(secret.Labels), s.labelsOf(request.Namespace, request.Kyma))
-	secret.Annotations = merged(withoutMakers(secret.Annotations), s.marksOf(pki.Parse(pair.Certificate)[0], signer.Fingerprint))
+	secret.Labels = merged(withoutMakers(secret.Labels, externals()), s.labelsOf(request.Namespace, request.Kyma))
+	secret.Annotations = merged(withoutMakers(secret.Annotations, externals()), s.marksOf(pki.Parse(pair.Certificate)[0], signer.Fingerprint))
 	secret.Data = map[string][]byte{
 		shared.CertificateKey: pair.Certificate, shared.PrivateKeyKey: pair.PrivateKey, shared.CertificateAuthorityKey: bundle,
 	}
@@ -116,11 +113,8 @@ func (s *Self) Remove(ctx context.Context, namespace, kyma string) error {
 	if err != nil || secret == nil {
 		return err
 	}
-	for _, maker := range makers(secret) {
-		maker.keeper = s.keeper
-		if err := maker.removeCertificate(ctx, namespace, kyma); err != nil {
-			return err
-		}
+	if err := s.removeCertificates(ctx, makers(secret), secret.Name, namespace, kyma); err != nil {
+		return err
 	}
 	return s.removeSecret(ctx, namespace, kyma)
 }

@@ -43,6 +43,11 @@ const (
 	CertificatesWorkflow = "CertificatesWorkflow"
 )
 
+// Workflows are the names of all workflows that an instance has.
+func Workflows() []string {
+	return []string{KymaWorkflow, ManifestWorkflow, SweepWorkflow, WatcherWorkflow, CertificatesWorkflow}
+}
+
 // KymaWorkflowID is the id of the workflow of one Kyma (docs/design/workflows-and-signals.md#workflows).
 func KymaWorkflowID(r Ref) string { return entityID("kyma", r) }
 

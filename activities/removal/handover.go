@@ -85,7 +85,7 @@ func (a *Removals) HandOverToOthers(ctx context.Context, r *Remover, m *v1beta2.
 // was ours.
 func (r *Remover) handOver(ctx context.Context, e v1beta2.InventoryEntry, to *v1beta2.Manifest, next *successor, hasIt bool) (string, error) {
 	gvk, name, err := e.Object()
-	if err != nil || kinds.IsProtected(gvk, name) {
+	if err != nil || r.IsProtected(gvk, name) {
 		return "", err
 	}
 	described := objects.Describe(gvk.Kind, name)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -58,7 +57,7 @@ func (r *Remover) remainingOfKind(ctx context.Context, gvk schema.GroupVersionKi
 	changed := false
 	for _, e := range entries {
 		_, name, err := e.Object()
-		if err != nil || kinds.IsProtected(gvk, name) {
+		if err != nil || r.IsProtected(gvk, name) {
 			continue
 		}
 		ours, there := listed[name]

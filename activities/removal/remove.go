@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -47,7 +46,7 @@ func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 	switch {
 	case live == nil:
 		return false, nil
-	case !r.Owner.Owns(live), kinds.IsProtected(gvk, name):
+	case !r.Owner.Owns(live), r.IsProtected(gvk, name):
 		// What another owner has marked, or what existed before us, is not ours to remove.
 		return false, r.releaseNamespace(ctx, gvk, live, resource)
 	case !live.DeletionTimestamp.IsZero():

@@ -24,10 +24,15 @@ func Object(kind schema.GroupKind, name types.NamespacedName) string {
 		}
 	case kind.Group == shared.OperatorGroup && kind.Kind != shared.KindWatcher && slices.Contains(kinds(), kind.Kind):
 		return "objects of this kind are Lifecycle Manager's own"
-	case slices.Contains(agent(), part{kind, name.Name}) && slices.Contains([]string{"", shared.NamespaceRemote}, name.Namespace):
+	case IsAgents(kind, name):
 		return "it is part of Lifecycle Manager's agent"
 	}
 	return ""
+}
+
+// IsAgents tells whether an object is one of those that the agent consists of.
+func IsAgents(kind schema.GroupKind, name types.NamespacedName) bool {
+	return slices.Contains(agent(), part{kind, name.Name}) && slices.Contains([]string{"", shared.NamespaceRemote}, name.Namespace)
 }
 
 // Marks says why no module may bring a namespace with these labels; empty where it may. That a module brings the
@@ -56,7 +61,7 @@ type part struct {
 }
 
 func agent() []part {
-	return []part{
+	parts := []part{
 		{schema.GroupKind{Group: "apps", Kind: "Deployment"}, shared.AgentName},
 		{schema.GroupKind{Kind: "Service"}, shared.AgentName},
 		{schema.GroupKind{Kind: "Service"}, shared.AgentMetricsService},
@@ -64,4 +69,8 @@ func agent() []part {
 		{schema.GroupKind{Group: "scheduling.k8s.io", Kind: "PriorityClass"}, shared.AgentPriorityClass},
 		{schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, shared.AgentName},
 	}
+	for _, name := range shared.AgentNetworkPolicies() {
+		parts = append(parts, part{schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, name})
+	}
+	return parts
 }

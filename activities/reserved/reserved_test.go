@@ -32,6 +32,8 @@ func TestWhatIsLifecycleManagersOwnIsNoModules(t *testing.T) {
 		"the agent without its namespace":  {schema.GroupKind{Group: "apps", Kind: "Deployment"}, "", "skr-webhook", true},
 		"somebody else's of that name":     {schema.GroupKind{Group: "apps", Kind: "Deployment"}, "mine", "skr-webhook", false},
 		"the agent's webhook":              {schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, "", "skr-webhook", true},
+		"the agent's network policy":       {schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, "kyma-system", "kyma-project.io--watcher-to-dns", true},
+		"a module's network policy":        {schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}, "kyma-system", "kyma-project.io--mine", false},
 		"another webhook":                  {schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}, "", "mine", false},
 		"another kind with the same names": {schema.GroupKind{Kind: "ConfigMap"}, "kyma-system", "skr-webhook", false},
 	} {

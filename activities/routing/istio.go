@@ -59,9 +59,6 @@ func CheckIstio(settings desired.Settings, kinds meta.RESTMapper) error {
 // AddToCache adds to the options of a cache what is kept of Watchers, Gateways and VirtualServices: of Watchers, those with
 // these labels, of VirtualServices, ours. Gateways may be in any namespace.
 func AddToCache(settings desired.Settings, ours labels.Selector, options *cache.Options) {
-	if !settings.Watching.Enabled() {
-		return
-	}
 	settings = settings.WithDefaults()
 	options.ByObject[&v1beta2.Watcher{}] = cache.ByObject{Label: ours}
 	if settings.Watching.Routing != desired.RoutingIstio {

@@ -1,15 +1,18 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -33,7 +36,8 @@ func (a *Activities) removeAgent(ctx context.Context, kyma *v1beta2.Kyma, s desi
 			return err
 		}
 	}
-	err := agent.RemoveCertificate(ctx, a.controlPlane, kyma.Name)
+	namespace := cmp.Or(a.settings.Watching.IstioNamespace, shared.NamespaceIstio)
+	err := agent.RemoveCertificate(ctx, a.controlPlane, namespace, client.ObjectKeyFromObject(kyma))
 	if apierrors.IsForbidden(err) {
 		if a.events != nil {
 			hint.Record(a.events, kyma, corev1.EventTypeWarning, EventCertificateLeft,

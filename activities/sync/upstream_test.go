@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -67,6 +68,34 @@ func TestUpstreamsAgentIsRemovedWithItsKyma(t *testing.T) {
 	require.Equal(t, OutcomeClean, b.cleanup(t).Outcome)
 	b.agentIsGone(t)
 	require.Contains(t, b.remote.Writes(), "delete Kyma default", "although it was never synchronized by us")
+}
+
+func TestTheCertificateIsRemovedFromTheNamespaceThatTheFlagNames(t *testing.T) {
+	kyma := desiredtest.Kyma("keda")
+	kyma.Status.Conditions = []metav1.Condition{{
+		Type: "SKRWebhook", Status: metav1.ConditionTrue, Reason: "Ready", Message: "skrwebhook is synchronized", LastTransitionTime: metav1.Now(),
+	}}
+	certificate := func(namespace, of string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: kyma.Name + "-webhook-tls", Labels: map[string]string{certificates.LabelKymaNamespace: of},
+		}}
+	}
+	for name, test := range map[string]struct {
+		of      string
+		removed bool
+	}{
+		"the Kyma's":                            {kyma.Namespace, true},
+		"that of a Kyma of this name elsewhere": {"elsewhere", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours, others := certificate("certificates", test.of), certificate("istio-system", kyma.Namespace)
+			b := newBench(t, kyma.DeepCopy(), desired.Settings{Watching: desired.Watching{IstioNamespace: "certificates"}}, ours, others)
+			require.Empty(t, b.sync(t).Faults)
+			err := b.control.Get(context.Background(), client.ObjectKeyFromObject(ours), &corev1.Secret{})
+			require.Equal(t, test.removed, apierrors.IsNotFound(err), err)
+			require.NoError(t, b.control.Get(context.Background(), client.ObjectKeyFromObject(others), &corev1.Secret{}))
+		})
+	}
 }
 
 func TestOfAKymaWithoutUpstreamsAgentNothingIsAsked(t *testing.T) {

@@ -28,3 +28,18 @@ const (
 	AgentMetricsPort = 2112
 	AgentProbePort   = 8081
 )
+
+// AgentNetworkPolicies are the names of the agent's NetworkPolicies; upstream's
+// are the same.
+func AgentNetworkPolicies() []string {
+	return []string{AgentPolicyWebhook, AgentPolicyMetrics, AgentPolicyEvents, AgentPolicyDNS}
+}
+
+// Names of the agent's NetworkPolicies: who may call its webhook and read its
+// metrics, and that it may report events and resolve names.
+const (
+	AgentPolicyWebhook = "kyma-project.io--seed-to-watcher"
+	AgentPolicyMetrics = "kyma-project.io--metrics-to-watcher"
+	AgentPolicyEvents  = "kyma-project.io--watcher-to-apiserver"
+	AgentPolicyDNS     = "kyma-project.io--watcher-to-dns"
+)

@@ -119,7 +119,7 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 			s.Rights[i].Scope = scopeRegistry
 		}
 	}
-	s.Namespaces = namespaces
+	s.Namespaces, s.Kinds = namespaces, f.watching.NeededKinds()
 	s.AccessNamespaces = accessNamespaces(f)
 	s.Clusters, err = clusters.New(clusters.Options{
 		ControlPlane: config, Scheme: scheme, AccessSecretNamespace: f.settings.AccessSecretNamespace, Allow: f.access.allowed(),

@@ -65,17 +65,24 @@ func (w *watched) gateway(t *testing.T) int {
 	return at.Port
 }
 
-// Events come through gateways of Istio, with certificates that cert-manager issues: a stand-in here, and so is the gateway.
-// Watchers and workers are processes of their own.
-func TestEventsComeThroughIstioWithCertificatesOfCertManager(t *testing.T) {
+// Events come through gateways of Istio, with certificates that cert-manager issues, and then Gardener's certificate
+// management: both are stand-ins here, and so is the gateway. Watchers and workers are processes of their own.
+func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	through := []string{
-		"--watcher-routing", "istio", "--cert-management", "cert-manager.io/v1", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
+		"--watcher-routing", "istio", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
 		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", "klm", "--resync-interval", "1h",
 	}
-	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--metrics-bind-address", metrics}, through...)...)
+	by := func(management, role string) []string {
+		flags := append([]string{"--role", role, "--cert-management", management}, through...)
+		if role == "watchers" {
+			flags = append(flags, "--metrics-bind-address", metrics)
+		}
+		return flags
+	}
+	s := harness.NewEnvironment(t, by("cert-manager.io/v1", "watchers")...)
 	s.SweepRarely()
-	workers := s.NewInstance(append([]string{"--role", "workers"}, through...)...)
+	workers := s.NewInstance(by("cert-manager.io/v1", "workers")...)
 	t.Cleanup(workers.Stop)
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
 	w := &watched{Environment: s, listener: listener, metrics: metrics}
@@ -137,10 +144,28 @@ func TestEventsComeThroughIstioWithCertificatesOfCertManager(t *testing.T) {
 		_ = answer.Body.Close()
 		require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
 	})
+	t.Run("another issuer takes over", func(t *testing.T) {
+		s.Instance.Stop()
+		workers.Stop()
+		s.Instance.Flags, workers.Flags = by("cert.gardener.cloud/v1alpha1", "watchers"), by("cert.gardener.cloud/v1alpha1", "workers")
+		s.Instance.Launch()
+		workers.Start()
+		name := client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}
+		harness.Edit(t, s.ControlPlane, s.Kyma("watched"), func(k *v1beta2.Kyma) {
+			k.Annotations = map[string]string{shared.AnnotationSKRDomain: "watched.example.com"}
+		})
+		w.Eventually("the certificate is Gardener's", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NoError(c, s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener)))
+			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.CertManager))))
+			assert.Contains(c, w.leaf(c).DNSNames, "watched.example.com")
+		})
+		w.agentBecomes(metav1.ConditionTrue)
+		w.becomesActedOn()
+	})
 	t.Run("nothing is left", func(t *testing.T) {
 		s.RemoveKyma("watched")
 		name := client.ObjectKey{Namespace: istioNamespace, Name: desired.CertificateName("watched")}
-		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.CertManager))))
+		require.True(t, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener))))
 		id := kick.WatcherWorkflowID(kick.RefOf(watcher))
 		hold := func(finalizers ...string) {
 			harness.EditObject(t, routes, route, func() { route.Finalizers = finalizers })

@@ -39,13 +39,16 @@ const (
 	activities      = "temporal_activity_execution_latency_seconds_count"
 	localActivities = "temporal_local_activity_execution_latency_seconds_count"
 	backlogAge      = "lifecycle_mgr_task_queue_backlog_age_seconds"
+	closeToExpiry   = "lifecycle_mgr_gateway_secret_server_cert_close_to_expiry"
 	clusters        = "lifecycle_mgr_clusters"
 	credentials     = "lifecycle_mgr_cluster_credentials"
+	eventsLost      = "lifecycle_mgr_events_lost_total"
 	fetches         = "lifecycle_mgr_registry_requests_total"
 	kicks           = "lifecycle_mgr_kicks_total"
 	manifests       = "lifecycle_mgr_module_version_manifests"
 	notAfter        = "lifecycle_mgr_certificate_not_after_timestamp_seconds"
 	notBefore       = "lifecycle_mgr_certificate_not_before_timestamp_seconds"
+	notRenewed      = "lifecycle_mgr_self_signed_cert_not_renew"
 	oldest          = "lifecycle_mgr_oldest_unsettled_seconds"
 	pollers         = "lifecycle_mgr_task_queue_pollers"
 	requests        = "rest_client_requests_total"
@@ -68,6 +71,7 @@ const (
 // healthy are the series of an instance in which nothing is wrong.
 func healthy() map[string]string {
 	series := map[string]string{
+		of(leader, closeToExpiry): "0x240", of(leader, eventsLost): "0x240", of(another, eventsLost): "0x240",
 		of(leader, kicks, `reason="kyma"`): "0+5x240", of(leader, activities, `activity_type="ApplyManifest"`): "0+5x240",
 		of(leader, localActivities, `activity_type="ResolveKyma"`): "0+5x240",
 		of(leader, oldest, `kind="Kyma"`):                          "0x240", of(leader, oldest, ofManifest): "120x240",
@@ -321,6 +325,25 @@ func scenarios() []scenario {
 		},
 		{name: "the registry was away once", series: map[string]string{of(leader, fetches, `result="RegistryUnavailable"`): "0x30 1x200"}, silentAt: "40m"},
 		{name: "a layer is missing", series: map[string]string{of(leader, fetches, `result="LayerNotFound"`): "0+2x240"}, silentAt: last},
+
+		{
+			name:     "a process ended before it passed its events on",
+			series:   map[string]string{of(another, eventsLost): "0x30 7 _x200"},
+			silentAt: "30m", firingAt: "32m", firing: []string{`LifecycleManagerEventsLost warning ` + instance},
+		},
+		{name: "that was half an hour ago", series: map[string]string{of(another, eventsLost): "0x30 7 _x200"}, silentAt: "1h"},
+		{
+			name:     "the certificates of two agents are not renewed",
+			series:   map[string]string{of(leader, notRenewed, `kyma_name="a"`): "1x240", of(leader, notRenewed, `kyma_name="b"`): "1x240"},
+			silentAt: "9m", firingAt: "11m", firing: []string{`LifecycleManagerAgentCertificatesNotRenewed warning ` + instance},
+		},
+		{name: "a certificate is renewed late", series: map[string]string{of(leader, notRenewed, `kyma_name="a"`): "_x10 1x8 _x220"}, silentAt: last},
+		{
+			name:     "the listener's certificate is not renewed",
+			series:   map[string]string{of(leader, closeToExpiry): "1x240"},
+			silentAt: "14m", firingAt: "16m", firing: []string{`LifecycleManagerListenerCertificateExpires critical ` + instance},
+		},
+		{name: "the listener's first certificate is issued", series: map[string]string{of(leader, closeToExpiry): "1x5 0x230"}, silentAt: last},
 	}
 }
 

@@ -80,7 +80,7 @@ func (w *Workflows) ask(ctx context.Context) error {
 
 func (w *Workflows) count(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
-	for _, each := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow} {
+	for _, each := range kick.Workflows() {
 		counted, err := w.Temporal.CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Namespace: w.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", each),
 		})

@@ -1,9 +1,10 @@
-// Package controllers writes what the catalog in the control plane needs besides kicks. Only the leader runs it; Add is
+// Package controllers writes what the catalog and Watchers in the control plane need besides kicks. Only the leader runs it; Add is
 // the entry point.
 //
 //	mandatory.go  keeps what makes a module mandatory, by a finalizer, until the module is removed everywhere
 //	approvals.go  takes the marks of a removal guard off when the change that they were about is over
 //	channels.go   shows the channels of release metas in a column of kubectl
+//	watchers.go   lets Watchers be deleted where there are no events
 //	patch.go      how all of them write
 //
 // Each controller reconciles one object from what it reads, so that an event that is missed or doubled costs time only.
@@ -22,7 +23,7 @@ import (
 // Add registers all controllers with a manager. They start when this process becomes the leader.
 func Add(mgr manager.Manager, settings desired.Settings) error {
 	c := &controllers{settings: settings.WithDefaults(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
-	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels} {
+	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels, c.addWatchers} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add controller: %w", err)
 		}

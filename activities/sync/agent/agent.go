@@ -14,12 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
-
-// certificateNamespace is where upstream has the certificates of its agents, in the control plane.
-const certificateNamespace = "istio-system"
 
 // secretKind is that of Secrets.
 var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
@@ -54,10 +53,10 @@ func objects() []object {
 		core("Service", shared.AgentName),
 		core("Service", shared.AgentMetricsService),
 		core("Secret", shared.AgentSecret),
-		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--seed-to-watcher")),
-		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-apiserver")),
-		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--metrics-to-watcher")),
-		namespaced(of(networking, "NetworkPolicy", "kyma-project.io--watcher-to-dns")),
+		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyWebhook)),
+		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyEvents)),
+		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyMetrics)),
+		namespaced(of(networking, "NetworkPolicy", shared.AgentPolicyDNS)),
 		of("scheduling.k8s.io", "PriorityClass", shared.AgentPriorityClass),
 	}
 	for _, o := range agents.Leftovers() {
@@ -94,16 +93,19 @@ func RemoveRemote(ctx context.Context, remote client.Client, namespace string) (
 	return deleted, nil
 }
 
-// RemoveCertificate removes the certificate of a Kyma's agent from the control plane: first what would make its Secret
-// again, then the Secret. Their names say whose they are.
-func RemoveCertificate(ctx context.Context, controlPlane client.Client, kyma string) error {
-	key := types.NamespacedName{Namespace: certificateNamespace, Name: kyma + "-webhook-tls"}
+// RemoveCertificate removes the certificate of a Kyma's agent from a namespace of the control plane: first what would make
+// its Secret again, then the Secret. Their names say whose they are, and labels of ours of which Kyma of that name.
+func RemoveCertificate(ctx context.Context, controlPlane client.Client, namespace string, kyma types.NamespacedName) error {
+	key := types.NamespacedName{Namespace: namespace, Name: desired.CertificateName(kyma.Name)}
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "cert.gardener.cloud", Version: "v1alpha1", Kind: "Certificate"},
 		secretKind,
 	} {
-		if _, err := remove(ctx, controlPlane, gvk, key, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
+		if _, err := remove(ctx, controlPlane, gvk, key, func(live *metav1.PartialObjectMetadata) bool {
+			of, known := live.Labels[certificates.LabelKymaNamespace]
+			return !known || of == kyma.Namespace
+		}); err != nil {
 			return err
 		}
 	}

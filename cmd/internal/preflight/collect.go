@@ -44,6 +44,9 @@ type Sources struct {
 	Rights     []rights.Right
 	Namespaces map[string][]string
 
+	// Kinds are those of others that the control plane must serve.
+	Kinds []NeededKind
+
 	// Dial connects to Temporal.
 	Dial              func(ctx context.Context) (TemporalServer, error)
 	Address, Temporal string
@@ -80,6 +83,7 @@ func Collect(ctx context.Context, s Sources) Facts {
 	var all sync.WaitGroup
 	if facts.APIServerErr == nil {
 		all.Go(func() { facts.Rights = s.reviewRights(ctx) })
+		all.Go(func() { facts.Kinds = askForKinds(s.Kinds, s.Discovery) })
 		all.Go(func() { facts.Published, facts.PublishedErr = ReadPublished(s.Discovery.OpenAPIV3()) })
 		all.Go(func() { facts.Access, facts.AccessErr = s.tryAccess(ctx) })
 	}

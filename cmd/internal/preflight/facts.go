@@ -21,6 +21,9 @@ type Facts struct {
 
 	Rights []ReviewedRight
 
+	// Kinds are those of others that are needed.
+	Kinds []KindFacts
+
 	Published    Published
 	PublishedErr error
 

@@ -32,6 +32,7 @@ func Judge(facts Facts) []Finding {
 		findings = append(findings, judgeSkew(facts))
 		findings = append(findings, judgeRights(facts.Rights)...)
 		findings = append(findings, judgeDefinitions(facts.Published, facts.PublishedErr)...)
+		findings = append(findings, judgeKinds(facts.Kinds)...)
 	}
 	findings = append(findings, judgeTemporal(facts.Temporal)...)
 	findings = append(findings, judgeRegistry(facts.Registry))

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	kinds "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -77,6 +78,23 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 		"no definitions": {
 			func(f *Facts) { delete(f.Published, "v1beta2/ModuleReleaseMeta") },
 			Finding{"CustomResourceDefinitions", Failed, "modulereleasemetas.operator.kyma-project.io is missing", "lifecycle-manager crds | kubectl apply --server-side -f -"},
+		},
+		"no Istio": {
+			func(f *Facts) {
+				f.Kinds = []KindFacts{{NeededKind: NeededKind{
+					GroupVersionKind: kinds.GroupVersionKind{Group: "networking.istio.io", Version: "v1", Kind: "Gateway"},
+					Subject:          "Istio", Flag: "--watcher-routing istio", Remedy: "install Istio 1.22 or later, or set --watcher-routing direct",
+				}}}
+			},
+			Finding{"Istio", Failed, "--watcher-routing istio needs Gateway of networking.istio.io/v1, which the control plane does not serve", "install Istio 1.22 or later, or set --watcher-routing direct"},
+		},
+		"a kind that cannot be asked for": {
+			func(f *Facts) {
+				f.Kinds = []KindFacts{{NeededKind: NeededKind{
+					GroupVersionKind: kinds.GroupVersionKind{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, Subject: "certificates",
+				}, Err: errors.New("too many requests")}}
+			},
+			Finding{"certificates", Warning, "whether the control plane serves Certificate of cert-manager.io/v1 could not be asked: too many requests", ""},
 		},
 		"no Temporal": {
 			func(f *Facts) {

@@ -3,12 +3,15 @@ package watching
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 
+	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
@@ -26,9 +29,12 @@ const (
 
 // Names of flags that are used apart from their definition.
 const (
-	routingFlag = "watcher-routing"
-	bindFlag    = "kyma-skr-listener-bind-address"
-	cidrsFlag   = "listener-gateway-cidrs"
+	routingFlag      = "watcher-routing"
+	bindFlag         = "kyma-skr-listener-bind-address"
+	cidrsFlag        = "listener-gateway-cidrs"
+	certificatesFlag = "cert-management"
+	// istioNamespaceFlag has an effect without events too: what was there with them is removed from that namespace.
+	istioNamespaceFlag = "istio-namespace"
 )
 
 // Flags are the flags about events from remote clusters. The fields that are exported say how the listener and the
@@ -66,22 +72,22 @@ type Flags struct {
 func (f *Flags) AddTo(groups *flaggroups.Groups) {
 	const day = 24 * time.Hour
 	set := groups.Add("Events from remote clusters")
-	set.StringVar(&f.routing, routingFlag, string(desired.RoutingNone), "how events from remote clusters reach the listener: none (there are no events, and the other flags of this group have no effect), direct (the listener ends mutual TLS itself, behind anything that passes TLS on) or istio (by gateways of Istio)")
+	set.StringVar(&f.routing, routingFlag, string(desired.RoutingNone), "how events from remote clusters reach the listener: none (there are no events, and the other flags of this group but istio-namespace have no effect), direct (the listener ends mutual TLS itself, behind anything that passes TLS on) or istio (by gateways of Istio)")
 	set.StringVar(&f.address, "watcher-listener-address", "", "host:port of the listener that agents are given; needed for, and only with, --watcher-routing direct")
 	set.StringVar(&f.BindAddress, bindFlag, ":8082", "address of the listener")
 	set.StringSliceVar(&f.cidrs, cidrsFlag, nil, "address ranges of the gateways, from which alone the listener takes the client's certificate in a header; needed for, and only with, --watcher-routing istio")
 	set.IntVar(&f.port, "listener-port-overwrite", 0, "port that agents are given instead of the Gateway's; 0 is the Gateway's")
 	set.StringSliceVar(&f.dnsNames, "additional-dns-names", nil, "further DNS names, or IP addresses, in the certificates of all agents")
-	set.StringVar(&f.istioNamespace, "istio-namespace", "istio-system", "namespace of the control plane with the certificates of agents and of the listener, also where there is no Istio")
+	set.StringVar(&f.istioNamespace, istioNamespaceFlag, shared.NamespaceIstio, "namespace of the control plane with the certificates of agents and of the listener, also where there is no Istio; without events, those that are left are removed from it")
 	set.StringVar(&f.gatewayName, "istio-gateway-name", "klm-watcher", "name of the Gateway whose address agents are given")
 	set.StringVar(&f.gatewayNamespace, "istio-gateway-namespace", "kcp-system", "namespace of that Gateway")
-	set.DurationVar(&f.SwitchGracePeriod, "istio-gateway-server-cert-switch-grace-period", 4*day, "how long agents have to receive a new authority before the listener's certificate is one of it")
+	set.DurationVar(&f.SwitchGracePeriod, "istio-gateway-server-cert-switch-grace-period", certificates.DefaultSwitchGracePeriod, "how long agents have to receive a new authority before the listener's certificate is one of it")
 	set.DurationVar(&f.ExpiryWindow, "istio-gateway-server-cert-expiry-window", 14*day, "how long before its end the listener's certificate is reported as close to it")
-	set.StringVar(&f.CertManagement, "cert-management", IssuerSelf, "who issues the certificates: self (an authority of our own, the default because it needs nothing else in the control plane), "+IssuerCertManager+" or "+IssuerGardener)
-	set.DurationVar(&f.Duration, "self-signed-cert-duration", 90*day, "how long a certificate of an agent is valid")
-	set.DurationVar(&f.RenewBefore, "self-signed-cert-renew-before", 60*day, "how long before its end a certificate of an agent is renewed")
-	set.DurationVar(&f.RenewBuffer, "self-signed-cert-renew-buffer", day, "how long after that it is reported as not renewed")
-	set.IntVar(&f.KeySize, "self-signed-cert-key-size", 4096, "bits of the RSA keys of agents")
+	set.StringVar(&f.CertManagement, certificatesFlag, IssuerSelf, "who issues the certificates: self (an authority of our own, the default because it needs nothing else in the control plane), "+IssuerCertManager+" or "+IssuerGardener)
+	set.DurationVar(&f.Duration, "self-signed-cert-duration", certificates.DefaultDuration, "how long a certificate of an agent is valid")
+	set.DurationVar(&f.RenewBefore, "self-signed-cert-renew-before", certificates.DefaultRenewBefore, "how long before its end a certificate of an agent is renewed")
+	set.DurationVar(&f.RenewBuffer, "self-signed-cert-renew-buffer", certificates.DefaultRenewBuffer, "how long after that it is reported as not renewed")
+	set.IntVar(&f.KeySize, "self-signed-cert-key-size", certificates.DefaultKeySize, "bits of the RSA keys of agents")
 	set.StringVar(&f.IssuerName, "self-signed-cert-issuer-name", "klm-watcher-selfsigned", "issuer of the certificates, where others issue them")
 	set.StringVar(&f.IssuerNamespace, "self-signed-cert-issuer-namespace", "istio-system", "namespace of the issuer; for cert-manager that of --istio-namespace, or empty for a ClusterIssuer")
 	set.StringVar(&f.imageRegistry, "skr-watcher-image-registry", "", "registry of the agent's image, with a path where it has one")
@@ -122,7 +128,8 @@ func IsOff(set *pflag.FlagSet) bool {
 // WarnOfUnused logs a warning for each flag that is given and has no effect, because there are no events.
 func WarnOfUnused(set *pflag.FlagSet, log logr.Logger) {
 	if IsOff(set) {
-		settings.WarnOf(set, log, "there are no events from remote clusters (--"+routingFlag+" "+string(desired.RoutingNone)+")", all()...)
+		settings.WarnOf(set, log, "there are no events from remote clusters (--"+routingFlag+" "+string(desired.RoutingNone)+")",
+			slices.DeleteFunc(all(), func(name string) bool { return name == istioNamespaceFlag })...)
 	}
 }
 

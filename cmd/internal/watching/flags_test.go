@@ -64,6 +64,23 @@ func TestTheFlagsSayWhatIsDesired(t *testing.T) {
 	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/64")}, f.Gateways())
 }
 
+func TestTheKindsOfOthersThatAreNeededFollowTheFlags(t *testing.T) {
+	for line, want := range map[string][]string{
+		"--cert-management=cert-manager.io/v1": nil,
+		direct:                                 nil,
+		direct + "--cert-management=cert-manager.io/v1": {"Certificate.v1.cert-manager.io"},
+		istio: {"Gateway.v1.networking.istio.io", "VirtualService.v1.networking.istio.io"},
+		istio + "--cert-management=cert.gardener.cloud/v1alpha1": {"Gateway.v1.networking.istio.io", "VirtualService.v1.networking.istio.io", "Certificate.v1alpha1.cert.gardener.cloud"},
+	} {
+		f, _ := parsed(t, line)
+		var needed []string
+		for _, each := range f.NeededKinds() {
+			needed = append(needed, each.Kind+"."+each.Version+"."+each.Group)
+		}
+		require.Equal(t, want, needed, line)
+	}
+}
+
 func TestWhatCannotWorkIsRefusedWithTheFlagThatSaysSo(t *testing.T) {
 	for line, says := range map[string]string{
 		"--watcher-routing=nginx":                          "--watcher-routing must be none, direct or istio",

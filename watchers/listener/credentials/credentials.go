@@ -23,11 +23,12 @@ import (
 )
 
 const (
-	// interval is how often the Secret is read, besides when Refresh is called, and firstInterval how often before it
-	// could be read once.
-	interval      = time.Minute
-	firstInterval = 5 * time.Second
-	readTimeout   = 10 * time.Second
+	// interval is how often the Secret is read. Reading one object costs its API server less than an informer, which would have
+	// to keep private keys in a cache, and a rotation waits for far longer (certificates.DefaultListenerReload).
+	interval    = 5 * time.Second
+	readTimeout = 10 * time.Second
+	// sayEvery is how often it is logged at most that the Secret cannot be used.
+	sayEvery = time.Minute
 )
 
 // Material is what the Secret had at one time.
@@ -46,7 +47,6 @@ type Secret struct {
 	name    types.NamespacedName
 	withKey bool
 	log     logr.Logger
-	changed chan struct{}
 	current atomic.Pointer[Material]
 	// said is when it was last logged that the Secret cannot be used.
 	said time.Time
@@ -55,7 +55,7 @@ type Secret struct {
 // NewSecret makes a Secret that has no Material before Start has read it. The reader must be uncached, so that no cache
 // holds private keys. withKey is whether the listener ends TLS; otherwise only the authorities are taken.
 func NewSecret(reader client.Reader, name types.NamespacedName, withKey bool, log logr.Logger) *Secret {
-	return &Secret{reader: reader, name: name, withKey: withKey, log: log, changed: make(chan struct{}, 1)}
+	return &Secret{reader: reader, name: name, withKey: withKey, log: log}
 }
 
 // Current is the Material in use; false before there was any.
@@ -66,14 +66,6 @@ func (s *Secret) Current() (Material, bool) {
 	return Material{}, false
 }
 
-// Refresh has the Secret read soon. It is called when the Secret may have changed, and never waits.
-func (s *Secret) Refresh() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
 // NeedLeaderElection implements manager.LeaderElectionRunnable: every replica listens.
 func (s *Secret) NeedLeaderElection() bool { return false }
 
@@ -81,18 +73,10 @@ func (s *Secret) NeedLeaderElection() bool { return false }
 func (s *Secret) Start(ctx context.Context) error {
 	for {
 		s.read(ctx)
-		wait := interval
-		if s.current.Load() == nil {
-			wait = firstInterval
-		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
-		case <-s.changed:
-			timer.Stop()
-		case <-timer.C:
+		case <-time.After(interval):
 		}
 	}
 }
@@ -112,7 +96,7 @@ func (s *Secret) read(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		if time.Since(s.said) < interval-firstInterval {
+		if time.Since(s.said) < sayEvery {
 			return
 		}
 		s.said = time.Now()

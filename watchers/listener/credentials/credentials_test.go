@@ -3,6 +3,7 @@ package credentials_test
 import (
 	"maps"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,20 +34,31 @@ func secret(data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "istio-system", Name: "listener"}, Data: data}
 }
 
-// awaits refreshes until the Material is another one than before.
+// inTime is a subtest in which time passes when nobody does anything.
+func inTime(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// soon is in which time a change is in use.
+const soon = 6 * time.Second
+
+// awaits is the Material a few seconds later, which is another one than before.
 func awaits(t *testing.T, s *credentials.Secret, before string) credentials.Material {
 	t.Helper()
-	var now credentials.Material
-	require.Eventually(t, func() bool {
-		s.Refresh()
-		var there bool
-		now, there = s.Current()
-		return there && now.Version != before
-	}, 20*time.Second, 5*time.Millisecond)
+	time.Sleep(soon)
+	now, there := s.Current()
+	require.True(t, there)
+	require.NotEqual(t, before, now.Version)
 	return now
 }
 
-func TestAChangeOfTheSecretIsUsedWhenToldOf(t *testing.T) {
+func TestAChangeOfTheSecretIsUsedWithinSeconds(t *testing.T) {
+	synctest.Test(t, changes)
+}
+
+func changes(t *testing.T) {
+	t.Helper()
 	s, cluster := run(t, true)
 	_, there := s.Current()
 	require.False(t, there, "there is no Secret yet")
@@ -76,7 +88,7 @@ func TestASecretThatCannotBeUsedChangesNothing(t *testing.T) {
 		"no authorities": func(data map[string][]byte) { data[shared.CertificateAuthorityKey] = []byte("none") },
 		"nothing":        func(data map[string][]byte) { clear(data) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		inTime(t, name, func(t *testing.T) {
 			s, cluster := run(t, true)
 			written := secret(good)
 			require.NoError(t, cluster.Create(t.Context(), written))
@@ -84,14 +96,12 @@ func TestASecretThatCannotBeUsedChangesNothing(t *testing.T) {
 			written.Data = maps.Clone(good)
 			change(written.Data)
 			require.NoError(t, cluster.Update(t.Context(), written))
-			s.Refresh()
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(soon)
 			now, there := s.Current()
 			require.True(t, there)
 			require.Equal(t, first.Version, now.Version)
 			require.NoError(t, cluster.Delete(t.Context(), written))
-			s.Refresh()
-			time.Sleep(50 * time.Millisecond)
+			time.Sleep(soon)
 			now, there = s.Current()
 			require.True(t, there, "it is deleted, and agents still connect")
 			require.Equal(t, first.Version, now.Version)
@@ -100,6 +110,11 @@ func TestASecretThatCannotBeUsedChangesNothing(t *testing.T) {
 }
 
 func TestBehindAGatewayTheAuthoritiesAreEnough(t *testing.T) {
+	synctest.Test(t, behindAGateway)
+}
+
+func behindAGateway(t *testing.T) {
+	t.Helper()
 	s, cluster := run(t, false)
 	authority := agenttest.NewAuthority(t, "one")
 	data := authority.Secret("listener")

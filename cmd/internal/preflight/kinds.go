@@ -1,0 +1,61 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kinds "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// NeededKind is a kind of somebody else's that the control plane must serve.
+type NeededKind struct {
+	kinds.GroupVersionKind
+	// Subject is what it is part of, Flag what needs it, and Remedy what can be done where it is missing.
+	Subject, Flag, Remedy string
+}
+
+// KindFacts is a kind that is needed, and whether it is served.
+type KindFacts struct {
+	NeededKind
+	Served bool
+	Err    error
+}
+
+// askForKinds asks which kinds are served. Everyone who is authenticated may.
+func askForKinds(needed []NeededKind, api discovery.ServerResourcesInterface) []KindFacts {
+	all := make([]KindFacts, 0, len(needed))
+	for _, each := range needed {
+		facts := KindFacts{NeededKind: each}
+		served, err := api.ServerResourcesForGroupVersion(each.GroupVersion().String())
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			facts.Err = err
+		default:
+			facts.Served = slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == each.Kind })
+		}
+		all = append(all, facts)
+	}
+	return all
+}
+
+// judgeKinds says of each kind that is needed whether it is there. Whether the account may read and write it is among the
+// rights.
+func judgeKinds(facts []KindFacts) []Finding {
+	findings := make([]Finding, 0, len(facts))
+	for _, each := range facts {
+		name := fmt.Sprintf("%s of %s", each.Kind, each.GroupVersion())
+		switch {
+		case each.Err != nil:
+			findings = append(findings, doubtful(each.Subject, "", "whether the control plane serves %s could not be asked: %s", name, each.Err))
+		case !each.Served:
+			findings = append(findings, bad(each.Subject, each.Remedy, "%s needs %s, which the control plane does not serve", each.Flag, name))
+		default:
+			findings = append(findings, good(each.Subject, "%s is served", name))
+		}
+	}
+	return findings
+}

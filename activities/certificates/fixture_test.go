@@ -70,11 +70,15 @@ func newControl(t *testing.T, objects ...client.Object) *control {
 			return c.write(func() error { return w.Delete(ctx, o, opts...) })
 		},
 		Apply: func(ctx context.Context, w client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			// As of a real API server, what is made has a uid.
-			if object, is := o.(client.Object); is && object.GetUID() == "" {
-				object.SetUID(types.UID(object.GetName()))
-			}
-			return c.write(func() error { return w.Apply(ctx, o, opts...) })
+			return c.write(func() error {
+				err := w.Apply(ctx, o, opts...)
+				// What a real API server makes has a uid.
+				if made, is := o.(client.Object); err == nil && is && made.GetUID() == "" {
+					made.SetUID(types.UID(made.GetName()))
+					return w.Update(ctx, made.DeepCopyObject().(client.Object)) //nolint:forcetypeassert // it is one
+				}
+				return err
+			})
 		},
 		SubResourceUpdate: func(ctx context.Context, w client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 			return c.write(func() error { return w.SubResource(sub).Update(ctx, o, opts...) })

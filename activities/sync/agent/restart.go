@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +39,7 @@ func ensureStartedWith(ctx context.Context, remote client.Client, namespace stri
 		return 0, nil
 	}
 	before := found.DeepCopy()
-	found.Spec.Template.Labels = with(found.Spec.Template.Labels, map[string]string{LabelRestart: startedWith})
+	metav1.SetMetaDataLabel(&found.Spec.Template.ObjectMeta, LabelRestart, startedWith)
 	if err := remote.Patch(ctx, found, client.MergeFrom(before), client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return 0, fmt.Errorf("restart the pods of Deployment %s for another certificate: %w", key, err)
 	}

@@ -20,9 +20,6 @@ import (
 // certificateNamespace is where upstream has the certificates of its agents, in the control plane.
 const certificateNamespace = "istio-system"
 
-// secretKind is that of Secrets.
-var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-
 // object is one that upstream brings.
 type object struct {
 	gvk        schema.GroupVersionKind
@@ -100,7 +97,7 @@ func RemoveCertificate(ctx context.Context, controlPlane client.Client, kyma str
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "cert.gardener.cloud", Version: "v1alpha1", Kind: "Certificate"},
-		secretKind,
+		{Version: "v1", Kind: "Secret"},
 	} {
 		if _, err := remove(ctx, controlPlane, gvk, key, func(*metav1.PartialObjectMetadata) bool { return true }); err != nil {
 			return err

@@ -19,6 +19,8 @@ const (
 	ReasonAgent = "AgentNotSynchronized"
 	// ReasonNoRuntimeID: the Kyma does not say the runtime id, by which the events of its cluster are told from others'.
 	ReasonNoRuntimeID = "RuntimeIDMissing"
+	// AgentDiffers is what Probe says of a cluster where somebody has changed or removed the certificate of the agent.
+	AgentDiffers = "certificate of the agent in the remote cluster differs"
 )
 
 // ensureAgent brings the certificate of the agent to the remote cluster; all else of the agent is in its Manifest. Where

@@ -23,7 +23,6 @@ import (
 const (
 	CatalogDiffers    = "remote catalog differs"
 	PullSecretDiffers = "image pull Secret of the remote cluster differs"
-	AgentDiffers      = "certificate of the agent in the remote cluster differs"
 )
 
 // Probe tells whether the remote cluster of a Kyma differs from what the last synchronization left there,

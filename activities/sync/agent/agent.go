@@ -20,9 +20,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// secretKind is that of Secrets.
-var secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-
 // object is one that upstream brings.
 type object struct {
 	gvk        schema.GroupVersionKind
@@ -100,7 +97,7 @@ func RemoveCertificate(ctx context.Context, controlPlane client.Client, namespac
 	for _, gvk := range []schema.GroupVersionKind{
 		{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"},
 		{Group: "cert.gardener.cloud", Version: "v1alpha1", Kind: "Certificate"},
-		secretKind,
+		{Version: "v1", Kind: "Secret"},
 	} {
 		if _, err := remove(ctx, controlPlane, gvk, key, func(live *metav1.PartialObjectMetadata) bool {
 			of, known := live.Labels[certificates.LabelKymaNamespace]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +21,7 @@ import (
 // Metadata reads the metadata of the agent's Secret in a remote cluster; it has no resource version where there is none.
 func Metadata(ctx context.Context, remote client.Reader, namespace string) (*metav1.PartialObjectMetadata, error) {
 	found := &metav1.PartialObjectMetadata{}
-	found.SetGroupVersionKind(secretKind)
+	found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	key := types.NamespacedName{Namespace: namespace, Name: shared.AgentSecret}
 	err := remote.Get(ctx, key, found)
 	if apierrors.IsNotFound(err) {
@@ -33,7 +34,7 @@ func Metadata(ctx context.Context, remote client.Reader, namespace string) (*met
 }
 
 // IsLost tells whether the agent's Secret is gone, or somebody has changed it since EnsureCertificate wrote it with these
-// annotations. One that is being deleted, or is not ours, cannot be put right.
+// annotations. One that is being deleted, or is not ours, cannot be corrected.
 func IsLost(found *metav1.PartialObjectMetadata, annotations map[string]string) bool {
 	if found.ResourceVersion == "" {
 		return true

@@ -1,56 +1,89 @@
 package agent_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
+// change is one that somebody makes to the Secret.
+type change struct {
+	of func(*corev1.Secret)
+	// foreign is one of nothing that is ours.
+	foreign bool
+}
+
+func changes() map[string]change {
+	return map[string]change{
+		"another private key":              {of: func(s *corev1.Secret) { s.Data[shared.PrivateKeyKey] = []byte("of somebody else") }},
+		"another certificate":              {of: func(s *corev1.Secret) { s.Data[shared.CertificateKey] = []byte("of somebody else") }},
+		"no authorities":                   {of: func(s *corev1.Secret) { delete(s.Data, shared.CertificateAuthorityKey) }},
+		"another version":                  {of: func(s *corev1.Secret) { s.Annotations[agent.AnnotationVersion] = "0" }},
+		"no word of whose it is":           {of: func(s *corev1.Secret) { delete(s.Annotations, "from") }},
+		"no label":                         {of: func(s *corev1.Secret) { s.Labels = nil }},
+		"managed fields that were cleared": {of: func(s *corev1.Secret) { s.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
+		"an annotation of somebody else's": {of: func(s *corev1.Secret) { s.Annotations["note"] = "mine" }, foreign: true},
+		"a key of somebody else's":         {of: func(s *corev1.Secret) { s.Data["note"] = []byte("mine") }, foreign: true},
+		"a write that leaves it as it was": {of: func(*corev1.Secret) {}, foreign: true},
+	}
+}
+
 func TestAChangeOfTheSecretIsSeenInItsMetadataAndPutRight(t *testing.T) {
-	a := newAuthority(t, "one")
-	for what, test := range map[string]struct {
-		change func(*corev1.Secret)
-		// unseen is a change of nothing that is ours.
-		unseen bool
-	}{
-		"another private key":              {change: func(s *corev1.Secret) { s.Data[shared.PrivateKeyKey] = []byte("of somebody else") }},
-		"another certificate":              {change: func(s *corev1.Secret) { s.Data[shared.CertificateKey] = []byte("of somebody else") }},
-		"no authorities":                   {change: func(s *corev1.Secret) { s.Data[shared.CertificateAuthorityKey] = nil }},
-		"another version":                  {change: func(s *corev1.Secret) { s.Annotations[agent.AnnotationVersion] = "0" }},
-		"no word of whose it is":           {change: func(s *corev1.Secret) { delete(s.Annotations, "from") }},
-		"no label":                         {change: func(s *corev1.Secret) { s.Labels = nil }},
-		"managed fields that were cleared": {change: func(s *corev1.Secret) { s.ManagedFields = []metav1.ManagedFieldsEntry{{}} }},
-		"an annotation of somebody else's": {change: func(s *corev1.Secret) { s.Annotations["note"] = "mine" }, unseen: true},
-		"a key of somebody else's":         {change: func(s *corev1.Secret) { s.Data["note"] = []byte("mine") }, unseen: true},
-		"a write that leaves it as it was": {change: func(*corev1.Secret) {}, unseen: true},
-	} {
+	for what, test := range changes() {
+		t.Run(what, func(t *testing.T) { corrects(t, newRemote().Build(), "kyma-system", test) })
+	}
+}
+
+func TestAChangeOfTheSecretIsSeenInTheMetadataOfARealServer(t *testing.T) {
+	config, err := clientcmd.BuildConfigFromFlags("", testfleet.Require(t, "LM_TEST_REMOTE"))
+	require.NoError(t, err)
+	remote, err := client.New(config, client.Options{})
+	require.NoError(t, err)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("agent-%d", time.Now().UnixNano())}}
+	require.NoError(t, remote.Create(t.Context(), namespace))
+	defer func() { require.NoError(t, remote.Delete(t.Context(), namespace)) }()
+	for what, test := range changes() {
 		t.Run(what, func(t *testing.T) {
-			remote, secret := newRemote().Build(), wanted(a.sign(t), a.pem, "1")
-			_, err := agent.EnsureCertificate(t.Context(), remote, secret)
-			require.NoError(t, err)
-			require.False(t, isLost(t, remote), "it is as it was brought")
-
-			found := secretIn(t, remote)
-			test.change(found)
-			require.NoError(t, remote.Update(t.Context(), found, client.FieldOwner("kubectl-edit")))
-			require.Equal(t, !test.unseen, isLost(t, remote))
-
-			wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
-			require.NoError(t, err)
-			require.Equal(t, test.unseen, wrote == 0)
-			require.False(t, isLost(t, remote))
-			now := secretIn(t, remote)
-			require.Equal(t, "key 1", string(now.Data[shared.PrivateKeyKey]))
-			require.Equal(t, secret.Certificate, now.Data[shared.CertificateKey])
-			require.Equal(t, shared.ManagedByKyma, now.Labels[shared.LabelManagedBy])
+			corrects(t, remote, namespace.Name, test)
+			require.NoError(t, remote.Delete(t.Context(), secretOf(t, remote, namespace.Name)))
 		})
 	}
+}
+
+// corrects brings a Secret, lets somebody change it, and brings it again.
+func corrects(t *testing.T, remote client.Client, namespace string, test change) {
+	t.Helper()
+	a := newAuthority(t, "one")
+	secret := wanted(a.sign(t), a.pem, "1")
+	secret.Namespace = namespace
+	_, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	require.NoError(t, err)
+	require.False(t, isLostIn(t, remote, namespace), "it is as it was brought")
+
+	found := secretOf(t, remote, namespace)
+	test.of(found)
+	require.NoError(t, remote.Update(t.Context(), found, client.FieldOwner("kubectl-edit")))
+	require.Equal(t, !test.foreign, isLostIn(t, remote, namespace))
+
+	wrote, err := agent.EnsureCertificate(t.Context(), remote, secret)
+	require.NoError(t, err)
+	require.Equal(t, test.foreign, wrote == 0)
+	require.False(t, isLostIn(t, remote, namespace))
+	now := secretOf(t, remote, namespace)
+	require.Equal(t, "key 1", string(now.Data[shared.PrivateKeyKey]))
+	require.Equal(t, secret.Certificate, now.Data[shared.CertificateKey])
+	require.Equal(t, a.pem, now.Data[shared.CertificateAuthorityKey])
+	require.Equal(t, shared.ManagedByKyma, now.Labels[shared.LabelManagedBy])
 }
 
 // Whoever has put back what he had changed owns it: his next change would not be seen.
@@ -83,7 +116,12 @@ func TestASecretThatIsGoneIsLostAndOneOfSomebodyElseIsNot(t *testing.T) {
 
 func isLost(t *testing.T, remote client.Client) bool {
 	t.Helper()
-	found, err := agent.Metadata(t.Context(), remote, "kyma-system")
+	return isLostIn(t, remote, "kyma-system")
+}
+
+func isLostIn(t *testing.T, remote client.Client, namespace string) bool {
+	t.Helper()
+	found, err := agent.Metadata(t.Context(), remote, namespace)
 	require.NoError(t, err)
 	return agent.IsLost(found, map[string]string{"from": "here"})
 }

@@ -77,8 +77,13 @@ func wanted(certificate, authorities []byte, version string) agent.Secret {
 
 func secretIn(t *testing.T, remote client.Client) *corev1.Secret {
 	t.Helper()
+	return secretOf(t, remote, "kyma-system")
+}
+
+func secretOf(t *testing.T, remote client.Client, namespace string) *corev1.Secret {
+	t.Helper()
 	secret := &corev1.Secret{}
-	require.NoError(t, remote.Get(t.Context(), client.ObjectKey{Namespace: "kyma-system", Name: shared.AgentSecret}, secret))
+	require.NoError(t, remote.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: shared.AgentSecret}, secret))
 	return secret
 }
 

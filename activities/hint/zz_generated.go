@@ -217,7 +217,7 @@ func ofReason(reason string) string {
 	case "ReleasedWithoutCluster":
 		return "look for what remains of the module there, if the cluster comes back"
 	case "UpstreamCertificateLeft":
-		return "delete the Certificate and the Secret of that name, or allow it in istio-system"
+		return "delete the Certificate and the Secret of that name, or allow it in --istio-namespace"
 	case "RemoteChangesUndone":
 		return "find what does it: a controller, an admission policy or webhook, or a definition that was edited and prunes"
 	case "UnknownObject":

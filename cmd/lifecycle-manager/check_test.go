@@ -22,16 +22,20 @@ func TestTheRightsThatAreCheckedAreThoseOfTheRouting(t *testing.T) {
 		require.NoError(t, err)
 		scopes = map[string]bool{}
 		for _, right := range needed {
-			scopes[right.Scope+" "+right.APIGroups[0]] = true
+			for _, group := range right.APIGroups {
+				for _, verb := range right.Verbs {
+					scopes[right.Scope+" "+group+" "+verb] = true
+				}
+			}
 		}
 		return scopes, where[rights.ScopeIstio]
 	}
 	scopes, _ := asked("--istio-namespace=mesh")
-	require.NotContains(t, scopes, "istio ")
+	require.NotContains(t, scopes, "istio  get")
 	scopes, namespaces := asked("--istio-namespace=mesh", "--watcher-routing=istio", "--listener-gateway-cidrs=10.0.0.0/16", "--cert-management=cert.gardener.cloud/v1alpha1")
 	require.Equal(t, []string{"mesh"}, namespaces)
-	for _, scope := range []string{"istio ", "istio cert.gardener.cloud", "cluster networking.istio.io", "namespaces networking.istio.io"} {
+	for _, scope := range []string{"istio  get", "istio cert.gardener.cloud create", "istio cert-manager.io delete", "cluster networking.istio.io list", "namespaces networking.istio.io create"} {
 		require.Contains(t, scopes, scope)
 	}
-	require.NotContains(t, scopes, "istio cert-manager.io")
+	require.NotContains(t, scopes, "istio cert-manager.io create", "that issuer is asked for nothing")
 }

@@ -3,7 +3,6 @@ package agents
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/memo"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -25,25 +25,18 @@ const readEvery = 10 * time.Second
 type Authorities struct {
 	reader client.Reader
 	key    types.NamespacedName
-	now    func() time.Time
-
-	mu   sync.Mutex
-	read time.Time
-	pem  []byte
+	kept   *memo.Value[[]byte]
 }
 
 // NewAuthorities reads the Secret of the listener; the reader must not be cached.
 func NewAuthorities(reader client.Reader, secret types.NamespacedName, now func() time.Time) *Authorities {
-	return &Authorities{reader: reader, key: secret, now: now}
+	return &Authorities{reader: reader, key: secret, kept: memo.New[[]byte](readEvery, now)}
 }
 
 // Get returns them (PEM), as of some seconds ago. That there are none yet is a Pending fault.
-func (a *Authorities) Get(ctx context.Context) ([]byte, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if now := a.now(); len(a.pem) > 0 && now.Sub(a.read) < readEvery {
-		return a.pem, nil
-	}
+func (a *Authorities) Get(ctx context.Context) ([]byte, error) { return a.kept.Get(ctx, a.read) }
+
+func (a *Authorities) read(ctx context.Context) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := a.reader.Get(ctx, a.key, secret)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -52,6 +45,5 @@ func (a *Authorities) Get(ctx context.Context) ([]byte, error) {
 	if len(secret.Data[shared.CertificateAuthorityKey]) == 0 {
 		return nil, fault.New(fault.Pending, ReasonNoAuthorities, "Secret %s has no authorities yet, by which agents and the listener recognize each other", a.key)
 	}
-	a.pem, a.read = secret.Data[shared.CertificateAuthorityKey], a.now()
-	return a.pem, nil
+	return secret.Data[shared.CertificateAuthorityKey], nil
 }

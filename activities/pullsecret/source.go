@@ -19,6 +19,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/memo"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -31,13 +32,11 @@ const fresh = 5 * time.Second
 
 // Source is the Secret. It keeps its version and a digest of its content, never the content.
 type Source struct {
-	reader client.Reader
-	key    types.NamespacedName
-	clock  func() time.Time
+	reader  client.Reader
+	key     types.NamespacedName
+	version *memo.Value[desired.SecretVersion]
 
-	mu      sync.Mutex
-	version desired.SecretVersion
-	read    time.Time
+	mu sync.Mutex
 	// digest is that of the content in the version digestOf.
 	digest   string
 	digestOf desired.SecretVersion
@@ -49,10 +48,8 @@ func New(reader client.Reader, name string, clock func() time.Time) (*Source, er
 	if reader == nil || name == "" {
 		return nil, errors.New("pullsecret: a reader and a name are needed")
 	}
-	if clock == nil {
-		clock = time.Now
-	}
-	return &Source{reader: reader, key: types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: name}, clock: clock}, nil
+	key := types.NamespacedName{Namespace: shared.NamespaceControlPlane, Name: name}
+	return &Source{reader: reader, key: key, version: memo.New[desired.SecretVersion](fresh, clock)}, nil
 }
 
 // Key is the place of the Secret in the control plane.
@@ -61,19 +58,16 @@ func (s *Source) Key() types.NamespacedName { return s.key }
 // Version says which version of the Secret there is, as of a few seconds ago; without uid where there is none. Its
 // content is not read.
 func (s *Source) Version(ctx context.Context) (desired.SecretVersion, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.clock()
-	if !s.read.IsZero() && now.Sub(s.read) < fresh {
-		return s.version, nil
-	}
+	return s.version.Get(ctx, s.readVersion)
+}
+
+func (s *Source) readVersion(ctx context.Context) (desired.SecretVersion, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	if err := s.reader.Get(ctx, s.key, secret); err != nil && !apierrors.IsNotFound(err) {
 		return desired.SecretVersion{}, fmt.Errorf("read the metadata of image pull Secret %s: %w", s.key, err)
 	}
-	s.version, s.read = s.versionOf(secret), now
-	return s.version, nil
+	return s.versionOf(secret), nil
 }
 
 // Read reads the Secret live. That it is not there is a rejected fault.
@@ -86,10 +80,11 @@ func (s *Source) Read(ctx context.Context) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, fault.New(fault.Transient, "ImagePullSecretNotRead", "read image pull Secret %s: %w", s.key, err)
 	}
+	version := s.versionOf(secret)
+	s.version.Set(version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version, s.read = s.versionOf(secret), s.clock()
-	s.digest, s.digestOf = Digest(secret), s.version
+	s.digest, s.digestOf = Digest(secret), version
 	return secret, nil
 }
 

@@ -57,6 +57,12 @@ type watched struct {
 // a Kyma whose agent is ready.
 func newWatched(t *testing.T, flags ...string) *watched {
 	t.Helper()
+	return newWatchedAfter(t, func(*harness.Environment) {}, flags...)
+}
+
+// newWatchedAfter is newWatched in clusters that somebody else prepares before the instance starts.
+func newWatchedAfter(t *testing.T, prepare func(*harness.Environment), flags ...string) *watched {
+	t.Helper()
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	s := harness.NewEnvironment(t, append([]string{
 		"--watcher-routing", "direct", "--watcher-listener-address", listener, "--kyma-skr-listener-bind-address", listener,
@@ -69,6 +75,7 @@ func newWatched(t *testing.T, flags ...string) *watched {
 	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
 	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
 	s.Push("test/modules/sample/1.0.0")
+	prepare(s)
 	s.Instance.Start()
 	w.agent = agent.Follow(t, s.Remote)
 	kyma := harness.NewKyma("watched")

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -28,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/agenttest"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener"
 )
 
 // certificate reads a Secret with a certificate.
@@ -82,17 +82,39 @@ func (w *watched) results(t *testing.T) map[string]string {
 	return counted
 }
 
+// post sends an event about a Kyma with a certificate, as an agent does, and returns the status of the answer.
+func (w *watched) post(t *testing.T, pair tls.Certificate, about string) int {
+	t.Helper()
+	listener := w.certificate(t, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret)
+	authorities := x509.NewCertPool()
+	require.True(t, authorities.AppendCertsFromPEM(listener.Data[shared.CertificateAuthorityKey]))
+	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: []tls.Certificate{pair}}}
+	defer transport.CloseIdleConnections()
+	body := fmt.Sprintf(`{"watched":{"Namespace":"kcp-system","Name":%q},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}}`, about)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+w.listener+shared.EventPath("lifecycle-manager"), strings.NewReader(body))
+	require.NoError(t, err)
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	require.NoError(t, err)
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
 // A certificate is renewed, and an authority replaced, while events flow: no event is refused, no process is restarted, and
 // who has somebody else's certificate speaks for nobody else.
 func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.T) {
-	w := newWatched(t, "--istio-gateway-server-cert-switch-grace-period", "15s")
+	w := newWatched(t, "--istio-gateway-server-cert-switch-grace-period", "15s", "--sweep-shards", "1",
+		"--self-signed-cert-duration", "10m", "--self-signed-cert-renew-before", "9m") // which is a minute after it is issued
 	starts := w.agent.Starts()
 
 	t.Run("a certificate that is about to expire is renewed", func(t *testing.T) {
 		before := w.leaf(t)
 		require.Equal(t, runtimeID, before.Subject.CommonName)
 		require.Contains(t, before.DNSNames, "skr-webhook.kyma-system.svc")
-		w.annotate(desired.CertificateName("watched"), certificates.AnnotationRenewal, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339))
+		issued := w.certificate(t, w.ControlPlane, istioNamespace, desired.CertificateName("watched"))
+		due, err := time.Parse(time.RFC3339, issued.Annotations[certificates.AnnotationRenewal])
+		require.NoError(t, err)
+		time.Sleep(time.Until(due))
+		w.SweepShard(t, 0)
 		w.Eventually("the remote cluster has another certificate", 2*time.Minute, func(c *assert.CollectT) {
 			assert.NotEqual(c, before.SerialNumber, w.leaf(c).SerialNumber)
 		})
@@ -116,6 +138,7 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		})
 		w.annotate(certificates.AuthoritySecret, certificates.AnnotationRotate, "now")
 		w.Eventually("nobody trusts the former authority any more", 5*time.Minute, func(c *assert.CollectT) {
+			time.Sleep(2 * time.Second)
 			_ = w.Temporal.SignalWorkflow(t.Context(), kick.CertificatesWorkflowID, "", kick.Signal, kick.Kick{Reason: "a test"})
 			now := w.trusted(c)
 			if assert.Len(c, now, 1) {
@@ -138,39 +161,27 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		secret := w.certificate(t, w.ControlPlane, istioNamespace, desired.CertificateName("watched"))
 		pair, err := tls.X509KeyPair(secret.Data[shared.CertificateKey], secret.Data[shared.PrivateKeyKey])
 		require.NoError(t, err)
-		listener := w.certificate(t, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret)
-		authorities := x509.NewCertPool()
-		require.True(t, authorities.AppendCertsFromPEM(listener.Data[shared.CertificateAuthorityKey]))
-		post := func(pair tls.Certificate) int {
-			transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: []tls.Certificate{pair}}}
-			defer transport.CloseIdleConnections()
-			body := `{"watched":{"Namespace":"kcp-system","Name":"other"},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}}`
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+w.listener+shared.EventPath("lifecycle-manager"), bytes.NewBufferString(body))
-			require.NoError(t, err)
-			answer, err := (&http.Client{Transport: transport}).Do(request)
-			require.NoError(t, err)
-			_ = answer.Body.Close()
-			return answer.StatusCode
-		}
-		events := func() int { return len(w.History(kick.KymaWorkflowID(kick.RefOf(w.Kyma("other")))).GetEvents()) }
-		w.Eventually("the other Kyma waits for its access", time.Minute, func(c *assert.CollectT) {
-			before := events()
-			time.Sleep(2 * time.Second)
-			assert.Equal(c, before, events())
-		})
-		before := events()
-		require.Equal(t, http.StatusOK, post(pair))
-		require.Equal(t, http.StatusUnauthorized, post(agenttest.NewAuthority(t, "somebody").Pair(runtimeID)))
+		require.Equal(t, http.StatusOK, w.post(t, pair, "other"))
+		require.Equal(t, http.StatusUnauthorized, w.post(t, agenttest.NewAuthority(t, "somebody").Pair(runtimeID), "other"))
 		w.becomesActedOn("sample")
-		require.Equal(t, before, events(), "another's event woke it")
+		signals := func(name string) string {
+			return harness.Decoded(w.History(kick.KymaWorkflowID(kick.RefOf(w.Kyma(name)))))
+		}
+		require.Contains(t, signals("watched"), listener.ReasonKyma)
+		require.NotContains(t, signals("other"), listener.ReasonKyma)
 	})
 	t.Run("a certificate that is revoked is refused, and replaced", func(t *testing.T) {
 		before := w.leaf(t)
+		secret := w.certificate(t, w.Remote, harness.RemoteNamespace, shared.AgentSecret)
+		pair, err := tls.X509KeyPair(secret.Data[shared.CertificateKey], secret.Data[shared.PrivateKeyKey])
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, w.post(t, pair, "watched"))
 		revoked := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, shared.AnnotationRevokedCertificates, before.SerialNumber.Text(16))
 		require.NoError(t, w.ControlPlane.Patch(t.Context(), w.Kyma("watched"), client.RawPatch(types.MergePatchType, []byte(revoked))))
 		w.Eventually("the remote cluster has another certificate", 2*time.Minute, func(c *assert.CollectT) {
 			assert.NotEqual(c, before.SerialNumber, w.leaf(c).SerialNumber)
 		})
+		require.Equal(t, http.StatusUnauthorized, w.post(t, pair, "watched"))
 		w.becomesActedOn()
 	})
 	continueAsNew(t, w.Environment, kick.CertificatesWorkflowID)

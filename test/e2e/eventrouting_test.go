@@ -83,7 +83,10 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	s := harness.NewEnvironment(t, by("cert-manager.io/v1", "watchers")...)
 	s.SweepRarely()
 	workers := s.NewInstance(by("cert-manager.io/v1", "workers")...)
-	t.Cleanup(workers.Stop)
+	t.Cleanup(func() {
+		s.DeleteEverything() // which needs workers
+		workers.Stop()
+	})
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
 	w := &watched{Environment: s, listener: listener, metrics: metrics}
 	t.Cleanup(w.removeWhatIsShared)

@@ -48,6 +48,12 @@ type watched struct {
 // a Kyma whose agent is ready. Watchers and workers are processes of their own, so that it shows which of them needs a right.
 func newWatched(t testing.TB, flags ...string) *watched {
 	t.Helper()
+	return newWatchedAfter(t, func(*harness.Environment) {}, flags...)
+}
+
+// newWatchedAfter is newWatched in clusters that somebody else prepares before the instance starts.
+func newWatchedAfter(t testing.TB, prepare func(*harness.Environment), flags ...string) *watched {
+	t.Helper()
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	flags = append([]string{
 		"--watcher-routing", "direct", "--watcher-listener-address", listener, "--kyma-skr-listener-bind-address", listener,
@@ -56,13 +62,17 @@ func newWatched(t testing.TB, flags ...string) *watched {
 	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--metrics-bind-address", metrics}, flags...)...)
 	s.SweepRarely()
 	workers := s.NewInstance(append([]string{"--role", "workers"}, flags...)...)
-	t.Cleanup(workers.Stop)
+	t.Cleanup(func() {
+		s.DeleteEverything() // which needs workers
+		workers.Stop()
+	})
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
 	w := &watched{Environment: s, listener: listener, metrics: metrics}
 	t.Cleanup(w.removeWhatIsShared)
 	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
 	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
 	s.Push("test/modules/sample/1.0.0")
+	prepare(s)
 	s.Instance.Launch()
 	workers.Start()
 	w.agent = agent.Follow(t, s.Remote)

@@ -22,8 +22,9 @@ type Limits struct {
 	// PerSecond and Burst are how many kicks a Kyma gets, for itself and its Manifests.
 	PerSecond rate.Limit
 	Burst     int
-	// UrgentPerSecond and UrgentBurst are how many of them are urgent. The others are kicks as any, whose pace the
-	// workflow slows down while they keep coming.
+	// UrgentPerSecond and UrgentBurst are how many of them are urgent, of those for the Kyma itself and of those for its
+	// Manifests each: a module whose state changes all the time does not slow down what the owner of the cluster edits. The
+	// others are kicks as any, whose pace the workflow slows down while they keep coming.
 	UrgentPerSecond rate.Limit
 	UrgentBurst     int
 	// Together and TogetherBurst are how many kicks there are of all Kymas.
@@ -80,11 +81,13 @@ type Queue struct {
 
 // backlog is what waits of one Kyma.
 type backlog struct {
-	uid            types.UID
-	items          []*Item
-	byEntity       map[Entity]*Item
-	bucket, urgent *rate.Limiter
-	failures       int
+	uid      types.UID
+	items    []*Item
+	byEntity map[Entity]*Item
+	bucket   *rate.Limiter
+	// urgent is of the Kyma itself, urgentOfModules of its Manifests.
+	urgent, urgentOfModules *rate.Limiter
+	failures                int
 	// notBefore is when a kick may be tried after a failure.
 	notBefore time.Time
 	// wake is when it has a token or, without items, when it can be forgotten; at is its place among the sleepers, or -1.
@@ -131,7 +134,9 @@ func (q *Queue) put(item Item, now time.Time) *backlog {
 	if b == nil {
 		b = &backlog{
 			uid: item.Kyma.UID, byEntity: map[Entity]*Item{}, at: -1,
-			bucket: rate.NewLimiter(q.limits.PerSecond, q.limits.Burst), urgent: rate.NewLimiter(q.limits.UrgentPerSecond, q.limits.UrgentBurst),
+			bucket:          rate.NewLimiter(q.limits.PerSecond, q.limits.Burst),
+			urgent:          rate.NewLimiter(q.limits.UrgentPerSecond, q.limits.UrgentBurst),
+			urgentOfModules: rate.NewLimiter(q.limits.UrgentPerSecond, q.limits.UrgentBurst),
 		}
 		q.kymas[b.uid] = b
 	}
@@ -175,7 +180,11 @@ func (q *Queue) Next(now time.Time) (item Item, wait time.Duration, found bool) 
 	b.items = b.items[1:]
 	delete(b.byEntity, taken.Entity)
 	q.length--
-	taken.Kick.Urgent = b.urgent.AllowN(now, 1)
+	urgent := b.urgent
+	if taken.Manifest.Name != "" {
+		urgent = b.urgentOfModules
+	}
+	taken.Kick.Urgent = urgent.AllowN(now, 1)
 	q.place(b, now)
 	return *taken, 0, true
 }
@@ -216,7 +225,7 @@ func (q *Queue) Drain(now time.Time) {
 // place puts a backlog where it belongs now: it has its turn, keeps the one that it has, or sleeps.
 func (q *Queue) place(b *backlog, now time.Time) {
 	if len(b.items) == 0 {
-		b.wake = now.Add(max(untilFull(b.bucket, now), untilFull(b.urgent, now)))
+		b.wake = now.Add(max(untilFull(b.bucket, now), untilFull(b.urgent, now), untilFull(b.urgentOfModules, now)))
 	} else {
 		b.wake = b.notBefore
 		if !q.draining {
@@ -245,7 +254,8 @@ func (q *Queue) place(b *backlog, now time.Time) {
 
 // isRested tells whether a new backlog would be the same.
 func (b *backlog) isRested(now time.Time, limits Limits) bool {
-	return b.bucket.TokensAt(now) >= float64(limits.Burst) && b.urgent.TokensAt(now) >= float64(limits.UrgentBurst)
+	return b.bucket.TokensAt(now) >= float64(limits.Burst) && b.urgent.TokensAt(now) >= float64(limits.UrgentBurst) &&
+		b.urgentOfModules.TokensAt(now) >= float64(limits.UrgentBurst)
 }
 
 // untilToken is how long it takes until there is a token.

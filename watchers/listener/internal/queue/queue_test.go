@@ -102,6 +102,18 @@ func TestOfManyKicksOfAKymaFewAreUrgent(t *testing.T) {
 	require.InDelta(t, 2+10, urgent, 1)
 }
 
+func TestAnEditOfTheKymaIsUrgentHoweverManyEventsItsModulesHave(t *testing.T) {
+	c := &clock{New(limits()), begin}
+	for range 100 {
+		c.Add(item("a", "m", c.now), c.now)
+		c.pass(t, time.Second)
+	}
+	c.Add(item("a", "", c.now), c.now)
+	out := c.pass(t, 5*time.Second)
+	require.Len(t, out, 1)
+	require.True(t, out[0].Kick.Urgent)
+}
+
 func TestOneKymasEventsDelayNoOthers(t *testing.T) {
 	l := limits()
 	l.Together, l.TogetherBurst, l.Burst = 10, 1, 1_000

@@ -24,7 +24,6 @@ import (
 // A cluster has upstream's agent, with a certificate of upstream's authority. It becomes ours in place, with nothing of
 // upstream's left but its authority, which agents elsewhere still have certificates of; and it reports.
 func TestUpstreamsAgentIsTakenOverInPlace(t *testing.T) {
-	onDemand(t)
 	authority := agenttest.NewAuthority(t, "upstream")
 	before := authority.Secret(runtimeID, "skr-webhook.kyma-system.svc")
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: shared.AgentName}}

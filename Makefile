@@ -133,7 +133,7 @@ test-api: ## Test the custom resources: helpers, schemas, rules, columns
 
 .PHONY: bench
 bench: ## Run the benchmarks, on a local fleet; PACKAGES=./activities/resolve/... for some of them, without one
-	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 60m $(PACKAGES)
+	@$(if $(BENCH_ON_FLEET),test/run,go test) -run '^$$' -bench . -benchtime $(or $(BENCHTIME),1s) -benchmem -timeout 180m $(PACKAGES)
 
 .PHONY: scale
 scale: ## Measure what CLUSTERS (150) Kymas with MODULES (1) modules each cost; ARGS=-h shows more

@@ -73,11 +73,14 @@ func newControl(t *testing.T, objects ...client.Object) *control {
 			return c.write(func() error {
 				err := w.Apply(ctx, o, opts...)
 				// What a real API server makes has a uid.
-				if made, is := o.(client.Object); err == nil && is && made.GetUID() == "" {
-					made.SetUID(types.UID(made.GetName()))
-					return w.Update(ctx, made.DeepCopyObject().(client.Object)) //nolint:forcetypeassert // it is one
+				made, is := o.(client.Object)
+				if err != nil || !is || made.GetUID() != "" {
+					return err
 				}
-				return err
+				made.SetUID(types.UID(made.GetName()))
+				whole, is := made.DeepCopyObject().(client.Object)
+				require.True(t, is)
+				return w.Update(ctx, whole)
 			})
 		},
 		SubResourceUpdate: func(ctx context.Context, w client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {

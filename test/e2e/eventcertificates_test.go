@@ -85,9 +85,9 @@ func (w *watched) results(t *testing.T) map[string]string {
 // post sends an event about a Kyma with a certificate, as an agent does, and returns the status of the answer.
 func (w *watched) post(t *testing.T, pair tls.Certificate, about string) int {
 	t.Helper()
-	listener := w.certificate(t, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret)
+	shown := w.certificate(t, w.ControlPlane, istioNamespace, certificates.DefaultListenerSecret)
 	authorities := x509.NewCertPool()
-	require.True(t, authorities.AppendCertsFromPEM(listener.Data[shared.CertificateAuthorityKey]))
+	require.True(t, authorities.AppendCertsFromPEM(shown.Data[shared.CertificateAuthorityKey]))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, Certificates: []tls.Certificate{pair}}}
 	defer transport.CloseIdleConnections()
 	body := fmt.Sprintf(`{"watched":{"Namespace":"kcp-system","Name":%q},"watchedGvk":{"group":"operator.kyma-project.io","version":"v1beta2","kind":"Kyma"}}`, about)

@@ -158,7 +158,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 			k.Annotations = map[string]string{shared.AnnotationSKRDomain: "watched.example.com"}
 		})
 		w.Eventually("the certificate is Gardener's", 2*time.Minute, func(c *assert.CollectT) {
-			assert.NoError(c, s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener)))
+			require.NoError(c, s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.Gardener)))
 			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), name, certificateOf(certmanager.CertManager))))
 			assert.Contains(c, w.leaf(c).DNSNames, "watched.example.com")
 		})

@@ -57,6 +57,9 @@ type Agent struct {
 	unread error
 }
 
+// maxShown is how much of an agent's log a failed test prints, in bytes.
+const maxShown = 8 << 10
+
 // Follow runs the agent of a cluster whenever its objects are there, until the end of the test.
 func Follow(t testing.TB, remote cluster.Cluster) *Agent {
 	t.Helper()
@@ -84,6 +87,9 @@ func Follow(t testing.TB, remote cluster.Cluster) *Agent {
 		defer a.mu.Unlock()
 		a.end(syscall.SIGTERM)
 		_ = a.log.Close()
+		if said, err := os.ReadFile(a.Log); t.Failed() && err == nil {
+			t.Logf("the agent's log ends with:\n%s", said[max(len(said)-maxShown, 0):])
+		}
 	})
 	return a
 }

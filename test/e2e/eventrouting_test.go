@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func (w *watched) gateway(t *testing.T) int {
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: w.listener})
 		shown := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.In.TLS.PeerCertificates[0].Raw})
-		r.Out.Header.Set(shared.HeaderClientCertificate, `Hash=0;Cert="`+url.QueryEscape(string(shown))+`";Subject="";URI=`)
+		r.Out.Header.Set(shared.HeaderClientCertificate, `Hash=0;Cert="`+strings.ReplaceAll(url.QueryEscape(string(shown)), "+", "%20")+`";Subject="";URI=`)
 	}}
 	server := httptest.NewUnstartedServer(forward)
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: credentials}
@@ -135,6 +136,11 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 		routed("localhost", "other.example.com")
 	})
 	w.agent = agent.Follow(t, s.Remote)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("what the listener counted: %v", w.results(t))
+		}
+	})
 	kyma := harness.NewKyma("watched")
 	kyma.Labels = map[string]string{shared.LabelRuntimeID: runtimeID}
 	s.Create(kyma)

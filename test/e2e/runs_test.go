@@ -195,7 +195,9 @@ func attempted(s *harness.Environment, kyma *v1beta2.Kyma, attempts int) {
 	s.Eventually("the module of Kyma "+kyma.Name+" was not applied", 2*time.Minute, func(c *assert.CollectT) {
 		its := s.Manifests(kyma)
 		require.Len(c, its, 1)
-		history := harness.Decoded(s.History(kick.ManifestWorkflowID(kick.RefOf(&its[0]))))
+		id := kick.ManifestWorkflowID(kick.RefOf(&its[0]))
+		require.NotEmpty(c, s.Runs(fmt.Sprintf("WorkflowId = '%s'", id)), "nobody has kicked it yet")
+		history := harness.Decoded(s.History(id))
 		assert.GreaterOrEqual(c, strings.Count(history, string(manifests.OutcomeIncomplete)), attempts)
 	})
 }

@@ -66,7 +66,7 @@ func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
 	})
 	t.Run("where its workers are gone, those that are there get the work", func(t *testing.T) {
 		workers.Stop()
-		next.Says("no worker of the current version polls", 3*time.Minute)
+		next.Says("no worker of the current version polls", 6*time.Minute)
 		modulesBecome(s, "versioned", "one")
 		workedOnBy(s, "versioned", nextBuild)
 	})

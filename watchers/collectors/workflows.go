@@ -55,7 +55,7 @@ func NewWorkflows(o WorkflowsOptions) *Workflows {
 	return &Workflows{WorkflowsOptions: o, open: metrics.OpenWorkflows(), lag: metrics.SweepLag(), interval: metrics.SweepInterval()}
 }
 
-// Start asks until ctx is done: each time for three counts, and a page of history per shard of the sweep. It implements
+// Start asks until ctx is done: each time for a count per type, and a page of history per shard of the sweep. It implements
 // manager.Runnable.
 func (w *Workflows) Start(ctx context.Context) error {
 	w.mu.Lock()

@@ -27,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/agent"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
+	"github.com/kyma-project/lifecycle-manager/test/harness/prometheus"
 )
 
 const (
@@ -253,6 +254,10 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 		// The listener lets five kicks of a Kyma through at once, and one per second after that, however long the edits take.
 		reconciles := 5 + int(time.Since(begun).Seconds()) + 1
 		require.Less(t, len(w.History(id).GetEvents())-before, 40*reconciles, "a reconcile costs about 20 events of history")
+	})
+	t.Run("what alerts about events ask for is measured", func(t *testing.T) {
+		observed := prometheus.Start(t, w.metrics, alertsAtOnce(t, t.TempDir()))
+		alertsHaveTheirSeries(w.Environment, observed, func(group string) bool { return group == alertsOfEvents })
 	})
 	t.Run("while the agent is dead nobody is held up, and afterwards it goes on", func(t *testing.T) {
 		w.agent.Kill()

@@ -47,6 +47,15 @@ func (w *watched) leaf(c require.TestingT) *x509.Certificate {
 	return leaf
 }
 
+// revoke revokes the certificate of the agent in the remote cluster, and returns it.
+func (w *watched) revoke(t *testing.T) *x509.Certificate {
+	t.Helper()
+	leaf := w.leaf(t)
+	revoked := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, shared.AnnotationRevokedCertificates, leaf.SerialNumber.Text(16))
+	require.NoError(t, w.ControlPlane.Patch(t.Context(), w.Kyma("watched"), client.RawPatch(types.MergePatchType, []byte(revoked))))
+	return leaf
+}
+
 // annotate changes an annotation of a Secret in the namespace of certificates.
 func (w *watched) annotate(name, key, value string) {
 	w.T.Helper()
@@ -102,7 +111,6 @@ func (w *watched) post(t *testing.T, pair tls.Certificate, about string) int {
 // A certificate is renewed, and an authority replaced, while events flow: no event is refused, no process is restarted, and
 // who has somebody else's certificate speaks for nobody else.
 func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.T) {
-	onDemand(t)
 	w := newWatched(t, "--istio-gateway-server-cert-switch-grace-period", "15s", "--sweep-shards", "1",
 		"--self-signed-cert-duration", "10m", "--self-signed-cert-renew-before", "9m") // which is a minute after it is issued
 	starts := w.agent.Starts()
@@ -172,13 +180,11 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		require.NotContains(t, signals("other"), listener.ReasonKyma)
 	})
 	t.Run("a certificate that is revoked is refused, and replaced", func(t *testing.T) {
-		before := w.leaf(t)
 		secret := w.certificate(t, w.Remote, harness.RemoteNamespace, shared.AgentSecret)
 		pair, err := tls.X509KeyPair(secret.Data[shared.CertificateKey], secret.Data[shared.PrivateKeyKey])
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, w.post(t, pair, "watched"))
-		revoked := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, shared.AnnotationRevokedCertificates, before.SerialNumber.Text(16))
-		require.NoError(t, w.ControlPlane.Patch(t.Context(), w.Kyma("watched"), client.RawPatch(types.MergePatchType, []byte(revoked))))
+		before := w.revoke(t)
 		w.Eventually("the remote cluster has another certificate", 2*time.Minute, func(c *assert.CollectT) {
 			assert.NotEqual(c, before.SerialNumber, w.leaf(c).SerialNumber)
 		})

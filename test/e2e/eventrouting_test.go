@@ -38,6 +38,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
+// gatewayNamespace has the Gateway: it is none of the instance's own.
+const gatewayNamespace = "default"
+
 // gateway ends TLS as a gateway of Istio does whose credentials are the listener's Secret: it checks the client's certificate,
 // and says in a header what it was, in place of what the client says. It returns its port.
 func (w *watched) gateway(t *testing.T) int {
@@ -73,6 +76,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	through := []string{
 		"--watcher-routing", "istio", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
 		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", "klm", "--resync-interval", "1h",
+		"--istio-gateway-namespace", gatewayNamespace,
 	}
 	by := func(management, role string) []string {
 		flags := append([]string{"--role", role, "--cert-management", management}, through...)
@@ -112,7 +116,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 		w.Warns(watcher, "WatcherGatewayNotFound", "")
 	})
 	gateway := &networkingv1.Gateway{
-		ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: "klm-watcher", Labels: map[string]string{"for": "events"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: gatewayNamespace, Name: "klm-watcher", Labels: map[string]string{"for": "events"}},
 		Spec: networkingapi.Gateway{Servers: []*networkingapi.Server{{
 			Hosts: []string{"localhost"}, Port: &networkingapi.Port{Number: uint32(w.gateway(t)), Name: "https", Protocol: "HTTPS"}, //nolint:gosec // a port
 		}}},
@@ -153,6 +157,13 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 		_ = answer.Body.Close()
 		require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
 	})
+	t.Run("a certificate that is revoked is issued again", func(t *testing.T) {
+		before := w.revoke(t)
+		w.Eventually("the remote cluster has another certificate", 2*time.Minute, func(c *assert.CollectT) {
+			assert.NotEqual(c, before.SerialNumber, w.leaf(c).SerialNumber)
+		})
+		w.agentBecomes(metav1.ConditionTrue)
+	})
 	t.Run("another issuer takes over", func(t *testing.T) {
 		s.Instance.Stop()
 		workers.Stop()
@@ -191,6 +202,23 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 			assert.True(c, apierrors.IsNotFound(routes.Get(t.Context(), at, &networkingv1.VirtualService{})))
 		})
 		s.AssertRuns("routing", map[string]string{"watcher": id})
+	})
+	t.Run("where there are no events any more, a Watcher can be deleted", func(t *testing.T) {
+		watcher := w.watch("late", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
+		at := client.ObjectKeyFromObject(watcher)
+		w.Eventually("the Watcher has a finalizer", time.Minute, func(c *assert.CollectT) {
+			require.NoError(c, s.ControlPlane.Get(t.Context(), at, watcher))
+			assert.NotEmpty(c, watcher.Finalizers)
+		})
+		s.Instance.Stop()
+		workers.Stop()
+		s.Instance.Flags, workers.Flags = []string{"--role", "watchers", "--metrics-bind-address", metrics}, []string{"--role", "workers"}
+		s.Instance.Launch()
+		workers.Start()
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), watcher))
+		w.Eventually("the Watcher is gone", time.Minute, func(c *assert.CollectT) {
+			assert.True(c, apierrors.IsNotFound(s.ControlPlane.Get(t.Context(), at, watcher)))
+		})
 	})
 }
 

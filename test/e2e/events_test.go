@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -37,14 +36,6 @@ const (
 	// soon is what an event takes at most on a busy machine. No sweep helps: the next one is an hour away.
 	soon = 30 * time.Second
 )
-
-// onDemand skips a test that takes minutes, most of them waiting, which `make test` cannot spare. EVENTS=all runs it.
-func onDemand(t *testing.T) {
-	t.Helper()
-	if os.Getenv("EVENTS") != "all" {
-		t.Skip("this test takes minutes, and runs where EVENTS=all is set")
-	}
-}
 
 // watched is a Kyma with an agent in its cluster. The sweep finds nothing in the time of a test.
 type watched struct {
@@ -301,7 +292,6 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 
 // One webhook of the agent belongs to each Watcher: it comes, changes and goes with it, and the agent itself stays.
 func TestTheAgentFollowsTheWatchers(t *testing.T) {
-	onDemand(t)
 	w := newWatched(t)
 	of := func(names ...string) []string {
 		all := []string{}

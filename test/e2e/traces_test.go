@@ -81,6 +81,7 @@ func TestOneTraceLeadsFromAnEventToTheObjectsThatAreApplied(t *testing.T) {
 	s.Instance.Variables = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_SERVICE_NAME=traced", "OTEL_BSP_SCHEDULE_DELAY=200"}
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
+	s.FirstWalkEnds(t)
 	s.Create(harness.NewKyma("traced", "sample"))
 	s.BecomesReady("traced", "sample@1.0.0")
 

@@ -110,6 +110,15 @@ func (s *Environment) SweepShard(t *testing.T, shard int) {
 	})
 }
 
+// FirstWalkEnds waits until the sweep has walked shard 0, which is the first thing that it does; the other shards have their
+// turns later in the resync interval.
+func (s *Environment) FirstWalkEnds(t *testing.T) {
+	t.Helper()
+	s.Eventually("shard 0 is walked for the first time", 2*time.Minute, func(c *assert.CollectT) {
+		assert.Positive(c, s.walks(t, 0, time.Time{}))
+	})
+}
+
 // sweepNow has a shard walked at once, or as soon as the current pass ends.
 func (s *Environment) sweepNow(shard int) {
 	s.T.Helper()

@@ -30,7 +30,7 @@ func TestRightsThatNothingUsedAndWhatWasRefusedAreFound(t *testing.T) {
 	watchers, both := []string{rights.Watchers}, []string{rights.Watchers, rights.Workers}
 	core := []string{""}
 	settings := rights.Right{Scope: rights.ScopeRelease, For: watchers, APIGroups: core, Resources: []string{"configmaps"}, ResourceNames: []string{"{settings}"}, Verbs: []string{"get", "update"}}
-	nodes := rights.Right{Scope: rights.ScopeCluster, For: watchers, APIGroups: []string{"", "apps"}, Resources: []string{"nodes"}, Verbs: []string{"list"}}
+	nodes := rights.Right{Scope: rights.ScopeCluster, For: watchers, APIGroups: []string{"", "apps", "batch"}, Resources: []string{"nodes"}, Verbs: []string{"list"}}
 	pull := rights.Right{Scope: rights.ScopeKeys, For: watchers, APIGroups: core, Resources: []string{"secrets"}, ResourceNames: []string{"{pull}"}, Verbs: []string{"get"}}
 	secrets := rights.Right{Scope: rights.ScopeRelease, For: both, APIGroups: core, Resources: []string{"secrets"}, Verbs: []string{"get"}}
 	kymas := rights.Right{Scope: rights.ScopeNamespaces, For: both, APIGroups: core, Resources: []string{"kymas"}, Verbs: []string{"list", "watch"}}
@@ -54,14 +54,15 @@ func TestRightsThatNothingUsedAndWhatWasRefusedAreFound(t *testing.T) {
 				line("system:lm", "update", "", "configmaps", "kymas", "its-settings", "allow") +
 				line("elsewhere:lm", "update", "", "configmaps", "system", "its-settings", "allow") + // an account of which nothing is recorded
 				line("system:lm", "list", "", "nodes", "", "", "allow") +
-				line("system:lm", "list", "apps", "nodes", "in-a-namespace", "", "allow") + // for which no ClusterRole is needed
+				line("system:lm", "list", "apps", "nodes", "kymas", "", "allow") + // for which no ClusterRole is needed
+				line("system:lm", "list", "batch", "nodes", "elsewhere", "", "allow") + // for which one is
 				line("system:lm", "delete", "", "secrets", "system", "x", "forbid") +
 				line("elsewhere:lm", "delete", "", "secrets", "system", "x", "forbid") +
 				`{"user":{"username":"syst`, // the line that is being written
 			[]string{
 				"unused by watchers: update configmaps. {settings}, scope release", "unused by watchers: list nodes.apps , scope cluster",
 				`refused 1 times: system:lm may not delete secrets. in namespace "system"`,
-			}, 2,
+			}, 3,
 		},
 		"what two rights allow": {
 			[]rights.Right{pull, secrets},
@@ -86,7 +87,7 @@ func TestRightsThatNothingUsedAndWhatWasRefusedAreFound(t *testing.T) {
 			[]rights.Right{nodes},
 			[]granted.Account{admin},
 			line("system:lm", "list", "", "nodes", "", "", "allow"),
-			[]string{"unused by watchers: list nodes. , scope cluster", "unused by watchers: list nodes.apps , scope cluster"}, 0,
+			[]string{"unused by watchers: list nodes. , scope cluster", "unused by watchers: list nodes.apps , scope cluster", "unused by watchers: list nodes.batch , scope cluster"}, 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

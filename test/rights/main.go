@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/kyma-project/lifecycle-manager/deploy/rights"
 )
@@ -21,21 +20,11 @@ func main() {
 	}
 }
 
-// isNotSeen tells whether the tests do not show that a right is needed: the renewal that cert-manager is asked for, and the
-// finalizer that is taken off a Watcher where there are no events any more, have tests without a fleet; Gateways may be in any
-// namespace, but those of the tests are in one of the instance's. What is refused is found all the same.
-func isNotSeen(r rights.Right) bool {
-	return slices.Contains(r.Resources, "certificates/status") ||
-		r.When == rights.IstioRouting && slices.Equal(r.Resources, []string{"gateways"}) && slices.Equal(r.Verbs, []string{"get"}) ||
-		r.When == "" && slices.Equal(r.Resources, []string{"watchers"}) && slices.Contains(r.Verbs, "patch")
-}
-
 func run(paths []string) error {
 	listed, err := rights.All()
 	if err != nil {
 		return err
 	}
-	listed = slices.DeleteFunc(listed, isNotSeen)
 	comparison := newComparison(listed)
 	for _, path := range paths {
 		if err := comparison.readFile(path); err != nil {

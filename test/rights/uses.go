@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,9 +62,12 @@ func usesOf(listed []rights.Right, accounts []granted.Account, r request) ([]use
 			by = append(by, use{number, roleOf(right, account.Instance), slices.Index(right.APIGroups, r.group), slices.Index(right.Resources, r.resource), slices.Index(right.Verbs, r.verb)})
 		}
 	}
-	// What a ClusterRole grants could be in a Role, if it was only used in a namespace.
+	// What a ClusterRole grants could be in a Role, if it was only used in namespaces of the account.
+	isWithin := !r.everywhere && slices.ContainsFunc(accounts, func(account granted.Account) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(account.Namespaces)), func(of []string) bool { return slices.Contains(of, r.namespace) })
+	})
 	return slices.DeleteFunc(by, func(u use) bool {
-		return u.role == "" || listed[u.right].Scope == rights.ScopeCluster && !r.everywhere
+		return u.role == "" || listed[u.right].Scope == rights.ScopeCluster && isWithin
 	}), nil
 }
 

@@ -3,6 +3,7 @@ package certificates
 import (
 	"bytes"
 	"crypto/rsa"
+	"strings"
 	"testing"
 	"time"
 
@@ -214,6 +215,23 @@ func TestWhyACertificateIsNotIssuedIsSaid(t *testing.T) {
 	require.NoError(t, c.Status().Update(t.Context(), certificate))
 	_, err = c.issuer(CertManagerManaged).Ensure(t.Context(), requestOf("a"))
 	require.ErrorContains(t, err, "is not issued yet: DoesNotExist: no such issuer")
+}
+
+func TestOnlyAnIssuerThatIsAskedIsWaitedFor(t *testing.T) {
+	c := newControl(t)
+	for range 2 {
+		result, err := c.rotate(CertManagerManaged)
+		require.NoError(t, err)
+		require.True(t, result.Awaited)
+		require.Contains(t, strings.Join(result.Late, "\n"), "is not issued yet")
+	}
+	standIn := certmanager.New(c, "istio-system", certmanager.CertManager)
+	standIn.Now = func() time.Time { return c.now }
+	require.NoError(t, standIn.Reconcile(t.Context()))
+	result, err := c.rotate(CertManagerManaged)
+	require.NoError(t, err)
+	require.False(t, result.Awaited)
+	require.Empty(t, result.Late)
 }
 
 func TestWhereTheIssuerIsNotInstalledPeopleHaveToActAndItIsTriedSlowly(t *testing.T) {

@@ -57,6 +57,8 @@ type RotateInput struct{}
 type RotateResult struct {
 	// Next is when to rotate again; zero where nothing is to come soon.
 	Next time.Time `json:"next,omitzero"`
+	// Awaited is true while somebody else's issuer has yet to issue the listener's certificate, and nobody reports when it has.
+	Awaited bool `json:"awaited,omitempty"`
 	// Done is what was done, in its order.
 	Done []string `json:"done,omitempty"`
 	// Late is what should have happened by now.
@@ -116,6 +118,7 @@ func (a *Activities) rotate(ctx context.Context) (RotateResult, error) {
 	if missing != nil {
 		result.Late = append(result.Late, missing.Error())
 		result.Next = a.Now().Add(time.Minute)
+		result.Awaited = fault.Of(missing).Kind == fault.Pending
 	}
 	return result, nil
 }

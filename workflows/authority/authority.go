@@ -21,6 +21,8 @@ type Input struct {
 	Next time.Time `json:"next,omitzero"`
 	// Failures is how many attempts failed since the last that did not.
 	Failures int `json:"failures,omitempty"`
+	// Awaited is how many rounds in a row found that an issuer has yet to issue the listener's certificate.
+	Awaited int `json:"awaited,omitempty"`
 	// View is what the run before showed.
 	View View `json:"view,omitzero"`
 }
@@ -36,6 +38,8 @@ const (
 	roundsPerRun = 100
 	// minRest and maxRest bound the time between two rounds that nobody asks for.
 	minRest, maxRest = time.Minute, time.Hour
+	// awaitedRest is the first time between two rounds that wait for an issuer, up to minRest: no agent works before.
+	awaitedRest = time.Second
 	// stepTimeout bounds one attempt: a page of Secrets' metadata per 500 agents, and few writes.
 	stepTimeout = 2 * time.Minute
 )
@@ -111,6 +115,12 @@ func (r *run) rotate(ctx workflow.Context) error {
 		r.in.Failures = 0
 		r.in.View.take(result)
 		r.in.Next = nextRound(now, result.Next)
+		r.in.Awaited++
+		if !result.Awaited {
+			r.in.Awaited = 0
+		} else {
+			r.in.Next = now.Add(doubled(awaitedRest, r.in.Awaited, minRest))
+		}
 	}
 	r.in.View.do(doingWait, now)
 	r.in.View.Next = r.in.Next
@@ -126,8 +136,11 @@ func nextRound(now, due time.Time) time.Time {
 }
 
 // backoff is how long to wait after so many failures in a row.
-func backoff(failures int) time.Duration {
-	return min(minRest<<min(max(failures-1, 0), 10), maxRest)
+func backoff(failures int) time.Duration { return doubled(minRest, failures, maxRest) }
+
+// doubled is a time that doubles with each of so many attempts after the first, up to a most.
+func doubled(first time.Duration, attempts int, most time.Duration) time.Duration {
+	return min(first<<min(max(attempts-1, 0), 10), most)
 }
 
 func rotating(ctx workflow.Context) workflow.Context {

@@ -113,6 +113,17 @@ func TestWhatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 	require.Equal(t, time.Hour, backoff(1000))
 }
 
+func TestAnIssuerIsAskedSoonWhetherItHasIssuedTheCertificate(t *testing.T) {
+	rotated, next := running(t, Input{}, func(n int, now time.Time) (certificates.RotateResult, error) {
+		return certificates.RotateResult{Next: now.Add(time.Minute), Awaited: n <= 8 || n == 10}, nil
+	}, nil)
+	seconds := []int{0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 244, 304}
+	for i, at := range seconds {
+		require.Equal(t, time.Duration(at)*time.Second, rotated[i], "round %d", i+1)
+	}
+	require.Zero(t, next.Awaited)
+}
+
 func TestAFaultIsShown(t *testing.T) {
 	_, next := running(t, Input{}, func(int, time.Time) (certificates.RotateResult, error) {
 		return certificates.RotateResult{}, fault.New(fault.Rejected, certificates.ReasonUnreadable, "it cannot be read")

@@ -178,6 +178,7 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 		}
 		require.Contains(t, signals("watched"), listener.ReasonKyma)
 		require.NotContains(t, signals("other"), listener.ReasonKyma)
+		w.ControlPlane.ForceDelete(other) // else it would wait two minutes for the access that it never had
 	})
 	t.Run("a certificate that is revoked is refused, and replaced", func(t *testing.T) {
 		secret := w.certificate(t, w.Remote, harness.RemoteNamespace, shared.AgentSecret)

@@ -59,6 +59,22 @@ func (p *place) options(of certificates.Management) certificates.Options {
 	return o
 }
 
+// rotates gives an issuer another authority.
+type rotates interface{ Rotate(t testing.TB) }
+
+// runs runs what issues certificates: cert-manager's own controllers, or a stand-in for Gardener's; nil where we do.
+func (p *place) runs(of certificates.Management) rotates {
+	p.t.Helper()
+	if of == certificates.SelfManaged {
+		return nil
+	}
+	certmanager.Install(p.t, p)
+	if of == certificates.GardenerManaged {
+		return certmanager.Follow(p.t, p, p.namespace)
+	}
+	return certmanager.Run(p.t, p, testfleet.Require(p.t, "LM_TEST_CONTROL_PLANE"), types.NamespacedName{Namespace: p.namespace, Name: p.options(of).IssuerName})
+}
+
 // await rotates and asks until the certificate is issued.
 func (p *place) await(of certificates.Management, request certificates.Request, until func(certificates.Issued) bool) certificates.Issued {
 	p.t.Helper()
@@ -116,10 +132,7 @@ func TestEachIssuerIssuesACertificateThatTheListenerAccepts(t *testing.T) {
 	for _, of := range []certificates.Management{certificates.SelfManaged, certificates.CertManagerManaged, certificates.GardenerManaged} {
 		t.Run(string(of), func(t *testing.T) {
 			p := newPlace(t)
-			if of != certificates.SelfManaged {
-				certmanager.Install(t, p)
-				certmanager.Follow(t, p, p.namespace)
-			}
+			p.runs(of)
 			request := certificates.Request{Namespace: "kcp-system", Kyma: "sample", CommonName: "runtime-1", DNSNames: []string{"skr-webhook.kyma-system.svc"}}
 			issuedAtAll := func(certificates.Issued) bool { return true }
 			issued := p.await(of, request, issuedAtAll)
@@ -149,11 +162,7 @@ func TestAnAuthorityIsReplacedOnARealControlPlane(t *testing.T) {
 		t.Run(string(of), func(t *testing.T) {
 			p := newPlace(t)
 			request := certificates.Request{Namespace: "kcp-system", Kyma: "sample", CommonName: "runtime-1", DNSNames: []string{"skr-webhook.kyma-system.svc"}}
-			var signer *certmanager.StandIn
-			if of != certificates.SelfManaged {
-				certmanager.Install(t, p)
-				signer = certmanager.Follow(t, p, p.namespace)
-			}
+			signer := p.runs(of)
 			before := p.await(of, request, func(certificates.Issued) bool { return true })
 			if signer == nil {
 				secret := p.secret(certificates.AuthoritySecret)

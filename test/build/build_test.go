@@ -36,7 +36,7 @@ func TestOnlyKnownProgramsAreBuilt(t *testing.T) {
 	require.Equal(t, []string{"module", "fleet"}, namesOf(picked))
 
 	_, err = pick(programs("", ""), []string{"modul"})
-	require.EqualError(t, err, `no program is called "modul": there are demo, fleet, sample-operator, agent, lifecycle-manager, memfleet, module, modules, previous`)
+	require.EqualError(t, err, `no program is called "modul": there are demo, fleet, sample-operator, agent, lifecycle-manager, memfleet, cert-manager, module, modules, previous`)
 }
 
 func TestAProgramThatDoesNotBuildSaysWhy(t *testing.T) {

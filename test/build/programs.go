@@ -34,6 +34,7 @@ func programs(version, commit string) []program {
 		agent,
 		manager,
 		{name: "memfleet", module: "test/memfleet", source: "."},
+		{name: "cert-manager", module: "test/certmanager", source: "."},
 		tool,
 		{name: "modules", module: "test/modules", source: "."},
 		{name: previousName, source: "./cmd/lifecycle-manager", variables: map[string]string{"main.version": previousVersion}},

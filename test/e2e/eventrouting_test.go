@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
@@ -37,6 +38,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/istio"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
+
+// issuerName is that of cert-manager's Issuer.
+const issuerName = "klm"
 
 // gatewayNamespace has the Gateway: it is none of the instance's own.
 const gatewayNamespace = "default"
@@ -70,13 +74,14 @@ func (w *watched) gateway(t *testing.T) int {
 }
 
 // Events come through gateways of Istio, with certificates that cert-manager issues, and then Gardener's certificate
-// management: both are stand-ins here, and so is the gateway. Watchers and workers are processes of their own.
+// management: cert-manager's controllers are its own, Gardener's are a stand-in here, and so is the gateway. Watchers and workers are processes of their own.
 func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	through := []string{
 		"--watcher-routing", "istio", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
-		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", "klm", "--resync-interval", "1h",
+		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", issuerName, "--resync-interval", "1h",
 		"--istio-gateway-namespace", gatewayNamespace,
+		"--istio-gateway-server-cert-switch-grace-period", "20s", // the other issuer has another authority
 	}
 	by := func(management, role string) []string {
 		flags := append([]string{"--role", role, "--cert-management", management}, through...)
@@ -97,6 +102,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	t.Cleanup(w.removeWhatIsShared)
 	istio.Install(t, s.ControlPlane)
 	certmanager.Install(t, s.ControlPlane)
+	certmanager.Run(t, s.ControlPlane, s.ControlPlane.Kubeconfig, types.NamespacedName{Namespace: istioNamespace, Name: issuerName})
 	certmanager.Follow(t, s.ControlPlane, istioNamespace)
 	routes := istioClient(t, s)
 

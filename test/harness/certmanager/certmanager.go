@@ -1,7 +1,12 @@
-// Package certmanager is a stand-in for the controllers of cert-manager (cert-manager.io/v1) and of Gardener's certificate
-// management (cert.gardener.cloud/v1alpha1): it signs what Certificates of both kinds ask for, with one authority that can be
+// Package certmanager runs cert-manager's own controllers in a cluster, and is a stand-in for what cannot be run there: for
+// those of Gardener's certificate management (cert.gardener.cloud/v1alpha1), which no module proxy has, and for both where
+// clusters and time are simulated. The stand-in signs what Certificates of both kinds ask for, with one authority that can be
 // changed, and writes the Secrets and conditions that clients of the real ones read. Issuers are not read: every name is one.
 // Keys are on the curve P-256, whatever size is asked for.
+//
+//	controllers.go  cert-manager's own, as a process
+//	certmanager.go  the stand-in
+//	definitions.go  the kinds of both
 package certmanager
 
 import (
@@ -53,10 +58,10 @@ func New(c client.Client, namespace string, kinds ...schema.GroupVersionKind) *S
 	return &StandIn{client: c, namespace: namespace, kinds: kinds, Now: time.Now}
 }
 
-// Follow runs a stand-in for both kinds, which must be installed, until the end of the test.
+// Follow runs a stand-in for Gardener's kind, which must be installed, until the end of the test.
 func Follow(t testing.TB, c client.Client, namespace string) *StandIn {
 	t.Helper()
-	s := New(c, namespace, CertManager, Gardener)
+	s := New(c, namespace, Gardener)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -64,7 +69,7 @@ func Follow(t testing.TB, c client.Client, namespace string) *StandIn {
 		for ctx.Err() == nil {
 			// What fails, such as by a conflict, is tried again, as controllers do.
 			if err := s.Reconcile(ctx); err != nil && ctx.Err() == nil {
-				t.Logf("the stand-in for cert-manager will try again: %v", err)
+				t.Logf("the stand-in for Gardener's certificate management will try again: %v", err)
 			}
 			select {
 			case <-ctx.Done():

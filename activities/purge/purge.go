@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -95,7 +96,7 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	if manifests.HasOwnFinalizer(m) {
 		limited, cancel := context.WithTimeout(ctx, a.Options.PurgeLimit)
 		err = p.cluster(limited)
-		late := limited.Err() != nil
+		late := isLate(limited)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
@@ -117,6 +118,15 @@ func (a *Activities) purge(ctx context.Context, in Input) (Result, error) {
 	}
 	a.kickPurged(ctx, p)
 	return p.result(manifests.OutcomeRemoved), nil
+}
+
+// lateWithin is how soon before the end of its time a purge counts as late: client-go refuses at once a request whose turn, by
+// the limit of requests to the cluster, comes after that.
+const lateWithin = time.Second
+
+func isLate(limited context.Context) bool {
+	end, _ := limited.Deadline()
+	return limited.Err() != nil || time.Until(end) < lateWithin
 }
 
 // continues tells whether a purge that ended with an error should continue, as its cluster answers and something was done.

@@ -298,6 +298,13 @@ func (s *environment) cleanUp() {
 		m.Finalizers = nil
 		_ = s.control.Update(ctx, m)
 	}
+	// What a test that failed holds would keep the definition of its kind, which other tests then find.
+	held := &unstructured.UnstructuredList{}
+	held.SetGroupVersionKind(s.sample("").GroupVersionKind())
+	_ = s.remote.List(ctx, held, client.InNamespace(s.id+"-remote"))
+	for i := range held.Items {
+		_ = s.remote.Patch(ctx, &held.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+	}
 	_ = s.control.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id}})
 	for _, name := range []string{s.id, s.id + "-remote"} {
 		_ = s.remote.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,6 +58,35 @@ func TestALongPurgeContinuesAndAbandonsNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com") == nil
 	}, time.Minute, 100*time.Millisecond)
+}
+
+// client-go refuses a request at once whose turn, by the limit of requests to a cluster, comes after the deadline.
+func TestAPurgeWhoseRequestsWouldComeTooLateContinues(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, nil)
+	s.installReady()
+	for _, name := range []string{"first", "second"} {
+		cr := s.sample(name)
+		cr.SetFinalizers([]string{"example.com/nobody"})
+		require.NoError(t, s.remote.Create(context.Background(), cr))
+	}
+	s.deleteKyma()
+	s.activities.Purge.Options.PurgeLimit = 5 * time.Second
+	var patches atomic.Int32
+	s.requests.intercept(func(r *http.Request) error {
+		if r.Method != http.MethodPatch || !strings.Contains(r.URL.Path, "/samples/") || patches.Add(1) == 1 {
+			return nil
+		}
+		end, _ := r.Context().Deadline()
+		time.Sleep(time.Until(end.Add(-500 * time.Millisecond)))
+		return errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline")
+	})
+	result := s.purge(true)
+	require.Equal(t, manifests.OutcomeWaiting, result.Outcome)
+	require.True(t, result.Progress)
+	require.Equal(t, purge.ReasonPurgeContinues, result.Fault.Reason)
+	s.requests.intercept(nil)
+	require.Equal(t, manifests.OutcomeRemoved, s.purge(true).Outcome)
+	require.NotContains(t, strings.Join(s.events(), "\n"), "PurgeAbandoned")
 }
 
 func TestOfTwoPurgesTheSlowerOneReportsNothing(t *testing.T) {

@@ -63,9 +63,7 @@ func (r *Controllers) Rotate(t testing.TB) {
 	require.NoError(t, err)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.issuer.Namespace, Name: r.issuer.Name}, Type: corev1.SecretTypeTLS}
 	data := map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.PrivateKey}
-	if err := r.client.Get(t.Context(), r.issuer, secret); client.IgnoreNotFound(err) != nil {
-		require.NoError(t, err)
-	}
+	require.NoError(t, client.IgnoreNotFound(r.client.Get(t.Context(), r.issuer, secret)))
 	secret.Data = data
 	if secret.ResourceVersion == "" {
 		require.NoError(t, r.client.Create(t.Context(), secret))

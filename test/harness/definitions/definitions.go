@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -51,12 +52,8 @@ func Create(t testing.TB, c client.Client, definition *apiextensionsv1.CustomRes
 	key := client.ObjectKeyFromObject(definition)
 	require.Eventually(t, func() bool {
 		now := &apiextensionsv1.CustomResourceDefinition{}
-		return c.Get(context.Background(), key, now) == nil && slices.ContainsFunc(now.Status.Conditions, isEstablished)
+		return c.Get(context.Background(), key, now) == nil && apihelpers.IsCRDConditionTrue(now, apiextensionsv1.Established)
 	}, 2*time.Minute, 100*time.Millisecond)
-}
-
-func isEstablished(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-	return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 }
 
 // read reads the definitions from the other module in the module cache.

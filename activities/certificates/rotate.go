@@ -57,7 +57,8 @@ type RotateInput struct{}
 type RotateResult struct {
 	// Next is when to rotate again; zero where nothing is to come soon.
 	Next time.Time `json:"next,omitzero"`
-	// Awaited is true while somebody else's issuer has yet to issue the listener's certificate, and nobody reports when it has.
+	// Awaited is true while somebody else's issuer has yet to issue the listener's certificate, or what it was asked for has yet
+	// to go: nobody reports when that is done.
 	Awaited bool `json:"awaited,omitempty"`
 	// Done is what was done, in its order.
 	Done []string `json:"done,omitempty"`

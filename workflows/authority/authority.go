@@ -114,17 +114,20 @@ func (r *run) rotate(ctx workflow.Context) error {
 	} else {
 		r.in.Failures = 0
 		r.in.View.take(result)
-		r.in.Next = nextRound(now, result.Next)
-		r.in.Awaited++
-		if !result.Awaited {
-			r.in.Awaited = 0
-		} else {
-			r.in.Next = now.Add(doubled(awaitedRest, r.in.Awaited, minRest))
-		}
+		r.in.Awaited, r.in.Next = r.restAfter(result, now)
 	}
 	r.in.View.do(doingWait, now)
 	r.in.View.Next = r.in.Next
 	return nil
+}
+
+// restAfter is how many rounds in a row have waited for an issuer after this one, and when to rotate again.
+func (r *run) restAfter(result certificates.RotateResult, now time.Time) (awaited int, next time.Time) {
+	if !result.Awaited {
+		return 0, nextRound(now, result.Next)
+	}
+	awaited = r.in.Awaited + 1
+	return awaited, now.Add(doubled(awaitedRest, awaited, minRest))
 }
 
 // nextRound is when to rotate again: an issuer, an agent or a person may change what nobody reports.

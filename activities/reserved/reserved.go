@@ -19,7 +19,7 @@ func Object(kind schema.GroupKind, name types.NamespacedName) string {
 	switch {
 	case kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		plural, group, _ := strings.Cut(name.Name, ".")
-		if group == shared.OperatorGroup && slices.ContainsFunc(kinds(), func(k string) bool { return strings.ToLower(k)+"s" == plural }) {
+		if group == shared.OperatorGroup && slices.Contains(plurals(), plural) {
 			return "this definition is Lifecycle Manager's own"
 		}
 	case kind.Group == shared.OperatorGroup && kind.Kind != shared.KindWatcher && slices.Contains(kinds(), kind.Kind):
@@ -51,7 +51,15 @@ func Marks(kind schema.GroupKind, name string, labels map[string]string) string 
 
 // kinds are those that we define. A Watcher may come with a module for the control plane.
 func kinds() []string {
-	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher}
+	return []string{shared.KindKyma, shared.KindModuleTemplate, shared.KindModuleReleaseMeta, shared.KindManifest, shared.KindWatcher, shared.KindModuleRollout, shared.KindRolloutPolicy}
+}
+
+// plurals are the names of their resources.
+func plurals() []string {
+	return []string{
+		shared.ResourceKymas, shared.ResourceModuleTemplates, shared.ResourceModuleReleaseMetas, shared.ResourceManifests, shared.ResourceWatchers,
+		shared.ResourceModuleRollouts, shared.ResourceRolloutPolicies,
+	}
 }
 
 // part is one of the objects that the agent in a remote cluster consists of (docs/contract.md#agent).

@@ -72,6 +72,28 @@ metadata:
 			},
 			nil,
 		},
+		{
+			"RolloutPolicy", "{spec: {onFailure: revert}, status: {channels: 12, conditions: [" + condition("Ready") + "]}}",
+			[][2]string{{"Ready", "True"}, {"Channels", "12"}, {"On Failure", "revert"}, {"Age", ""}},
+			nil,
+		},
+		{
+			"ModuleRollout",
+			"{spec: {moduleName: keda, channel: fast, from: 1.0.0, to: 1.1.0}, " +
+				"status: {phase: Soaking, stageName: canary, progress: 3/9, waitsFor: 'the clusters of stage canary to stay well for 1h0m0s', waitsUntil: '2026-11-20T23:42:00Z'}}",
+			[][2]string{
+				{"Module", "keda"},
+				{"Channel", "fast"},
+				{"From", "1.0.0"},
+				{"To", "1.1.0"},
+				{"Phase", "Soaking"},
+				{"Stage", "canary"},
+				{"Ready", "3/9"},
+				{"Waits For", "the clusters of stage canary to stay well for 1h0m0s"},
+				{"Age", ""},
+			},
+			[][2]string{{"Until", "2026-11-20T23:42:00Z"}},
+		},
 	}
 	definitions := readDefinitions(t)
 	require.Len(t, cases, len(definitions), "every kind has columns")

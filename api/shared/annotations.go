@@ -47,6 +47,9 @@ const AnnotationDeleteUserData = OperatorGroup + "/delete-user-data"
 const (
 	// AnnotationIsClusterScoped with ValueTrue: the default CR has no namespace.
 	AnnotationIsClusterScoped = OperatorGroup + "/is-cluster-scoped"
+	// AnnotationRevertibleTo is a range of versions, such as ">=1.2.0 <2.0.0", that a
+	// cluster may be taken back to when the template's version turns out to be bad.
+	AnnotationRevertibleTo = OperatorGroup + "/revertible-to"
 )
 
 // Annotations of a Manifest.

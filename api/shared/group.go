@@ -19,6 +19,8 @@ const (
 	KindModuleReleaseMeta = "ModuleReleaseMeta"
 	KindManifest          = "Manifest"
 	KindWatcher           = "Watcher"
+	KindRolloutPolicy     = "RolloutPolicy"
+	KindModuleRollout     = "ModuleRollout"
 )
 
 // Plural resource names of the kinds, as in URLs and RBAC rules.
@@ -28,4 +30,6 @@ const (
 	ResourceModuleReleaseMetas = "modulereleasemetas"
 	ResourceManifests          = "manifests"
 	ResourceWatchers           = "watchers"
+	ResourceRolloutPolicies    = "rolloutpolicies"
+	ResourceModuleRollouts     = "modulerollouts"
 )

@@ -222,6 +222,10 @@ type RemoteStatus struct {
 	// +optional
 	Reason string `json:"unreachableReason,omitempty"`
 
+	// ReachableSince is when the remote cluster answered again, after it had not.
+	// +optional
+	ReachableSince *metav1.Time `json:"reachableSince,omitempty"`
+
 	// Since is when the remote cluster was first found not reachable.
 	// +optional
 	Since *metav1.Time `json:"unreachableSince,omitempty"`

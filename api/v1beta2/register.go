@@ -20,6 +20,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&ModuleReleaseMeta{}, &ModuleReleaseMetaList{},
 		&Manifest{}, &ManifestList{},
 		&Watcher{}, &WatcherList{},
+		&RolloutPolicy{}, &RolloutPolicyList{},
+		&ModuleRollout{}, &ModuleRolloutList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -21,6 +21,8 @@ const (
 	ModuleReleaseMetas = "modulereleasemetas.operator.kyma-project.io"
 	Manifests          = "manifests.operator.kyma-project.io"
 	Watchers           = "watchers.operator.kyma-project.io"
+	RolloutPolicies    = "rolloutpolicies.operator.kyma-project.io"
+	ModuleRollouts     = "modulerollouts.operator.kyma-project.io"
 )
 
 // ErrUnknown is wrapped by the error of Get for a name that is not ours.

@@ -18,6 +18,8 @@ func TestEveryKindServesTheVersionsOfBothGenerations(t *testing.T) {
 		"manifests.operator.kyma-project.io":          all,
 		"watchers.operator.kyma-project.io":           all,
 		"modulereleasemetas.operator.kyma-project.io": {"v1beta2"},
+		"rolloutpolicies.operator.kyma-project.io":    {"v1beta2"},
+		"modulerollouts.operator.kyma-project.io":     {"v1beta2"},
 	}
 
 	definitions, err := crds.All()
@@ -61,6 +63,7 @@ func TestPeopleFindTheKindsByShortNameAndCategory(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{
 		"Kyma": "ky", "ModuleTemplate": "mt", "ModuleReleaseMeta": "mrm", "Manifest": "mf", "Watcher": "kw",
+		"RolloutPolicy": "rop", "ModuleRollout": "mro",
 	}, shortNames)
 }
 
@@ -78,7 +81,7 @@ func TestEveryDefinitionIsLabelledAsOurs(t *testing.T) {
 func TestEveryFileStaysFarBelowTheSizeLimitOfAnObject(t *testing.T) {
 	paths, err := fs.Glob(crds.Files, "*.yaml")
 	require.NoError(t, err)
-	require.Len(t, paths, 5)
+	require.Len(t, paths, 7)
 	for _, path := range paths {
 		info, err := fs.Stat(crds.Files, path)
 		require.NoError(t, err)

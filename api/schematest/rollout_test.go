@@ -1,0 +1,86 @@
+package schematest
+
+import "testing"
+
+// planVerdicts are those of a plan, which is part of both kinds; at says where it is.
+func planVerdicts(prefix, at string) []verdict {
+	verdicts := []verdict{
+		{"stages in each way", "stages: [{name: a, selector: {matchLabels: {x: z}}}, {name: b, percent: 10}, {name: c, count: 3}, {name: rest}]", ""},
+		{"two ways at once", "stages: [{name: a, percent: 10, count: 3}]", "a stage takes its clusters by selector, percent or count"},
+		{"two of a name", "stages: [{name: a, percent: 10}, {name: a}]", "each stage needs a name of its own"},
+		{"the rest before the end", "stages: [{name: a}, {name: b, percent: 10}]", "only the last stage can be for the rest"},
+		{"another rest", "stages: [{name: rest, percent: 10}]", "the name rest is for the stage that takes the rest"},
+		{"no percent", "stages: [{name: a, percent: 0}]", at + "stages[0].percent"},
+		{"too many percent", "stages: [{name: a, percent: 101}]", at + "stages[0].percent"},
+		{"a count of none", "stages: [{name: a, count: 0}]", at + "stages[0].count"},
+		{"a name that is none", "stages: [{name: A B}]", at + "stages[0].name"},
+
+		{"a number at once", "concurrency: 5", ""},
+		{"a share at once", "concurrency: 100%", ""},
+		{"none at once", "concurrency: 0", "a number above 0, or a percentage"},
+		{"no share at once", "concurrency: 0%", at + "concurrency"},
+		{"a share above all", "concurrency: 101%", at + "concurrency"},
+		{"a word for a number", "concurrency: many", at + "concurrency"},
+		{"no failures", "maxFailures: 0", ""},
+		{"a share of none", "maxFailures: 0%", ""},
+		{"fewer failures than none", "maxFailures: -1", "a number, or a percentage"},
+		{"of one stage", "stages: [{name: a, concurrency: 0}]", "a number above 0, or a percentage"},
+
+		{"times", "{soak: 336h, settleWithin: 20m}", ""},
+		{"a time without a unit", "soak: '5'", at + "soak"},
+		{"an approval", "stages: [{name: a, approval: {when: after, persons: 2, expires: 72h, onExpiry: proceed}}]", ""},
+		{"an approval by nobody", "stages: [{name: a, approval: {persons: 0}}]", at + "stages[0].approval.persons"},
+		{"an approval at another time", "stages: [{name: a, approval: {when: during}}]", at + "stages[0].approval.when"},
+		{"what to do", "{onFailure: revert, revertScope: stage}", ""},
+		{"what nobody can do", "onFailure: panic", at + "onFailure"},
+	}
+	for i := range verdicts {
+		verdicts[i].yaml = prefix + indented(verdicts[i].yaml)
+	}
+	return verdicts
+}
+
+// indented is a flow mapping of one line.
+func indented(fields string) string {
+	if fields[0] == '{' {
+		return fields + "}"
+	}
+	return "{" + fields + "}}"
+}
+
+func TestRolloutPolicySpec(t *testing.T) {
+	verdicts := planVerdicts("{spec: ", "spec.")
+	requireVerdicts(t, "RolloutPolicy", append(verdicts,
+		verdict{"for all", "spec: {}", ""},
+		verdict{"for some", "spec: {modules: [keda], selector: {matchLabels: {a: b}}, channels: [fast], mandatory: true}", ""},
+		verdict{"no spec", "{}", "spec: Required value"},
+	))
+}
+
+func TestModuleRolloutSpec(t *testing.T) {
+	const least = "moduleName: keda, from: 1.0.0, to: 1.1.0"
+	verdicts := planVerdicts("{spec: {"+least+", plan: ", "spec.plan.")
+	for i := range verdicts {
+		verdicts[i].yaml += "}"
+	}
+	requireVerdicts(t, "ModuleRollout", append(verdicts,
+		verdict{"the least", "spec: {" + least + "}", ""},
+		verdict{"all wishes", "spec: {" + least + ", channel: fast, policy: all, sequence: 7, paused: true, abort: true, revert: all, skipSoak: ['*'], " +
+			"acceptFailures: 3, approvals: [{stage: a, reason: b, by: c, at: '2026-11-20T23:42:00Z'}]}", ""},
+		verdict{"no module", "spec: {from: 1.0.0, to: 1.1.0}", "spec.moduleName: Required value"},
+		verdict{"no version", "spec: {moduleName: keda, from: 1.0.0}", "spec.to: Required value"},
+		verdict{"an approval of nothing", "spec: {" + least + ", approvals: [{by: a}]}", "spec.approvals[0].stage: Required value"},
+		verdict{"fewer than no failures", "spec: {" + least + ", acceptFailures: -1}", "spec.acceptFailures"},
+	))
+}
+
+func TestModuleRolloutStatus(t *testing.T) {
+	const spec = "spec: {moduleName: keda, from: 1.0.0, to: 1.1.0}\n"
+	requireVerdicts(t, "ModuleRollout", []verdict{
+		{"all fields", spec + "status: {phase: Held, stage: 1, released: 9007199254740992, reverts: true, revertTo: 1, progress: 1/2, stageName: a, waitsFor: b, " +
+			"waitsSince: '2026-11-20T23:42:00Z', waitsUntil: '2026-11-20T23:42:00Z', observedGeneration: 1, startedAt: '2026-11-20T23:42:00Z', completedAt: '2026-11-20T23:42:00Z', " +
+			"failures: [{reason: a, message: b, clusters: 3, kymas: [a/b], layer: c}], conditions: [" + condition("Ready") + "], " +
+			"stages: [{name: a, bound: 1, total: 1, released: 1, updating: 1, ready: 1, failed: 1, broken: 1, waiting: 1, unreachable: 1, startedAt: '2026-11-20T23:42:00Z', failedWhenSettled: 1}]}", ""},
+		{"an unknown phase", spec + "status: {phase: Stuck}", "status.phase: Unsupported value"},
+	})
+}

@@ -1,0 +1,247 @@
+package rollout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestHowAClusterIs(t *testing.T) {
+	const within = 15 * time.Minute
+	released := begun
+	early, late := released.Add(time.Minute), released.Add(time.Hour)
+	ownTime := late.Add(-5 * time.Minute) // it got its version long after the release
+	for name, test := range map[string]struct {
+		sight    Sight
+		now      time.Time
+		want     judgement
+		deadline time.Time
+	}{
+		"ready":                                     {Sight{Version: newer, State: shared.StateReady}, early, ready, time.Time{}},
+		"ready with a warning":                      {Sight{Version: newer, State: shared.StateWarning}, early, ready, time.Time{}},
+		"ready, however late":                       {Sight{Version: newer, State: shared.StateReady, Since: released}, late, ready, time.Time{}},
+		"ready, and unreachable since":              {Sight{Version: newer, State: shared.StateReady, Unreachable: true}, late, ready, time.Time{}},
+		"ready in the old version":                  {Sight{Version: older, State: shared.StateReady}, early, updating, released.Add(within)},
+		"ready in the old version at the deadline":  {Sight{Version: older, State: shared.StateReady}, released.Add(within), failed, time.Time{}},
+		"ready in the old version after it":         {Sight{Version: older, State: shared.StateReady, WasWell: true}, late, failed, time.Time{}},
+		"processing the old version after it":       {Sight{Version: older, State: shared.StateProcessing}, late, failed, time.Time{}},
+		"without a state in the old version":        {Sight{Version: older}, early, updating, released.Add(within)},
+		"processing":                                {Sight{Version: newer, State: shared.StateProcessing, Since: early}, early, updating, early.Add(within)},
+		"processing, begun late":                    {Sight{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
+		"processing, of unknown begin":              {Sight{Version: newer, State: shared.StateProcessing}, early, updating, released.Add(within)},
+		"processing for too long, well before":      {Sight{Version: newer, State: shared.StateProcessing, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"processing for too long, not well before":  {Sight{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
+		"without a state for too long":              {Sight{Version: newer, Since: early, WasWell: true}, late, failed, time.Time{}},
+		"wrong, well before":                        {Sight{Version: newer, State: shared.StateError, Since: early, WasWell: true}, early, failed, time.Time{}},
+		"wrong, not well before":                    {Sight{Version: newer, State: shared.StateError, Since: early}, early, broken, time.Time{}},
+		"wrong in the old version, just released":   {Sight{Version: older, State: shared.StateError}, early, updating, released.Add(within)},
+		"wrong in the old version, after it":        {Sight{Version: older, State: shared.StateError, WasWell: true}, late, broken, time.Time{}},
+		"refused":                                   {Sight{Version: older, State: shared.StateReady, Refused: true}, early, failed, time.Time{}},
+		"refused at the first install":              {Sight{Refused: true}, early, broken, time.Time{}},
+		"refused, wrong in the old version":         {Sight{Version: older, State: shared.StateError, Refused: true}, early, broken, time.Time{}},
+		"refused though it is there":                {Sight{Version: newer, State: shared.StateReady, Refused: true}, early, ready, time.Time{}},
+		"unreachable":                               {Sight{Version: older, State: shared.StateReady, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable in the middle":                 {Sight{Version: newer, State: shared.StateProcessing, Since: early, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable and wrong":                     {Sight{Version: newer, State: shared.StateError, Unreachable: true, WasWell: true}, late, unreachable, time.Time{}},
+		"unreachable and refused":                   {Sight{Version: older, Refused: true, Unreachable: true}, late, unreachable, time.Time{}},
+		"unreachable, and it would wait":            {Sight{Version: older, Unreachable: true, Waits: true}, late, unreachable, time.Time{}},
+		"waiting":                                   {Sight{Version: older, State: shared.StateReady, Waits: true}, late, waiting, time.Time{}},
+		"waiting, wrong in the old version":         {Sight{Version: older, State: shared.StateError, Waits: true}, late, waiting, time.Time{}},
+		"waiting and refused":                       {Sight{Version: older, State: shared.StateReady, Waits: true, Refused: true}, late, waiting, time.Time{}},
+		"not installed yet":                         {Sight{}, early, updating, released.Add(within)},
+		"not installed for too long":                {Sight{}, late, broken, time.Time{}},
+		"installed first, processing":               {Sight{Version: newer, State: shared.StateProcessing, Since: ownTime}, late, updating, ownTime.Add(within)},
+		"installed first, processing for too long":  {Sight{Version: newer, State: shared.StateProcessing, Since: early}, late, broken, time.Time{}},
+		"deleting in the new version, for too long": {Sight{Version: newer, State: shared.StateDeleting, Since: early, WasWell: true}, late, failed, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, deadline := test.sight.judge(newer, released, within, test.now)
+			require.Equal(t, test.want, found)
+			require.Equal(t, test.deadline, deadline)
+		})
+	}
+}
+
+// seenIn is a cluster of a stage.
+func seenIn(stage, name string, s Sight) Sight {
+	s.Cluster, s.Kyma = Cluster{UID: types.UID("of-" + name), Labels: map[string]string{"stage": stage}}, "kcp-system/"+name
+	return s
+}
+
+func TestTheClustersOfEachStageAreCounted(t *testing.T) {
+	r := rolloutOf(byLabel("canary"), byLabel("early"))
+	r.Status.Stage = 1
+	r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}, {}, {}}
+	now := begun.Add(10 * time.Minute)
+	o := Observe(r, []Sight{
+		seenIn("canary", "a", Sight{Version: newer, State: shared.StateReady}),
+		seenIn("canary", "b", Sight{Version: newer, State: shared.StateProcessing, Since: begun.Add(4 * time.Minute)}),
+		seenIn("canary", "c", Sight{Version: newer, State: shared.StateProcessing, Since: begun.Add(2 * time.Minute)}),
+		seenIn("canary", "d", Sight{Version: newer, State: shared.StateError, Reason: "Crash", WasWell: true}),
+		seenIn("canary", "e", Sight{Version: newer, State: shared.StateError}),
+		seenIn("canary", "f", Sight{Version: older, Waits: true}),
+		seenIn("canary", "g", Sight{Version: older, Unreachable: true}),
+		seenIn("early", "h", Sight{Version: older, State: shared.StateReady}),
+		seenIn("early", "i", Sight{Version: newer, State: shared.StateReady}),
+		seenIn("", "j", Sight{Version: older, State: shared.StateError, WasWell: true}),
+	}, now)
+
+	require.Len(t, o.Stages, 3)
+	canary := o.Stages[0]
+	require.Equal(t, []int32{7, 7, 2, 1, 1, 1, 1, 1, 0}, []int32{
+		canary.Total, canary.Released, canary.Updating, canary.Ready, canary.Failed, canary.Broken, canary.Waiting, canary.Unreachable, canary.TakingBack,
+	})
+	require.Equal(t, begun.Add(17*time.Minute), canary.Deadline, "of the one that fails first")
+	require.Len(t, canary.Done, 7)
+	require.True(t, slices.IsSorted(canary.Done))
+	require.Empty(t, canary.Pending)
+	for i, total := range map[int]int32{1: 2, 2: 1} {
+		at := o.Stages[i]
+		require.Equal(t, StageObserved{Total: total, Pending: at.Pending}, at, "what is not released is not judged, whatever it has")
+		require.Len(t, at.Pending, int(total))
+	}
+	require.Equal(t, []v1beta2.RolloutFailure{{Reason: "Crash", Clusters: 1, Kymas: []string{"kcp-system/d"}}}, o.Failures)
+}
+
+func TestTheClustersThatAreTakenBackAreCounted(t *testing.T) {
+	for name, test := range map[string]struct {
+		sight   Sight
+		after   time.Duration
+		reverts bool
+		want    int32
+	}{
+		"with the new version":               {Sight{Version: newer, State: shared.StateReady}, time.Minute, true, 1},
+		"with the new version, failed":       {Sight{Version: newer, State: shared.StateError}, time.Minute, true, 1},
+		"processing the old one":             {Sight{Version: older, State: shared.StateProcessing}, time.Minute, true, 1},
+		"without a state yet":                {Sight{Version: older}, time.Minute, true, 1},
+		"back":                               {Sight{Version: older, State: shared.StateReady}, time.Minute, true, 0},
+		"back with a warning":                {Sight{Version: older, State: shared.StateWarning}, time.Minute, true, 0},
+		"back, and wrong":                    {Sight{Version: older, State: shared.StateError}, time.Minute, true, 0},
+		"too late":                           {Sight{Version: newer, State: shared.StateReady}, 15 * time.Minute, true, 0},
+		"unreachable":                        {Sight{Version: newer, Unreachable: true}, time.Minute, true, 0},
+		"waiting":                            {Sight{Version: newer, Waits: true}, time.Minute, true, 0},
+		"never installed":                    {Sight{}, time.Minute, true, 0},
+		"no rollout that reverts":            {Sight{Version: newer, State: shared.StateReady}, time.Minute, false, 0},
+		"processing without one that revert": {Sight{Version: older, State: shared.StateProcessing}, time.Minute, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rolloutOf(byLabel("canary"))
+			r.Status.Reverts = test.reverts
+			r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}, {}}
+			o := Observe(r, []Sight{seenIn("canary", "a", test.sight)}, begun.Add(test.after))
+			require.Equal(t, test.want, o.Stages[0].TakingBack)
+			require.Equal(t, test.want > 0, o.Stages[0].Deadline.Equal(begun.Add(15*time.Minute)))
+			require.Empty(t, o.Failures)
+		})
+	}
+}
+
+func TestAStageHasItsOwnTimeToSettle(t *testing.T) {
+	r := rolloutOf(byLabel("canary"), byLabel("early"))
+	r.Spec.Plan.SettleWithin = &metav1.Duration{Duration: 20 * time.Minute}
+	r.Spec.Plan.Stages[1].SettleWithin = &metav1.Duration{Duration: time.Hour}
+	r.Status.Stage = 2
+	r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}, {ReleasedAt: new(metav1.NewTime(begun))}}
+	s := Sight{Version: newer, State: shared.StateProcessing, WasWell: true}
+	o := Observe(r, []Sight{seenIn("canary", "a", s), seenIn("early", "b", s)}, begun.Add(30*time.Minute))
+	require.Equal(t, int32(1), o.Stages[0].Failed)
+	require.Equal(t, int32(1), o.Stages[1].Updating)
+	require.Equal(t, begun.Add(time.Hour), o.Stages[1].Deadline)
+}
+
+// onlyStage is a rollout in one stage, which is released and has had its time.
+func onlyStage() (*v1beta2.ModuleRollout, time.Time) {
+	r := rolloutOf()
+	r.Status.Stage = 1
+	r.Status.Stages = []v1beta2.RolloutStageStatus{{ReleasedAt: new(metav1.NewTime(begun))}}
+	return r, begun.Add(time.Hour)
+}
+
+func TestFailuresAreGroupedByWhatFailed(t *testing.T) {
+	r, now := onlyStage()
+	crash := func(n int) Sight {
+		return seenIn("", fmt.Sprintf("cluster-%02d", n), Sight{
+			Version: newer, State: shared.StateError, WasWell: true, Reason: "DeploymentNotReady", Layer: "sha256:1",
+			Message: fmt.Sprintf("pod keda-%s-x%dk2z of cluster-%02d crashed %d times", []string{"7d9f8b6c5d", "5f66c9bd74"}[n%2], 2+n%8, n, n),
+		})
+	}
+	var sights []Sight
+	for n := range 7 {
+		sights = append(sights, crash(n))
+	}
+	sights = append(
+		sights,
+		seenIn("", "x", Sight{Version: newer, State: shared.StateError, WasWell: true, Reason: "DeploymentNotReady", Message: "the image is not there"}),
+		seenIn("", "y", Sight{Version: newer, State: shared.StateProcessing, WasWell: true}),
+		seenIn("", "v", Sight{Version: newer, State: shared.StateProcessing, WasWell: true, Reason: "Processing", Message: "the job runs"}),
+		seenIn("", "z", Sight{Version: older, State: shared.StateReady, Reason: "Ready", Message: "all is well"}),
+		seenIn("", "w", Sight{Version: older, State: shared.StateReady, Refused: true, Reason: "NoTemplate", Message: "there is none"}),
+		seenIn("", "fine", Sight{Version: newer, State: shared.StateReady, Reason: "Ready"}),
+		seenIn("", "old", Sight{Version: newer, State: shared.StateError, Reason: "Broken"}),
+	)
+	want := []v1beta2.RolloutFailure{
+		{
+			Reason: "DeploymentNotReady", Message: "pod keda-7d9f8b6c5d-x2k2z of cluster-00 crashed 0 times", Clusters: 7, Layer: "sha256:1",
+			Kymas: []string{"kcp-system/cluster-00", "kcp-system/cluster-01", "kcp-system/cluster-02", "kcp-system/cluster-03", "kcp-system/cluster-04"},
+		},
+		{Reason: "DeploymentNotReady", Message: "the image is not there", Clusters: 1, Kymas: []string{"kcp-system/x"}},
+		{Reason: "NoTemplate", Message: "there is none", Clusters: 1, Kymas: []string{"kcp-system/w"}},
+		{Reason: ReasonNotSettled, Message: "the job runs", Clusters: 1, Kymas: []string{"kcp-system/v"}},
+		{Reason: ReasonNotSettled, Message: "the module did not become ready in time", Clusters: 1, Kymas: []string{"kcp-system/y"}},
+		{Reason: ReasonNotStarted, Message: "the version was released to the cluster, and did not reach its Manifest in time", Clusters: 1, Kymas: []string{"kcp-system/z"}},
+	}
+	require.Equal(t, want, Observe(r, sights, now).Failures)
+
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		random.Shuffle(len(sights), func(i, j int) { sights[i], sights[j] = sights[j], sights[i] })
+		require.Equal(t, want, Observe(r, sights, now).Failures, "in which order clusters are seen makes no difference")
+	}
+}
+
+func TestASignatureIsTheSameForTheSameFailure(t *testing.T) {
+	type failure struct{ reason, message, kyma string }
+	uid := []string{"0b3e7f3c-9a5b-4b0e-8a34-0c1f8de0a001", "c4f0a5d1-12ab-4cde-9f00-aabbccddeeff"}
+	for name, test := range map[string]struct {
+		a, b failure
+		same bool
+	}{
+		"numbers":                         {failure{"R", "2 of 3 replicas after 15 s", "ns/a1"}, failure{"R", "0 of 12 replicas after 900 s", "ns/b1"}, true},
+		"uids":                            {failure{"R", "object " + uid[0] + " exists", "ns/a1"}, failure{"R", "object " + uid[1] + " exists", "ns/b1"}, true},
+		"digests":                         {failure{"R", "layer sha256:0123456789abcdef0123 is gone", ""}, failure{"R", "layer sha256:fedcba98765432100000 is gone", ""}, true},
+		"pods of a Deployment":            {failure{"R", "pod keda-7d9f8b6c5d-x2k4z crashes", "ns/a1"}, failure{"R", "pod keda-5f66c9bd74-qqqpw crashes", "ns/b1"}, true},
+		"pods of a DaemonSet":             {failure{"R", "pod fluent-bit-x2k4z crashes", "ns/a1"}, failure{"R", "pod fluent-bit-bvbvb crashes", "ns/b1"}, true},
+		"pods of a StatefulSet":           {failure{"R", "pod db-0 crashes", "ns/a1"}, failure{"R", "pod db-11 crashes", "ns/b1"}, true},
+		"addresses":                       {failure{"R", "dial tcp 10.0.0.1:443: refused", "ns/a1"}, failure{"R", "dial tcp 10.1.22.3:8443: refused", "ns/b1"}, true},
+		"names of Kymas":                  {failure{"R", "no secret kubeconfig-one", "ns/one"}, failure{"R", "no secret kubeconfig-another", "ns/another"}, true},
+		"names of Kymas, more than once":  {failure{"R", "one: no secret one-keda", "ns/one"}, failure{"R", "two: no secret two-keda", "ns/two"}, true},
+		"short names of Kymas":            {failure{"R", "no certificate for a", "ns/a"}, failure{"R", "no certificate for e", "ns/e"}, true},
+		"names that words begin with":     {failure{"R", "the developer portal of dev fails", "ns/dev"}, failure{"R", "the developer portal of prod fails", "ns/prod"}, true},
+		"names with signs of expressions": {failure{"R", "no secret a.b", "ns/a.b"}, failure{"R", "no secret c.d", "ns/c.d"}, true},
+		"nothing different":               {failure{"R", "it fails", ""}, failure{"R", "it fails", "ns/a1"}, true},
+		"another text":                    {failure{"R", "the image is gone", "ns/a1"}, failure{"R", "the pod crashes", "ns/a1"}, false},
+		"another reason":                  {failure{"A", "it fails", "ns/a1"}, failure{"B", "it fails", "ns/a1"}, false},
+		"another object":                  {failure{"R", "deployment keda is not ready", "ns/a1"}, failure{"R", "deployment istiod is not ready", "ns/a1"}, false},
+		"another object of two words":     {failure{"R", "keda-operator-agent is not ready", "ns/a1"}, failure{"R", "keda-metrics-agent is not ready", "ns/a1"}, false},
+		"another short hexadecimal word":  {failure{"R", "the facade is bad", "ns/a1"}, failure{"R", "the decade is bad", "ns/a1"}, false},
+		"the name of another Kyma":        {failure{"R", "shared with one", "ns/a1"}, failure{"R", "shared with two", "ns/b1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := Signature(test.a.reason, test.a.message, test.a.kyma), Signature(test.b.reason, test.b.message, test.b.kyma)
+			if test.same {
+				require.Equal(t, a, b)
+				return
+			}
+			require.NotEqual(t, a, b)
+		})
+	}
+}

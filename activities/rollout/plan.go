@@ -1,0 +1,69 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Defaults of a plan, as in the schema: a rollout by hand may have been made without it.
+const (
+	defaultConcurrency  = "10%"
+	defaultMaxFailures  = "5%"
+	defaultSettleWithin = 15 * time.Minute
+)
+
+// AllStages in spec.skipSoak stands for all stages.
+const AllStages = "*"
+
+// stagePlan is how one stage is rolled out.
+type stagePlan struct {
+	v1beta2.RolloutStage
+	concurrency, maxFailures int32
+	settleWithin, soak       time.Duration
+}
+
+// planOf fills in what a stage of so many clusters does not say itself.
+func planOf(spec v1beta2.ModuleRolloutSpec, i int, total int32) stagePlan {
+	stage, plan := Stages(spec.Plan)[i], spec.Plan
+	p := stagePlan{
+		RolloutStage: stage,
+		concurrency:  max(1, number(defaultConcurrency, total, true, stage.Concurrency, plan.Concurrency)),
+		maxFailures:  number(defaultMaxFailures, total, false, stage.MaxFailures, plan.MaxFailures),
+		settleWithin: duration(defaultSettleWithin, stage.SettleWithin, plan.SettleWithin),
+		soak:         duration(0, stage.Soak, plan.Soak),
+	}
+	if slices.Contains(spec.SkipSoak, stage.Name) || slices.Contains(spec.SkipSoak, AllStages) {
+		p.soak = 0
+	}
+	return p
+}
+
+// number is the first that is set, as a share of total where it is a percentage.
+func number(otherwise string, total int32, roundUp bool, of ...*intstr.IntOrString) int32 {
+	set := intstr.FromString(otherwise)
+	for _, one := range of {
+		if one != nil {
+			set = *one
+			break
+		}
+	}
+	value, err := intstr.GetScaledValueFromIntOrPercent(&set, int(total), roundUp)
+	if err != nil {
+		return 0 // the schema refuses it
+	}
+	return int32(value) //nolint:gosec // a share of an int32, or what the schema read into one
+}
+
+func duration(otherwise time.Duration, of ...*metav1.Duration) time.Duration {
+	for _, one := range of {
+		if one != nil {
+			return one.Duration
+		}
+	}
+	return otherwise
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -111,6 +112,7 @@ func othersAnnotations(obj client.Object) map[string]string {
 	delete(annotations, desired.AnnotationBackground)
 	delete(annotations, desired.AnnotationSince)
 	delete(annotations, desired.AnnotationTrace)
+	delete(annotations, staged.AnnotationUpgrade)
 	return annotations
 }
 

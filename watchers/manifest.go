@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -120,7 +121,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		k.Reason, k.Deleting = "Manifest is being deleted", true
 	case m.Status.InputsDigest != manifests.InputsDigest(&m):
 		k.Reason, k.Urgent = "Manifest changed", m.Annotations[desired.AnnotationBackground] == ""
-		k = k.SeenAt(kick.Earliest(desired.Since(&m), w.Now()))
+		k = k.SeenAt(kick.Earliest(origin.Since(&m), w.Now()))
 	case manifests.IsRefused(&m):
 		// Who owns it is none of its inputs.
 		k.Reason = "Manifest was refused"
@@ -133,7 +134,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 		return reconcile.Result{}, nil
 	}
 	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
-	ctx, span := w.seen(desired.InTrace(ctx, &m), "Manifest", req.Ref, k)
+	ctx, span := w.seen(origin.InTrace(ctx, &m), "Manifest", req.Ref, k)
 	defer span.End()
 	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Manifest(ctx, req.Ref, k) })
 }

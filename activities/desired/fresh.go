@@ -36,34 +36,41 @@ func Older(cached, seen string) bool {
 // cache is older, the object is read live. Kinds that an Index does not hold are ignored.
 func Fresh(ctx context.Context, index Index, cache, live client.Reader, seen []Seen) (Index, error) {
 	overlay := &overlay{base: index, templates: map[types.NamespacedName]*v1beta2.ModuleTemplate{},
-		metas: map[types.NamespacedName]*v1beta2.ModuleReleaseMeta{}}
+		metas: map[types.NamespacedName]*v1beta2.ModuleReleaseMeta{}, rollouts: map[types.NamespacedName]*v1beta2.ModuleRollout{}}
 	for _, one := range seen {
-		key := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}
+		var err error
 		switch one.Kind {
 		case shared.KindModuleTemplate:
-			template := &v1beta2.ModuleTemplate{}
-			stale, err := readIfStale(ctx, cache, live, key, one.ResourceVersion, &v1beta2.ModuleTemplate{}, template)
-			if err != nil {
-				return nil, fmt.Errorf("read ModuleTemplate %s: %w", key, err)
-			}
-			if stale {
-				overlay.templates[key] = existing(template)
-			}
+			err = lay(ctx, cache, live, one, overlay.templates)
 		case shared.KindModuleReleaseMeta:
-			meta := &v1beta2.ModuleReleaseMeta{}
-			stale, err := readIfStale(ctx, cache, live, key, one.ResourceVersion, &v1beta2.ModuleReleaseMeta{}, meta)
-			if err != nil {
-				return nil, fmt.Errorf("read ModuleReleaseMeta %s: %w", key, err)
-			}
-			if stale {
-				overlay.metas[key] = existing(meta)
-			}
+			err = lay(ctx, cache, live, one, overlay.metas)
+		case shared.KindModuleRollout:
+			err = lay(ctx, cache, live, one, overlay.rollouts)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	if len(overlay.templates) == 0 && len(overlay.metas) == 0 {
+	if len(overlay.templates)+len(overlay.metas)+len(overlay.rollouts) == 0 {
 		return index, nil
 	}
 	return overlay, nil
+}
+
+// lay lays an object as it is now over those of a cache that has an older one.
+func lay[T interface {
+	*E
+	client.Object
+}, E any](ctx context.Context, cache, live client.Reader, one Seen, over map[types.NamespacedName]T) error {
+	key, now := types.NamespacedName{Namespace: one.Namespace, Name: one.Name}, T(new(E))
+	stale, err := readIfStale(ctx, cache, live, key, one.ResourceVersion, T(new(E)), now)
+	if err != nil {
+		return fmt.Errorf("read %s %s: %w", one.Kind, key, err)
+	}
+	if stale {
+		over[key] = existing(now)
+	}
+	return nil
 }
 
 // readIfStale reads an object live into target when the cache's copy is older than seen, or missing. An
@@ -101,6 +108,7 @@ type overlay struct {
 	base      Index
 	templates map[types.NamespacedName]*v1beta2.ModuleTemplate
 	metas     map[types.NamespacedName]*v1beta2.ModuleReleaseMeta
+	rollouts  map[types.NamespacedName]*v1beta2.ModuleRollout
 }
 
 func (o *overlay) Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
@@ -117,6 +125,14 @@ func (o *overlay) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.Modu
 		return nil, err
 	}
 	return laidOver(below, o.metas, key, KeysOfReleaseMeta), nil
+}
+
+func (o *overlay) Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error) {
+	below, err := o.base.Rollouts(ctx, module)
+	if err != nil {
+		return nil, err
+	}
+	return laidOver(below, o.rollouts, module, func(r *v1beta2.ModuleRollout) []string { return RolloutModuleIndexer(r) }), nil
 }
 
 func laidOver[T interface {

@@ -22,6 +22,12 @@ type Candidates struct {
 	// true in the first case: then nothing else answers.
 	UserProvided     []*v1beta2.ModuleTemplate
 	OnlyUserProvided bool
+	// Rollouts are those that are in force for the module in the entry's channel, newest first, and Decided is the version
+	// that they give the Kyma by its place. Without any it is empty: then the release meta alone decides. TakenBack are the
+	// versions that the Kyma is taken back from, should it have one of them.
+	Rollouts  []*v1beta2.ModuleRollout
+	Decided   string
+	TakenBack []string
 }
 
 // Owner is the release meta of the module that a template belongs to, or nil.
@@ -43,7 +49,7 @@ type Catalog map[string]Candidates
 func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) (Catalog, error) {
 	catalog := make(Catalog, len(wanted.Modules))
 	for _, module := range wanted.Modules {
-		candidates, err := gatherModule(ctx, index, settings, module, wanted.Channel)
+		candidates, err := gatherModule(ctx, index, settings, module, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -53,13 +59,13 @@ func Gather(ctx context.Context, index Index, settings Settings, wanted Wanted) 
 		}
 		catalog[module.Name] = candidates
 	}
-	if err := gatherMandatory(ctx, index, settings, catalog); err != nil {
+	if err := gatherMandatory(ctx, index, settings, wanted.cluster(), catalog); err != nil {
 		return nil, err
 	}
 	return catalog, nil
 }
 
-func gatherModule(ctx context.Context, index Index, settings Settings, module v1beta2.Module, channel string) (Candidates, error) {
+func gatherModule(ctx context.Context, index Index, settings Settings, module v1beta2.Module, wanted Wanted) (Candidates, error) {
 	var found Candidates
 	var err error
 	if found.ReleaseMetas, err = ourReleaseMetas(ctx, index, settings, module.Name); err != nil {
@@ -69,7 +75,17 @@ func gatherModule(ctx context.Context, index Index, settings Settings, module v1
 	if len(found.ReleaseMetas) > 0 {
 		keys = nil
 		for _, meta := range found.ReleaseMetas {
-			if version := VersionFor(module, channel, meta); version != "" {
+			version := VersionFor(module, wanted.Channel, meta)
+			if version == "" {
+				continue
+			}
+			versions := []string{version}
+			if module.Version == "" {
+				if versions, err = found.followRollouts(ctx, index, settings, meta, module.EffectiveChannel(wanted.Channel), version, wanted.cluster()); err != nil {
+					return found, err
+				}
+			}
+			for _, version := range versions {
 				keys = append(keys, versionKey(module.Name, version), conventionalName(module.Name, version))
 			}
 		}

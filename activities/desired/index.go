@@ -16,12 +16,15 @@ import (
 type Index interface {
 	Templates(ctx context.Context, key string) ([]*v1beta2.ModuleTemplate, error)
 	ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.ModuleReleaseMeta, error)
+	// Rollouts are those of a module, by its name.
+	Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error)
 }
 
 // Lists is an Index over complete lists.
 type Lists struct {
 	templates map[string][]*v1beta2.ModuleTemplate
 	metas     map[string][]*v1beta2.ModuleReleaseMeta
+	rollouts  map[string][]*v1beta2.ModuleRollout
 }
 
 // NewLists indexes complete lists, which it keeps.
@@ -43,6 +46,17 @@ func NewLists(templates []v1beta2.ModuleTemplate, metas []v1beta2.ModuleReleaseM
 	return l
 }
 
+// WithRollouts indexes a complete list of rollouts too, which it keeps.
+func (l *Lists) WithRollouts(rollouts []v1beta2.ModuleRollout) *Lists {
+	l.rollouts = map[string][]*v1beta2.ModuleRollout{}
+	for i := range rollouts {
+		if module := rollouts[i].Spec.ModuleName; !IsSyncedCopy(&rollouts[i]) {
+			l.rollouts[module] = append(l.rollouts[module], &rollouts[i])
+		}
+	}
+	return l
+}
+
 // Templates returns the templates that answer to the key. The error is always nil.
 func (l *Lists) Templates(_ context.Context, key string) ([]*v1beta2.ModuleTemplate, error) {
 	return l.templates[key], nil
@@ -53,12 +67,19 @@ func (l *Lists) ReleaseMetas(_ context.Context, key string) ([]*v1beta2.ModuleRe
 	return l.metas[key], nil
 }
 
+// Rollouts returns those of a module. The error is always nil.
+func (l *Lists) Rollouts(_ context.Context, module string) ([]*v1beta2.ModuleRollout, error) {
+	return l.rollouts[module], nil
+}
+
 // Names of the cache indexes that RegisterIndexes makes.
 const (
 	// IndexTemplateKeys indexes ModuleTemplates by KeysOfTemplate.
 	IndexTemplateKeys = "lifecycle-manager.template-keys"
 	// IndexReleaseMetaKeys indexes ModuleReleaseMetas by KeysOfReleaseMeta.
 	IndexReleaseMetaKeys = "lifecycle-manager.release-meta-keys"
+	// IndexRolloutModule indexes ModuleRollouts by their module.
+	IndexRolloutModule = "lifecycle-manager.rollout-module"
 	// IndexKymaReferences indexes Kymas by References.
 	IndexKymaReferences = "lifecycle-manager.kyma-references"
 )
@@ -90,13 +111,29 @@ func KymaReferencesIndexer(object client.Object) []string {
 	return References(kyma)
 }
 
+// RolloutModuleIndexer is the function behind IndexRolloutModule.
+func RolloutModuleIndexer(object client.Object) []string {
+	r, ok := object.(*v1beta2.ModuleRollout)
+	if !ok || IsSyncedCopy(r) {
+		return nil
+	}
+	return []string{r.Spec.ModuleName}
+}
+
 // RegisterIndexes makes the indexes that NewCached needs. It must be called before the cache is started.
 func RegisterIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	if err := indexer.IndexField(ctx, &v1beta2.ModuleTemplate{}, IndexTemplateKeys, TemplateKeysIndexer); err != nil {
-		return fmt.Errorf("index ModuleTemplates: %w", err)
-	}
-	if err := indexer.IndexField(ctx, &v1beta2.ModuleReleaseMeta{}, IndexReleaseMetaKeys, ReleaseMetaKeysIndexer); err != nil {
-		return fmt.Errorf("index ModuleReleaseMetas: %w", err)
+	for _, index := range []struct {
+		object client.Object
+		name   string
+		values client.IndexerFunc
+	}{
+		{&v1beta2.ModuleTemplate{}, IndexTemplateKeys, TemplateKeysIndexer},
+		{&v1beta2.ModuleReleaseMeta{}, IndexReleaseMetaKeys, ReleaseMetaKeysIndexer},
+		{&v1beta2.ModuleRollout{}, IndexRolloutModule, RolloutModuleIndexer},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.name, index.values); err != nil {
+			return fmt.Errorf("make the index %s: %w", index.name, err)
+		}
 	}
 	return nil
 }
@@ -140,6 +177,20 @@ func (c *Cached) ReleaseMetas(ctx context.Context, key string) ([]*v1beta2.Modul
 		return nil, fmt.Errorf("list ModuleReleaseMetas for %s: %w", key, err)
 	}
 	found := make([]*v1beta2.ModuleReleaseMeta, 0, len(list.Items))
+	for i := range list.Items {
+		found = append(found, &list.Items[i])
+	}
+	return found, nil
+}
+
+// Rollouts returns those of a module.
+func (c *Cached) Rollouts(ctx context.Context, module string) ([]*v1beta2.ModuleRollout, error) {
+	var list v1beta2.ModuleRolloutList
+	err := c.reader.List(ctx, &list, client.MatchingFields{IndexRolloutModule: module}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the ModuleRollouts of module %s: %w", module, err)
+	}
+	found := make([]*v1beta2.ModuleRollout, 0, len(list.Items))
 	for i := range list.Items {
 		found = append(found, &list.Items[i])
 	}

@@ -90,6 +90,9 @@ func (c Catalog) inputs() []any {
 // inputs are those from the catalog that many Kymas share.
 func (c Candidates) inputs() []any {
 	var inputs []any
+	if len(c.Rollouts) > 0 {
+		return c.rolloutInputs()
+	}
 	for _, meta := range c.ReleaseMetas {
 		inputs = append(inputs, objectInputs(meta))
 	}
@@ -114,11 +117,15 @@ func (c Candidates) userProvidedInputs() []any {
 	return inputs
 }
 
-func objectInputs(object client.Object) any {
+// objectInputs are the same as in earlier releases, so that a new one wakes nobody.
+func objectInputs(object client.Object) any { return inputsOf(object, object.GetGeneration()) }
+
+// inputsOf are an object's metadata and what stands for its content.
+func inputsOf(object client.Object, content any) any {
 	labels := labelInputs(object.GetLabels())
 	delete(labels, shared.LabelManagedBy) // whose it is was decided before, and we write it ourselves
 	return []any{
-		object.GetUID(), object.GetGeneration(), labels,
+		object.GetUID(), content, labels,
 		object.GetAnnotations()[shared.AnnotationIsClusterScoped],
 		object.GetAnnotations()[AnnotationApproveRemoval],
 		!object.GetDeletionTimestamp().IsZero(),

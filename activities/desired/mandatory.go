@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -65,7 +66,7 @@ const formerEntry = "@formerly-mandatory"
 
 // gatherMandatory looks up what decides about the mandatory modules of this instance. What is being deleted is
 // mandatory no longer.
-func gatherMandatory(ctx context.Context, index Index, settings Settings, catalog Catalog) error {
+func gatherMandatory(ctx context.Context, index Index, settings Settings, cluster rollout.Cluster, catalog Catalog) error {
 	metas, err := ourReleaseMetas(ctx, index, settings, MandatoryKey)
 	if err != nil {
 		return err
@@ -79,13 +80,18 @@ func gatherMandatory(ctx context.Context, index Index, settings Settings, catalo
 		module := ReleaseMetaModule(meta)
 		found := catalog[MandatoryEntry(module)]
 		found.ReleaseMetas = append(found.ReleaseMetas, meta)
-		version := WithoutBuild(meta.Spec.Mandatory.Version)
-		for _, key := range []string{versionKey(module, version), conventionalName(module, version)} {
-			templates, err := ourTemplates(ctx, index, settings, key)
-			if err != nil {
-				return err
+		versions, err := found.followRollouts(ctx, index, settings, meta, "", WithoutBuild(meta.Spec.Mandatory.Version), cluster)
+		if err != nil {
+			return err
+		}
+		for _, version := range versions {
+			for _, key := range []string{versionKey(module, version), conventionalName(module, version)} {
+				templates, err := ourTemplates(ctx, index, settings, key)
+				if err != nil {
+					return err
+				}
+				found.Templates = append(found.Templates, templates...)
 			}
-			found.Templates = append(found.Templates, templates...)
 		}
 		found.Templates = byName(found.Templates)
 		catalog[MandatoryEntry(module)] = found

@@ -20,6 +20,8 @@ type Wanted struct {
 	Channel string
 	// Modules are the module entries, each name once.
 	Modules []v1beta2.Module
+	// KymaLabels decide, with its uid, about the Kyma's place in a rollout.
+	KymaLabels map[string]string
 	// KymaUID and RemoteNamespace say whose user-provided templates the entries may mean; the latter is empty where the
 	// Kyma has no remote cluster.
 	KymaUID         types.UID
@@ -32,7 +34,7 @@ type Wanted struct {
 // what its remote side last asked for: switching off is no wish to uninstall.
 func WantedBy(kyma *v1beta2.Kyma, sync Sync) Wanted {
 	wanted := wantedOf(kyma, sync)
-	wanted.KymaUID = kyma.UID
+	wanted.KymaUID, wanted.KymaLabels = kyma.UID, kyma.Labels
 	if sync.Enabled {
 		wanted.RemoteNamespace = sync.Namespace
 	}

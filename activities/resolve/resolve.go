@@ -15,8 +15,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -56,7 +58,7 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 	if in.Background {
 		view.inBackground()
 	}
-	view.causedBy(in.Since, desired.TraceOf(ctx))
+	view.causedBy(in.Since, origin.TraceOf(ctx))
 	if err := a.write(ctx, kyma, view, &result); err != nil {
 		if result.Fault = fault.Of(err); result.Fault.Kind != fault.Rejected {
 			return Result{}, err
@@ -195,6 +197,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 func (a *Activities) update(ctx context.Context, plan *planning.ModulePlan, result *Result) error {
 	existing := plan.Existing
 	plan.Manifest.UID, plan.Manifest.ResourceVersion = existing.UID, existing.ResourceVersion
+	rollout.NoteUpgrade(existing, plan.Manifest, a.planner.guard.now())
 	plan.Manifest.Finalizers = slices.DeleteFunc(desired.ManifestFinalizers(), func(finalizer string) bool {
 		return !slices.Contains(existing.Finalizers, finalizer)
 	})

@@ -32,6 +32,10 @@ func setReachable(status *v1beta2.KymaStatus, o observation) {
 		reachable := false
 		remote.Reachable, remote.Reason = &reachable, o.in.Faults[fault.PartSync].Reason
 	case o.in.Faults[fault.PartSync].IsZero() && (o.in.Synced || o.answered):
+		if remote.Reachable != nil && !*remote.Reachable {
+			since := seconds(o.now)
+			remote.ReachableSince = &since
+		}
 		reachable := true
 		remote.Reachable, remote.Reason, remote.Since = &reachable, "", nil
 	}

@@ -47,12 +47,9 @@ func (p *planner) checkInstalled(e *entry, remote bool) *versions.Refusal {
 		return versions.Refuse(versions.ReasonTargetChanged,
 			"module %s is installed in another cluster than the one it is for now: remove it there before", e.Module.Name)
 	}
-	installed := e.manifest.Spec.Version
-	if desired.IsEdited(e.manifest) {
-		// Somebody's edit is no version that was installed.
-		installed = e.manifest.Status.InstalledVersion
-	}
-	if p.Kyma.Annotations[desired.AnnotationAllowDowngrade] != shared.ValueTrue && versions.IsDowngrade(installed, e.Version) {
+	installed := installedVersion(e.manifest)
+	allowed := e.TakesBack || p.Kyma.Annotations[desired.AnnotationAllowDowngrade] == shared.ValueTrue
+	if !allowed && versions.IsDowngrade(installed, e.Version) {
 		return versions.Warn(versions.ReasonDowngrade, "%s", shared.IgnoredChannelSkew(
 			orVersion(e.manifest.Labels[shared.LabelChannel], installed), orVersion(e.Channel, e.Version), installed)).
 			WithHint("version %s is lower than the installed %s: publish a newer version, remove and add the module, or allow it by the annotation %s=true on the Kyma",

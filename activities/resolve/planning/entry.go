@@ -35,6 +35,24 @@ func (e *entry) isMandatoryEntry() bool {
 	return e.Refusal != nil && e.Refusal.Reason == versions.ReasonMandatory
 }
 
+// installed is the version of the Manifest that was made for an entry of a name; empty where there is none.
+func (p *planner) installed(entry string, mandatory bool) string {
+	for i := range p.Manifests {
+		if m := &p.Manifests[i]; m.IsMandatory() == mandatory && desired.EntryOf(m) == entry && p.ours(m) {
+			return installedVersion(m)
+		}
+	}
+	return ""
+}
+
+// installedVersion is the version that a Manifest had installed, or is about to: somebody's edit is none.
+func installedVersion(m *v1beta2.Manifest) string {
+	if desired.IsEdited(m) {
+		return m.Status.InstalledVersion
+	}
+	return m.Spec.Version
+}
+
 // give gives a Manifest to an entry that has none, unless another has it.
 func (p *planner) give(e *entry, manifest *v1beta2.Manifest) {
 	if manifest == nil || e.manifest != nil || e.isMandatoryEntry() || p.assigned[manifest.Name] != nil {

@@ -37,10 +37,10 @@ func Plan(r Request) Plans {
 // choose finds out what each entry means.
 func (p *planner) choose() {
 	for _, module := range p.Wanted.Modules {
-		p.entries = append(p.entries, &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Catalog[module.Name])})
+		p.entries = append(p.entries, &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Catalog[module.Name], p.installed(module.Name, false))})
 	}
 	for _, module := range p.Catalog.MandatoryModules() {
-		p.entries = append(p.entries, &entry{Choice: versions.ChooseMandatory(module, p.Settings, p.Catalog.Mandatory(module)), mandatory: true})
+		p.entries = append(p.entries, &entry{Choice: versions.ChooseMandatory(p.Kyma, module, p.Settings, p.Catalog.Mandatory(module), p.installed(module, true)), mandatory: true})
 	}
 	for _, e := range p.entries {
 		if e.Refusal != nil && e.Refusal.Reason == versions.ReasonNotFound && p.Known != nil {

@@ -29,6 +29,7 @@ type setup struct {
 	settings  desired.Settings
 	templates []*v1beta2.ModuleTemplate
 	metas     []*v1beta2.ModuleReleaseMeta
+	rollouts  []*v1beta2.ModuleRollout
 	manifests []*v1beta2.Manifest
 	foreign   []*v1beta2.Manifest
 	describe  func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error)
@@ -42,6 +43,20 @@ func embedded(template *v1beta2.ModuleTemplate, _, _ string) (*versions.Descript
 }
 
 func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
+	t.Helper()
+	plans := s.plans(t)
+	byName := map[string]ModulePlan{}
+	for _, plan := range plans.Modules {
+		byName[plan.Name] = plan
+	}
+	var names []string
+	for _, manifest := range plans.Unwanted {
+		names = append(names, manifest.Name)
+	}
+	return byName, names
+}
+
+func (s *setup) plans(t *testing.T) Plans {
 	t.Helper()
 	if s.settings.Mode == "" {
 		s.settings.Mode = desired.ModeSingleCluster
@@ -57,8 +72,12 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	for _, meta := range s.metas {
 		metas = append(metas, *meta)
 	}
+	var rollouts []v1beta2.ModuleRollout
+	for _, r := range s.rollouts {
+		rollouts = append(rollouts, *r)
+	}
 	wanted := desired.WantedBy(s.kyma, desired.SyncOf(s.kyma, s.settings))
-	catalog, err := desired.Gather(context.Background(), desired.NewLists(templates, metas), s.settings, wanted)
+	catalog, err := desired.Gather(context.Background(), desired.NewLists(templates, metas).WithRollouts(rollouts), s.settings, wanted)
 	require.NoError(t, err)
 	request := Request{
 		Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog,
@@ -77,16 +96,7 @@ func (s *setup) plan(t *testing.T) (map[string]ModulePlan, []string) {
 	for _, manifest := range s.foreign {
 		request.Foreign = append(request.Foreign, *manifest)
 	}
-	plans := Plan(request)
-	byName := map[string]ModulePlan{}
-	for _, plan := range plans.Modules {
-		byName[plan.Name] = plan
-	}
-	var names []string
-	for _, manifest := range plans.Unwanted {
-		names = append(names, manifest.Name)
-	}
-	return byName, names
+	return Plan(request)
 }
 
 // installed is the Manifest that a module of the sample Kyma has.

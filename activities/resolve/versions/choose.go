@@ -22,6 +22,7 @@ type Choice struct {
 	Template       *v1beta2.ModuleTemplate
 	ReleaseMeta    *v1beta2.ModuleReleaseMeta // nil where the template's own channel decided
 	OwnReleaseMeta *v1beta2.ModuleReleaseMeta // that of the template's module, whether it decided or not
+	TakesBack      bool                       // whether a rollout takes the Kyma back to an older version
 	Possible       []string                   // components that the entry could mean, as far as the catalog tells
 	Refusal        *Refusal
 }
@@ -30,8 +31,10 @@ type Choice struct {
 // module name decides about the version, and the version about the template; without a release meta, a
 // template by its module name, else by its own name, else by its component name, each in the entry's
 // channel. Anything but exactly one is refused.
+//
+// Installed is the version that the Kyma has, empty where it has none: it matters while a rollout decides.
 func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module, channel string,
-	candidates desired.Candidates,
+	candidates desired.Candidates, installed string,
 ) Choice {
 	c := Choice{Module: module, Channel: module.EffectiveChannel(channel), Version: module.Version, Possible: components(candidates)}
 	if !settings.Serves(module.Controller) {
@@ -46,7 +49,7 @@ func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module
 		c.byTemplate(candidates.Templates)
 	case len(candidates.ReleaseMetas) == 1:
 		c.ReleaseMeta = candidates.ReleaseMetas[0]
-		c.byReleaseMeta(candidates.Templates)
+		c.byReleaseMeta(kyma, candidates, installed)
 	default:
 		c.Refusal = Refuse(ReasonAmbiguous, "module %s is ambiguous: ModuleReleaseMetas %s are about it",
 			module.Name, names(candidates.ReleaseMetas))
@@ -59,13 +62,16 @@ func Choose(kyma *v1beta2.Kyma, settings desired.Settings, module v1beta2.Module
 
 // byReleaseMeta takes the version from the release meta, and then the template of that version. By
 // convention it is named `<module>-<version>` and lives beside the release meta; that one goes first.
-func (c *Choice) byReleaseMeta(templates []*v1beta2.ModuleTemplate) {
+func (c *Choice) byReleaseMeta(kyma *v1beta2.Kyma, candidates desired.Candidates, installed string) {
 	if c.ReleaseMeta.Spec.Mandatory != nil {
 		c.Refusal = mandatory(c.Module.Name)
 		return
 	}
 	if c.Version == "" {
-		c.Version = desired.VersionFor(c.Module, c.Channel, c.ReleaseMeta)
+		if wished := desired.VersionFor(c.Module, c.Channel, c.ReleaseMeta); wished != "" {
+			decision := candidates.VersionIn(wished, kyma, installed)
+			c.Version, c.TakesBack = decision.Version, decision.TakesBack
+		}
 	}
 	if c.Version == "" {
 		channels := make([]string, 0, len(c.ReleaseMeta.Spec.Channels))
@@ -75,7 +81,7 @@ func (c *Choice) byReleaseMeta(templates []*v1beta2.ModuleTemplate) {
 		c.Refusal = noVersion(c.Channel, c.Module.Name, channels)
 		return
 	}
-	c.ofVersion(templates)
+	c.ofVersion(candidates.Templates)
 }
 
 // ofVersion takes the template of the version that the release meta decided on.
@@ -211,7 +217,7 @@ func IsUserProvided(template *v1beta2.ModuleTemplate) bool {
 
 // ChooseMandatory finds the template of a mandatory module: a release meta decides about the version, else the
 // highest one wins.
-func ChooseMandatory(module string, settings desired.Settings, candidates desired.Candidates) Choice {
+func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Settings, candidates desired.Candidates, installed string) Choice {
 	c := Choice{Module: v1beta2.Module{Name: module}, Possible: components(candidates)}
 	switch len(candidates.ReleaseMetas) {
 	case 0:
@@ -223,7 +229,8 @@ func ChooseMandatory(module string, settings desired.Settings, candidates desire
 		}
 	case 1:
 		c.ReleaseMeta, c.OwnReleaseMeta = candidates.ReleaseMetas[0], candidates.ReleaseMetas[0]
-		c.Version = desired.WithoutBuild(c.ReleaseMeta.Spec.Mandatory.Version)
+		decision := candidates.VersionIn(desired.WithoutBuild(c.ReleaseMeta.Spec.Mandatory.Version), kyma, installed)
+		c.Version, c.TakesBack = decision.Version, decision.TakesBack
 		c.ofVersion(candidates.Templates)
 	default:
 		c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s are about it",

@@ -1,4 +1,5 @@
-package desired
+// Package origin says of what a Manifest was last written for when a watcher saw it, and in which trace.
+package origin
 
 import (
 	"context"
@@ -6,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -16,7 +18,7 @@ func Since(m *v1beta2.Manifest) time.Time {
 	if !isToBegin(m) {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, m.Annotations[AnnotationSince])
+	at, err := time.Parse(time.RFC3339Nano, m.Annotations[desired.AnnotationSince])
 	if err != nil {
 		return time.Time{}
 	}
@@ -25,13 +27,13 @@ func Since(m *v1beta2.Manifest) time.Time {
 
 // isToBegin tells whether no reconcile of a Manifest has begun with its spec, which we wrote ourselves.
 func isToBegin(m *v1beta2.Manifest) bool {
-	return m.Generation > m.Status.ObservedGeneration && m.Annotations[AnnotationSpecDigest] == SpecDigest(m.Spec)
+	return m.Generation > m.Status.ObservedGeneration && m.Annotations[desired.AnnotationSpecDigest] == desired.SpecDigest(m.Spec)
 }
 
 // traceparent is the field of a trace in the format of the W3C.
 const traceparent = "traceparent"
 
-// TraceOf is the trace that a context is in, as AnnotationTrace has it; empty where it is in none.
+// TraceOf is the trace that a context is in, as the annotation has it; empty where it is in none.
 func TraceOf(ctx context.Context) string {
 	fields := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, fields)
@@ -43,5 +45,5 @@ func InTrace(ctx context.Context, m *v1beta2.Manifest) context.Context {
 	if !isToBegin(m) {
 		return ctx
 	}
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparent: m.Annotations[AnnotationTrace]})
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparent: m.Annotations[desired.AnnotationTrace]})
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/background"
@@ -82,6 +83,10 @@ type Config struct {
 	PerClusterMetrics bool
 	// PurgeRules say which finalizers a purge may take off.
 	PurgeRules purge.Rules
+	// SameFailures is how many clusters may fail in the same way before a rollout is held, NoApprovals says why rollouts
+	// accept no approvals (advance.Options).
+	SameFailures int32
+	NoApprovals  string
 	// Certificates are the settings of agents' certificates, where remote clusters send events: without what Assemble knows.
 	Certificates certificates.Options
 }
@@ -180,6 +185,13 @@ func Assemble(p Parts) (*Assembly, error) {
 	}
 	if err := a.assembleManifestSide(p, controlPlane, store, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Manifests: %w", err)
+	}
+	a.Activities.Advance, err = advance.New(advance.Options{
+		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache,
+		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Events: p.Events,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("assemble what works on rollouts: %w", err)
 	}
 	return a, nil
 }

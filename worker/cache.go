@@ -53,6 +53,7 @@ func CacheOptions(settings desired.Settings) (cache.Options, *fleet.Informers, e
 			&v1beta2.Kyma{}:              {Label: ours},
 			&v1beta2.ModuleTemplate{}:    {Label: ours},
 			&v1beta2.ModuleReleaseMeta{}: {Label: ours},
+			&v1beta2.ModuleRollout{}:     {Label: ours},
 			&v1beta2.Manifest{}:          {Label: ours, Transform: fleet.Strip},
 		},
 	}

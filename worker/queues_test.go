@@ -125,7 +125,7 @@ func TestEveryWorkflowContinuesWithTheNewestBuild(t *testing.T) {
 	require.Equal(t, map[string]workflow.VersioningBehavior{
 		"KymaWorkflow": workflow.VersioningBehaviorAutoUpgrade, "ManifestWorkflow": workflow.VersioningBehaviorAutoUpgrade,
 		"SweepWorkflow": workflow.VersioningBehaviorAutoUpgrade, "WatcherWorkflow": workflow.VersioningBehaviorAutoUpgrade,
-		"CertificatesWorkflow": workflow.VersioningBehaviorAutoUpgrade,
+		"CertificatesWorkflow": workflow.VersioningBehaviorAutoUpgrade, "RolloutWorkflow": workflow.VersioningBehaviorAutoUpgrade,
 	}, r.behaviors)
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/background"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -23,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
+	"github.com/kyma-project/lifecycle-manager/workflows/rollout"
 	watcherflow "github.com/kyma-project/lifecycle-manager/workflows/routing"
 )
 
@@ -38,6 +40,8 @@ type Activities struct {
 	// Routing and Certificates are nil where remote clusters send no events.
 	Routing      *routing.Activities
 	Certificates *certificates.Activities
+	// Advance are those of rollouts.
+	Advance *advance.Activities
 }
 
 // Slots are how many activities each task queue runs at once in this process.
@@ -107,6 +111,9 @@ func (w *Workers) queues(o Options) []taskQueue {
 		a.Resolve.ResolveKyma, a.Resolve.DeleteManifests,
 		a.Status.ReportKyma, a.Status.ReleaseKyma, a.Manifests.Steps.ReportManifest, a.Manifests.Purge.SendPurge, a.Sync.SyncRemote,
 	}}
+	if a.Advance != nil {
+		controlPlane.activities = append(controlPlane.activities, a.Advance.AdvanceRollout)
+	}
 	if a.Routing != nil {
 		controlPlane.activities = append(controlPlane.activities, a.Routing.ReconcileWatcher)
 	}
@@ -180,6 +187,7 @@ func RegisterWorkflows(registry worker.WorkflowRegistry) {
 		kick.SweepWorkflow:        workflows.SweepWorkflow,
 		kick.WatcherWorkflow:      watcherflow.WatcherWorkflow,
 		kick.CertificatesWorkflow: authority.CertificatesWorkflow,
+		kick.RolloutWorkflow:      rollout.Workflow,
 	} {
 		registry.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{
 			Name:               name,

@@ -244,6 +244,14 @@ func ofReason(reason string) string {
 		return "whoever set these finalizers must take them off"
 	case "ListenerAddressUnknown":
 		return "create it, with a host that is no wildcard"
+	case "RolloutHeld":
+		return "repair the clusters, give the channel another version, or set spec.acceptFailures, spec.revert or spec.abort of the ModuleRollout"
+	case "VersionNotApplied":
+		return "look at the status of the Kyma"
+	case "NotSettled":
+		return "look at the status of the Manifest; a longer settleWithin may fit the module better"
+	case "NothingSelected":
+		return "correct modules, selector or channels, or delete the policy"
 	default:
 		return ""
 	}

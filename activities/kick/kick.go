@@ -17,6 +17,8 @@ const (
 const (
 	// UpdateReconcile asks for one completed reconcile and answers with the state reached.
 	UpdateReconcile = "reconcile"
+	// UpdateEvaluate asks a rollout to look at its clusters now and answers with what it does then.
+	UpdateEvaluate = "evaluate"
 	// UpdatePurge purges a Kyma under deletion before its grace period is over, and answers after one check with
 	// the state reached.
 	UpdatePurge = "purge"

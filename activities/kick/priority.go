@@ -25,7 +25,7 @@ type Tenants func(ctx context.Context, kyma types.NamespacedName) string
 // reconciles that nobody waits for have a queue of their own.
 func inQueue(workflow, signal, tenant string, k Kick) temporal.Priority {
 	p := temporal.Priority{FairnessKey: fairnessKey(tenant)}
-	if workflow != KymaWorkflow && signal != SignalPurge && !k.Urgent && !k.Deleting {
+	if workflow != KymaWorkflow && workflow != RolloutWorkflow && signal != SignalPurge && !k.Urgent && !k.Deleting {
 		p.PriorityKey = background
 	}
 	return p

@@ -41,11 +41,13 @@ const (
 	// WatcherWorkflow sets up the routing of one Watcher, CertificatesWorkflow rotates the authorities of agents and listener.
 	WatcherWorkflow      = "WatcherWorkflow"
 	CertificatesWorkflow = "CertificatesWorkflow"
+	// RolloutWorkflow rolls one version of a module out to the clusters of a channel.
+	RolloutWorkflow = "RolloutWorkflow"
 )
 
 // Workflows are the names of all workflows that an instance has.
 func Workflows() []string {
-	return []string{KymaWorkflow, ManifestWorkflow, SweepWorkflow, WatcherWorkflow, CertificatesWorkflow}
+	return []string{KymaWorkflow, ManifestWorkflow, SweepWorkflow, WatcherWorkflow, CertificatesWorkflow, RolloutWorkflow}
 }
 
 // KymaWorkflowID is the id of the workflow of one Kyma (docs/design/workflows-and-signals.md#workflows).
@@ -56,6 +58,9 @@ func ManifestWorkflowID(r Ref) string { return entityID("manifest", r) }
 
 // WatcherWorkflowID is the id of the workflow of one Watcher.
 func WatcherWorkflowID(r Ref) string { return entityID("watcher", r) }
+
+// RolloutWorkflowID is the id of the workflow of one ModuleRollout.
+func RolloutWorkflowID(r Ref) string { return entityID("rollout", r) }
 
 // CertificatesWorkflowID is the id of the one workflow that rotates authorities.
 const CertificatesWorkflowID = "certificates"

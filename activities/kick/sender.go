@@ -45,6 +45,11 @@ func (s *Sender) Watcher(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, WatcherWorkflowID(ref), WatcherWorkflow, Signal, ref, k)
 }
 
+// Rollout wakes the workflow of a ModuleRollout and starts it where none is open.
+func (s *Sender) Rollout(ctx context.Context, ref Ref, k Kick) error {
+	return s.signalWithStart(ctx, RolloutWorkflowID(ref), RolloutWorkflow, Signal, ref, k)
+}
+
 // Purge tells the workflow of a Manifest to force what remains of its module, and starts it where none is open.
 func (s *Sender) Purge(ctx context.Context, ref Ref, k Kick) error {
 	return s.signalWithStart(ctx, ManifestWorkflowID(ref), ManifestWorkflow, SignalPurge, ref, k)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -73,6 +74,7 @@ type flags struct {
 	watching                 watching.Flags
 	maintenance              maintenanceFlags
 	webhook                  webhookFlags
+	sameFailures             int32
 	signaturePolicy          string
 	remoteTemplateRegistries []string
 
@@ -145,6 +147,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.IntVar(&f.sweepConcurrency, "sweep-concurrency", 8, "shards of the fleet that are walked at once, per process")
 	set.DurationVar(&f.settings.RolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
 	set.IntVar(&f.rolloutAtOnce, "module-upgrade-rollout-at-once", watchers.DefaultRolloutAtOnce, "Kymas that a change of the catalog occupies at once")
+	set.Int32Var(&f.sameFailures, "rollout-same-failures", rollout.DefaultSameFailures, "clusters that may fail in the same way with a new version before its rollout is held, whatever the rollout's own limit is")
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 

@@ -38,7 +38,7 @@ func ofProcess() []string {
 // addedLater are the settings of the instance that 0.1.0 does not have. They are recorded only where they are not at their
 // default: a process of a release that does not know a setting would take its instance for one with other settings, and
 // stop in the middle of an upgrade.
-func addedLater() []string { return append(watching.Names(), "namespaces") }
+func addedLater() []string { return append(watching.Names(), "namespaces", "rollout-same-failures") }
 
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets. Flags about events
 // count where there are events: upstream's arguments have them, and releases before these flags recorded none.

@@ -135,6 +135,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 			Access:   f.access.allowed(),
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
 			Removals: f.removals, PurgeRules: purge.Rules{Never: f.neverPurged},
+			SameFailures: f.sameFailures, NoApprovals: f.webhook.noApprovals(),
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,

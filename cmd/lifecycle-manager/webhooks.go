@@ -29,9 +29,9 @@ type webhookFlags struct {
 }
 
 func (f *webhookFlags) register(set *pflag.FlagSet) {
-	set.BoolVar(&f.enabled, "enable-webhooks", false, "refuse ModuleTemplates that could not be used when they are applied; without it the same errors are shown in the status of the Kymas")
+	set.BoolVar(&f.enabled, "enable-webhooks", false, "refuse ModuleTemplates and rollouts that could not be used when they are applied, and say who approves a rollout; without it the same errors are shown in the status of the Kymas, and rollouts accept no approvals")
 	set.StringVar(&f.bindAddress, "webhook-bind-address", ":9443", "address of the admission webhook")
-	set.StringVar(&f.service, "webhook-service-name", "lifecycle-manager-webhook", "Service that leads to the webhook at port 443, as name or namespace/name (default namespace kcp-system); the ValidatingWebhookConfiguration has its name")
+	set.StringVar(&f.service, "webhook-service-name", "lifecycle-manager-webhook", "Service that leads to the webhook at port 443, as name or namespace/name (default namespace kcp-system); the ValidatingWebhookConfiguration and the MutatingWebhookConfiguration have its name")
 	set.StringVar(&f.url, "webhook-url", "", "where the API server reaches the webhook instead of the Service, e.g. https://localhost:9443; it needs a host name")
 	set.StringVar(&f.secret, "webhook-secret-name", "lifecycle-manager-webhook-tls", "Secret in the Service's namespace that the webhook's certificate is kept in; it is made and renewed here")
 	set.StringVar(&f.certDir, "webhook-cert-dir", "", "writable folder for the public part of the webhook's certificate; default: below the folder for temporary files")
@@ -60,6 +60,14 @@ func (f *webhookFlags) options(settings desired.Settings) admission.Options {
 	return admission.Options{
 		Settings: settings, BindAddress: f.bindAddress, Service: service, URL: f.url, Secret: f.secret, CertDir: certDir, Serving: f.serving.Store,
 	}
+}
+
+// noApprovals says why rollouts accept no approvals; empty where they do.
+func (f *webhookFlags) noApprovals() string {
+	if f.enabled {
+		return ""
+	}
+	return "the admission webhook, which says who approves, is off (--enable-webhooks)"
 }
 
 // add adds the webhook to a process that watches, where it is switched on.

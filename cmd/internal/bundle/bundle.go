@@ -143,6 +143,8 @@ func (s Sources) addResources(ctx context.Context, a *archive) error {
 		{file: "moduletemplates", kind: "ModuleTemplate", group: own, namespaces: s.namespaces()},
 		{file: "modulereleasemetas", kind: "ModuleReleaseMeta", group: own, namespaces: s.namespaces()},
 		{file: "watchers", kind: "Watcher", group: own, namespaces: s.namespaces()},
+		{file: "rolloutpolicies", kind: "RolloutPolicy", group: own, namespaces: s.namespaces()},
+		{file: "modulerollouts", kind: "ModuleRollout", group: own, namespaces: s.namespaces()},
 		{file: "deployments", kind: "Deployment", group: apps, namespaces: release, with: []client.ListOption{s.PodLabels}},
 		{file: "pods", kind: "Pod", group: corev1.SchemeGroupVersion, namespaces: release, with: []client.ListOption{s.PodLabels}},
 	}

@@ -1,0 +1,141 @@
+// Package advance has the activity that a rollout's workflow takes its steps by: it reads the rollout live, sees from
+// informers how the clusters are that it concerns, lets package rollout decide, and writes the rollout's status. Which version
+// a cluster gets follows from that status (package desired); watchers hear of it and kick the Kymas.
+//
+//	activities.go the activity
+//	sights.go     what informers know of the clusters that a rollout concerns
+//	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back
+//	status.go     the status, and Events about what is new in it
+//	concerns.go   which clusters a rollout concerns, for watchers too
+package advance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Options are what the activity needs.
+type Options struct {
+	Settings desired.Settings
+	// ControlPlane reads live and writes.
+	ControlPlane client.Client
+	// Informers have Kymas, Manifests and the catalog, with the indexes of desired and fleet.
+	Informers client.Reader
+	// SameFailures is rollout.Situation.SameFailures.
+	SameFailures int32
+	// NoApprovals says why approvals are not accepted; empty where they are.
+	NoApprovals string
+	// Events may be nil.
+	Events hint.Recorder
+	// Clock is time.Now by default.
+	Clock func() time.Time
+}
+
+// Activities work on ModuleRollouts.
+type Activities struct {
+	Options
+}
+
+// New makes the activities.
+func New(o Options) (*Activities, error) {
+	if o.ControlPlane == nil || o.Informers == nil {
+		return nil, errors.New("advance: ControlPlane and Informers must be given")
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Settings = o.Settings.WithDefaults()
+	return &Activities{Options: o}, nil
+}
+
+// In is the input of AdvanceRollout.
+type In struct {
+	Ref kick.Ref `json:"ref"`
+}
+
+// Out is its result.
+type Out struct {
+	// Gone is true where there is no such rollout, or it is not this instance's.
+	Gone bool `json:"gone,omitempty"`
+	// Ended is true where nothing more is to be done.
+	Ended bool `json:"ended,omitempty"`
+	// Phase, Stage, Progress and WaitsFor are those of the rollout's status.
+	Phase    string `json:"phase,omitempty"`
+	Stage    string `json:"stage,omitempty"`
+	Progress string `json:"progress,omitempty"`
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Until is when to look again without a change; zero is never.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// AdvanceRollout takes the next step of a rollout, as far as it goes now. It may run twice: what it decides follows from what
+// it reads, and it writes the status of the rollout as it read it.
+func (a *Activities) AdvanceRollout(ctx context.Context, in In) (Out, error) {
+	r := &v1beta2.ModuleRollout{}
+	err := a.ControlPlane.Get(ctx, in.Ref.Key(), r)
+	if apierrors.IsNotFound(err) {
+		return Out{Gone: true}, nil
+	}
+	if err != nil {
+		return Out{}, fmt.Errorf("read ModuleRollout %s: %w", in.Ref, err)
+	}
+	if r.UID != in.Ref.UID || !a.Settings.Ours(r.Labels) || !r.DeletionTimestamp.IsZero() {
+		return Out{Gone: true}, nil
+	}
+	before, until := r.DeepCopy(), time.Time{}
+	if !r.HasEnded() {
+		if until, err = a.decide(ctx, r); err != nil {
+			return Out{}, err
+		}
+		if err := a.report(ctx, before, r); err != nil {
+			return Out{}, err
+		}
+	}
+	s := r.Status
+	return Out{
+		Ended: r.HasEnded(), Phase: string(s.Phase), Stage: s.StageName, Progress: s.Progress, WaitsFor: s.WaitsFor, Until: until,
+	}, nil
+}
+
+// decide gives the rollout the status that follows from what is seen now, and returns when to look again.
+func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time.Time, error) {
+	situation := rollout.Situation{Now: a.Clock(), SameFailures: a.SameFailures, NoApprovals: a.NoApprovals}
+	if err := a.readCatalog(ctx, r, &situation); err != nil {
+		return time.Time{}, err
+	}
+	sights, err := a.sights(ctx, r)
+	if err != nil {
+		return time.Time{}, err
+	}
+	clusters := make([]rollout.Cluster, len(sights))
+	for i, sight := range sights {
+		clusters[i] = sight.Cluster
+	}
+	rollout.FixBounds(r, clusters)
+	next, until := rollout.Decide(r, rollout.Observe(r, sights, situation.Now), situation)
+	r.Status = next
+	return notAfter(until, next.Phase, situation.Now), nil
+}
+
+// recheck is when clusters that are on their way are counted again at the latest. The kick that came for the last of them may
+// have come before this process's informers knew of it.
+const recheck = time.Minute
+
+func notAfter(until time.Time, phase v1beta2.RolloutPhase, now time.Time) time.Time {
+	isUnderWay := phase == v1beta2.RolloutProgressing || phase == v1beta2.RolloutReverting
+	if at := now.Add(recheck); isUnderWay && (until.IsZero() || at.Before(until)) {
+		return at
+	}
+	return until
+}

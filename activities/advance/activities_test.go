@@ -1,0 +1,219 @@
+package advance
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// fleetOf has a canary and another cluster, both with keda 1.0.0, and a release meta that wishes 1.1.0.
+func fleetOf() (first, second *v1beta2.Kyma, objects []client.Object) {
+	first, second = cluster("first", canary), cluster("second")
+	return first, second, []client.Object{
+		first, second, installed(first, "1.0.0"), installed(second, "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.1.0"),
+	}
+}
+
+// upgrade brings a version to a cluster, as its Manifest's workflow does.
+func (b *bench) upgrade(kyma *v1beta2.Kyma, version string) {
+	b.t.Helper()
+	m := installed(kyma, version)
+	require.NoError(b.t, b.Get(b.t.Context(), client.ObjectKeyFromObject(m), m))
+	m.Spec.Version, m.Status.InstalledVersion = version, version
+	require.NoError(b.t, b.Update(b.t.Context(), m))
+}
+
+func TestARolloutGoesFromStageToStageUntilItHasCompleted(t *testing.T) {
+	first, second, objects := fleetOf()
+	r := rolloutTo("1.1.0")
+	b := newBench(t, append(objects, r)...)
+
+	out := b.step(r)
+	require.Equal(t, Out{
+		Phase: "Progressing", Stage: "canary", Progress: "0/2", WaitsFor: "the clusters of stage canary to settle", Until: begun.Add(recheck),
+	}, out)
+	require.EqualValues(t, 0, r.Status.Stage)
+	require.Equal(t, rollout.Everyone, r.Status.Released)
+	require.EqualValues(t, 1, r.Status.ObservedGeneration)
+	require.True(t, r.Status.StartedAt.Time.Equal(begun))
+	require.True(t, r.Status.WaitsUntil.Time.Equal(begun.Add(15*time.Minute)), "that is when the first of them has failed")
+
+	b.upgrade(first, "1.1.0")
+	require.Equal(t, "1/2", b.step(r).Progress)
+	require.EqualValues(t, 1, r.Status.Stage)
+	require.Equal(t, "rest", r.Status.StageName)
+
+	b.upgrade(second, "1.1.0")
+	out = b.step(r)
+	require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "2/2"}, out)
+}
+
+func TestTheSameStepTwiceWritesOnce(t *testing.T) {
+	_, _, objects := fleetOf()
+	r := rolloutTo("1.1.0")
+	b := newBench(t, append(objects, r)...)
+	first := b.step(r)
+	version := r.ResourceVersion
+	b.now = b.now.Add(time.Minute)
+	second := b.step(r)
+	require.Equal(t, first.Until.Add(time.Minute), second.Until, "clusters that are on their way are counted again")
+	second.Until = first.Until
+	require.Equal(t, first, second)
+	require.Len(t, b.writes, 1)
+	require.Equal(t, version, r.ResourceVersion)
+}
+
+func TestWhatIsDecidedIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
+	_, _, objects := fleetOf()
+	r := rolloutTo("1.1.0")
+	b := newBench(t, append(objects, r)...)
+	b.fails = func(verb string, _ runtime.Object) error {
+		if verb != "patch" {
+			return nil
+		}
+		b.fails = nil
+		edited := r.DeepCopy()
+		require.NoError(t, b.Get(t.Context(), client.ObjectKeyFromObject(r), edited))
+		edited.Spec.Paused = true
+		return b.Update(t.Context(), edited)
+	}
+	_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+	f := fault.Of(err)
+	require.Equal(t, fault.Transient, f.Kind)
+	require.Equal(t, clusters.ReasonConflict, f.Reason)
+	require.Empty(t, b.recorded(), "nothing happened")
+
+	require.Equal(t, "Paused", b.step(r).Phase, "another attempt sees what was written")
+	require.Zero(t, r.Status.Released)
+}
+
+func TestARolloutThatIsNotThisOneIsGone(t *testing.T) {
+	ours := rolloutTo("1.1.0")
+	others := rolloutTo("1.2.0", ofAnotherInstance)
+	going := rolloutTo("1.3.0", deleted)
+	b := newBench(t, ours, others, going)
+	for name, ref := range map[string]kick.Ref{
+		"one that was never there": {Namespace: desiredtest.Namespace, Name: "unknown", UID: "uid"},
+		"an earlier one":           {Namespace: ours.Namespace, Name: ours.Name, UID: "earlier"},
+		"another instance's":       kick.RefOf(others),
+		"one under deletion":       kick.RefOf(going),
+	} {
+		out, err := b.AdvanceRollout(t.Context(), In{Ref: ref})
+		require.NoError(t, err, name)
+		require.Equal(t, Out{Gone: true}, out, name)
+	}
+	require.Empty(t, b.writes)
+}
+
+func TestARolloutThatIsDeletedDuringAStepNeedsNoStatus(t *testing.T) {
+	_, _, objects := fleetOf()
+	r := rolloutTo("1.1.0")
+	b := newBench(t, append(objects, r)...)
+	b.fails = func(verb string, _ runtime.Object) error {
+		if verb == "patch" {
+			return apierrors.NewNotFound(schema.GroupResource{}, r.Name)
+		}
+		return nil
+	}
+	_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+	require.NoError(t, err)
+	require.Empty(t, b.recorded())
+}
+
+func TestAnEndedRolloutIsLeftAsItIs(t *testing.T) {
+	for _, phase := range []v1beta2.RolloutPhase{v1beta2.RolloutCompleted, v1beta2.RolloutReverted, v1beta2.RolloutAborted, v1beta2.RolloutSuperseded} {
+		_, _, objects := fleetOf()
+		r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) {
+			r.Status.Phase, r.Status.Progress = phase, "1/2"
+			r.Spec.Abort = true
+		})
+		b := newBench(t, append(objects, r)...)
+		require.Equal(t, Out{Ended: true, Phase: string(phase), Progress: "1/2"}, b.step(r))
+		require.Empty(t, b.writes)
+	}
+}
+
+func TestTheFirstRolloutOfAPolicyEndsAtOnce(t *testing.T) {
+	_, _, objects := fleetOf()
+	r := rolloutTo("1.0.0", func(r *v1beta2.ModuleRollout) {
+		r.Spec.Plan.Stages[0].Soak = &metav1.Duration{Duration: time.Hour}
+	})
+	b := newBench(t, append(objects, r)...)
+	require.Equal(t, "Completed", b.step(r).Phase, "whatever the channel has meanwhile")
+	require.EqualValues(t, 2, r.Status.Stage, "everybody has it")
+}
+
+func TestAStageByCountConsistsOfTheClustersThatThereAreWhenTheRolloutBegins(t *testing.T) {
+	objects := []client.Object{desiredtest.ReleaseMeta("keda", "regular=1.1.0")}
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		kyma := cluster(name)
+		objects = append(objects, kyma, installed(kyma, "1.0.0"))
+	}
+	r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) {
+		r.Spec.Plan.Stages = []v1beta2.RolloutStage{{Name: "two", Count: new(int32(2))}}
+	})
+	b := newBench(t, append(objects, r)...)
+	b.step(r)
+	require.EqualValues(t, 2, r.Status.Stages[0].Total)
+	bound := r.Status.Stages[0].Bound
+	require.Positive(t, bound)
+	require.NoError(t, b.Create(t.Context(), cluster("f")))
+	b.step(r)
+	require.Equal(t, bound, r.Status.Stages[0].Bound)
+}
+
+func TestWhatCannotBeReadIsNotDecidedAbout(t *testing.T) {
+	busy := errors.New("busy")
+	for name, refuses := range map[string]func(verb string, object runtime.Object) bool{
+		"the rollout": func(verb string, o runtime.Object) bool {
+			_, is := o.(*v1beta2.ModuleRollout)
+			return is && verb == "get"
+		},
+		"its release meta":     func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleReleaseMeta); return is },
+		"which are there":      func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleReleaseMetaList); return is },
+		"the other rollouts":   func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleRolloutList); return is },
+		"the templates":        func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleTemplateList); return is },
+		"the template":         func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ModuleTemplate); return is },
+		"the Kymas":            func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.KymaList); return is },
+		"their Manifests":      func(_ string, o runtime.Object) bool { _, is := o.(*v1beta2.ManifestList); return is },
+		"whether it is stored": func(verb string, _ runtime.Object) bool { return verb == "patch" },
+	} {
+		_, _, objects := fleetOf()
+		r := rolloutTo("1.1.0")
+		b := newBench(t, append(objects, r, desiredtest.Template("keda", "1.1.0"))...)
+		b.fails = func(verb string, object runtime.Object) error {
+			if refuses(verb, object) {
+				return busy
+			}
+			return nil
+		}
+		_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+		require.ErrorIs(t, err, busy, name)
+		require.Empty(t, b.writes, name)
+		require.Empty(t, b.recorded(), name)
+	}
+}
+
+func TestTheActivityNeedsClients(t *testing.T) {
+	_, err := New(Options{Settings: desired.Settings{}})
+	require.Error(t, err)
+	c := inMemory(t)
+	a, err := New(Options{ControlPlane: c, Informers: c})
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), a.Clock(), time.Minute)
+}

@@ -1,0 +1,101 @@
+package advance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// readCatalog finds out what the catalog says about a rollout.
+func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, s *rollout.Situation) error {
+	index := desired.NewCached(a.Informers)
+	metas, err := index.ReleaseMetas(ctx, r.Spec.ModuleName)
+	if err != nil {
+		return err
+	}
+	for _, known := range metas {
+		if known.Namespace != r.Namespace || !a.Settings.Ours(known.Labels) {
+			continue
+		}
+		// Read live: the kick that led here may be about an edit that this process does not know of yet.
+		meta := &v1beta2.ModuleReleaseMeta{}
+		if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), meta); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read ModuleReleaseMeta %s: %w", desired.NameOf(known), err)
+		}
+		s.Wished = Wished(meta, r.Spec.Channel)
+		all, err := desired.RolloutsOf(ctx, index, a.Settings, known)
+		if err != nil {
+			return err
+		}
+		inForce := rollout.InForce(all, r.Spec.Channel, s.Wished)
+		// That it is not among those that informers know of does not mean that it is none: it may be newer than they are.
+		if len(inForce) > 0 && inForce[0].UID != r.UID {
+			s.Superseded = rollout.IsNewer(inForce[0], r) || r.IsByHand() && !inForce[0].IsByHand()
+		}
+	}
+	s.NotRevertible, err = a.notRevertible(ctx, index, r)
+	return err
+}
+
+// Wished is the version that a release meta gives a channel; that of a mandatory module has no name.
+func Wished(meta *v1beta2.ModuleReleaseMeta, channel string) string {
+	if channel == "" && meta.Spec.Mandatory != nil {
+		return desired.WithoutBuild(meta.Spec.Mandatory.Version)
+	}
+	for _, assignment := range meta.Spec.Channels {
+		if assignment.Channel == channel {
+			return assignment.Version
+		}
+	}
+	return ""
+}
+
+// notRevertible says why clusters cannot be taken back to the version that they had: the template of the new version must
+// allow it, for whoever wrote the module knows whether the older one understands the data of the newer one.
+func (a *Activities) notRevertible(ctx context.Context, index desired.Index, r *v1beta2.ModuleRollout) (string, error) {
+	templates, err := index.Templates(ctx, r.Spec.ModuleName)
+	if err != nil {
+		return "", err
+	}
+	for _, known := range templates {
+		if known.Namespace != r.Namespace || known.Spec.Version != r.Spec.To || !a.Settings.Ours(known.Labels) {
+			continue
+		}
+		// Read live: somebody may have allowed it just now, since the rollout waits for that.
+		template := &v1beta2.ModuleTemplate{}
+		if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), template); err != nil {
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			return "", fmt.Errorf("read ModuleTemplate %s: %w", desired.NameOf(known), err)
+		}
+		text := template.Annotations[shared.AnnotationRevertibleTo]
+		if text == "" {
+			return fmt.Sprintf("ModuleTemplate %s has no annotation %s", template.Name, shared.AnnotationRevertibleTo), nil
+		}
+		versions, err := semver.NewConstraint(text)
+		if err != nil {
+			return fmt.Sprintf("annotation %s of ModuleTemplate %s is no range of versions: %v", shared.AnnotationRevertibleTo, template.Name, err), nil
+		}
+		versions.IncludePrerelease = true
+		if !contains(versions, r.Spec.From) {
+			return fmt.Sprintf("annotation %s of ModuleTemplate %s allows %s, and not %s", shared.AnnotationRevertibleTo, template.Name, text, r.Spec.From), nil
+		}
+		return "", nil
+	}
+	return fmt.Sprintf("there is no ModuleTemplate of module %s in version %s", r.Spec.ModuleName, r.Spec.To), nil
+}
+
+// contains tells whether a range has a version; it has none that cannot be read.
+func contains(versions *semver.Constraints, version string) bool {
+	read, err := semver.NewVersion(version)
+	return err == nil && versions.Check(read)
+}

@@ -1,0 +1,44 @@
+package advance
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Concerned are the Kymas that a rollout is about, from informers: those that take the module from the channel; all for a
+// module that every cluster has. One that pins a version, leaves the module alone or is being deleted is none of them.
+// They are shared: they must not be changed.
+func Concerned(ctx context.Context, informers client.Reader, settings desired.Settings, r *v1beta2.ModuleRollout) ([]*v1beta2.Kyma, error) {
+	key := r.Spec.ModuleName
+	if r.Spec.Channel == "" {
+		key = desired.MandatoryKey
+	}
+	var list v1beta2.KymaList
+	if err := informers.List(ctx, &list, client.MatchingFields{desired.IndexKymaReferences: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("find the Kymas that ModuleRollout %s/%s is about: %w", r.Namespace, r.Name, err)
+	}
+	var concerned []*v1beta2.Kyma
+	for i := range list.Items {
+		if kyma := &list.Items[i]; concerns(settings, r, kyma) {
+			concerned = append(concerned, kyma)
+		}
+	}
+	return concerned, nil
+}
+
+func concerns(settings desired.Settings, r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma) bool {
+	if !settings.Ours(kyma.Labels) || desired.IsSyncedCopy(kyma) || !kyma.DeletionTimestamp.IsZero() {
+		return false
+	}
+	if r.Spec.Channel == "" {
+		return true
+	}
+	wanted := desired.WantedBy(kyma, desired.SyncOf(kyma, settings))
+	module, listed := wanted.Module(r.Spec.ModuleName)
+	return listed && wanted.Complete && module.IsManaged() && module.Version == "" && module.EffectiveChannel(wanted.Channel) == r.Spec.Channel
+}

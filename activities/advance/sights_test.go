@@ -1,0 +1,271 @@
+package advance
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// sight is what is seen of the only cluster.
+func (b *bench) sight(r *v1beta2.ModuleRollout) rollout.Sight {
+	b.t.Helper()
+	sights, err := b.sights(b.t.Context(), r)
+	require.NoError(b.t, err)
+	require.Len(b.t, sights, 1)
+	return sights[0]
+}
+
+func state(state shared.State) func(*v1beta2.Manifest) {
+	return func(m *v1beta2.Manifest) { m.Status.State = state }
+}
+
+// applying makes a Manifest one whose spec was written, and whose status is of the spec before.
+func applying(m *v1beta2.Manifest) { m.Generation++ }
+
+func installedBefore(version string) func(*v1beta2.Manifest) {
+	return func(m *v1beta2.Manifest) { m.Status.InstalledVersion = version }
+}
+
+func skipped[T client.Object](object T) {
+	labels := object.GetLabels()
+	labels[shared.LabelSkipReconciliation] = shared.ValueTrue
+	object.SetLabels(labels)
+}
+
+// row is what the Kyma's status says of the module.
+func row(change func(*v1beta2.ModuleStatus)) func(*v1beta2.Kyma) {
+	return func(k *v1beta2.Kyma) {
+		module := v1beta2.ModuleStatus{Name: "keda", Version: "1.0.0", State: shared.StateReady}
+		change(&module)
+		k.Status.Modules = append(k.Status.Modules, module)
+	}
+}
+
+func TestTheStateOfAClusterIsThatOfTheVersionThatItsManifestHas(t *testing.T) {
+	for name, test := range map[string]struct {
+		version string
+		changes []func(*v1beta2.Manifest)
+		want    shared.State
+	}{
+		"ready in the version":                {"1.1.0", nil, shared.StateReady},
+		"ready with a warning":                {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateWarning)}, shared.StateWarning},
+		"failed":                              {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateError)}, shared.StateError},
+		"failed before it was installed":      {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateError), installedBefore("1.0.0")}, shared.StateError},
+		"under way":                           {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateProcessing)}, ""},
+		"not begun":                           {"1.1.0", []func(*v1beta2.Manifest){state("")}, ""},
+		"going":                               {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateDeleting)}, ""},
+		"unmanaged":                           {"1.1.0", []func(*v1beta2.Manifest){state(shared.StateUnmanaged)}, ""},
+		"ready in the version before":         {"1.1.0", []func(*v1beta2.Manifest){installedBefore("1.0.0")}, ""},
+		"ready by a status of the former one": {"1.1.0", []func(*v1beta2.Manifest){applying}, ""},
+		"failed in the former one":            {"1.1.0", []func(*v1beta2.Manifest){applying, state(shared.StateError), installedBefore("1.0.0")}, ""},
+		"ready in the version that it keeps":  {"1.0.0", nil, shared.StateReady},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := cluster("a", canary)
+			got := newBench(t, kyma, installed(kyma, test.version, test.changes...)).sight(rolloutTo("1.1.0"))
+			require.Equal(t, test.version, got.Version)
+			require.Equal(t, test.want, got.State)
+			require.Equal(t, "kcp-system/a", got.Kyma)
+			require.Equal(t, "sha256:"+test.version, got.Layer)
+			require.Equal(t, rollout.Cluster{UID: "uid-a", Labels: map[string]string{"stage": "canary"}}, got.Cluster)
+			require.False(t, got.Refused || got.Waits || got.Unreachable)
+		})
+	}
+}
+
+func TestWhatIsWrongIsSaidByTheManifest(t *testing.T) {
+	kyma := cluster("a")
+	m := installed(kyma, "1.1.0", state(shared.StateError), func(m *v1beta2.Manifest) {
+		m.Status.LastOperation = &v1beta2.LastOperation{Operation: "the Deployment has no ready pod"}
+	})
+	got := newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
+	require.Equal(t, "Error", got.Reason)
+	require.Equal(t, "the Deployment has no ready pod", got.Message)
+}
+
+func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
+	unreachable := func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} }
+	maintenance := func(m *v1beta2.ModuleStatus) { m.Maintenance = true }
+	ofOther := func(m *v1beta2.ModuleStatus) { m.Name, m.Maintenance = "btp", true }
+	for name, test := range map[string]struct {
+		kyma               func(*v1beta2.Kyma)
+		manifest           func(*v1beta2.Manifest)
+		version            string
+		waits, unreachable bool
+	}{
+		"for a maintenance window":                     {kyma: row(maintenance), waits: true},
+		"not for one of another module":                {kyma: row(ofOther)},
+		"for the label on the Kyma":                    {kyma: skipped[*v1beta2.Kyma], waits: true},
+		"for the label on the Manifest":                {manifest: skipped[*v1beta2.Manifest], waits: true},
+		"out of reach":                                 {kyma: unreachable, unreachable: true},
+		"for they have a newer version":                {version: "1.2.0", waits: true},
+		"not where going back is allowed":              {version: "1.2.0", kyma: func(k *v1beta2.Kyma) { k.Annotations[desired.AnnotationAllowDowngrade] = "true" }},
+		"not where the newer one is that of this":      {version: "1.1.0"},
+		"not with an older one than that of before it": {version: "0.9.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := cluster("a")
+			if test.kyma != nil {
+				test.kyma(kyma)
+			}
+			m := installed(kyma, "1.0.0")
+			if test.version != "" {
+				m = installed(kyma, test.version)
+			}
+			if test.manifest != nil {
+				test.manifest(m)
+			}
+			got := newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
+			require.Equal(t, test.waits, got.Waits)
+			require.Equal(t, test.unreachable, got.Unreachable)
+		})
+	}
+}
+
+// Without it, the rollout would be completed without anybody having the version.
+func TestARolloutToALowerVersionThanThatOfAllHasFailed(t *testing.T) {
+	kyma := cluster("a")
+	r := rolloutTo("1.0.0", func(r *v1beta2.ModuleRollout) { r.Spec.From = "1.1.0" })
+	require.False(t, newBench(t, kyma, installed(kyma, "1.1.0")).sight(r).Waits)
+}
+
+func TestARefusalIsToldByTheKyma(t *testing.T) {
+	refused := func(version, message string, state shared.State) func(*v1beta2.Kyma) {
+		return row(func(m *v1beta2.ModuleStatus) { m.Version, m.Message, m.State = version, message, state })
+	}
+	const missing = "no ModuleTemplate found for module keda in version 1.1.0"
+	for name, test := range map[string]struct {
+		kyma    func(*v1beta2.Kyma)
+		version string // of the Manifest; empty where there is none
+		want    bool
+	}{
+		"of a module that is installed, which shows the version that is": {refused("1.0.0", missing, shared.StateError), "1.0.0", true},
+		"of one whose template is no good":                               {refused("1.0.0", "ModuleTemplate kcp-system/keda-1.1.0: invalid", shared.StateError), "1.0.0", true},
+		"of one that is not installed":                                   {refused("1.1.0", "whatever", shared.StateError), "", true},
+		"not of another version that is not installed":                   {refused("1.0.0", "whatever", shared.StateError), "", false},
+		"not of what is wrong with the former version":                   {refused("1.0.0", "the Deployment has no ready pod", shared.StateError), "1.0.0", false},
+		"not once the Manifest has the version":                          {refused("1.0.0", missing, shared.StateError), "1.1.0", false},
+		"not where what is installed goes on working":                    {refused("1.0.0", "version 1.1.0 is refused", shared.StateWarning), "1.0.0", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := cluster("a", test.kyma)
+			objects := []client.Object{kyma}
+			if test.version != "" {
+				objects = append(objects, installed(kyma, test.version))
+			}
+			got := newBench(t, objects...).sight(rolloutTo("1.1.0"))
+			require.Equal(t, test.want, got.Refused)
+			if test.want {
+				require.Equal(t, "Error", got.Reason)
+				require.Equal(t, kyma.Status.Modules[0].Message, got.Message)
+			}
+		})
+	}
+}
+
+func TestARefusedVersionHasFailedAtOnce(t *testing.T) {
+	first, _, objects := fleetOf()
+	row(func(m *v1beta2.ModuleStatus) {
+		m.State, m.Message = shared.StateError, "no ModuleTemplate found for module keda in version 1.1.0"
+	})(first)
+	r := rolloutTo("1.1.0")
+	b := newBench(t, append(objects, r)...)
+	b.step(r)
+	out := b.step(r)
+	require.Equal(t, "Held", out.Phase)
+	require.Contains(t, out.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.1.0, 0 may: Error: no ModuleTemplate found")
+	require.EqualValues(t, 1, r.Status.Failures[0].Clusters)
+}
+
+func TestAClusterWithoutAManifestHasNoVersion(t *testing.T) {
+	kyma := cluster("a")
+	b := newBench(t, kyma, installed(cluster("b"), "1.1.0"), installed(kyma, "1.1.0", func(m *v1beta2.Manifest) {
+		m.Labels[shared.LabelModuleName] = "btp"
+	}))
+	require.Equal(t, rollout.Sight{Cluster: rollout.Cluster{UID: kyma.UID}, Kyma: "kcp-system/a"}, b.sight(rolloutTo("1.1.0")))
+}
+
+func TestSinceWhenAClusterHasTheVersion(t *testing.T) {
+	made, upgraded, broke := begun.Add(-24*time.Hour), begun.Add(-time.Hour), begun.Add(-time.Minute)
+	note := func(m *v1beta2.Manifest) {
+		before := m.DeepCopy()
+		before.Spec.Version = "1.0.0"
+		rollout.NoteUpgrade(before, m, upgraded)
+	}
+	transition := func(m *v1beta2.Manifest) {
+		m.Status.Conditions = []metav1.Condition{{Type: string(shared.ConditionInstallation), LastTransitionTime: metav1.NewTime(broke)}}
+	}
+	for name, test := range map[string]struct {
+		changes []func(*v1beta2.Manifest)
+		want    time.Time
+		well    bool
+	}{
+		"its first version":                       {nil, made, false},
+		"it was upgraded":                         {[]func(*v1beta2.Manifest){note}, upgraded, true},
+		"it was upgraded from what was not well":  {[]func(*v1beta2.Manifest){state(shared.StateError), note}, upgraded, false},
+		"it was installed, and is not well since": {[]func(*v1beta2.Manifest){note, transition, state(shared.StateProcessing)}, broke, true},
+		"it was never installed in this version":  {[]func(*v1beta2.Manifest){note, transition, installedBefore("1.0.0")}, upgraded, true},
+		"what somebody wrote there is no time": {[]func(*v1beta2.Manifest){func(m *v1beta2.Manifest) {
+			m.Annotations[rollout.AnnotationUpgrade] = "yesterday"
+		}}, made, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kyma := cluster("a")
+			got := newBench(t, kyma, installed(kyma, "1.1.0", test.changes...)).sight(rolloutTo("1.1.0"))
+			require.True(t, test.want.Equal(got.Since), got.Since)
+			require.Equal(t, test.well, got.WasWell)
+		})
+	}
+}
+
+func TestAClusterThatIsBackHasItsTimeFromThenOn(t *testing.T) {
+	kyma := cluster("a", func(k *v1beta2.Kyma) {
+		k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(true), ReachableSince: new(metav1.NewTime(begun))}
+	})
+	require.True(t, newBench(t, kyma, installed(kyma, "1.1.0")).sight(rolloutTo("1.1.0")).FreeSince.Equal(begun))
+}
+
+func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
+	kyma := cluster("a", row(func(m *v1beta2.ModuleStatus) { m.State, m.Version, m.Maintenance = shared.StateError, "1.1.0", true }))
+	listed := installed(kyma, "9.0.0")
+	every := installed(kyma, "1.0.0", func(m *v1beta2.Manifest) {
+		m.Name, m.Labels[shared.LabelMandatoryModule] = "a-mandatory", shared.ValueTrue
+		delete(m.Labels, shared.LabelChannel)
+	})
+	b := newBench(t, kyma, listed, every)
+	got := b.sight(rolloutTo("1.1.0", mandatory))
+	require.Equal(t, "1.0.0", got.Version)
+	require.False(t, got.Refused || got.Waits, "what the status says is about an entry of the same name")
+	require.Equal(t, "9.0.0", b.sight(rolloutTo("1.1.0")).Version)
+}
+
+func TestALongNameOfAModuleIsInAnAnnotation(t *testing.T) {
+	kyma := cluster("a")
+	m := installed(kyma, "1.1.0", func(m *v1beta2.Manifest) {
+		m.Labels[shared.LabelModuleName], m.Annotations[desired.AnnotationModuleEntry] = "short", "keda"
+	})
+	require.Equal(t, "1.1.0", newBench(t, kyma, m).sight(rolloutTo("1.1.0")).Version)
+}
+
+// Informers may be behind: then those that were just released count as updating, and nobody is released in their place.
+func TestWhatInformersDoNotKnowYetReleasesNobody(t *testing.T) {
+	_, _, objects := fleetOf()
+	r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) { r.Spec.Plan.Stages = nil })
+	b := newBench(t, append(objects, r)...)
+	b.step(r)
+	require.EqualValues(t, 1, r.Status.Stages[0].Updating, "a tenth, and one at least")
+	released := r.Status.Released
+	for range 3 {
+		b.now = b.now.Add(time.Minute)
+		b.step(r)
+		require.Equal(t, released, r.Status.Released)
+	}
+}

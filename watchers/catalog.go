@@ -29,6 +29,7 @@ func (w *watcher) catalogSources(mgr manager.Manager) []source.TypedSource[kymaR
 			catalogHandler(w, "ModuleReleaseMeta", func(_ context.Context, meta *v1beta2.ModuleReleaseMeta) []string {
 				return desired.KeysOfReleaseMeta(meta)
 			})),
+		source.TypedKind(mgr.GetCache(), &v1beta2.ModuleRollout{}, w.releases()),
 	}
 }
 

@@ -157,7 +157,8 @@ func indexed(t *testing.T, objects ...client.Object) *watcher {
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	w.reader = fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).
 		WithIndex(&v1beta2.Kyma{}, desired.IndexKymaReferences, desired.KymaReferencesIndexer).
-		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).Build()
+		WithIndex(&v1beta2.ModuleReleaseMeta{}, desired.IndexReleaseMetaKeys, desired.ReleaseMetaKeysIndexer).
+		WithIndex(&v1beta2.ModuleRollout{}, desired.IndexRolloutModule, desired.RolloutModuleIndexer).Build()
 	return w
 }
 
@@ -271,6 +272,7 @@ var errBusy = errors.New("resource exhausted")
 func (deaf) Kyma(context.Context, kick.Ref, kick.Kick) error       { return errBusy }
 func (deaf) Manifest(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
 func (deaf) Watcher(context.Context, kick.Ref, kick.Kick) error    { return errBusy }
+func (deaf) Rollout(context.Context, kick.Ref, kick.Kick) error    { return errBusy }
 func (deaf) OpenKyma(context.Context, kick.Ref, kick.Kick) error   { return errBusy }
 func (deaf) SignalOpen(context.Context, string, kick.Kick) error   { return errBusy }
 func (deaf) Digest(context.Context, *v1beta2.Kyma) (string, error) { return "", errBusy }

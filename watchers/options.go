@@ -3,6 +3,8 @@
 //	kyma.go         a Kyma changed, is being deleted, or is gone
 //	catalog.go      a ModuleTemplate or ModuleReleaseMeta changed: the Kymas whose modules resolve to it
 //	rollout.go      ... one after the other: what concerns many Kymas must not delay the changes of one
+//	release.go      a ModuleRollout released its version to further Kymas, or takes it back: these
+//	modulerollout.go a ModuleRollout changed, or a cluster that it waits for
 //	manifest.go     a Manifest changed, is being deleted, or is gone
 //	secret.go       the access Secret of a cluster changed
 //	sweeps.go       keeps the sweep workflows running
@@ -46,6 +48,7 @@ type Sender interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	Manifest(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	Watcher(ctx context.Context, ref kick.Ref, k kick.Kick) error
+	Rollout(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	OpenKyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
 	SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
 }
@@ -96,7 +99,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting, w.addModuleRollouts} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -93,7 +94,11 @@ func (w *watcher) rollOut(ctx context.Context, req kymaRequest) (reconcile.Resul
 		w.rollout.forget(req.UID)
 		return reconcile.Result{}, err
 	}
-	if wait := w.rollout.wait(req.UID, digest, w.Settings.RolloutSpread); wait > 0 {
+	spread := w.Settings.RolloutSpread
+	if req.Cause.Kind == shared.KindModuleRollout {
+		spread = 0 // what a rollout releases is not to be delayed further
+	}
+	if wait := w.rollout.wait(req.UID, digest, spread); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	// One whose cluster cannot be reached costs little, and would keep its place to the end.
@@ -128,12 +133,12 @@ func (r *rollout) pass(ctx context.Context, req kymaRequest) error {
 }
 
 // wait is how long a Kyma has to wait for its turn. A change meanwhile does not delay it further: otherwise a catalog that
-// changes often would never be applied.
+// changes often would never be applied. What is not spread waits for no turn that it got before.
 func (r *rollout) wait(uid types.UID, digest string, spread time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	of, waits := r.turns[uid]
-	if of.digest != digest {
+	if of.digest != digest || spread == 0 {
 		at := r.now().Add(desired.RolloutDelay(uid, digest, spread))
 		if waits && of.at.Before(at) {
 			at = of.at

@@ -41,6 +41,11 @@ func (r *recorder) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error 
 	return nil
 }
 
+func (r *recorder) Rollout(_ context.Context, ref kick.Ref, k kick.Kick) error {
+	r.sent = append(r.sent, sent{kick.RolloutWorkflowID(ref), k})
+	return nil
+}
+
 func (r *recorder) Watcher(_ context.Context, ref kick.Ref, k kick.Kick) error {
 	r.sent = append(r.sent, sent{kick.WatcherWorkflowID(ref), k})
 	return nil

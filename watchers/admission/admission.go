@@ -2,13 +2,20 @@
 // reconciled.
 //
 //	template.go       what is wrong with a ModuleTemplate
+//	rollout.go        what is wrong with a RolloutPolicy and a ModuleRollout
 //	kyma.go           a warning where an edit of a Kyma has no effect
-//	configuration.go  the ValidatingWebhookConfiguration, which is ours
+//	approval.go       who approves a stage of a ModuleRollout, and when
+//	approvals.go      which approvals of a request are new, and what is wrong with them
+//	approver.go       whether somebody may approve
+//	answer.go         what is not ours to judge, and how problems are answered
+//	configuration.go  the entries of the configurations, which are ours
+//	keeper.go         makes sure that the configurations exist
 //	certificate.go    the certificate: made and rotated by a library, served from memory
 //
-// Nothing relies on it: without the webhook, or while it is down, the same checks speak in the status of the
-// Kymas, for resolution makes them with the same functions (package descriptor). What a schema can say is said by
-// the schemas, so ModuleReleaseMetas have no webhook.
+// Nothing but approvals relies on it: without the webhook, or while it is down, the same checks speak in the status of
+// the Kymas, for resolution makes them with the same functions (package descriptor). What a schema can say is said by
+// the schemas, so ModuleReleaseMetas have no webhook. Approvals are only accepted with the webhook, which says who gave
+// them: what a request says of that is worth nothing.
 package admission
 
 import (
@@ -19,7 +26,10 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -37,8 +47,8 @@ type Options struct {
 	Settings desired.Settings
 	// BindAddress is host:port; an empty host is all addresses.
 	BindAddress string
-	// Service is the Service that leads to BindAddress, at port 443. The ValidatingWebhookConfiguration has its
-	// name, so that two instances do not share one.
+	// Service is the Service that leads to BindAddress, at port 443. The ValidatingWebhookConfiguration and the
+	// MutatingWebhookConfiguration have its name, so that two instances do not share one.
 	Service types.NamespacedName
 	// URL is where the API server reaches the webhook instead: https, with a host name, without path. For a
 	// control plane that runs outside of a cluster's network.
@@ -101,7 +111,7 @@ func (o Options) listen() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Add makes the manager serve the webhook in every process, and keep its configuration and its certificate in the
+// Add makes the manager serve the webhook in every process, and keep its configurations and its certificate in the
 // one that leads. It creates the certificate's Secret where it is missing, so it talks to the API server.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.Check(); err != nil {
@@ -115,6 +125,14 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	server := webhook.NewServer(webhook.Options{Host: host, Port: port, TLSOpts: certificate.tlsOptions()})
 	server.Register(pathModuleTemplate, admission.WithValidator[*v1beta2.ModuleTemplate](mgr.GetScheme(), templates{options.Settings}))
 	server.Register(pathKyma, admission.WithValidator[*v1beta2.Kyma](mgr.GetScheme(), kymas{options.Settings}))
+	server.Register(pathRolloutPolicy, admission.WithValidator[*v1beta2.RolloutPolicy](mgr.GetScheme(), policies{options.Settings}))
+	server.Register(pathModuleRollout, admission.WithValidator[*v1beta2.ModuleRollout](mgr.GetScheme(), rollouts{options.Settings}))
+	server.Register(pathApproval, admission.WithDefaulter[*unstructured.Unstructured](mgr.GetScheme(), approvals{
+		settings: options.Settings, decoder: admission.NewDecoder(mgr.GetScheme()), now: time.Now,
+		review: func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
+			return mgr.GetClient().Create(ctx, review)
+		},
+	}))
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("add the webhook's server: %w", err)
 	}

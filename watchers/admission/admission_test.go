@@ -270,10 +270,17 @@ func TestTheConfigurationNamesAServiceOrAURL(t *testing.T) {
 		require.Equal(t, int32(443), *entry.ClientConfig.Service.Port)
 		require.Equal(t, "Ignore", string(*entry.FailurePolicy), "nobody could fix the catalog while we are down")
 	}
+	for _, entry := range options.mutatingWebhooks() {
+		require.Nil(t, entry.ClientConfig.URL)
+		require.Equal(t, "webhook", entry.ClientConfig.Service.Name)
+		require.Equal(t, "Fail", string(*entry.FailurePolicy), "an approval would be in whatever name the request gives")
+		require.NotEmpty(t, entry.MatchConditions, "a rollout could not be paused while we are down")
+	}
 	options.URL = "https://localhost:9443/"
-	encoded, err := json.Marshal(options.webhooks())
+	encoded, err := json.Marshal([]any{options.webhooks(), options.mutatingWebhooks()})
 	require.NoError(t, err)
 	require.Contains(t, string(encoded), `"https://localhost:9443/validate/moduletemplate"`)
+	require.Contains(t, string(encoded), `"https://localhost:9443/mutate/approval"`)
 	require.NotContains(t, string(encoded), "service")
 }
 
@@ -282,8 +289,15 @@ func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
 	options := Options{}
 	for _, namespaces := range [][]string{nil, {"a", "b"}} {
 		options.Settings.Namespaces = namespaces
+		var selectors []*metav1.LabelSelector
 		for _, entry := range options.webhooks() {
-			selector, err := metav1.LabelSelectorAsSelector(entry.NamespaceSelector)
+			selectors = append(selectors, entry.NamespaceSelector)
+		}
+		for _, entry := range options.mutatingWebhooks() {
+			selectors = append(selectors, entry.NamespaceSelector)
+		}
+		for _, given := range selectors {
+			selector, err := metav1.LabelSelectorAsSelector(given)
 			require.NoError(t, err)
 			for name, want := range map[string]bool{"a": true, "b": true, "c": namespaces == nil} {
 				require.Equal(t, want, selector.Matches(labels.Set{corev1.LabelMetadataName: name}), "%v: %s", namespaces, name)

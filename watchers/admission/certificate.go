@@ -21,10 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// rotatorOwner is the field owner of the CA in the configuration.
+// rotatorOwner is the field owner of the CA in the configurations.
 const rotatorOwner = fieldOwner + "-certificate"
 
-// errNoCertificate ends handshakes before the certificate was made; the API server then continues without us.
+// errNoCertificate ends handshakes before the certificate was made; the API server then continues without us, except
+// with approvals.
 var errNoCertificate = errors.New("the webhook's certificate is not there yet")
 
 // certificate is the webhook's: the library makes it, keeps it in a Secret and renews it, in the process that
@@ -66,9 +67,12 @@ func (c *certificate) add(mgr manager.Manager) error {
 		CAName:         "lifecycle-manager-webhook-ca",
 		CAOrganization: "lifecycle-manager",
 		// The library renews a certificate that is not for this name, so it follows a change of the flags.
-		DNSName:               host,
-		IsReady:               make(chan struct{}),
-		Webhooks:              []rotator.WebhookInfo{{Name: c.options.Service.Name, Type: rotator.Validating}},
+		DNSName: host,
+		IsReady: make(chan struct{}),
+		Webhooks: []rotator.WebhookInfo{
+			{Name: c.options.Service.Name, Type: rotator.Validating},
+			{Name: c.options.Service.Name, Type: rotator.Mutating},
+		},
 		FieldOwner:            rotatorOwner,
 		RequireLeaderElection: true,
 		ControllerName:        c.options.Service.Name + "-certificate",
@@ -141,7 +145,7 @@ func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
 // NeedLeaderElection is never needed.
 func (f everywhere) NeedLeaderElection() bool { return false }
 
-// narrowed is a manager whose configuration reads one Secret and one ValidatingWebhookConfiguration only. The library
+// narrowed is a manager whose configuration reads one Secret and our webhook's configurations only. The library
 // caches all of them, and the namespace of the Secret may have the access Secrets of the whole fleet; nor should we need the
 // right to read them.
 type narrowed struct {
@@ -156,6 +160,7 @@ func narrow(config *rest.Config, secret types.NamespacedName, configuration stri
 	only := map[string]string{
 		"/api/v1/namespaces/" + secret.Namespace + "/secrets":                   secret.Name,
 		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations": configuration,
+		"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations":   configuration,
 	}
 	narrow := rest.CopyConfig(config)
 	narrow.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -49,6 +49,7 @@ func TestMain(m *testing.M) {
 // stand is a webhook of its own at a real API server, for the one namespace of the test.
 type stand struct {
 	*testing.T
+	config    *rest.Config
 	client    client.Client
 	warnings  *warningLog
 	namespace string
@@ -79,7 +80,7 @@ func newStand(t *testing.T) *stand {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", testfleet.Require(t, "LM_TEST_CONTROL_PLANE"))
 	require.NoError(t, err)
-	s := &stand{T: t, namespace: fmt.Sprintf("admission-%x", time.Now().UnixNano()), warnings: &warningLog{}, port: freePort(t)}
+	s := &stand{T: t, config: config, namespace: fmt.Sprintf("admission-%x", time.Now().UnixNano()), warnings: &warningLog{}, port: freePort(t)}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1beta2.AddToScheme} {
 		require.NoError(t, add(scheme))
@@ -134,7 +135,7 @@ func freePort(t *testing.T) int {
 func (s *stand) installDefinitions() {
 	s.Helper()
 	ctx := context.Background()
-	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas, crds.ModuleRollouts)
 	require.NoError(s, err)
 	for _, definition := range definitions {
 		if err := s.client.Create(ctx, definition); err != nil {
@@ -155,11 +156,13 @@ func (s *stand) installDefinitions() {
 	}
 }
 
-// cleanUp takes the configuration away from the API server, which other tests use too.
+// cleanUp takes the configurations away from the API server, which other tests use too.
 func (s *stand) cleanUp() {
 	ctx := context.Background()
-	configuration := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}
-	require.NoError(s, client.IgnoreNotFound(s.client.Delete(ctx, configuration)))
+	named := metav1.ObjectMeta{Name: s.namespace}
+	for _, configuration := range []client.Object{&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: named}, &admissionv1.MutatingWebhookConfiguration{ObjectMeta: named}} {
+		require.NoError(s, client.IgnoreNotFound(s.client.Delete(ctx, configuration)))
+	}
 	require.NoError(s, s.client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}))
 }
 

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -27,33 +25,28 @@ var _ admission.Validator[*v1beta2.ModuleTemplate] = templates{}
 
 // ValidateCreate refuses a template that could not be used.
 func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTemplate) (admission.Warnings, error) {
-	if v.passes(template) {
+	if passes(v.settings, template) {
 		return nil, nil
 	}
-	return nil, refused(template, append(descriptor.ValidateTemplate(template), nameless(template)...))
+	return nil, refused(shared.KindModuleTemplate, template, append(descriptor.ValidateTemplate(template), nameless(template)...))
 }
 
 // ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What does not touch the
 // spec passes, so that a template that was stored before can still be labelled and released.
 func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleTemplate) (admission.Warnings, error) {
-	if v.passes(after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+	if passes(v.settings, after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
 		return nil, nil
 	}
 	problems := append(movedInPlace(before, after), descriptor.ValidateTemplate(after)...)
 	if !equality.Semantic.DeepEqual(before.Spec.Data, after.Spec.Data) {
 		problems = append(problems, nameless(after)...)
 	}
-	return nil, refused(after, problems)
+	return nil, refused(shared.KindModuleTemplate, after, problems)
 }
 
 // ValidateDelete passes: what a deletion takes away from Kymas is not decided here.
 func (v templates) ValidateDelete(context.Context, *v1beta2.ModuleTemplate) (admission.Warnings, error) {
 	return nil, nil
-}
-
-// passes tells whether a template is not ours to judge: a copy of another, of another instance, or going away.
-func (v templates) passes(template *v1beta2.ModuleTemplate) bool {
-	return desired.IsSyncedCopy(template) || !v.settings.Ours(template.Labels) || !template.DeletionTimestamp.IsZero()
 }
 
 // movedInPlace refuses another version under the same name, where a ModuleReleaseMeta assigns versions to
@@ -102,13 +95,4 @@ func nameless(template *v1beta2.ModuleTemplate) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Required(field.NewPath("spec", "data", "metadata", "name"), "of the default custom resource")}
-}
-
-// refused is the answer that kubectl shows like one of the API server's own.
-func refused(template *v1beta2.ModuleTemplate, problems field.ErrorList) error {
-	if len(problems) == 0 {
-		return nil
-	}
-	kind := schema.GroupKind{Group: v1beta2.GroupVersion.Group, Kind: shared.KindModuleTemplate}
-	return apierrors.NewInvalid(kind, template.Name, problems)
 }

@@ -4,6 +4,8 @@
 //	mandatory.go  keeps what makes a module mandatory, by a finalizer, until the module is removed everywhere
 //	approvals.go  takes the marks of a removal guard off when the change that they were about is over
 //	channels.go   shows the channels of release metas in a column of kubectl
+//	rollouts.go   makes a rollout when a release meta gives a channel another version, where a policy is for it
+//	policies.go   says in the status of a policy what it decides about
 //	watchers.go   lets Watchers be deleted where there are no events
 //	patch.go      how all of them write
 //
@@ -22,8 +24,8 @@ import (
 
 // Add registers all controllers with a manager. They start when this process becomes the leader.
 func Add(mgr manager.Manager, settings desired.Settings) error {
-	c := &controllers{settings: settings.WithDefaults(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient()}
-	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels, c.addWatchers} {
+	c := &controllers{settings: settings.WithDefaults(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), status: mgr.GetClient().Status()}
+	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels, c.addWatchers, c.addRollouts} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add controller: %w", err)
 		}
@@ -37,4 +39,5 @@ type controllers struct {
 	reader   client.Reader
 	live     client.Reader
 	writer   client.Writer
+	status   client.SubResourceWriter
 }

@@ -1,0 +1,95 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// signed signs the approvals of a rollout that are not stored yet with the user and the time, whatever the request says,
+// and returns the stages of these. Stored ones stay as they are and in their order; to leave one out takes it back.
+func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.ModuleRollout, user string, now metav1.Time) (stages []string, problems field.ErrorList) {
+	asked := r.Spec.Approvals
+	added, missing := compared(stored, asked, user)
+	persons := map[string][]string{} // by stage
+	for i, approval := range asked {
+		if !slices.Contains(added, i) {
+			persons[approval.Stage] = append(persons[approval.Stage], approval.By)
+		}
+	}
+	for _, i := range added {
+		approval, at := &asked[i], path.Index(i)
+		if j := slices.IndexFunc(missing, func(was v1beta2.RolloutApproval) bool { return isChanged(was, *approval) }); j >= 0 {
+			problems = append(problems, field.Forbidden(at, fmt.Sprintf("must not change the approval of stage %s by %s, nor the order of approvals: "+
+				"leave it out to take it back, and add new ones without by and at", missing[j].Stage, missing[j].By)))
+			continue
+		}
+		if why := notToApprove(r.Spec.Plan, approval.Stage); why != "" {
+			problems = append(problems, field.Invalid(at.Child("stage"), approval.Stage, why))
+			continue
+		}
+		if slices.Contains(persons[approval.Stage], user) {
+			problems = append(problems, field.Forbidden(at, fmt.Sprintf("%s has approved stage %s already: another approval must be by another person", user, approval.Stage)))
+			continue
+		}
+		approval.By, approval.At = user, &now
+		persons[approval.Stage] = append(persons[approval.Stage], user)
+		stages = append(stages, approval.Stage)
+	}
+	return stages, problems
+}
+
+// compared returns the positions of approvals that are not stored, and the stored ones that a request leaves out. It fills
+// in what is stored where somebody sends an approval of his own again as he wrote it, as tools that apply a file do.
+func compared(stored, asked []v1beta2.RolloutApproval, user string) (added []int, missing []v1beta2.RolloutApproval) {
+	rest := stored
+	for i, approval := range asked {
+		j := slices.IndexFunc(rest, func(was v1beta2.RolloutApproval) bool {
+			again := approval.By == "" && approval.At == nil && was.By == user
+			return was.Stage == approval.Stage && was.Reason == approval.Reason &&
+				(again || was.By == approval.By && was.At.Equal(approval.At))
+		})
+		if j < 0 {
+			added = append(added, i)
+			continue
+		}
+		asked[i] = rest[j]
+		missing, rest = append(missing, rest[:j]...), rest[j+1:]
+	}
+	return added, append(missing, rest...)
+}
+
+// isChanged tells whether an approval can only be meant as a change of a stored one, which it has two of three from.
+func isChanged(was, is v1beta2.RolloutApproval) bool {
+	stage := was.Stage == is.Stage
+	by := is.By != "" && was.By == is.By
+	at := is.At != nil && was.At.Equal(is.At)
+	return stage && by || stage && at || by && at
+}
+
+// notToApprove says why a stage cannot be approved; empty where it can.
+func notToApprove(plan v1beta2.RolloutPlan, name string) string {
+	var all, approvable []string
+	for _, stage := range rollout.Stages(plan) {
+		all = append(all, stage.Name)
+		if stage.Approval != nil {
+			approvable = append(approvable, stage.Name)
+		}
+	}
+	switch {
+	case slices.Contains(approvable, name):
+		return ""
+	case !slices.Contains(all, name):
+		return "the plan has no such stage; it has " + strings.Join(all, ", ")
+	case len(approvable) == 0:
+		return "no stage of the plan needs an approval"
+	default:
+		return "this stage needs no approval; those that do are " + strings.Join(approvable, ", ")
+	}
+}

@@ -1,0 +1,130 @@
+package admission
+
+import (
+	"context"
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// policies validates RolloutPolicies.
+type policies struct {
+	settings desired.Settings
+}
+
+// rollouts validates ModuleRollouts. Their approvals are a matter of type approvals.
+type rollouts struct {
+	settings desired.Settings
+}
+
+var (
+	_ admission.Validator[*v1beta2.RolloutPolicy] = policies{}
+	_ admission.Validator[*v1beta2.ModuleRollout] = rollouts{}
+)
+
+// ValidateCreate refuses a policy that could not be followed.
+func (v policies) ValidateCreate(_ context.Context, policy *v1beta2.RolloutPolicy) (admission.Warnings, error) {
+	if passes(v.settings, policy) {
+		return nil, nil
+	}
+	return nil, refused(shared.KindRolloutPolicy, policy, problemsOfPolicy(policy))
+}
+
+// ValidateUpdate refuses what ValidateCreate does. What does not touch the spec passes.
+func (v policies) ValidateUpdate(_ context.Context, before, after *v1beta2.RolloutPolicy) (admission.Warnings, error) {
+	if passes(v.settings, after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return nil, nil
+	}
+	return nil, refused(shared.KindRolloutPolicy, after, problemsOfPolicy(after))
+}
+
+// ValidateDelete passes: rollouts have the plan of their own.
+func (v policies) ValidateDelete(context.Context, *v1beta2.RolloutPolicy) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateCreate refuses a rollout that could not go on.
+func (v rollouts) ValidateCreate(_ context.Context, rollout *v1beta2.ModuleRollout) (admission.Warnings, error) {
+	if passes(v.settings, rollout) {
+		return nil, nil
+	}
+	return nil, refused(shared.KindModuleRollout, rollout, problemsOfRollout(rollout))
+}
+
+// ValidateUpdate refuses mistakes that are new. One that is stored may be in a field that cannot be changed any more, and
+// must not hinder anybody from pausing or aborting the rollout.
+func (v rollouts) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleRollout) (admission.Warnings, error) {
+	if passes(v.settings, after) {
+		return nil, nil
+	}
+	stored := problemsOfRollout(before)
+	return nil, refused(shared.KindModuleRollout, after, slices.DeleteFunc(problemsOfRollout(after), func(problem *field.Error) bool {
+		return slices.ContainsFunc(stored, func(old *field.Error) bool { return old.Error() == problem.Error() })
+	}))
+}
+
+// ValidateDelete passes: to delete a rollout is one way to end it.
+func (v rollouts) ValidateDelete(context.Context, *v1beta2.ModuleRollout) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func problemsOfPolicy(policy *v1beta2.RolloutPolicy) field.ErrorList {
+	spec := field.NewPath("spec")
+	return append(unreadable(spec.Child("selector"), policy.Spec.Selector), problemsOfPlan(spec, policy.Spec.RolloutPlan)...)
+}
+
+func problemsOfRollout(rollout *v1beta2.ModuleRollout) field.ErrorList {
+	spec := field.NewPath("spec")
+	return slices.Concat(
+		noVersion(spec.Child("from"), rollout.Spec.From),
+		noVersion(spec.Child("to"), rollout.Spec.To),
+		problemsOfPlan(spec.Child("plan"), rollout.Spec.Plan),
+	)
+}
+
+// problemsOfPlan are what the schema cannot say of a plan.
+func problemsOfPlan(path *field.Path, plan v1beta2.RolloutPlan) field.ErrorList {
+	problems := append(negative(path.Child("settleWithin"), plan.SettleWithin), negative(path.Child("soak"), plan.Soak)...)
+	for i, stage := range plan.Stages {
+		at := path.Child("stages").Index(i)
+		problems = append(problems, unreadable(at.Child("selector"), stage.Selector)...)
+		problems = append(problems, negative(at.Child("settleWithin"), stage.SettleWithin)...)
+		problems = append(problems, negative(at.Child("soak"), stage.Soak)...)
+		if stage.Approval != nil && stage.Approval.Expires != nil && stage.Approval.Expires.Duration <= 0 {
+			problems = append(problems, field.Invalid(at.Child("approval", "expires"), stage.Approval.Expires.Duration.String(),
+				"must be longer than 0; leave it out to wait as long as it takes"))
+		}
+	}
+	return problems
+}
+
+// unreadable refuses a selector that would select nothing, whatever it was meant to.
+func unreadable(path *field.Path, selector *metav1.LabelSelector) field.ErrorList {
+	if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+		return field.ErrorList{field.Invalid(path, selector, err.Error())}
+	}
+	return nil
+}
+
+func negative(path *field.Path, duration *metav1.Duration) field.ErrorList {
+	if duration == nil || duration.Duration >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, duration.Duration.String(), "must not be negative")}
+}
+
+// noVersion refuses what a ModuleReleaseMeta could not give a channel.
+func noVersion(path *field.Path, version string) field.ErrorList {
+	if _, err := semver.StrictNewVersion(version); err != nil {
+		return field.ErrorList{field.Invalid(path, version, "must be a semantic version such as 1.2.3: "+err.Error())}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Reasons of the condition Ready of a RolloutPolicy.
+const (
+	reasonInForce         = "InForce"
+	reasonNothingSelected = "NothingSelected"
+)
+
+// reportPolicies says in the status of each policy of how many channels it decides.
+func (c *controllers) reportPolicies(ctx context.Context, policies []v1beta2.RolloutPolicy) error {
+	if len(policies) == 0 {
+		return nil
+	}
+	var metas v1beta2.ModuleReleaseMetaList
+	if err := c.reader.List(ctx, &metas, client.InNamespace(policies[0].Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list ModuleReleaseMetas: %w", err)
+	}
+	channels := map[string]int32{}
+	for i := range metas.Items {
+		found := &metas.Items[i]
+		if !c.settings.Ours(found.Labels) || desired.IsSyncedCopy(found) {
+			continue
+		}
+		for _, channel := range channelsOf(found) {
+			if policy := c.policyFor(policies, found, channel.Channel); policy != nil {
+				channels[policy.Name]++
+			}
+		}
+	}
+	for i := range policies {
+		if policy := &policies[i]; c.settings.Ours(policy.Labels) {
+			if err := c.reportPolicy(ctx, policy, channels[policy.Name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *controllers) reportPolicy(ctx context.Context, policy *v1beta2.RolloutPolicy, channels int32) error {
+	before := policy.DeepCopy()
+	policy.Status.Channels, policy.Status.ObservedGeneration = channels, policy.Generation
+	ready := metav1.Condition{
+		Type: rollout.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonInForce, ObservedGeneration: policy.Generation,
+		Message: fmt.Sprintf("it decides how new versions reach the clusters of %d channels", channels),
+	}
+	if channels == 0 {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonNothingSelected, "no channel of a ModuleReleaseMeta in this namespace is selected by it rather than by another policy"
+	}
+	meta.SetStatusCondition(&policy.Status.Conditions, ready)
+	if equality.Semantic.DeepEqual(before.Status, policy.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := c.status.Patch(ctx, policy, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("write the status of RolloutPolicy %s: %w", desired.NameOf(policy), err)
+	}
+	return nil // of a conflict there is an event
+}

@@ -1,0 +1,239 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// moduleRequest names a module of a namespace whose rollouts may not be as its policies want them.
+type moduleRequest struct{ types.NamespacedName }
+
+type moduleQueue = workqueue.TypedRateLimitingInterface[moduleRequest]
+
+// addRollouts makes a ModuleRollout when a release meta gives a channel another version, where a policy is for it.
+//
+// The first one that a policy has made for a channel is for the version that the channel has already, and ends at once: from
+// then on, whatever the release meta wishes reaches nobody without a rollout. So no cluster ever gets a version because it
+// was reconciled between the edit of the release meta and the making of the rollout.
+func (c *controllers) addRollouts(mgr manager.Manager) error {
+	return builder.TypedControllerManagedBy[moduleRequest](mgr).Named("rollouts").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, moduleEvents(func(_ context.Context, meta *v1beta2.ModuleReleaseMeta) []string {
+			return []string{desired.ReleaseMetaModule(meta)}
+		}))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleRollout{}, moduleEvents(func(_ context.Context, r *v1beta2.ModuleRollout) []string {
+			return []string{r.Spec.ModuleName}
+		}))).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.RolloutPolicy{}, moduleEvents(c.modulesOf))).
+		Complete(reconcile.TypedFunc[moduleRequest](c.reconcileRollouts))
+}
+
+func moduleEvents[T client.Object](modules func(context.Context, T) []string) handler.TypedFuncs[T, moduleRequest] {
+	add := func(ctx context.Context, object T, q moduleQueue) {
+		for _, module := range modules(ctx, object) {
+			q.Add(moduleRequest{types.NamespacedName{Namespace: object.GetNamespace(), Name: module}})
+		}
+	}
+	return handler.TypedFuncs[T, moduleRequest]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q moduleQueue) { add(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q moduleQueue) { add(ctx, e.ObjectNew, q) },
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q moduleQueue) { add(ctx, e.Object, q) },
+	}
+}
+
+// modulesOf are the modules that a policy may be for: those that its namespace has release metas of. One without a name has
+// its status written also where there are none.
+func (c *controllers) modulesOf(ctx context.Context, policy *v1beta2.RolloutPolicy) []string {
+	modules := []string{""}
+	var metas v1beta2.ModuleReleaseMetaList
+	if err := c.reader.List(ctx, &metas, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return modules // each release meta's own event asks for the same
+	}
+	for i := range metas.Items {
+		modules = append(modules, desired.ReleaseMetaModule(&metas.Items[i]))
+	}
+	return modules
+}
+
+// reconcileRollouts makes and removes the rollouts of one module.
+func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) (reconcile.Result, error) {
+	index := desired.NewCached(c.reader)
+	metas, err := index.ReleaseMetas(ctx, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	var policies v1beta2.RolloutPolicyList
+	if err := c.reader.List(ctx, &policies, client.InNamespace(req.Namespace)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list the RolloutPolicies of namespace %s: %w", req.Namespace, err)
+	}
+	metas = slices.DeleteFunc(metas, func(meta *v1beta2.ModuleReleaseMeta) bool {
+		return meta.Namespace != req.Namespace || !c.settings.Ours(meta.Labels) || !meta.DeletionTimestamp.IsZero()
+	})
+	if len(metas) > 1 {
+		metas = nil // no Kyma gets a version from several, and a rollout for one would supersede that for another
+	}
+	again := false
+	for _, meta := range metas {
+		all, err := desired.RolloutsOf(ctx, index, c.settings, meta)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		for _, channel := range channelsOf(meta) {
+			more, err := c.reconcileChannel(ctx, meta, channel, c.policyFor(policies.Items, meta, channel.Channel), rollout.ByPolicy(all, channel.Channel))
+			if err != nil {
+				return reconcile.Result{}, err
+			}
+			again = again || more
+		}
+	}
+	if err := c.reportPolicies(ctx, policies.Items); err != nil {
+		return reconcile.Result{}, err
+	}
+	if again {
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// channelsOf are the versions of a release meta by channel; that of a mandatory module has no name.
+func channelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
+	if meta.Spec.Mandatory != nil {
+		return []v1beta2.ChannelVersion{{Version: desired.WithoutBuild(meta.Spec.Mandatory.Version)}}
+	}
+	return meta.Spec.Channels
+}
+
+// policyFor is the policy that is for a channel; nil where none is. One that names the module goes before one that selects
+// its release meta, and that before one for all; among equals, the name decides.
+func (c *controllers) policyFor(policies []v1beta2.RolloutPolicy, meta *v1beta2.ModuleReleaseMeta, channel string) *v1beta2.RolloutPolicy {
+	var best *v1beta2.RolloutPolicy
+	rank := 0
+	for i := range policies {
+		policy := &policies[i]
+		if !c.settings.Ours(policy.Labels) || !policy.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if is := rankOf(policy.Spec, meta, channel); is > rank || is == rank && is > 0 && policy.Name < best.Name {
+			best, rank = policy, is
+		}
+	}
+	return best
+}
+
+func rankOf(spec v1beta2.RolloutPolicySpec, meta *v1beta2.ModuleReleaseMeta, channel string) int {
+	if channel == "" && !spec.Mandatory || channel != "" && len(spec.Channels) > 0 && !slices.Contains(spec.Channels, channel) {
+		return 0
+	}
+	switch {
+	case slices.Contains(spec.Modules, desired.ReleaseMetaModule(meta)):
+		return 3
+	case spec.Selector != nil:
+		selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+		if err == nil && selector.Matches(labels.Set(meta.Labels)) {
+			return 2
+		}
+		return 0
+	case len(spec.Modules) == 0:
+		return 1
+	default:
+		return 0
+	}
+}
+
+// keptRollouts is how many rollouts of a channel are kept that have ended, for people.
+const keptRollouts = 3
+
+// reconcileChannel makes or removes the rollouts of one channel, newest first.
+func (c *controllers) reconcileChannel(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
+	policy *v1beta2.RolloutPolicy, chain []*v1beta2.ModuleRollout,
+) (again bool, err error) {
+	switch {
+	case policy == nil && len(chain) == 0:
+		return false, nil
+	case policy == nil:
+		// A rollout that is under way ends by its own plan. One that ended before its end goes on to keep the version from
+		// the others, until the release meta says otherwise.
+		if chain[0].Status.Phase == v1beta2.RolloutCompleted || chain[0].Spec.To != channel.Version {
+			return false, c.deleteRollouts(ctx, chain)
+		}
+		return false, nil
+	case len(chain) == 0:
+		return c.createRollout(ctx, meta, policy, channel, channel.Version, 1)
+	case chain[0].Spec.To != channel.Version:
+		from := chain[0].Spec.To
+		if chain[0].Status.Reverts {
+			from = chain[0].Spec.From
+		}
+		return c.createRollout(ctx, meta, policy, channel, from, chain[0].Spec.Sequence+1)
+	case chain[0].Status.Phase == v1beta2.RolloutCompleted && len(chain) > keptRollouts:
+		return false, c.deleteRollouts(ctx, chain[keptRollouts:])
+	default:
+		return false, nil
+	}
+}
+
+// createRollout makes a rollout with a copy of the policy's plan. Its name follows from what it is for, so that it is made
+// once, whoever else makes it too.
+func (c *controllers) createRollout(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, policy *v1beta2.RolloutPolicy,
+	channel v1beta2.ChannelVersion, from string, sequence int64,
+) (again bool, err error) {
+	module := desired.ReleaseMetaModule(meta)
+	parts := []string{module, channel.Channel, channel.Version, desired.DigestOf(meta.UID, channel, from, sequence)[:6]}
+	if channel.Channel == "" {
+		parts = slices.Delete(parts, 1, 2)
+	}
+	r := &v1beta2.ModuleRollout{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: meta.Namespace, Name: strings.ToLower(strings.Join(parts, "-")),
+			Labels: map[string]string{shared.LabelManagedBy: c.settings.ManagedBy},
+		},
+		Spec: v1beta2.ModuleRolloutSpec{
+			ModuleName: module, Channel: channel.Channel, From: from, To: channel.Version, Policy: policy.Name, Sequence: sequence,
+			Plan: *policy.Spec.RolloutPlan.DeepCopy(),
+		},
+	}
+	if len(validation.IsValidLabelValue(module)) == 0 {
+		r.Labels[shared.LabelModuleName] = module
+	}
+	err = c.writer.Create(ctx, r, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return true, nil // the informer does not know of it yet
+	case err != nil:
+		return false, fmt.Errorf("create ModuleRollout %s: %w", desired.NameOf(r), err)
+	}
+	return false, nil
+}
+
+// deleteRollouts deletes rollouts, the oldest first: what is left of them decides in the same way meanwhile.
+func (c *controllers) deleteRollouts(ctx context.Context, rollouts []*v1beta2.ModuleRollout) error {
+	for _, r := range slices.Backward(rollouts) {
+		err := c.writer.Delete(ctx, r, client.Preconditions{UID: ptr.To(r.UID)})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete ModuleRollout %s: %w", desired.NameOf(r), err)
+		}
+	}
+	return nil
+}

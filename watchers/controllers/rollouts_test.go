@@ -1,0 +1,331 @@
+package controllers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// stagedCatalog is a catalog in memory whose rollouts are made and removed.
+type stagedCatalog struct {
+	*controllers
+	*desiredtest.Cluster
+	t *testing.T
+}
+
+func newStagedCatalog(t *testing.T, objects ...client.Object) *stagedCatalog {
+	t.Helper()
+	cluster := desiredtest.NewCluster("cp", objects...)
+	return &stagedCatalog{&controllers{
+		settings: desired.Settings{}.WithDefaults(), reader: cluster, live: cluster, writer: cluster, status: cluster.Status(),
+	}, cluster, t}
+}
+
+// reconcile reconciles the rollouts of keda, and tells whether that is to be done again.
+func (s *stagedCatalog) reconcile() (again bool) {
+	s.t.Helper()
+	result, err := s.reconcileRollouts(s.t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: "keda"}})
+	require.NoError(s.t, err)
+	return result.RequeueAfter > 0
+}
+
+// rollouts are those that there are, oldest first.
+func (s *stagedCatalog) rollouts() []v1beta2.ModuleRollout {
+	s.t.Helper()
+	var list v1beta2.ModuleRolloutList
+	require.NoError(s.t, s.List(s.t.Context(), &list))
+	slices.SortFunc(list.Items, func(a, b v1beta2.ModuleRollout) int { return int(a.Spec.Sequence - b.Spec.Sequence) })
+	return list.Items
+}
+
+// legs says of each rollout that there is: "2: 1.0.0 -> 1.1.0", with its channel where that is not regular.
+func (s *stagedCatalog) legs() []string {
+	s.t.Helper()
+	legs := []string{}
+	for _, r := range s.rollouts() {
+		leg := fmt.Sprintf("%d: %s -> %s", r.Spec.Sequence, r.Spec.From, r.Spec.To)
+		if r.Spec.Channel != "regular" {
+			leg += " " + cmp.Or(r.Spec.Channel, "everywhere")
+		}
+		legs = append(legs, leg)
+	}
+	return legs
+}
+
+// wish gives the channel regular a version.
+func (s *stagedCatalog) wish(version string) {
+	s.t.Helper()
+	meta := desiredtest.ReleaseMeta("keda")
+	require.NoError(s.t, s.Get(s.t.Context(), client.ObjectKeyFromObject(meta), meta))
+	meta.Spec.Channels = []v1beta2.ChannelVersion{{Channel: "regular", Version: version}}
+	require.NoError(s.t, s.Update(s.t.Context(), meta))
+}
+
+// reach brings the newest rollout into a phase.
+func (s *stagedCatalog) reach(phase v1beta2.RolloutPhase) {
+	s.t.Helper()
+	all := s.rollouts()
+	newest := &all[len(all)-1]
+	newest.Status.Phase = phase
+	newest.Status.Reverts = phase == v1beta2.RolloutReverting || phase == v1beta2.RolloutReverted
+	require.NoError(s.t, s.Status().Update(s.t.Context(), newest))
+}
+
+// release gives the channel a version, whose rollout comes into a phase.
+func (s *stagedCatalog) release(version string, phase v1beta2.RolloutPhase) {
+	s.t.Helper()
+	s.wish(version)
+	require.False(s.t, s.reconcile())
+	s.reach(phase)
+}
+
+func policy(name string, changes ...func(*v1beta2.RolloutPolicy)) *v1beta2.RolloutPolicy {
+	p := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: desiredtest.Namespace, Name: name, UID: types.UID(name), Generation: 1}}
+	p.Spec.Stages = []v1beta2.RolloutStage{{Name: "canary", Percent: new(int32(5))}}
+	p.Spec.Concurrency = new(intstr.FromInt32(7))
+	for _, change := range changes {
+		change(p)
+	}
+	return p
+}
+
+func keda(assignments ...string) *v1beta2.ModuleReleaseMeta {
+	return desiredtest.ReleaseMeta("keda", assignments...)
+}
+
+func mandatoryKeda(version string) *v1beta2.ModuleReleaseMeta {
+	meta := keda()
+	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: version}
+	return meta
+}
+
+func TestAPolicyMakesAFirstRolloutOfTheVersionThatTheChannelHas(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+	require.False(t, s.reconcile())
+	all := s.rollouts()
+	require.Len(t, all, 1)
+	r := all[0]
+	require.Equal(t, v1beta2.ModuleRolloutSpec{
+		ModuleName: "keda", Channel: "regular", From: "1.0.0", To: "1.0.0", Policy: "careful", Sequence: 1, Plan: policy("careful").Spec.RolloutPlan,
+	}, r.Spec)
+	require.Equal(t, map[string]string{shared.LabelManagedBy: "lifecycle-manager", shared.LabelModuleName: "keda"}, r.Labels)
+	require.Regexp(t, `^keda-regular-1\.0\.0-[0-9a-f]{6}$`, r.Name)
+	require.Equal(t, desiredtest.Namespace, r.Namespace)
+}
+
+func TestWithoutAPolicyThereIsNoRollout(t *testing.T) {
+	s := newStagedCatalog(t, keda("regular=1.0.0"))
+	require.False(t, s.reconcile())
+	s.wish("1.1.0")
+	require.False(t, s.reconcile())
+	require.Empty(t, s.rollouts())
+}
+
+func TestAnEditOfTheReleaseMetaMakesOneRollout(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+	require.False(t, s.reconcile())
+	s.reach(v1beta2.RolloutCompleted)
+	s.wish("1.1.0")
+	s.Forget()
+	for range 3 {
+		require.False(t, s.reconcile())
+	}
+	require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0"}, s.legs())
+	require.Len(t, s.writes("create ModuleRollout"), 1)
+	require.Equal(t, policy("careful").Spec.RolloutPlan, s.rollouts()[1].Spec.Plan)
+
+	s.Forget()
+	require.False(t, s.reconcile())
+	require.Empty(t, s.Writes(), "all is as it should be")
+}
+
+// writes are those that begin so.
+func (s *stagedCatalog) writes(prefix string) []string {
+	var all []string
+	for _, write := range s.Writes() {
+		if strings.HasPrefix(write, prefix) {
+			all = append(all, write)
+		}
+	}
+	return all
+}
+
+// An informer that has not heard of the rollout that was just made, here or by the leader before this one.
+func TestAStaleInformerMakesNoSecondRollout(t *testing.T) {
+	for name, known := range map[string]string{"the first": "1.0.0", "another": "1.1.0"} {
+		s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+		if known == "1.1.0" {
+			require.False(t, s.reconcile())
+			s.wish("1.1.0")
+		}
+		meta := keda()
+		require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
+		objects := []client.Object{policy("careful"), meta}
+		for _, r := range s.rollouts() {
+			objects = append(objects, &r)
+		}
+		before := len(s.rollouts())
+		stale := desiredtest.NewCluster("cp", objects...)
+		s.reader = stale
+		s.status = stale.Status()
+
+		require.False(t, s.reconcile(), name)
+		require.Len(t, s.rollouts(), before+1, name)
+		require.True(t, s.reconcile(), "it asks again, until the informer knows of it")
+		require.Len(t, s.rollouts(), before+1, name)
+
+		s.reader = s.Cluster
+		require.False(t, s.reconcile(), name)
+		require.Len(t, s.rollouts(), before+1, name)
+	}
+}
+
+func TestWhichVersionTheNextRolloutStartsFrom(t *testing.T) {
+	for phase, want := range map[v1beta2.RolloutPhase]string{
+		v1beta2.RolloutCompleted:   "3: 1.1.0 -> 1.2.0",
+		v1beta2.RolloutProgressing: "3: 1.1.0 -> 1.2.0",
+		v1beta2.RolloutHeld:        "3: 1.1.0 -> 1.2.0",
+		v1beta2.RolloutAborted:     "3: 1.1.0 -> 1.2.0",
+		v1beta2.RolloutReverting:   "3: 1.0.0 -> 1.2.0",
+		v1beta2.RolloutReverted:    "3: 1.0.0 -> 1.2.0",
+	} {
+		s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+		s.release("1.0.0", v1beta2.RolloutCompleted)
+		s.release("1.1.0", phase)
+		s.wish("1.2.0")
+		require.False(t, s.reconcile())
+		require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0", want}, s.legs(), phase)
+	}
+}
+
+func TestAChannelThatGoesBackToTheVersionBeforeHasARolloutOfItToo(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+	s.release("1.0.0", v1beta2.RolloutCompleted)
+	s.release("1.1.0", v1beta2.RolloutReverted)
+	s.wish("1.0.0")
+	require.False(t, s.reconcile())
+	require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0", "3: 1.0.0 -> 1.0.0"}, s.legs())
+}
+
+func TestARolloutThatSomebodyDeletesIsMadeOnceMore(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+	s.release("1.0.0", v1beta2.RolloutCompleted)
+	s.release("1.1.0", v1beta2.RolloutHeld)
+	before := s.rollouts()[1]
+	require.NoError(t, s.Delete(t.Context(), &before))
+	require.False(t, s.reconcile())
+	require.Equal(t, []string{"1: 1.0.0 -> 1.0.0", "2: 1.0.0 -> 1.1.0"}, s.legs())
+	require.NotEqual(t, before.UID, s.rollouts()[1].UID)
+}
+
+func TestALaterEditOfThePolicyIsForTheNextRollout(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+	s.release("1.0.0", v1beta2.RolloutCompleted)
+	s.release("1.1.0", v1beta2.RolloutProgressing)
+	p := policy("careful")
+	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(p), p))
+	p.Spec.Concurrency = new(intstr.FromString("50%"))
+	require.NoError(t, s.Update(t.Context(), p))
+	require.False(t, s.reconcile())
+	require.Equal(t, "7", s.rollouts()[1].Spec.Plan.Concurrency.String())
+	s.wish("1.2.0")
+	require.False(t, s.reconcile())
+	require.Equal(t, "50%", s.rollouts()[2].Spec.Plan.Concurrency.String())
+}
+
+func TestEachChannelHasRolloutsOfItsOwn(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful", func(p *v1beta2.RolloutPolicy) { p.Spec.Channels = []string{"regular", "fast"} }), keda("regular=1.0.0", "fast=2.0.0", "slow=0.9.0"))
+	require.False(t, s.reconcile())
+	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast"}, s.legs())
+	s.wish("1.1.0")
+	require.False(t, s.reconcile())
+	require.ElementsMatch(t, []string{"1: 1.0.0 -> 1.0.0", "1: 2.0.0 -> 2.0.0 fast", "2: 1.0.0 -> 1.1.0"}, s.legs(), "that of a channel that is gone stays")
+}
+
+func TestAMandatoryModuleHasRolloutsWithoutAChannel(t *testing.T) {
+	s := newStagedCatalog(t, policy("careful", func(p *v1beta2.RolloutPolicy) { p.Spec.Mandatory = true }), mandatoryKeda("1.0.0-RC1+build.7"))
+	require.False(t, s.reconcile())
+	require.Equal(t, []string{"1: 1.0.0-RC1 -> 1.0.0-RC1 everywhere"}, s.legs(), "build metadata is of no account")
+	require.Regexp(t, `^keda-1\.0\.0-rc1-[0-9a-f]{6}$`, s.rollouts()[0].Name)
+	require.False(t, s.reconcile())
+	require.Len(t, s.rollouts(), 1)
+}
+
+func TestTheNameOfAModuleMayBeTooLongForALabel(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	s := newStagedCatalog(t, policy("careful"), desiredtest.ReleaseMeta(long, "regular=1.0.0"))
+	_, err := s.reconcileRollouts(t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: long}})
+	require.NoError(t, err)
+	require.Len(t, s.rollouts(), 1)
+	require.Equal(t, long, s.rollouts()[0].Spec.ModuleName)
+	require.Equal(t, map[string]string{shared.LabelManagedBy: "lifecycle-manager"}, s.rollouts()[0].Labels)
+}
+
+func TestWhatCouldNotBeReadOrWrittenIsRepeated(t *testing.T) {
+	busy := errors.New("busy")
+	for _, what := range []string{
+		"list ModuleReleaseMetaList ", "list RolloutPolicyList ", "list ModuleRolloutList ", "create ModuleRollout", "patch status RolloutPolicy", "delete ModuleRollout",
+	} {
+		s := newStagedCatalog(t, policy("careful"), keda("regular=1.0.0"))
+		if strings.HasPrefix(what, "delete") {
+			s.release("1.0.0", v1beta2.RolloutCompleted)
+			require.NoError(t, s.Delete(t.Context(), policy("careful")))
+		}
+		s.Fail = func(verb, object string) error {
+			if strings.HasPrefix(verb+" "+object, what) {
+				return busy
+			}
+			return nil
+		}
+		_, err := s.reconcileRollouts(t.Context(), moduleRequest{types.NamespacedName{Namespace: desiredtest.Namespace, Name: "keda"}})
+		require.ErrorIs(t, err, busy, what)
+	}
+}
+
+func TestWhichModulesAnEventIsAbout(t *testing.T) {
+	s := newStagedCatalog(t, keda("regular=1.0.0"), desiredtest.ReleaseMeta("btp", "regular=1.0.0"))
+	of := func(handle func(q moduleQueue)) []string {
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[moduleRequest]())
+		defer q.ShutDown()
+		handle(q)
+		var names []string
+		for q.Len() > 0 {
+			req, _ := q.Get()
+			require.Equal(t, desiredtest.Namespace, req.Namespace)
+			names = append(names, req.Name)
+			q.Done(req)
+		}
+		return names
+	}
+	events := moduleEvents(s.modulesOf)
+	for name, handle := range map[string]func(context.Context, moduleQueue){
+		"created": func(ctx context.Context, q moduleQueue) {
+			events.Create(ctx, event.TypedCreateEvent[*v1beta2.RolloutPolicy]{Object: policy("careful")}, q)
+		},
+		"updated": func(ctx context.Context, q moduleQueue) {
+			events.Update(ctx, event.TypedUpdateEvent[*v1beta2.RolloutPolicy]{ObjectOld: policy("careful"), ObjectNew: policy("careful")}, q)
+		},
+		"deleted": func(ctx context.Context, q moduleQueue) {
+			events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.RolloutPolicy]{Object: policy("careful")}, q)
+		},
+	} {
+		require.ElementsMatch(t, []string{"keda", "btp", ""}, of(func(q moduleQueue) { handle(t.Context(), q) }), name)
+	}
+}

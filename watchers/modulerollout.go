@@ -1,0 +1,260 @@
+package watchers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// rolloutRequest names a ModuleRollout whose workflow may have something to do.
+type rolloutRequest struct {
+	kick.Ref
+	// Gone is true when it was removed.
+	Gone bool
+}
+
+type rolloutQueue = workqueue.TypedRateLimitingInterface[rolloutRequest]
+
+// addModuleRollouts kicks the workflow of a ModuleRollout when the rollout itself changed, when the version that its channel
+// is to have did, and, spaced, when a cluster did that it waits for.
+func (w *watcher) addModuleRollouts(mgr manager.Manager) error {
+	err := builder.TypedControllerManagedBy[rolloutRequest](mgr).Named("module-rollout").
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleRollout{}, w.rolloutEvents())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, w.rolloutsOfReleaseMeta())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{}, w.rolloutsOfTemplate())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, w.rolloutsOfManifest())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, w.rolloutsOfKyma())).
+		WithOptions(controller.TypedOptions[rolloutRequest]{LogConstructor: logsOf(mgr, "rollout", aboutRollout)}).
+		Complete(reconcile.TypedFunc[rolloutRequest](w.kickRollout))
+	if err != nil {
+		return err
+	}
+	// A RunnableFunc needs leader election by default.
+	return mgr.Add(manager.RunnableFunc(w.compareRollouts))
+}
+
+func aboutRollout(req rolloutRequest) []any {
+	return []any{logkey.Namespace, req.Namespace, logkey.Name, req.Name, logkey.WorkflowID, kick.RolloutWorkflowID(req.Ref)}
+}
+
+// rolloutEvents are the events of ModuleRollouts; those that our own status writes cause are omitted. A new one may supersede
+// others of its module.
+func (w *watcher) rolloutEvents() handler.TypedFuncs[*v1beta2.ModuleRollout, rolloutRequest] {
+	return handler.TypedFuncs[*v1beta2.ModuleRollout, rolloutRequest]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
+			q.Add(rolloutRequest{Ref: kick.RefOf(e.Object)})
+			for _, r := range w.openRollouts(ctx, e.Object.Spec.ModuleName) {
+				q.Add(rolloutRequest{Ref: kick.RefOf(r)})
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID {
+				q.Add(rolloutRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
+			}
+			if e.ObjectOld.UID != e.ObjectNew.UID || e.ObjectOld.Generation != e.ObjectNew.Generation {
+				q.Add(rolloutRequest{Ref: kick.RefOf(e.ObjectNew)})
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
+			q.Add(rolloutRequest{Ref: kick.RefOf(e.Object), Gone: true})
+		},
+	}
+}
+
+// rolloutsOfReleaseMeta kicks the rollouts of a module whose release meta changed.
+func (w *watcher) rolloutsOfReleaseMeta() handler.TypedFuncs[*v1beta2.ModuleReleaseMeta, rolloutRequest] {
+	add := func(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, q rolloutQueue) {
+		for _, r := range w.openRollouts(ctx, desired.ReleaseMetaModule(meta)) {
+			q.Add(rolloutRequest{Ref: kick.RefOf(r)})
+		}
+	}
+	return handler.TypedFuncs[*v1beta2.ModuleReleaseMeta, rolloutRequest]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.ModuleReleaseMeta], q rolloutQueue) {
+			if !e.IsInInitialList {
+				add(ctx, e.Object, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleReleaseMeta], q rolloutQueue) {
+			if e.ObjectOld.Generation != e.ObjectNew.Generation {
+				add(ctx, e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleReleaseMeta], q rolloutQueue) {
+			add(ctx, e.Object, q)
+		},
+	}
+}
+
+// rolloutsOfTemplate kicks the rollouts of a module of which a template says anew to what one may go back.
+func (w *watcher) rolloutsOfTemplate() handler.TypedFuncs[*v1beta2.ModuleTemplate, rolloutRequest] {
+	return handler.TypedFuncs[*v1beta2.ModuleTemplate, rolloutRequest]{
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleTemplate], q rolloutQueue) {
+			if e.ObjectOld.Annotations[shared.AnnotationRevertibleTo] == e.ObjectNew.Annotations[shared.AnnotationRevertibleTo] {
+				return
+			}
+			for _, r := range w.openRollouts(ctx, desired.ModuleNameOf(e.ObjectNew)) {
+				q.Add(rolloutRequest{Ref: kick.RefOf(r)})
+			}
+		},
+	}
+}
+
+// rolloutsOfManifest kicks the rollouts of a module one of whose Manifests settled, or failed.
+func (w *watcher) rolloutsOfManifest() handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest] {
+	return handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest]{
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q rolloutQueue) {
+			before, after := e.ObjectOld.Status, e.ObjectNew.Status
+			if before.State == after.State && before.InstalledVersion == after.InstalledVersion || after.State == shared.StateProcessing {
+				return
+			}
+			channel := e.ObjectNew.Labels[shared.LabelChannel]
+			for _, r := range w.openRollouts(ctx, desired.EntryOf(e.ObjectNew)) {
+				if r.Spec.Channel == channel {
+					q.AddAfter(rolloutRequest{Ref: kick.RefOf(r)}, spacing(r, after.State == shared.StateError, w.Now()))
+				}
+			}
+		},
+	}
+}
+
+// rolloutsOfKyma kicks the rollouts of modules for which a Kyma does not wait any more, or begins to, or which it may have
+// left: a rollout that is held because of it may go on.
+func (w *watcher) rolloutsOfKyma() handler.TypedFuncs[*v1beta2.Kyma, rolloutRequest] {
+	return handler.TypedFuncs[*v1beta2.Kyma, rolloutRequest]{
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q rolloutQueue) {
+			concerned := map[string]bool{}
+			anew := e.ObjectOld.IsMarkedUnreachable() != e.ObjectNew.IsMarkedUnreachable() || w.changed(e.ObjectOld, e.ObjectNew) ||
+				remoteGeneration(e.ObjectOld) != remoteGeneration(e.ObjectNew)
+			before := map[string]v1beta2.ModuleStatus{}
+			for _, module := range e.ObjectOld.Status.Modules {
+				before[module.Name] = module
+			}
+			for _, module := range e.ObjectNew.Status.Modules {
+				was := before[module.Name]
+				if anew || was.Maintenance != module.Maintenance || was.State != module.State && module.State == shared.StateError {
+					concerned[module.Name] = true
+				}
+			}
+			for module := range concerned {
+				for _, r := range w.openRollouts(ctx, module) {
+					q.AddAfter(rolloutRequest{Ref: kick.RefOf(r)}, spacing(r, false, w.Now()))
+				}
+			}
+		},
+	}
+}
+
+// remoteGeneration is that of the remote Kyma as it was last accepted.
+func remoteGeneration(kyma *v1beta2.Kyma) int64 {
+	if kyma.Status.Remote == nil {
+		return 0
+	}
+	return kyma.Status.Remote.ObservedGeneration
+}
+
+const (
+	// minSpacing and maxSpacing are the least and the most time between two kicks of a rollout for what clusters do.
+	minSpacing, maxSpacing = time.Second, 30 * time.Second
+	// spacingShare is by what part of the time that a stage has taken it may take longer for the sake of fewer steps. So a
+	// stage has few hundred of them, however long it takes.
+	spacingShare = 12
+)
+
+// spacing is how long to wait for further clusters before a rollout takes a step for one. It does not wait for more failures.
+func spacing(r *v1beta2.ModuleRollout, failed bool, now time.Time) time.Duration {
+	stage := int(r.Status.Stage)
+	if failed || stage >= len(r.Status.Stages) || r.Status.Stages[stage].FirstReleasedAt == nil {
+		return minSpacing
+	}
+	return min(max(now.Sub(r.Status.Stages[stage].FirstReleasedAt.Time)/spacingShare, minSpacing), maxSpacing)
+}
+
+// openRollouts are the rollouts of a module that have not ended.
+func (w *watcher) openRollouts(ctx context.Context, module string) []*v1beta2.ModuleRollout {
+	all, err := desired.NewCached(w.reader).Rollouts(ctx, module)
+	if err != nil {
+		// Nothing is lost but time: each rollout has a deadline.
+		log.FromContext(ctx).Error(err, "find the rollouts of a module", logkey.Name, module)
+		return nil
+	}
+	var open []*v1beta2.ModuleRollout
+	for _, r := range all {
+		if !r.HasEnded() && w.Settings.Ours(r.Labels) {
+			open = append(open, r)
+		}
+	}
+	return open
+}
+
+// kickRollout kicks the workflow of a rollout that has not ended.
+func (w *watcher) kickRollout(ctx context.Context, req rolloutRequest) (reconcile.Result, error) {
+	k := kick.Kick{Reason: "ModuleRollout or its clusters changed", Kind: shared.KindModuleRollout, Namespace: req.Namespace, Name: req.Name}
+	if req.Gone {
+		k.Reason, k.Urgent, k.Gone = "ModuleRollout is gone", true, true
+		return reconcile.Result{}, w.Kicks.SignalOpen(ctx, kick.RolloutWorkflowID(req.Ref), k)
+	}
+	var r v1beta2.ModuleRollout
+	if err := w.reader.Get(ctx, req.Key(), &r); err != nil || r.UID != req.UID {
+		return reconcile.Result{}, ignoreGone(err)
+	}
+	if !w.Settings.Ours(r.Labels) || r.HasEnded() {
+		return reconcile.Result{}, nil
+	}
+	k.ResourceVersion = r.ResourceVersion
+	log.FromContext(ctx).V(1).Info("kick", logkey.Reason, k.Reason)
+	ctx, span := w.seen(ctx, shared.KindModuleRollout, req.Ref, k)
+	defer span.End()
+	return reconcile.Result{}, w.paced(ctx, func() error { return w.Kicks.Rollout(ctx, req.Ref, k) })
+}
+
+// overdue is how long after its deadline a rollout is kicked that did not act by itself.
+const overdue = time.Minute
+
+// compareRollouts kicks, once in each resync interval, the rollouts that should have acted: a kick may have got lost, and
+// with it, or with Temporal's database, the workflow. One that waits as it should is not woken.
+func (w *watcher) compareRollouts(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(w.ResyncInterval):
+		}
+		if err := w.kickOverdueRollouts(ctx); err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "look for rollouts that are overdue, will try again")
+		}
+	}
+}
+
+func (w *watcher) kickOverdueRollouts(ctx context.Context) error {
+	var all v1beta2.ModuleRolloutList
+	if err := w.reader.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list ModuleRollouts: %w", err)
+	}
+	for i := range all.Items {
+		r := &all.Items[i]
+		until := r.Status.WaitsUntil
+		if r.Status.Phase == "" || r.Generation != r.Status.ObservedGeneration || until != nil && w.Now().Sub(until.Time) > overdue {
+			if _, err := w.kickRollout(ctx, rolloutRequest{Ref: kick.RefOf(r)}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -106,7 +106,7 @@ crashpoints: ## Interrupt the work on a module before and after each of its writ
 
 .PHONY: record-histories
 record-histories: ## Record the workflow histories that test/replay has none of; LOGIC=v9 names the version of the logic
-	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run 'TheLifeOfAKymaWithARemote|TakeOneRunEach|TakeNoRunMore|ComeThroughIstio|CertificatesAreRenewed' -v -count 1 -timeout 20m
+	@RECORD_HISTORIES=$(or $(LOGIC),$(error LOGIC is missing: it names the version of the logic, see docs/contributing.md)) test/run ./test/e2e -run 'TheLifeOfAKymaWithARemote|TakeOneRunEach|TakeNoRunMore|ComeThroughIstio|CertificatesAreRenewed|InStagesAndStops|IsPausedOverARestart' -v -count 1 -timeout 20m
 
 .PHONY: record-requests
 record-requests: ## Record what is asked of a cluster in its life, which test/memfleet/conformance compares fake clusters by

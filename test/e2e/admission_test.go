@@ -45,6 +45,7 @@ func removeWebhook(s *harness.Environment, name, certificate string) {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: certificate, Namespace: harness.ControlPlaneNamespace}}
 		_ = s.ControlPlane.Delete(context.Background(), configuration)
+		_ = s.ControlPlane.Delete(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: configuration.ObjectMeta})
 		_ = s.ControlPlane.Delete(context.Background(), secret)
 	})
 }

@@ -59,6 +59,7 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 		workers.Stop()
 		s.Instance.Stop() // the leader would make the webhook's configuration again
 		_ = s.ControlPlane.Delete(context.Background(), &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhook}})
+		_ = s.ControlPlane.Delete(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: webhook}})
 		_ = s.ControlPlane.Delete(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: releaseNamespace, Name: certificate}})
 	})
 	for _, kyma := range kymas {

@@ -51,7 +51,7 @@ func (s *Environment) deleteCatalog(bounded context.Context) {
 
 // DeleteCatalogIn deletes the catalog in a namespace, and waits until it is gone where an instance runs.
 func (s *Environment) DeleteCatalogIn(bounded context.Context, namespace string) {
-	for _, obj := range []client.Object{&v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
+	for _, obj := range []client.Object{&v1beta2.RolloutPolicy{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
 		require.NoError(s.T, s.ControlPlane.DeleteAllOf(bounded, obj, client.InNamespace(namespace)))
 	}
 	for _, list := range []client.ObjectList{&v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {
@@ -63,6 +63,8 @@ func (s *Environment) DeleteCatalogIn(bounded context.Context, namespace string)
 			time.Sleep(100 * time.Millisecond)
 		}
 	}
+	// Without policies and release metas, none is made anew.
+	require.NoError(s.T, s.ControlPlane.DeleteAllOf(bounded, &v1beta2.ModuleRollout{}, client.InNamespace(namespace)))
 }
 
 // clearAfterFailure deletes by force what remains of a failed test, so that the next one does not fail because of it.
@@ -71,7 +73,8 @@ func (s *Environment) clearAfterFailure() {
 		return
 	}
 	s.Instance.Stop()
-	forceDeleteAll(s.ControlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})
+	forceDeleteAll(s.ControlPlane, &v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{},
+		&v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{})
 	_ = s.ControlPlane.DeleteAllOf(context.Background(), &corev1.Secret{}, client.InNamespace(ControlPlaneNamespace), client.HasLabels{shared.LabelKymaName})
 	for _, remote := range s.Remotes {
 		forceDeleteAll(remote, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{})

@@ -23,6 +23,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/worker"
 	"github.com/kyma-project/lifecycle-manager/workflows"
 	"github.com/kyma-project/lifecycle-manager/workflows/authority"
+	"github.com/kyma-project/lifecycle-manager/workflows/rollout"
 	"github.com/kyma-project/lifecycle-manager/workflows/routing"
 )
 
@@ -53,6 +54,7 @@ func TestAReplayNoticesARunThatEndsInAnotherWay(t *testing.T) {
 	endsOtherwise(otherwise, kick.SweepWorkflow, workflows.SweepWorkflow)
 	endsOtherwise(otherwise, kick.WatcherWorkflow, routing.WatcherWorkflow)
 	endsOtherwise(otherwise, kick.CertificatesWorkflow, authority.CertificatesWorkflow)
+	endsOtherwise(otherwise, kick.RolloutWorkflow, rollout.Workflow)
 	seen := map[string]bool{}
 	for _, file := range recorded(t, present) {
 		events := history(t, file).GetEvents()

@@ -27,7 +27,7 @@ var refused = map[string]string{
 	"misfit": "schema mismatch", "unfit": "mismatched", "residents": "namespace usage", "occupancy": "namespace usage",
 	"sibling": "other module of the Kyma", "siblings": "other modules of the Kyma", "teller": "recorder",
 	"heir": "successor", "handmade": "user-provided", "intake": "import", "comeback": "reconnect back-off",
-	"comebacks": "reconnect back-off", "spoiled": "invalidated", "superseded": "obsolete", "seldom": "slow retry",
+	"comebacks": "reconnect back-off", "spoiled": "invalidated", "seldom": "slow retry",
 	"lasting": "persistent", "passing": "retryable", "recipe": "render request", "blueprint": "render request",
 	"lane": "harness, pool", "venue": "fixture", "tiny": "minimal", "cable": "TCP proxy",
 	"pulse": "leader status, heartbeat", "mended": "fixed",

@@ -54,6 +54,7 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 		"temporal": map[string]any{"address": s.Fleet.Temporal.Address, "namespace": s.Namespace},
 		"shape":    "split", "workers": map[string]any{"replicas": 1},
 		"metrics":  map[string]any{"secure": true},
+		"webhook":  map[string]any{"enabled": false}, // which may ask the same about accounts as secure metrics do
 		"settings": map[string]any{"resync-interval": "3s", "module-upgrade-rollout-max-delay": "0s", "oci-registry-plain-http": []string{s.Registry}},
 	}
 	this := filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager")
@@ -111,8 +112,9 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	})
 	t.Run("installed again in one Deployment, it goes on where it was", func(t *testing.T) {
 		const name = "whole" // the fleet has a ClusterRoleBinding of the release's name
-		values["shape"], values["fullnameOverride"] = "all", name
+		values["shape"], values["fullnameOverride"], values["webhook"] = "all", name, map[string]any{"enabled": true}
 		upgradeTo(t, s, this, values, "--install")
+		removeWebhook(s, name+"-webhook", name+"-webhook-tls")
 		runPod(s, name)
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 		s.BecomesReady("charted")
@@ -131,8 +133,15 @@ func earlierChart(t *testing.T, this string) string {
 	}
 	earlier := filepath.Join(t.TempDir(), "lifecycle-manager")
 	require.NoError(t, os.CopyFS(earlier, os.DirFS(from)))
-	path := filepath.Join(earlier, "files", "crds", "operator.kyma-project.io_kymas.yaml")
-	content, err := os.ReadFile(path)
+	// The program that runs is this one, whatever the chart: it needs its own definitions and rights.
+	definitions, rights := filepath.Join("files", "crds"), filepath.Join("files", "rights.yaml")
+	require.NoError(t, os.RemoveAll(filepath.Join(earlier, definitions)))
+	require.NoError(t, os.CopyFS(filepath.Join(earlier, definitions), os.DirFS(filepath.Join(this, definitions))))
+	content, err := os.ReadFile(filepath.Join(this, rights))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(earlier, rights), content, 0o600))
+	path := filepath.Join(earlier, definitions, "operator.kyma-project.io_kymas.yaml")
+	content, err = os.ReadFile(path)
 	require.NoError(t, err)
 	var definition apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, yaml.UnmarshalStrict(content, &definition))

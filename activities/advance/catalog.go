@@ -30,7 +30,7 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 		if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), meta); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read ModuleReleaseMeta %s: %w", desired.NameOf(known), err)
 		}
-		s.Wished = Wished(meta, r.Spec.Channel)
+		s.Wished = wished(meta, r.Spec.Channel)
 		all, err := desired.RolloutsOf(ctx, index, a.Settings, known)
 		if err != nil {
 			return err
@@ -45,12 +45,17 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 	return err
 }
 
-// Wished is the version that a release meta gives a channel; that of a mandatory module has no name.
-func Wished(meta *v1beta2.ModuleReleaseMeta, channel string) string {
-	if channel == "" && meta.Spec.Mandatory != nil {
-		return desired.WithoutBuild(meta.Spec.Mandatory.Version)
+// ChannelsOf are the versions of a release meta by channel; that of a mandatory module has no name.
+func ChannelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
+	if meta.Spec.Mandatory != nil {
+		return []v1beta2.ChannelVersion{{Version: desired.WithoutBuild(meta.Spec.Mandatory.Version)}}
 	}
-	for _, assignment := range meta.Spec.Channels {
+	return meta.Spec.Channels
+}
+
+// wished is the version that a release meta gives a channel; empty where it gives none.
+func wished(meta *v1beta2.ModuleReleaseMeta, channel string) string {
+	for _, assignment := range ChannelsOf(meta) {
 		if assignment.Channel == channel {
 			return assignment.Version
 		}

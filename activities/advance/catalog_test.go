@@ -88,7 +88,7 @@ func TestTheVersionOfAMandatoryModuleIsOfNoChannel(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda")
 	meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.1.0+build.7"}
 	require.Equal(t, "1.1.0", newBench(t, meta).catalog(rolloutTo("1.1.0", mandatory)).Wished, "no template has build metadata")
-	require.Empty(t, Wished(desiredtest.ReleaseMeta("keda", "regular=1.1.0"), ""))
+	require.Empty(t, wished(desiredtest.ReleaseMeta("keda", "regular=1.1.0"), ""))
 }
 
 func TestARolloutWhoseReleaseMetaIsGoneIsHeld(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -37,7 +38,7 @@ func (c *controllers) reportPolicies(ctx context.Context, policies []v1beta2.Rol
 		if !c.settings.Ours(found.Labels) || desired.IsSyncedCopy(found) {
 			continue
 		}
-		for _, channel := range channelsOf(found) {
+		for _, channel := range advance.ChannelsOf(found) {
 			if policy := c.policyFor(policies, found, channel.Channel); policy != nil {
 				channels[policy.Name]++
 			}

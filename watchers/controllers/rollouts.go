@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -58,9 +60,25 @@ func moduleEvents[T client.Object](modules func(context.Context, T) []string) ha
 	}
 	return handler.TypedFuncs[T, moduleRequest]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[T], q moduleQueue) { add(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q moduleQueue) { add(ctx, e.ObjectNew, q) },
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[T], q moduleQueue) {
+			if matters(e.ObjectOld, e.ObjectNew) {
+				add(ctx, e.ObjectNew, q)
+			}
+		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[T], q moduleQueue) { add(ctx, e.Object, q) },
 	}
+}
+
+// matters tells whether more changed of an object than its annotations and its status, of which only the phase of a rollout
+// decides anything: each of its steps writes the rest.
+func matters(before, after client.Object) bool {
+	if before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		before.GetUID() != after.GetUID() || before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() {
+		return true
+	}
+	was, isRollout := before.(*v1beta2.ModuleRollout)
+	now, _ := after.(*v1beta2.ModuleRollout)
+	return isRollout && was.Status.Phase != now.Status.Phase
 }
 
 // modulesOf are the modules that a policy may be for: those that its namespace has release metas of. One without a name has
@@ -100,7 +118,7 @@ func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) 
 		if err != nil {
 			return reconcile.Result{}, err
 		}
-		for _, channel := range channelsOf(meta) {
+		for _, channel := range advance.ChannelsOf(meta) {
 			more, err := c.reconcileChannel(ctx, meta, channel, c.policyFor(policies.Items, meta, channel.Channel), rollout.ByPolicy(all, channel.Channel))
 			if err != nil {
 				return reconcile.Result{}, err
@@ -115,14 +133,6 @@ func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) 
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
 	return reconcile.Result{}, nil
-}
-
-// channelsOf are the versions of a release meta by channel; that of a mandatory module has no name.
-func channelsOf(meta *v1beta2.ModuleReleaseMeta) []v1beta2.ChannelVersion {
-	if meta.Spec.Mandatory != nil {
-		return []v1beta2.ChannelVersion{{Version: desired.WithoutBuild(meta.Spec.Mandatory.Version)}}
-	}
-	return meta.Spec.Channels
 }
 
 // policyFor is the policy that is for a channel; nil where none is. One that names the module goes before one that selects

@@ -315,17 +315,39 @@ func TestWhichModulesAnEventIsAbout(t *testing.T) {
 		return names
 	}
 	events := moduleEvents(s.modulesOf)
+	edited := policy("careful")
+	edited.Generation++
 	for name, handle := range map[string]func(context.Context, moduleQueue){
 		"created": func(ctx context.Context, q moduleQueue) {
 			events.Create(ctx, event.TypedCreateEvent[*v1beta2.RolloutPolicy]{Object: policy("careful")}, q)
 		},
 		"updated": func(ctx context.Context, q moduleQueue) {
-			events.Update(ctx, event.TypedUpdateEvent[*v1beta2.RolloutPolicy]{ObjectOld: policy("careful"), ObjectNew: policy("careful")}, q)
+			events.Update(ctx, event.TypedUpdateEvent[*v1beta2.RolloutPolicy]{ObjectOld: policy("careful"), ObjectNew: edited}, q)
 		},
 		"deleted": func(ctx context.Context, q moduleQueue) {
 			events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.RolloutPolicy]{Object: policy("careful")}, q)
 		},
 	} {
 		require.ElementsMatch(t, []string{"keda", "btp", ""}, of(func(q moduleQueue) { handle(t.Context(), q) }), name)
+	}
+}
+
+func TestWhatARolloutsStepsWriteIsNoReasonToReconcileItsModule(t *testing.T) {
+	before := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Generation: 1, UID: "a"}, Status: v1beta2.ModuleRolloutStatus{Phase: v1beta2.RolloutProgressing}}
+	for name, test := range map[string]struct {
+		change func(*v1beta2.ModuleRollout)
+		want   bool
+	}{
+		"progress":            {func(r *v1beta2.ModuleRollout) { r.Status.Progress, r.Status.Released = "3/7", 5 }, false},
+		"an annotation":       {func(r *v1beta2.ModuleRollout) { r.Annotations = map[string]string{"a": "b"} }, false},
+		"its end":             {func(r *v1beta2.ModuleRollout) { r.Status.Phase = v1beta2.RolloutCompleted }, true},
+		"a wish":              {func(r *v1beta2.ModuleRollout) { r.Generation++ }, true},
+		"whose it is":         {func(r *v1beta2.ModuleRollout) { r.Labels = map[string]string{"a": "b"} }, true},
+		"another of its name": {func(r *v1beta2.ModuleRollout) { r.UID = "b" }, true},
+		"its deletion":        {func(r *v1beta2.ModuleRollout) { r.DeletionTimestamp = new(metav1.Now()) }, true},
+	} {
+		after := before.DeepCopy()
+		test.change(after)
+		require.Equal(t, test.want, matters(before, after), name)
 	}
 }

@@ -38,8 +38,9 @@ func (w *watcher) releases() handler.TypedFuncs[*v1beta2.ModuleRollout, kymaRequ
 }
 
 func (w *watcher) enqueueReleased(ctx context.Context, before, after *v1beta2.ModuleRollout, q kymaQueue) {
+	was, is := staged.Placer(before), staged.Placer(after)
 	w.enqueueConcerned(ctx, after, func(c staged.Cluster) bool {
-		return staged.Released(before, staged.PlaceOf(before, c)) != staged.Released(after, staged.PlaceOf(after, c))
+		return staged.Released(before, was(c)) != staged.Released(after, is(c))
 	}, q)
 }
 

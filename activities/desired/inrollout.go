@@ -31,7 +31,7 @@ func (c *Candidates) followRollouts(ctx context.Context, index Index, settings S
 	versions := []string{wished, c.Decided}
 	for _, r := range c.Rollouts {
 		versions = append(versions, r.Spec.To)
-		if rollout.VersionFor(c.Rollouts, wished, cluster, r.Spec.To).TakesBack {
+		if r.Status.Reverts && rollout.VersionFor(c.Rollouts, wished, cluster, r.Spec.To).TakesBack {
 			c.TakenBack = append(c.TakenBack, r.Spec.To)
 		}
 	}

@@ -64,7 +64,7 @@ type StageObserved struct {
 func Observe(r *v1beta2.ModuleRollout, sights []Sight, now time.Time) Observed {
 	stages := Stages(r.Spec.Plan)
 	o := Observed{Stages: make([]StageObserved, len(stages))}
-	place, places := placer(r), make([]Place, len(sights))
+	place, places := Placer(r), make([]Place, len(sights))
 	for i, sight := range sights {
 		places[i] = place(sight.Cluster)
 		o.Stages[places[i].Stage].Total++

@@ -241,7 +241,7 @@ func (s *simulation) evaluation() time.Time {
 	status, until := Decide(r, o, s.situated)
 	r.Status = status
 	s.evaluations++
-	place := placer(r)
+	place := Placer(r)
 	for _, c := range s.fleet {
 		c.place = place(c.Cluster)
 	}

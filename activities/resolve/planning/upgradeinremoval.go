@@ -50,7 +50,7 @@ func (p *planner) upgradesInRemoval() []ModulePlan {
 		if !is || !p.ours(m) || p.assigned[m.Name] != nil {
 			continue
 		}
-		e := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Delisted[module.Name], m.Spec.Version), manifest: m}
+		e := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Delisted[module.Name], installedVersion(m)), manifest: m}
 		p.identify(e)
 		if manifest, goes := p.upgradeInRemoval(e); manifest != nil {
 			all = append(all, ModulePlan{Name: module.Name, Module: module, Action: ActionWait, Existing: m, Manifest: manifest, Destination: goes})

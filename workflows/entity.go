@@ -3,13 +3,13 @@ package workflows
 import (
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/attempts"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
+	"github.com/kyma-project/lifecycle-manager/workflows/internal/ending"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/logic"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/pace"
@@ -54,7 +54,7 @@ type ReconcileResult struct {
 
 // ErrTypeEnding is the type of the retryable error with which an update is refused by a run that is
 // about to end; the caller repeats it and reaches the next run.
-const ErrTypeEnding = "RunIsEnding"
+const ErrTypeEnding = ending.ErrType
 
 // reconcileTimeout bounds how long the reconcile update waits for its reconcile.
 const reconcileTimeout = 30 * time.Second
@@ -122,12 +122,7 @@ func (e *entity) serve(ctx workflow.Context, state func() (string, string)) erro
 		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return e.refuseWhenEnding() }})
 }
 
-func (e *entity) refuseWhenEnding() error {
-	if e.ending {
-		return temporal.NewApplicationError("this run is about to end, try again", ErrTypeEnding)
-	}
-	return nil
-}
+func (e *entity) refuseWhenEnding() error { return ending.Refuse(e.ending) }
 
 // reconcileNow asks for a reconcile that starts from now on and waits until it has ended.
 func (e *entity) reconcileNow(ctx workflow.Context, state func() (string, string)) (ReconcileResult, error) {

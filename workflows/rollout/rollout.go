@@ -60,9 +60,6 @@ type Result struct {
 	Completed bool `json:"completed"`
 }
 
-// ErrTypeEnding is the type of the retryable error with which an update is refused by a run that is about to end.
-const ErrTypeEnding = "RunIsEnding"
-
 const (
 	// evaluateTimeout bounds how long the evaluate update waits for its step.
 	evaluateTimeout = 30 * time.Second
@@ -136,14 +133,7 @@ func (r *run) serve(ctx workflow.Context) error {
 		return err
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdateEvaluate, r.evaluate,
-		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return r.refuseWhenEnding() }})
-}
-
-func (r *run) refuseWhenEnding() error {
-	if r.ending {
-		return temporal.NewApplicationError("this run is about to end, try again", ErrTypeEnding)
-	}
-	return nil
+		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return ending.Refuse(r.ending) }})
 }
 
 // evaluate asks for a step that starts from now on and waits until it has ended.
@@ -155,7 +145,7 @@ func (r *run) evaluate(ctx workflow.Context) (Result, error) {
 		return Result{}, err
 	}
 	if r.ended < wanted && r.ending {
-		return Result{}, r.refuseWhenEnding()
+		return Result{}, ending.Refuse(r.ending)
 	}
 	last := r.state.Last
 	return Result{Phase: last.Phase, Progress: last.Progress, WaitsFor: last.WaitsFor, Completed: r.ended >= wanted}, nil

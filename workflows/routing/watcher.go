@@ -59,9 +59,6 @@ type Result struct {
 	Completed bool `json:"completed"`
 }
 
-// ErrTypeEnding is the type of the retryable error with which an update is refused by a run that is about to end.
-const ErrTypeEnding = "RunIsEnding"
-
 // reconcileTimeout bounds how long the reconcile update waits for its reconcile.
 const reconcileTimeout = 30 * time.Second
 
@@ -133,14 +130,7 @@ func (r *run) serve(ctx workflow.Context) error {
 		return err
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, kick.UpdateReconcile, r.reconcileNow,
-		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return r.refuseWhenEnding() }})
-}
-
-func (r *run) refuseWhenEnding() error {
-	if r.ending {
-		return temporal.NewApplicationError("this run is about to end, try again", ErrTypeEnding)
-	}
-	return nil
+		workflow.UpdateHandlerOptions{Validator: func(workflow.Context) error { return ending.Refuse(r.ending) }})
 }
 
 // reconcileNow asks for a reconcile that starts from now on and waits until it has ended.
@@ -152,7 +142,7 @@ func (r *run) reconcileNow(ctx workflow.Context) (Result, error) {
 		return Result{}, err
 	}
 	if r.ended < wanted && r.ending {
-		return Result{}, r.refuseWhenEnding()
+		return Result{}, ending.Refuse(r.ending)
 	}
 	return Result{State: r.state.State, Message: r.state.Message, Completed: r.ended >= wanted}, nil
 }

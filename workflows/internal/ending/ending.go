@@ -3,11 +3,24 @@
 package ending
 
 import (
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/build"
 	"github.com/kyma-project/lifecycle-manager/workflows/internal/mailbox"
 )
+
+// ErrType is the type of the retryable error with which an update is refused by a run that is about to end; the caller repeats
+// it and reaches the next run.
+const ErrType = "RunIsEnding"
+
+// Refuse is that error where the run is about to end.
+func Refuse(ending bool) error {
+	if ending {
+		return temporal.NewApplicationError("this run is about to end, try again", ErrType)
+	}
+	return nil
+}
 
 // IdleEvents is the length of history from which an idle run continues as new.
 const IdleEvents = 1000

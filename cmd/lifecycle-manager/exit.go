@@ -20,6 +20,8 @@ const (
 	exitFailed = 1
 	// exitUsage: the command line is not right.
 	exitUsage = 2
+	// exitWouldChange: `plan` found something to do.
+	exitWouldChange = 2
 )
 
 // errUsage says that the command line is not right.
@@ -45,11 +47,17 @@ func execute(ctx context.Context, arguments []string, s streams) int {
 	if err == nil {
 		return exitDone
 	}
+	if errors.Is(err, errWouldChange) {
+		return exitWouldChange // what, is printed already
+	}
 	_, _ = fmt.Fprintln(s.err, "error:", err)
 	if ran && !errors.Is(err, errUsage) {
 		return exitFailed
 	}
 	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())
+	if failed.Name() == planCommand {
+		return exitFailed // its other code says that something would change
+	}
 	return exitUsage
 }
 
@@ -75,6 +83,6 @@ Exit codes: 0 done, 1 it could not be done, 2 wrong usage.`,
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newMigrateCommand(), workerversion.NewCommand(dialDeployment), newDefinitionsCommand(), newVersionCommand(), newRenderChartCommand())
+	root.AddCommand(newRunCommand(), newStatusCommand(), newCheckCommand(), newSupportBundleCommand(), newPurgeCommand(), newPlanCommand(), newMigrateCommand(), workerversion.NewCommand(dialDeployment), newDefinitionsCommand(), newVersionCommand(), newRenderChartCommand())
 	return root
 }

@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +27,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 // staged is the module that is rolled out in stages.
@@ -133,10 +138,44 @@ func (s *stagedFleet) workflow(version string) string {
 // badObject is what no API server takes.
 const badObject = "---\napiVersion: v1\nkind: Service\nmetadata:\n  name: staged\nspec: {}\n"
 
+// foretold is what `lifecycle-manager plan` says.
+type foretold struct {
+	Changes []struct {
+		Change string
+		Kymas  int
+		Stages []struct {
+			Name  string
+			Kymas int
+		}
+	}
+}
+
+// plan is what `lifecycle-manager plan` says of catalog entries, with its exit code.
+func (s *stagedFleet) plan(entries []byte) (found foretold, code int) {
+	s.T.Helper()
+	cmd := exec.CommandContext(s.T.Context(), testfleet.Binary(s.T, "lifecycle-manager"),
+		"plan", "--kubeconfig", s.ControlPlane.Kubeconfig, "--oci-registry-plain-http", s.Registry, "-o", "json", "-f", "-")
+	cmd.Env, cmd.Stdin = s.Variables(), bytes.NewReader(entries)
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, _ := cmd.Output()
+	require.NoError(s.T, json.Unmarshal(out, &found), problems.String())
+	return found, cmd.ProcessState.ExitCode()
+}
+
 func TestAVersionReachesTheFleetInStagesAndStopsWhenItIsBad(t *testing.T) {
 	s := newStagedFleet(t, 7, canaryFirst())
 
-	s.publish("1.1.0")
+	next := s.Pack(harness.MinimalModule{Name: staged, Version: "1.1.0", Channels: "regular"})
+	would, code := s.plan(next)
+	require.Equal(t, 2, code)
+	require.Len(t, would.Changes, 1)
+	require.Equal(t, "upgraded", would.Changes[0].Change)
+	require.Equal(t, 7, would.Changes[0].Kymas)
+	require.Len(t, would.Changes[0].Stages, 3)
+	require.Equal(t, "canary", would.Changes[0].Stages[0].Name)
+	require.Equal(t, 1, would.Changes[0].Stages[0].Kymas)
+	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, next)
 	s.reaches("1.1.0", v1beta2.RolloutCompleted)
 	for _, kyma := range s.kymas {
 		s.BecomesReady(kyma, staged+"@1.1.0")
@@ -145,6 +184,12 @@ func TestAVersionReachesTheFleetInStagesAndStopsWhenItIsBad(t *testing.T) {
 	require.Equal(t, "7/7", done.Status.Progress)
 	require.Len(t, done.Status.Stages, 3)
 	require.Equal(t, rollout.Rest, done.Status.Stages[2].Name)
+	for i, stage := range done.Status.Stages {
+		require.EqualValues(t, would.Changes[0].Stages[i].Kymas, stage.Total, "as it was foretold")
+	}
+	would, code = s.plan(next)
+	require.Empty(t, would.Changes)
+	require.Zero(t, code, "nothing would change any more")
 
 	// The canary fails, and the others keep what they have.
 	s.PushModule(harness.MinimalModule{Name: staged, Version: "1.2.0", Channels: "regular", Manifest: badObject})

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/workqueue"
@@ -135,41 +134,9 @@ func (c *controllers) reconcileRollouts(ctx context.Context, req moduleRequest) 
 	return reconcile.Result{}, nil
 }
 
-// policyFor is the policy that is for a channel; nil where none is. One that names the module goes before one that selects
-// its release meta, and that before one for all; among equals, the name decides.
+// policyFor is the policy that is for a channel; nil where none is.
 func (c *controllers) policyFor(policies []v1beta2.RolloutPolicy, meta *v1beta2.ModuleReleaseMeta, channel string) *v1beta2.RolloutPolicy {
-	var best *v1beta2.RolloutPolicy
-	rank := 0
-	for i := range policies {
-		policy := &policies[i]
-		if !c.settings.Ours(policy.Labels) || !policy.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if is := rankOf(policy.Spec, meta, channel); is > rank || is == rank && is > 0 && policy.Name < best.Name {
-			best, rank = policy, is
-		}
-	}
-	return best
-}
-
-func rankOf(spec v1beta2.RolloutPolicySpec, meta *v1beta2.ModuleReleaseMeta, channel string) int {
-	if channel == "" && !spec.Mandatory || channel != "" && len(spec.Channels) > 0 && !slices.Contains(spec.Channels, channel) {
-		return 0
-	}
-	switch {
-	case slices.Contains(spec.Modules, desired.ReleaseMetaModule(meta)):
-		return 3
-	case spec.Selector != nil:
-		selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
-		if err == nil && selector.Matches(labels.Set(meta.Labels)) {
-			return 2
-		}
-		return 0
-	case len(spec.Modules) == 0:
-		return 1
-	default:
-		return 0
-	}
+	return rollout.PolicyFor(policies, rollout.Subject{Module: desired.ReleaseMetaModule(meta), Labels: meta.Labels, Channel: channel}, c.settings.Ours)
 }
 
 // keptRollouts is how many rollouts of a channel are kept that have ended, for people.

@@ -1,0 +1,243 @@
+package forecast
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Kind says what would happen to a module of a Kyma.
+type Kind string
+
+// Kinds of changes.
+const (
+	Added      Kind = "added"
+	Upgraded   Kind = "upgraded"
+	Downgraded Kind = "downgraded"
+	Removed    Kind = "removed"
+	Refused    Kind = "refused"
+	Accepted   Kind = "accepted" // what was refused would be no more
+	Waits      Kind = "waits for a maintenance window"
+	Guarded    Kind = "removal waits for approval"
+	Changed    Kind = "changed" // in the same version
+)
+
+// verdict is what a plan leads to for one module.
+type verdict struct {
+	Version, Reason, Message string
+	kind                     Kind // Removed, Refused, Waits, Guarded, or empty where it is as the version says
+	spec                     string
+}
+
+// Change is what would happen to one module of one Kyma.
+type Change struct {
+	Kyma, Module    string
+	Kind            Kind
+	From, To        string
+	Reason, Message string
+	place           Placed
+}
+
+// Side plans for Kymas with one state of the catalog.
+type Side struct {
+	Snapshot *Snapshot
+	Planner  *resolve.Planner
+}
+
+// verdicts are what the plan for a Kyma leads to, by module.
+func (s Side) verdicts(ctx context.Context, kyma *v1beta2.Kyma) (map[string]verdict, error) {
+	var named v1beta2.ManifestList
+	err := s.Snapshot.List(ctx, &named, client.InNamespace(kyma.Namespace), client.MatchingFields{fleet.IndexKymaName: kyma.Name})
+	if err != nil {
+		return nil, err
+	}
+	var own, foreign []v1beta2.Manifest
+	for _, m := range named.Items {
+		if planning.OwnedBy(&m, kyma) {
+			own = append(own, m)
+		} else {
+			foreign = append(foreign, m)
+		}
+	}
+	view, err := s.Planner.View(ctx, kyma, own, foreign, nil)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]verdict{}
+	for _, plan := range slices.Concat(view.Modules, view.Mandatory) {
+		if !plan.IsAgent() {
+			all[plan.Name] = verdictOf(&plan)
+		}
+	}
+	for _, m := range view.Unwanted {
+		all[desired.EntryOf(m)] = verdict{kind: Removed, Version: m.Spec.Version}
+	}
+	for _, obsolete := range view.Obsolete {
+		v := verdict{kind: Removed, Version: obsolete.Manifest.Spec.Version}
+		if obsolete.Guarded != nil {
+			v.kind, v.Message = Guarded, obsolete.Guarded.Message()
+		}
+		all[desired.EntryOf(obsolete.Manifest)] = v
+	}
+	return all, nil
+}
+
+func verdictOf(plan *planning.ModulePlan) verdict {
+	v := verdict{}
+	if plan.Existing != nil {
+		v.Version = plan.Existing.Spec.Version
+	}
+	switch {
+	case plan.Guarded != nil:
+		v.kind, v.Message = Guarded, plan.Guarded.Message()
+	case plan.Action == planning.ActionRemove:
+		v.kind, v.Reason, v.Message = Removed, plan.Refusal.Reason, plan.Refusal.Message
+	case plan.Refusal != nil:
+		v.kind, v.Reason, v.Message = Refused, plan.Refusal.Reason, plan.Refusal.Message
+	case plan.Window != nil:
+		v.kind, v.Message = Waits, nextWindow(plan.Window)
+	case plan.Manifest != nil:
+		v.Version, v.spec = plan.Manifest.Spec.Version, desired.SpecDigest(plan.Manifest.Spec)
+	case plan.Existing != nil:
+		v.spec = desired.SpecDigest(plan.Existing.Spec)
+	}
+	return v
+}
+
+func nextWindow(w *planning.Wait) string {
+	if w.Next.IsZero() {
+		return w.Problem
+	}
+	return "the next one begins at " + w.Next.UTC().Format(time.RFC3339)
+}
+
+// Compare tells what would change for a Kyma.
+func Compare(ctx context.Context, before, after Side, present, applied *v1beta2.Kyma) ([]Change, error) {
+	now := map[string]verdict{}
+	var err error
+	if present != nil {
+		if now, err = before.verdicts(ctx, present); err != nil {
+			return nil, err
+		}
+	}
+	then, err := after.verdicts(ctx, applied)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, module := range slices.Sorted(maps.Keys(union(now, then))) {
+		if kind := kindOfChange(now[module], then[module]); kind != "" {
+			changes = append(changes, Change{
+				Kyma: desired.NameOf(applied), Module: module, Kind: kind, From: now[module].Version, To: to(then[module]),
+				Reason: then[module].Reason, Message: then[module].Message,
+			})
+		}
+	}
+	return changes, nil
+}
+
+func to(v verdict) string {
+	if v.kind == Removed {
+		return ""
+	}
+	return v.Version
+}
+
+func kindOfChange(now, then verdict) Kind {
+	switch {
+	case then.kind != now.kind && then.kind != "":
+		return then.kind
+	case then.kind != "":
+		return "" // as before
+	case now.Version == "" && then.Version != "":
+		return Added
+	case versions.IsDowngrade(now.Version, then.Version):
+		return Downgraded
+	case now.Version != then.Version:
+		return Upgraded
+	case now.kind != "":
+		return Accepted
+	case now.spec != then.spec:
+		return Changed
+	default:
+		return ""
+	}
+}
+
+func union(a, b map[string]verdict) map[string]bool {
+	all := map[string]bool{}
+	for name := range a {
+		all[name] = true
+	}
+	for name := range b {
+		all[name] = true
+	}
+	return all
+}
+
+// Group is what would happen to the same module of several Kymas in the same way.
+type Group struct {
+	Module string `json:"module"`
+	Kind   Kind   `json:"change"`
+	From   string `json:"from,omitempty"`
+	To     string `json:"to,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Message is that of the first Kyma.
+	Message string `json:"message,omitempty"`
+	Kymas   int    `json:"kymas"`
+	// Names are those of the first Kymas.
+	Names []string `json:"names"`
+	// Stages are those that a rollout would take the version through.
+	Stages []StageSize `json:"stages,omitempty"`
+}
+
+// namedKymas is how many Kymas of a group are named.
+const namedKymas = 5
+
+// Grouped puts together what is the same, the most Kymas first.
+func Grouped(changes []Change) []Group {
+	type key struct {
+		module           string
+		kind             Kind
+		from, to, reason string
+	}
+	groups := map[key]*Group{}
+	for _, c := range changes {
+		k := key{c.Module, c.Kind, c.From, c.To, c.Reason}
+		g := groups[k]
+		if g == nil {
+			g = &Group{Module: c.Module, Kind: c.Kind, From: c.From, To: c.To, Reason: c.Reason, Message: c.Message}
+			groups[k] = g
+		}
+		g.Kymas++
+		if len(g.Names) < namedKymas {
+			g.Names = append(g.Names, c.Kyma)
+		}
+		g.Stages = c.place.addTo(g.Stages)
+	}
+	all := make([]Group, 0, len(groups))
+	for _, g := range groups {
+		all = append(all, *g)
+	}
+	slices.SortFunc(all, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(b.Kymas, a.Kymas), cmp.Compare(a.Module, b.Module), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
+}
+
+// isOurs tells whether a Kyma is one that this instance works on.
+func isOurs(settings desired.Settings, kyma *v1beta2.Kyma) bool {
+	return settings.Ours(kyma.Labels) && !desired.IsSyncedCopy(kyma) && kyma.DeletionTimestamp.IsZero() && kyma.Labels[shared.LabelSkipReconciliation] != shared.ValueTrue
+}

@@ -1,0 +1,143 @@
+package forecast
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Options are what a forecast is made from.
+type Options struct {
+	Settings desired.Settings
+	// Present are the objects of the control plane (Read), Applied those of the files (Decode).
+	Present, Applied []client.Object
+	// Index makes the indexes that plans read a cache by.
+	Index func(context.Context, client.FieldIndexer) error
+	// Planner are further options of resolve.NewPlanner: where descriptors come from, windows, signatures, limits.
+	Planner resolve.Options
+}
+
+// Forecast is what would change.
+type Forecast struct {
+	// Kymas is how many were planned for, Changed how many of them something would change for.
+	Kymas   int     `json:"kymas"`
+	Changed int     `json:"changed"`
+	Groups  []Group `json:"changes"`
+	// Problems are Kymas that nothing could be planned for, with the reason.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Make plans for each Kyma twice.
+func Make(ctx context.Context, o Options) (Forecast, error) {
+	o.Settings = o.Settings.WithDefaults()
+	before, err := newSide(ctx, o, nil)
+	if err != nil {
+		return Forecast{}, err
+	}
+	after, err := newSide(ctx, o, o.Applied)
+	if err != nil {
+		return Forecast{}, err
+	}
+	made, err := CompleteRollouts(ctx, after.Snapshot, o.Settings)
+	if err != nil {
+		return Forecast{}, err
+	}
+	if err := fixBounds(ctx, after.Snapshot, o.Settings, made); err != nil {
+		return Forecast{}, err
+	}
+	var kymas v1beta2.KymaList
+	if err := after.Snapshot.List(ctx, &kymas); err != nil {
+		return Forecast{}, err
+	}
+	found, changes := Forecast{}, []Change(nil)
+	for i := range kymas.Items {
+		kyma := &kymas.Items[i]
+		if !isOurs(o.Settings, kyma) {
+			continue
+		}
+		found.Kymas++
+		present := &v1beta2.Kyma{}
+		if err := before.Snapshot.Get(ctx, client.ObjectKeyFromObject(kyma), present); err != nil {
+			present = nil // it would be new
+		}
+		of, err := Compare(ctx, before, after, present, kyma)
+		if err != nil {
+			found.Problems = append(found.Problems, fmt.Sprintf("Kyma %s: %v", desired.NameOf(kyma), err))
+			continue
+		}
+		if len(of) > 0 {
+			found.Changed++
+		}
+		for j := range of {
+			of[j].place = placeOf(made, kyma, of[j])
+		}
+		changes = append(changes, of...)
+	}
+	found.Groups = Grouped(changes)
+	return found, nil
+}
+
+// newSide is the catalog with these objects applied.
+func newSide(ctx context.Context, o Options, applied []client.Object) (Side, error) {
+	s := NewSnapshot()
+	if err := o.Index(ctx, s); err != nil {
+		return Side{}, fmt.Errorf("make the indexes: %w", err)
+	}
+	s.Fill(o.Present)
+	for _, object := range applied {
+		s.Fill([]client.Object{Applied(s.find(object), copied(object))})
+	}
+	options := o.Planner
+	options.Settings, options.Catalog, options.Fleet = o.Settings, s, s
+	options.ControlPlane = readOnly{of: s}
+	// All that there is, is known: nothing is newer than what was read.
+	options.Known = fleet.Over(s, s, func(context.Context, client.Object, string) string { return "9223372036854775807" })
+	planner, err := resolve.NewPlanner(options)
+	if err != nil {
+		return Side{}, err
+	}
+	return Side{Snapshot: s, Planner: planner}, nil
+}
+
+// find is the present object of the same name; nil where there is none.
+func (s *Snapshot) find(object client.Object) client.Object {
+	return s.objects[kindOf(object)][client.ObjectKeyFromObject(object)]
+}
+
+func copied(object client.Object) client.Object {
+	again, _ := object.DeepCopyObject().(client.Object)
+	return again
+}
+
+// placeOf is where a Kyma that gets another version is in the rollout that brings it.
+func placeOf(made []*v1beta2.ModuleRollout, kyma *v1beta2.Kyma, c Change) Placed {
+	for _, r := range made {
+		if r.Spec.ModuleName == c.Module && r.Spec.To == c.To && (c.Kind == Upgraded || c.Kind == Downgraded) {
+			return Placed{stages: rollout.Stages(r.Spec.Plan), stage: rollout.PlaceOf(r, rollout.ClusterOf(kyma)).Stage}
+		}
+	}
+	return Placed{}
+}
+
+// readOnly is a client that reads a snapshot. Planning writes nothing.
+type readOnly struct {
+	client.Client
+	of client.Reader
+}
+
+// Get implements client.Reader.
+func (r readOnly) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	return r.of.Get(ctx, key, into, options...)
+}
+
+// List implements client.Reader.
+func (r readOnly) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return r.of.List(ctx, list, options...)
+}

@@ -1,0 +1,164 @@
+package forecast
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/worker"
+)
+
+// noRegistry has no descriptors: all are embedded.
+type noRegistry struct{}
+
+func (noRegistry) FetchDescriptor(context.Context, string, string, string) ([]byte, error) {
+	return nil, fmt.Errorf("the registry is not asked")
+}
+
+// world is a fleet whose modules are installed, and what is applied to it.
+type world struct {
+	t       *testing.T
+	options Options
+}
+
+// newWorld has so many Kymas with the module keda of the channel regular in version 1.0.0.
+func newWorld(t *testing.T, kymas int) *world {
+	t.Helper()
+	w := &world{t: t, options: Options{
+		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, Index: worker.Index,
+		Planner: resolve.Options{Descriptors: noRegistry{}},
+	}}
+	w.options.Present = []client.Object{
+		desiredtest.Template("keda", "1.0.0"), desiredtest.Template("keda", "1.1.0"), desiredtest.ReleaseMeta("keda", "regular=1.0.0"),
+	}
+	for i := range kymas {
+		kyma := desiredtest.Kyma("keda")
+		kyma.Name, kyma.UID = fmt.Sprintf("kyma-%02d", i), types.UID(fmt.Sprintf("uid-%02d", i))
+		if i == 0 {
+			kyma.Labels["stage"] = "canary"
+		}
+		w.options.Present = append(w.options.Present, kyma)
+	}
+	w.install()
+	return w
+}
+
+// install adds the Manifests that follow from what is there.
+func (w *world) install() {
+	w.t.Helper()
+	side, err := newSide(w.t.Context(), w.options, nil)
+	require.NoError(w.t, err)
+	var kymas v1beta2.KymaList
+	require.NoError(w.t, side.Snapshot.List(w.t.Context(), &kymas))
+	for i := range kymas.Items {
+		view, err := side.Planner.View(w.t.Context(), &kymas.Items[i], nil, nil, nil)
+		require.NoError(w.t, err)
+		for _, plan := range view.Modules {
+			require.NotNil(w.t, plan.Manifest, "%+v", plan.Refusal)
+			w.options.Present = append(w.options.Present, plan.Manifest)
+		}
+	}
+}
+
+func (w *world) forecast(applied ...client.Object) Forecast {
+	w.t.Helper()
+	w.options.Applied = applied
+	found, err := Make(w.t.Context(), w.options)
+	require.NoError(w.t, err)
+	return found
+}
+
+func TestNothingChangesByWhatIsThere(t *testing.T) {
+	w := newWorld(t, 10)
+	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
+	require.True(t, found.IsEmpty(), "%+v", found)
+	require.Equal(t, 10, found.Kymas)
+	text := &bytes.Buffer{}
+	require.NoError(t, found.WriteText(text))
+	require.Equal(t, "nothing would change for 10 Kymas\n", text.String())
+}
+
+func TestAChannelThatMovesUpgradesItsKymas(t *testing.T) {
+	w := newWorld(t, 10)
+	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
+	require.Equal(t, []Group{{
+		Module: "keda", Kind: Upgraded, From: "1.0.0", To: "1.1.0", Kymas: 10,
+		Names: []string{"kcp-system/kyma-00", "kcp-system/kyma-01", "kcp-system/kyma-02", "kcp-system/kyma-03", "kcp-system/kyma-04"},
+	}}, found.Groups)
+	require.Equal(t, 10, found.Changed)
+}
+
+func TestAVersionThatDoesNotExistIsRefused(t *testing.T) {
+	found := newWorld(t, 3).forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
+	require.Len(t, found.Groups, 1)
+	require.Equal(t, Refused, found.Groups[0].Kind)
+	require.Equal(t, "ModuleTemplateNotFound", found.Groups[0].Reason)
+	require.Equal(t, "1.0.0", found.Groups[0].To, "what is installed stays")
+}
+
+func TestADowngradeIsRefused(t *testing.T) {
+	w := newWorld(t, 2)
+	found := w.forecast(desiredtest.Template("keda", "0.9.0"), desiredtest.ReleaseMeta("keda", "regular=0.9.0"))
+	require.Len(t, found.Groups, 1)
+	require.Equal(t, "DowngradeRefused", found.Groups[0].Reason)
+}
+
+func TestAKymaThatIsAppliedGetsItsModules(t *testing.T) {
+	w := newWorld(t, 2)
+	another := desiredtest.Kyma("keda")
+	another.Name, another.UID = "another", ""
+	gone := desiredtest.Kyma()
+	gone.Name = "kyma-00"
+	found := w.forecast(another, gone)
+	require.Equal(t, []Group{
+		{Module: "keda", Kind: Added, To: "1.0.0", Kymas: 1, Names: []string{"kcp-system/another"}},
+		{Module: "keda", Kind: Removed, From: "1.0.0", Kymas: 1, Names: []string{"kcp-system/kyma-00"}},
+	}, found.Groups)
+}
+
+func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
+	w := newWorld(t, 40)
+	two := int32(2)
+	policy := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: desiredtest.Namespace}}
+	policy.Spec.Stages = []v1beta2.RolloutStage{
+		{Name: "canary", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"stage": "canary"}}}, {Name: "two", Count: &two},
+	}
+	first := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Name: "first", Namespace: desiredtest.Namespace, UID: "first"}}
+	first.Spec = v1beta2.ModuleRolloutSpec{ModuleName: "keda", Channel: "regular", From: "1.0.0", To: "1.0.0", Policy: "all", Sequence: 1}
+	first.Status.Phase, first.Status.Stage = v1beta2.RolloutCompleted, 1
+	w.options.Present = append(w.options.Present, policy, first)
+	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
+	require.Len(t, found.Groups, 1, "%+v", found.Groups)
+	require.Equal(t, []StageSize{{"canary", 1}, {"two", 2}, {"rest", 37}}, found.Groups[0].Stages)
+	text := &bytes.Buffer{}
+	require.NoError(t, found.WriteText(text))
+	require.Contains(t, text.String(), "keda 1.1.0 goes through 3 stages: canary (1), two (2), rest (37)")
+}
+
+func TestAFileIsReadAsStrictlyAsTheAPIServerDoes(t *testing.T) {
+	const meta = "apiVersion: operator.kyma-project.io/v1beta2\nkind: ModuleReleaseMeta\nmetadata: {name: keda}\nspec: {moduleName: keda}\n"
+	found, err := Decode(desiredtest.Scheme(), []byte("---\n"+meta+"---\n"), "kcp-system")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, "kcp-system", found[0].GetNamespace())
+	for name, content := range map[string]string{
+		"a field that is unknown": meta + "status: {a: b}\n",
+		"another kind of ours":    "apiVersion: operator.kyma-project.io/v1beta2\nkind: Manifest\nmetadata: {name: a}\n",
+		"a kind of others":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		"no kind that is known":   "apiVersion: example.com/v1\nkind: A\n",
+		"no YAML":                 "{",
+	} {
+		_, err := Decode(desiredtest.Scheme(), []byte(content), "kcp-system")
+		require.Error(t, err, name)
+	}
+}

@@ -1,0 +1,131 @@
+package forecast
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Read lists all that plans are made from: one LIST per kind, and namespace where some are named.
+func Read(ctx context.Context, live client.Reader, namespaces []string) ([]client.Object, error) {
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	var all []client.Object
+	for _, namespace := range namespaces {
+		for _, list := range []client.ObjectList{
+			&v1beta2.KymaList{}, &v1beta2.ManifestList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{},
+			&v1beta2.ModuleRolloutList{}, &v1beta2.RolloutPolicyList{},
+		} {
+			if err := live.List(ctx, list, client.InNamespace(namespace)); err != nil {
+				return nil, fmt.Errorf("list %T: %w", list, err)
+			}
+			err := meta.EachListItem(list, func(item runtime.Object) error {
+				if object, ok := item.(client.Object); ok {
+					all = append(all, object)
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// Fill puts objects into a snapshot. Access Secrets are not read: each Kyma gets one that says nothing, since a plan asks for
+// its version only, and would wait for one that is not there.
+func (s *Snapshot) Fill(objects []client.Object) {
+	for _, object := range objects {
+		s.Put(object)
+		if kyma, is := object.(*v1beta2.Kyma); is {
+			secret := fleet.SecretMetadata()
+			secret.Name, secret.Namespace = kyma.Name, kyma.Namespace
+			secret.Labels = map[string]string{shared.LabelKymaName: kyma.Name}
+			s.Put(secret)
+		}
+	}
+}
+
+// ErrUnknown is wrapped by the error about an object in a file that no forecast is about.
+var ErrUnknown = errors.New("a forecast is about Kymas, ModuleTemplates, ModuleReleaseMetas, RolloutPolicies and ModuleRollouts")
+
+// Decode reads the objects of a file, as strictly as the API server does. What names no namespace is of the given one.
+func Decode(scheme *runtime.Scheme, content []byte, namespace string) ([]client.Object, error) {
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	reader := utilyaml.NewYAMLReader(bufferOf(content))
+	var all []client.Object
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(bytes.TrimSpace(document)) == 0 {
+			continue
+		}
+		decoded, kind, err := codecs.UniversalDeserializer().Decode(document, nil, nil)
+		switch {
+		case runtime.IsNotRegisteredError(err):
+			return nil, fmt.Errorf("%w: %w", ErrUnknown, err)
+		case err != nil:
+			return nil, err
+		}
+		switch object := decoded.(type) {
+		case *v1beta2.Kyma, *v1beta2.ModuleTemplate, *v1beta2.ModuleReleaseMeta, *v1beta2.RolloutPolicy, *v1beta2.ModuleRollout:
+			named, _ := object.(client.Object)
+			if named.GetNamespace() == "" {
+				named.SetNamespace(namespace)
+			}
+			all = append(all, named)
+		default:
+			return nil, fmt.Errorf("%w, not %s", ErrUnknown, kind.Kind)
+		}
+	}
+}
+
+// Applied is an object as it would be after it was applied over the present one: what the API server and Lifecycle Manager
+// know of that one stays.
+func Applied(present, object client.Object) client.Object {
+	if present == nil {
+		if object.GetUID() == "" {
+			object.SetUID(typesUID(object))
+		}
+		object.SetGeneration(1)
+		return object
+	}
+	object.SetUID(present.GetUID())
+	object.SetGeneration(present.GetGeneration() + 1)
+	object.SetCreationTimestamp(present.GetCreationTimestamp())
+	object.SetResourceVersion(present.GetResourceVersion())
+	object.SetFinalizers(present.GetFinalizers())
+	object.SetLabels(merged(present.GetLabels(), object.GetLabels()))
+	object.SetAnnotations(merged(present.GetAnnotations(), object.GetAnnotations()))
+	switch after := object.(type) {
+	case *v1beta2.Kyma:
+		if before, is := present.(*v1beta2.Kyma); is {
+			after.Status = before.Status
+		}
+	case *v1beta2.ModuleRollout:
+		if before, is := present.(*v1beta2.ModuleRollout); is {
+			after.Status = before.Status
+		}
+	}
+	return object
+}

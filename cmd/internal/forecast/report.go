@@ -1,0 +1,90 @@
+package forecast
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// IsEmpty tells whether nothing would change.
+func (f Forecast) IsEmpty() bool { return len(f.Groups) == 0 }
+
+// WriteJSON writes the forecast for programs.
+func (f Forecast) WriteJSON(to io.Writer) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	if f.Groups == nil {
+		f.Groups = []Group{}
+	}
+	return encoder.Encode(f)
+}
+
+// WriteText writes it for people: a line for each group, the most Kymas first.
+func (f Forecast) WriteText(to io.Writer) error {
+	if f.IsEmpty() {
+		_, err := fmt.Fprintf(to, "nothing would change for %d Kymas\n", f.Kymas)
+		return joined(err, f.writeProblems(to))
+	}
+	if _, err := fmt.Fprintf(to, "%d of %d Kymas would change\n\n", f.Changed, f.Kymas); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(table, "KYMAS\tMODULE\tCHANGE\tFROM\tTO\tWHICH")
+	for _, g := range f.Groups {
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", g.Kymas, g.Module, g.Kind, orDash(g.From), orDash(g.To), names(g))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, g := range f.Groups {
+		if g.Message != "" {
+			_, _ = fmt.Fprintf(to, "\n%s, %s: %s", g.Module, g.Kind, g.Message)
+		}
+		if len(g.Stages) > 0 {
+			_, _ = fmt.Fprintf(to, "\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), sizes(g.Stages))
+		}
+	}
+	_, err := fmt.Fprintln(to)
+	return joined(err, f.writeProblems(to))
+}
+
+func (f Forecast) writeProblems(to io.Writer) error {
+	for _, problem := range f.Problems {
+		if _, err := fmt.Fprintf(to, "could not be planned: %s\n", problem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func joined(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+func names(g Group) string {
+	text := strings.Join(g.Names, ", ")
+	if more := g.Kymas - len(g.Names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func sizes(stages []StageSize) string {
+	var all []string
+	for _, stage := range stages {
+		all = append(all, fmt.Sprintf("%s (%d)", stage.Name, stage.Kymas))
+	}
+	return strings.Join(all, ", ")
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/forecast"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/workerversion"
 )
 
@@ -47,7 +48,7 @@ func execute(ctx context.Context, arguments []string, s streams) int {
 	if err == nil {
 		return exitDone
 	}
-	if errors.Is(err, errWouldChange) {
+	if errors.Is(err, forecast.ErrWouldChange) {
 		return exitWouldChange // what, is printed already
 	}
 	_, _ = fmt.Fprintln(s.err, "error:", err)
@@ -55,7 +56,7 @@ func execute(ctx context.Context, arguments []string, s streams) int {
 		return exitFailed
 	}
 	_, _ = fmt.Fprintf(s.err, "%s --help says what can be given\n", failed.CommandPath())
-	if failed.Name() == planCommand {
+	if failed.Name() == forecast.CommandName {
 		return exitFailed // its other code says that something would change
 	}
 	return exitUsage

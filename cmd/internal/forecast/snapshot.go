@@ -6,6 +6,7 @@
 //	compare.go   what a Kyma would have before and after
 //	rollouts.go  through which stages a version would go
 //	report.go    the answer, for people and programs
+//	command.go   lifecycle-manager plan, which reads files.go
 package forecast
 
 import (

@@ -148,7 +148,7 @@ func (w *watcher) rolloutsOfKyma() handler.TypedFuncs[*v1beta2.Kyma, rolloutRequ
 			}
 			for _, module := range e.ObjectNew.Status.Modules {
 				was := before[module.Name]
-				if anew || was.Maintenance != module.Maintenance || was.State != module.State && module.State == shared.StateError {
+				if anew || was.Maintenance != module.Maintenance || !was.DeferredUntil.Equal(module.DeferredUntil) || was.State != module.State && module.State == shared.StateError {
 					concerned[module.Name] = true
 				}
 			}

@@ -62,7 +62,10 @@ func sightOf(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 		if module.Name != r.Spec.ModuleName || r.Spec.Channel == "" {
 			continue
 		}
-		s.Waits = s.Waits || module.Maintenance
+		s.Waits = s.Waits || module.Maintenance || module.DeferredUntil != nil
+		if module.DeferredUntil != nil {
+			s.DeferredUntil = module.DeferredUntil.Time
+		}
 		if isRefused(r, module, m) {
 			s.Refused, s.Reason, s.Message = true, string(module.State), module.Message
 		}

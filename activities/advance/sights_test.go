@@ -102,6 +102,7 @@ func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {
 		waits, unreachable bool
 	}{
 		"for a maintenance window":                     {kyma: row(maintenance), waits: true},
+		"for they were put off":                        {kyma: row(func(m *v1beta2.ModuleStatus) { m.DeferredUntil = &metav1.Time{Time: begun} }), waits: true},
 		"not for one of another module":                {kyma: row(ofOther)},
 		"for the label on the Kyma":                    {kyma: skipped[*v1beta2.Kyma], waits: true},
 		"for the label on the Manifest":                {manifest: skipped[*v1beta2.Manifest], waits: true},

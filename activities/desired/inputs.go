@@ -17,6 +17,7 @@ func annotationsThatMatter() []string {
 		shared.AnnotationRecreateDefaultCR,
 		shared.AnnotationPurgeGracePeriod,
 		shared.AnnotationSKRDomain,
+		shared.AnnotationDeferUpgradesUntil,
 		AnnotationAllowDowngrade,
 		AnnotationSyncedFrom,
 	}
@@ -68,7 +69,11 @@ func remoteInputs(remote *v1beta2.RemoteStatus) any {
 		return nil
 	}
 	modules := append([]v1beta2.Module{}, remote.Modules...)
-	return []any{remote.Name, remote.Namespace, remote.Generation, remote.UID != "", remote.Channel, modules}
+	inputs := []any{remote.Name, remote.Namespace, remote.Generation, remote.UID != "", remote.Channel, modules}
+	if remote.DeferUpgradesUntil != "" {
+		inputs = append(inputs, remote.DeferUpgradesUntil)
+	}
+	return inputs
 }
 
 // labelInputs copies labels such that no labels and empty labels are the same.

@@ -108,7 +108,7 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 	}
 	view.Plans = planning.Plan(planning.Request{
 		Kyma: kyma, Settings: p.settings, Wanted: view.Wanted, Catalog: catalog, Delisted: going,
-		Manifests: manifests, Foreign: foreign, Window: p.window(kyma), Owners: p.owners(ctx),
+		Manifests: manifests, Foreign: foreign, Window: p.window(kyma), Now: p.guard.now(), Owners: p.owners(ctx),
 		Describe: func(template *v1beta2.ModuleTemplate, component, version string) (*versions.Descriptor, error) {
 			return p.describe(ctx, template, component, version)
 		},

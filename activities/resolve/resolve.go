@@ -135,6 +135,9 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *pla
 			a.record(kyma, plan.Refusal.Reason, "mandatory module "+plan.Name+": "+plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason))
 		}
 	}
+	if plan.Deferred != nil {
+		result.reconcileAt(plan.Deferred.Turn(kyma.UID, a.settings.RolloutSpread), "the end of a deferral")
+	}
 	if plan.Window != nil {
 		result.reconcileAt(plan.Window.Turn(kyma.UID, a.settings.RolloutSpread), "the maintenance window")
 	}

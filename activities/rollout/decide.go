@@ -70,11 +70,11 @@ func (d *decider) count() {
 		}
 		seen := d.o.Stages[i]
 		st.Name, st.Total, st.Released, st.Updating, st.Ready = stage.Name, seen.Total, seen.Released, seen.Updating, seen.Ready
-		st.Failed, st.Broken, st.Waiting, st.Unreachable = seen.Failed, seen.Broken, seen.Waiting, seen.Unreachable
+		st.Failed, st.Broken, st.Waiting, st.Deferred, st.Unreachable = seen.Failed, seen.Broken, seen.Waiting, seen.Deferred, seen.Unreachable
 		ready, total = ready+seen.Ready, total+seen.Total
 	}
 	d.status.Progress = fmt.Sprintf("%d/%d", ready, total)
-	d.status.Failures = d.o.Failures
+	d.status.Failures, d.status.Deferrals = d.o.Failures, d.o.Deferrals
 }
 
 func (d *decider) next() {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,6 +31,8 @@ type Sight struct {
 	// Since is when the Manifest got its version, WasWell whether the module was well before.
 	Since   time.Time
 	WasWell bool
+	// DeferredUntil is set where the cluster's owner put the version off: then Waits is true as well.
+	DeferredUntil time.Time
 	// FreeSince is since when the cluster can be updated again, where for a while it could not.
 	FreeSince time.Time
 }
@@ -45,11 +49,15 @@ type Observed struct {
 	Stages []StageObserved
 	// Failures are the clusters that failed, by what failed, most clusters first.
 	Failures []v1beta2.RolloutFailure
+	// Deferrals are the clusters whose owners put the version off, those whose time is over first.
+	Deferrals []v1beta2.DeferredCluster
 }
 
 // StageObserved are the clusters of one stage.
 type StageObserved struct {
 	Total, Released, Updating, Ready, Failed, Broken, Waiting, Unreachable int32
+	// Deferred is how many of those that wait were put off by their owners.
+	Deferred int32
 	// NotStarted is how many of those that failed did not get the version at all.
 	NotStarted int32
 	// TakingBack is how many are on their way back.
@@ -86,6 +94,10 @@ func Observe(r *v1beta2.ModuleRollout, sights []Sight, now time.Time) Observed {
 		at.Done = append(at.Done, places[i].Position)
 		state, deadline := sight.judge(r.Spec.To, since, plan.settleWithin, now)
 		at.add(state, deadline)
+		if state == waiting && !sight.DeferredUntil.IsZero() {
+			at.Deferred++
+			o.Deferrals = append(o.Deferrals, v1beta2.DeferredCluster{Kyma: sight.Kyma, Until: metav1.NewTime(sight.DeferredUntil)})
+		}
 		if state == failed {
 			allFailed = append(allFailed, sight)
 			if sight.isNotStarted(r.Spec.To) {
@@ -98,6 +110,10 @@ func Observe(r *v1beta2.ModuleRollout, sights []Sight, now time.Time) Observed {
 		slices.Sort(o.Stages[i].Done)
 	}
 	o.Failures = grouped(allFailed, r.Spec.To)
+	slices.SortFunc(o.Deferrals, func(a, b v1beta2.DeferredCluster) int {
+		return cmp.Or(a.Until.Compare(b.Until.Time), cmp.Compare(a.Kyma, b.Kyma))
+	})
+	o.Deferrals = o.Deferrals[:min(len(o.Deferrals), shownFailures)]
 	return o
 }
 
@@ -224,7 +240,8 @@ func grouped(allFailed []Sight, to string) []v1beta2.RolloutFailure {
 }
 
 const (
-	// shownFailures and namedKymas are how many groups of failures are shown, and how many clusters of each are named.
+	// shownFailures and namedKymas are how many groups of failures, and clusters that were put off, are shown, and how many
+	// clusters of each group are named.
 	shownFailures, namedKymas = 20, 5
 	// shownMessage is how much of a message is shown, in bytes.
 	shownMessage = 512

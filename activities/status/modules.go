@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -64,6 +66,10 @@ func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan) v1beta2.ModuleS
 	switch {
 	case plan.Refusal != nil:
 		refused(&row, kyma, plan)
+	case plan.Deferred != nil:
+		asInstalled(&row, kyma, plan)
+		row.DeferredUntil = &metav1.Time{Time: plan.Deferred.Until}
+		row.Message, row.Hint = plan.Deferred.Message, ""
 	case plan.Window != nil:
 		asInstalled(&row, kyma, plan)
 		row.Maintenance = true

@@ -35,10 +35,14 @@ func (a *Activities) accept(ctx context.Context, kyma, copied *v1beta2.Kyma) (
 	accepted.ObservedGeneration = copied.Generation
 	accepted.Channel = copied.Spec.EffectiveChannel()
 	accepted.Modules = copied.Spec.Modules
+	accepted.DeferUpgradesUntil = deferralOf(copied)
+	if problem := checkDeferral(copied); problem != "" {
+		invalid = invalidRemote(copied, problem) // all else is accepted
+	}
 	if equality.Semantic.DeepEqual(*before, accepted) {
 		return false, invalid, nil
 	}
-	changed = before.UID == "" || before.Channel != accepted.Channel ||
+	changed = before.UID == "" || before.Channel != accepted.Channel || before.DeferUpgradesUntil != accepted.DeferUpgradesUntil ||
 		!equality.Semantic.DeepEqual(before.Modules, accepted.Modules)
 	err = a.record(ctx, kyma, accepted, a.expected(ctx, kyma, accepted)...)
 	if apierrors.IsInvalid(err) {

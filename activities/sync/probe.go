@@ -118,7 +118,7 @@ func differs(kyma, found *v1beta2.Kyma) string {
 		return "remote Kyma was created again"
 	case !found.DeletionTimestamp.IsZero():
 		return "remote Kyma is being deleted"
-	case found.Generation != accepted.ObservedGeneration:
+	case found.Generation != accepted.ObservedGeneration, deferralOf(found) != accepted.DeferUpgradesUntil:
 		return "remote Kyma was edited"
 	}
 	return ""

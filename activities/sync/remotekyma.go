@@ -53,6 +53,9 @@ func newRemoteKyma(kyma *v1beta2.Kyma, s desired.Sync) *v1beta2.Kyma {
 	case desired.IsAccepted(kyma):
 		created.Spec.Channel = kyma.Status.Remote.Channel
 		created.Spec.Modules = kyma.Status.Remote.Modules
+		if until := kyma.Status.Remote.DeferUpgradesUntil; until != "" {
+			created.Annotations[shared.AnnotationDeferUpgradesUntil] = until
+		}
 	case s.CopyModules:
 		created.Spec.Modules = kyma.Spec.Modules
 	}

@@ -541,6 +541,9 @@ func TestProbe(t *testing.T) {
 		"remote Kyma was edited": func(t *testing.T, b *bench) {
 			b.editRemote(t, func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 		},
+		"remote Kyma was edited ": func(t *testing.T, b *bench) {
+			b.editRemote(t, func(k *v1beta2.Kyma) { k.Annotations[shared.AnnotationDeferUpgradesUntil] = "2026-12-24T18:00:00Z" })
+		},
 		"labels of the remote Kyma were changed": func(t *testing.T, b *bench) {
 			copied := b.remoteKyma(t)
 			require.NoError(t, b.remote.Patch(ctx, copied, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":null}}`))))
@@ -560,7 +563,7 @@ func TestProbe(t *testing.T) {
 			b.forget()
 			changed, got, err := b.Probe(ctx, b.kyma(t), false)
 			require.NoError(t, err)
-			require.Equal(t, why, got)
+			require.Equal(t, strings.TrimSpace(why), got)
 			require.Equal(t, why != "", changed)
 			require.Empty(t, b.remote.Writes())
 			require.Empty(t, b.control.Writes())

@@ -33,6 +33,9 @@ const (
 	// AnnotationPurgeGracePeriod is a Go duration and overrides the flag
 	// `--purge-finalizer-timeout` for one Kyma.
 	AnnotationPurgeGracePeriod = OperatorGroup + "/purge-grace-period"
+	// AnnotationDeferUpgradesUntil puts upgrades that are rolled out in stages off, as far as the RolloutPolicy allows: a
+	// time (RFC 3339) for all modules, or `module=time` pairs. Owners set it on the remote Kyma.
+	AnnotationDeferUpgradesUntil = OperatorGroup + "/defer-upgrades-until"
 	// AnnotationRevokedCertificates has the serial numbers, in hexadecimal and separated by commas, of certificates of the
 	// cluster's agent with which nothing is believed any more.
 	AnnotationRevokedCertificates = OperatorGroup + "/revoked-certificates"

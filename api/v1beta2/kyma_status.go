@@ -119,6 +119,11 @@ type ModuleStatus struct {
 	// Maintenance is true while an update waits for a maintenance window.
 	// +optional
 	Maintenance bool `json:"maintenance,omitempty"`
+
+	// DeferredUntil is set while an upgrade waits because the cluster's owner put
+	// it off, and says when it begins.
+	// +optional
+	DeferredUntil *metav1.Time `json:"deferredUntil,omitempty"`
 }
 
 // TrackedObject refers to an object, with the generation it had when last seen.
@@ -196,6 +201,12 @@ type RemoteStatus struct {
 	// +listType=atomic
 	// +optional
 	Modules []Module `json:"modules,omitempty"`
+
+	// DeferUpgradesUntil is the remote Kyma's annotation of that name: until when
+	// its owner puts upgrades off.
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	DeferUpgradesUntil string `json:"deferUpgradesUntil,omitempty"`
 
 	// ControlPlaneWishes is the digest of channel and modules of the control
 	// plane's Kyma as they were when the remote Kyma began to decide: an edit

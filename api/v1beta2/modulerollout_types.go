@@ -196,6 +196,13 @@ type ModuleRolloutStatus struct {
 	// +optional
 	Failures []RolloutFailure `json:"failures,omitempty"`
 
+	// Deferrals names the clusters whose owners put the version off, those whose
+	// time is over first; 20 at most.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Deferrals []DeferredCluster `json:"deferrals,omitempty"`
+
 	// Conditions of the rollout: Ready, Reconciling and Stalled.
 	// +listType=map
 	// +listMapKey=type
@@ -247,6 +254,9 @@ type RolloutStageStatus struct {
 	// for it.
 	// +optional
 	Waiting int32 `json:"waiting,omitempty"`
+	// Deferred is how many of those that wait were put off by their owners.
+	// +optional
+	Deferred int32 `json:"deferred,omitempty"`
 	// Unreachable is how many cannot be reached.
 	// +optional
 	Unreachable int32 `json:"unreachable,omitempty"`
@@ -272,6 +282,14 @@ type RolloutStageStatus struct {
 	// SoakedAt is when the soak time was over.
 	// +optional
 	SoakedAt *metav1.Time `json:"soakedAt,omitempty"`
+}
+
+// DeferredCluster is a cluster whose owner put a version off.
+type DeferredCluster struct {
+	// Kyma is the cluster's, as namespace/name.
+	Kyma string `json:"kyma"`
+	// Until is when the cluster is updated.
+	Until metav1.Time `json:"until"`
 }
 
 // RolloutFailure is what failed in the same way on some clusters.

@@ -99,7 +99,42 @@ type RolloutPlan struct {
 	// +kubebuilder:default=all
 	// +optional
 	RevertScope RevertScope `json:"revertScope,omitempty"`
+
+	// Deferral says for how long the owner of a cluster may put the version off, by
+	// the annotation operator.kyma-project.io/defer-upgrades-until of its Kyma.
+	// Without it, nobody may.
+	// +optional
+	Deferral *RolloutDeferralRule `json:"deferral,omitempty"`
 }
+
+// RolloutDeferralRule says for how long a version may be put off.
+type RolloutDeferralRule struct {
+	// Within is the longest time, from when the version was first released to the
+	// cluster's stage.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	Within metav1.Duration `json:"within"`
+
+	// AtEnd says what happens when that time is over and the owner would put the
+	// version off for longer: proceed updates the module at once, window in the
+	// next maintenance window of the cluster.
+	// +kubebuilder:default=proceed
+	// +optional
+	AtEnd DeferralEnd `json:"atEnd,omitempty"`
+}
+
+// DeferralEnd is what happens when a version cannot be put off any longer.
+// +kubebuilder:validation:Enum=proceed;window
+type DeferralEnd string
+
+// Ends of a deferral.
+const (
+	// DeferralProceed updates the module at once.
+	DeferralProceed DeferralEnd = "proceed"
+	// DeferralWindow updates it in the next maintenance window.
+	DeferralWindow DeferralEnd = "window"
+)
 
 // RolloutReaction is what a rollout does when it cannot go on.
 // +kubebuilder:validation:Enum=hold;revert

@@ -35,7 +35,13 @@ func EditObject(t testing.TB, c cluster.Cluster, object client.Object, change fu
 // EditRemote edits the remote Kyma as its owner does, and triggers the sweep.
 func (s *Environment) EditRemote(change func(*v1beta2.Kyma)) {
 	s.T.Helper()
-	Edit(s.T, s.Remote, s.RemoteKyma(), change)
+	s.EditRemoteKyma(s.RemoteKyma(), change)
+}
+
+// EditRemoteKyma does the same with one of several remote Kymas.
+func (s *Environment) EditRemoteKyma(kyma *v1beta2.Kyma, change func(*v1beta2.Kyma)) {
+	s.T.Helper()
+	Edit(s.T, s.Remote, kyma, change)
 	shards, err := s.shards(s.T.Context())
 	require.NoError(s.T, err)
 	for shard := range shards {

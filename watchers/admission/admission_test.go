@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -303,5 +304,26 @@ func TestOnlyTheNamespacesOfTheInstanceAreAskedAbout(t *testing.T) {
 				require.Equal(t, want, selector.Matches(labels.Set{corev1.LabelMetadataName: name}), "%v: %s", namespaces, name)
 			}
 		}
+	}
+}
+
+func TestADeferralThatCannotBeReadIsRefusedWhenItIsSet(t *testing.T) {
+	v := kymas{desired.Settings{Mode: desired.ModeSingleCluster}}
+	set := func(text string) *v1beta2.Kyma {
+		kyma := desiredtest.Kyma("keda")
+		kyma.Annotations[shared.AnnotationDeferUpgradesUntil] = text
+		return kyma
+	}
+	_, err := v.ValidateUpdate(t.Context(), desiredtest.Kyma("keda"), set(strings.Repeat("soon", 2000)))
+	require.ErrorContains(t, err, "metadata.annotations["+shared.AnnotationDeferUpgradesUntil+"]")
+	require.ErrorContains(t, err, "must be a time such as")
+	require.Less(t, len(err.Error()), 1000, "it does not show all of it")
+	for name, edit := range map[string][2]*v1beta2.Kyma{
+		"a good one":                {desiredtest.Kyma("keda"), set("keda=2026-12-24T18:00:00Z")},
+		"one that was there before": {set("soon"), set("soon")},
+		"of another instance":       {desiredtest.Kyma("keda"), modified(set("soon"), func(k *v1beta2.Kyma) { k.Labels[shared.LabelManagedBy] = "another" })},
+	} {
+		_, err := v.ValidateUpdate(t.Context(), edit[0], edit[1])
+		require.NoError(t, err, name)
 	}
 }

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"fmt"
+
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -45,8 +47,10 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 		}
 	}
 	kyma := entry("kyma", pathKyma, rules(shared.ResourceKymas, admissionv1.Update))
-	// A fleet's Kymas are labelled and annotated all the time; only an edit of the spec is of interest.
-	kyma.MatchConditions = []admissionv1.MatchCondition{{Name: "spec-changes", Expression: "object.spec != oldObject.spec"}}
+	// A fleet's Kymas are labelled and annotated all the time; only an edit of the spec, or of a deferral, is of interest.
+	kyma.MatchConditions = []admissionv1.MatchCondition{{Name: "wishes-change", Expression: fmt.Sprintf(
+		"object.spec != oldObject.spec || object.metadata.?annotations[?'%[1]s'] != oldObject.metadata.?annotations[?'%[1]s']",
+		shared.AnnotationDeferUpgradesUntil)}}
 	return []admissionv1.ValidatingWebhook{
 		entry("moduletemplate", pathModuleTemplate, rules(shared.ResourceModuleTemplates, admissionv1.Create, admissionv1.Update)),
 		kyma,

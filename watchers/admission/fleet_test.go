@@ -272,6 +272,16 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 	kyma.Labels = map[string]string{"a": "b"}
 	require.NoError(t, s.client.Update(ctx, kyma))
 	require.NotContains(t, s.warnings.take(), "have no effect")
+
+	good := kyma.DeepCopy()
+	kyma.Annotations = map[string]string{shared.AnnotationDeferUpgradesUntil: "soon"}
+	err := s.client.Update(ctx, kyma)
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.ErrorContains(t, err, `must be a time such as 2026-12-24T18:00:00Z`)
+	good.Annotations = map[string]string{shared.AnnotationDeferUpgradesUntil: "keda=2026-12-24T18:00:00Z"}
+	require.NoError(t, s.client.Update(ctx, good))
+	good.Annotations["other"] = "x"
+	require.NoError(t, s.client.Update(ctx, good))
 }
 
 func TestALostCertificateIsMadeAnew(t *testing.T) {

@@ -4,29 +4,50 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// kymas warns about edits of Kymas. It refuses nothing; the schema does.
+// kymas warns about edits of Kymas. It refuses only what no schema is for: a deferral that cannot be read.
 type kymas struct {
 	settings desired.Settings
 }
 
 var _ admission.Validator[*v1beta2.Kyma] = kymas{}
 
-// ValidateCreate has nothing to say: no remote side decides yet.
+// ValidateCreate has nothing to say: no remote side decides yet, and nothing is installed whose upgrade could be put off.
 func (v kymas) ValidateCreate(context.Context, *v1beta2.Kyma) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// ValidateUpdate warns where channel or modules are changed in the control plane, but the remote Kyma alone
+// checkDeferral says what is wrong with the annotation by which upgrades are put off.
+func checkDeferral(kyma *v1beta2.Kyma) field.ErrorList {
+	text := kyma.Annotations[shared.AnnotationDeferUpgradesUntil]
+	if _, err := rollout.ParseDeferrals(text); err != nil {
+		path := field.NewPath("metadata", "annotations").Key(shared.AnnotationDeferUpgradesUntil)
+		return field.ErrorList{field.Invalid(path, text[:min(len(text), shownDeferral)], err.Error())}
+	}
+	return nil
+}
+
+// shownDeferral is how much of a deferral that cannot be read is shown, in bytes.
+const shownDeferral = 200
+
+// ValidateUpdate refuses a new deferral that cannot be read, and warns where channel or modules are changed in the control plane, but the remote Kyma alone
 // decides about them (docs/contract.md#the-remote-kyma).
 func (v kymas) ValidateUpdate(_ context.Context, before, after *v1beta2.Kyma) (admission.Warnings, error) {
 	if desired.IsSyncedCopy(after) || !v.settings.Ours(after.Labels) || !after.DeletionTimestamp.IsZero() {
 		return nil, nil
+	}
+	if before.Annotations[shared.AnnotationDeferUpgradesUntil] != after.Annotations[shared.AnnotationDeferUpgradesUntil] {
+		if err := refused(shared.KindKyma, after, checkDeferral(after)); err != nil {
+			return nil, err
+		}
 	}
 	sync := desired.SyncOf(after, v.settings)
 	unchanged := before.Spec.Channel == after.Spec.Channel &&

@@ -65,6 +65,8 @@ func (p *planner) decideOne(e *entry) {
 		e.plan.Action = ActionKeep
 	case !Differs(e.manifest, manifest):
 		e.plan.Action, e.plan.Destination = ActionKeep, destinationOf(manifest)
+	case p.isDeferred(e):
+		e.plan.Action, e.plan.Deferred = ActionKeep, newDeferred(e.Version, e.Deferral.Until, p.Now)
 	case p.waitsForWindow(e):
 		e.plan.Action = ActionKeep
 	default:
@@ -87,10 +89,15 @@ func (p *planner) decideRefused(e *entry) {
 	}
 }
 
-// waitsForWindow tells whether an upgrade that needs a downtime has to wait for the Kyma's maintenance window. A
-// first installation does not, nor does anything that leaves the version as it is.
+// isDeferred tells whether an upgrade waits because the Kyma's owner put it off.
+func (p *planner) isDeferred(e *entry) bool {
+	return e.manifest.Spec.Version != e.Version && p.Now.Before(e.Deferral.Until)
+}
+
+// waitsForWindow tells whether an upgrade that needs a downtime, or that could not be put off any longer, has to wait for the
+// Kyma's maintenance window. A first installation does not, nor does anything that leaves the version as it is.
 func (p *planner) waitsForWindow(e *entry) bool {
-	if !e.Template.Spec.RequiresDowntime || p.Kyma.Spec.SkipMaintenanceWindows || p.Window == nil || e.manifest.Spec.Version == e.Version {
+	if !e.Template.Spec.RequiresDowntime && !e.Deferral.InWindow || p.Kyma.Spec.SkipMaintenanceWindows || p.Window == nil || e.manifest.Spec.Version == e.Version {
 		return false
 	}
 	wait := p.Window()

@@ -34,6 +34,7 @@ type setup struct {
 	foreign   []*v1beta2.Manifest
 	describe  func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error)
 	window    func() Wait
+	now       time.Time
 	owners    func(string) ([]v1beta2.Manifest, error)
 	defaultCR func(v1beta2.ImageSpec) ([]byte, error)
 }
@@ -81,7 +82,7 @@ func (s *setup) plans(t *testing.T) Plans {
 	require.NoError(t, err)
 	request := Request{
 		Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog,
-		Describe: s.describe, DefaultCR: s.defaultCR, Window: s.window, Owners: s.owners,
+		Describe: s.describe, DefaultCR: s.defaultCR, Window: s.window, Now: s.now, Owners: s.owners,
 		Known: func() []string {
 			all := v1beta2.ModuleReleaseMetaList{}
 			for _, meta := range s.metas {

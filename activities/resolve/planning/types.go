@@ -1,6 +1,8 @@
 package planning
 
 import (
+	"time"
+
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -44,6 +46,8 @@ type ModulePlan struct {
 	Mandatory bool
 	// Window is set while an upgrade waits for a maintenance window; what is installed stays.
 	Window *Wait
+	// Deferred is set while an upgrade waits because the Kyma's owner put it off; what is installed stays.
+	Deferred *Deferred
 	// Guarded is set while a removal waits for approval, for the change that causes it would remove too much at once; what is
 	// installed stays.
 	Guarded *GuardedRemoval
@@ -83,6 +87,8 @@ type Request struct {
 	DefaultCR func(layer v1beta2.ImageSpec) ([]byte, error)
 	// Window says whether a module of this Kyma may be down now; nil when no upgrade ever waits.
 	Window func() Wait
+	// Now is when the plan is made.
+	Now time.Time
 	// Agent is what the agent in the remote cluster is to be.
 	Agent Agent
 	// Known returns the names of all modules that this Kyma may have; nil where nobody knows. It is asked only for

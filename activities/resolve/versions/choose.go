@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -23,6 +24,7 @@ type Choice struct {
 	ReleaseMeta    *v1beta2.ModuleReleaseMeta // nil where the template's own channel decided
 	OwnReleaseMeta *v1beta2.ModuleReleaseMeta // that of the template's module, whether it decided or not
 	TakesBack      bool                       // whether a rollout takes the Kyma back to an older version
+	Deferral       rollout.Deferral           // how long the Kyma's owner puts the version off
 	Possible       []string                   // components that the entry could mean, as far as the catalog tells
 	Refusal        *Refusal
 }
@@ -71,6 +73,9 @@ func (c *Choice) byReleaseMeta(kyma *v1beta2.Kyma, candidates desired.Candidates
 		if wished := desired.VersionFor(c.Module, c.Channel, c.ReleaseMeta); wished != "" {
 			decision := candidates.VersionIn(wished, kyma, installed)
 			c.Version, c.TakesBack = decision.Version, decision.TakesBack
+			if !c.TakesBack && c.Version != installed {
+				c.Deferral = deferralOf(kyma, c.Module.Name, installed, candidates.Rollouts)
+			}
 		}
 	}
 	if c.Version == "" {

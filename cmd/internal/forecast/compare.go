@@ -30,6 +30,7 @@ const (
 	Refused    Kind = "refused"
 	Accepted   Kind = "accepted" // what was refused would be no more
 	Waits      Kind = "waits for a maintenance window"
+	Deferred   Kind = "put off by its owner"
 	Guarded    Kind = "removal waits for approval"
 	Changed    Kind = "changed" // in the same version
 )
@@ -37,7 +38,7 @@ const (
 // verdict is what a plan leads to for one module.
 type verdict struct {
 	Version, Reason, Message string
-	kind                     Kind // Removed, Refused, Waits, Guarded, or empty where it is as the version says
+	kind                     Kind // Removed, Refused, Waits, Deferred, Guarded, or empty where it is as the version says
 	spec                     string
 }
 
@@ -106,6 +107,8 @@ func verdictOf(plan *planning.ModulePlan) verdict {
 		v.kind, v.Reason, v.Message = Removed, plan.Refusal.Reason, plan.Refusal.Message
 	case plan.Refusal != nil:
 		v.kind, v.Reason, v.Message = Refused, plan.Refusal.Reason, plan.Refusal.Message
+	case plan.Deferred != nil:
+		v.kind, v.Message = Deferred, plan.Deferred.Message
 	case plan.Window != nil:
 		v.kind, v.Message = Waits, nextWindow(plan.Window)
 	case plan.Manifest != nil:

@@ -45,6 +45,21 @@ func MandatoryModules() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_mandatory_modules", "The number of mandatory modules.", nil, nil)
 }
 
+// RolloutPhase has a series per channel that has rollouts; labels: namespace, name, module, channel, version, phase.
+func RolloutPhase() *prometheus.Desc {
+	return prometheus.NewDesc("lifecycle_mgr_rollout_phase", "1 for the present phase of the newest rollout of each channel.",
+		append(rolloutLabels(), "phase"), nil)
+}
+
+// RolloutClusters has a series per channel that has rollouts and state of clusters; labels: namespace, name, module, channel,
+// version, state.
+func RolloutClusters() *prometheus.Desc {
+	return prometheus.NewDesc("lifecycle_mgr_rollout_clusters", "Clusters of the newest rollout of each channel, by how they are.",
+		append(rolloutLabels(), "state"), nil)
+}
+
+func rolloutLabels() []string { return []string{"namespace", "name", "module", "channel", "version"} }
+
 // RemovalsHeld has a series per object whose change waits for an approval; labels: kind, namespace, name.
 func RemovalsHeld() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_removals_held",

@@ -16,10 +16,12 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/harness/prometheus"
@@ -41,6 +43,8 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	s.PushMinimal("lost")
 	loseLayer(s, "lost-1.0.0")
 	applyKind(s, "ModuleTemplate", s.Pack(harness.MinimalModule{Name: "always", Config: "mandatory: true"}))
+	everywhere := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: harness.ControlPlaneNamespace}}
+	require.NoError(t, s.ControlPlane.Create(t.Context(), everywhere))
 	observed := prometheus.Start(t, metrics, alertsAtOnce(t, folder))
 	began := time.Now()
 	s.Instance.Start()
@@ -109,7 +113,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 			for _, name := range []string{
 				"LifecycleManagerNoMetrics", "LifecycleManagerTemporalUnreachable", "LifecycleManagerQueueNotPolled", "LifecycleManagerNoLeader",
 				"LifecycleManagerNothingMoves", "LifecycleManagerSettingsDisagree", "LifecycleManagerNonDeterminism", "LifecycleManagerEntityStuck",
-				"LifecycleManagerMostClustersUnreachable", "LifecycleManagerCatalogRemovalHeld", "LifecycleManagerRequestsHeldBack",
+				"LifecycleManagerMostClustersUnreachable", "LifecycleManagerCatalogRemovalHeld", "LifecycleManagerRolloutStopped", "LifecycleManagerRequestsHeldBack",
 				"LifecycleManagerCertificateExpires",
 			} {
 				assert.Equal(c, "inactive", evaluated[name].State, name)

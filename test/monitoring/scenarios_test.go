@@ -66,6 +66,7 @@ const (
 	ofSlots     = `worker_type="ActivityWorker"`
 	ofWebhook   = `certificate="webhook"`
 	ofKeda      = `module="keda",version="1.0.0"`
+	rolledOut   = `channel="regular",exported_namespace="kcp-system",module="keda",name="keda-regular-1.1.0",version="1.1.0"`
 )
 
 // healthy are the series of an instance in which nothing is wrong.
@@ -248,6 +249,24 @@ func scenarios() []scenario {
 			silentAt: last,
 		},
 		{name: "a version fails in nine of a hundred clusters", series: map[string]string{of(leader, manifests, ofKeda, `state="Error"`): "9x240"}, silentAt: last},
+		{
+			name:     "a rollout is held",
+			series:   map[string]string{of(leader, "lifecycle_mgr_rollout_phase", rolledOut, `phase="Held"`): "1x240"},
+			silentAt: "1m", firingAt: "3m", firing: []string{`LifecycleManagerRolloutStopped warning ` + instance + `,` + rolledOut + `,phase="Held"`},
+		},
+		{
+			name:     "a rollout took clusters back",
+			series:   map[string]string{of(leader, "lifecycle_mgr_rollout_phase", rolledOut, `phase="Reverted"`): "1x240"},
+			silentAt: "1m", firingAt: "3m", firing: []string{`LifecycleManagerRolloutStopped warning ` + instance + `,` + rolledOut + `,phase="Reverted"`},
+		},
+		{
+			name: "a rollout goes on after a moment, and waits for an approval",
+			series: map[string]string{
+				of(leader, "lifecycle_mgr_rollout_phase", rolledOut, `phase="Held"`):             "1x1 _x200",
+				of(leader, "lifecycle_mgr_rollout_phase", rolledOut, `phase="AwaitingApproval"`): "_x1 1x200",
+			},
+			silentAt: last,
+		},
 		{
 			name:     "a removal is held",
 			series:   map[string]string{of(leader, "lifecycle_mgr_removals_held", `exported_namespace="kcp-system",kind="ModuleReleaseMeta",name="keda"`): "1x240"},

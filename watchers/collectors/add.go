@@ -19,7 +19,7 @@ func Add(ctx context.Context, mgr manager.Manager, registry prometheus.Registere
 	}
 	workflows.Log = mgr.GetLogger().WithName("temporal")
 	asked := NewWorkflows(workflows)
-	all := []prometheus.Collector{NewCatalog(mgr.GetCache(), mgr.Elected(), settings), overview, asked}
+	all := []prometheus.Collector{NewCatalog(mgr.GetCache(), mgr.Elected(), settings), NewRollouts(mgr.GetCache(), mgr.Elected(), settings), overview, asked}
 	if perCluster {
 		states, err := NewStates(ctx, mgr.GetCache(), mgr.Elected(), settings)
 		if err != nil {

@@ -64,17 +64,31 @@ func (w *watcher) rolloutEvents() handler.TypedFuncs[*v1beta2.ModuleRollout, rol
 				q.Add(rolloutRequest{Ref: kick.RefOf(r)})
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(rolloutRequest{Ref: kick.RefOf(e.ObjectOld), Gone: true})
+			}
+			if !e.ObjectOld.HasEnded() && e.ObjectNew.HasEnded() {
+				w.addPromotedTo(ctx, e.ObjectNew, q)
 			}
 			if e.ObjectOld.UID != e.ObjectNew.UID || e.ObjectOld.Generation != e.ObjectNew.Generation {
 				q.Add(rolloutRequest{Ref: kick.RefOf(e.ObjectNew)})
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleRollout], q rolloutQueue) {
 			q.Add(rolloutRequest{Ref: kick.RefOf(e.Object), Gone: true})
+			w.addPromotedTo(ctx, e.Object, q)
 		},
+	}
+}
+
+// addPromotedTo asks for the rollouts whose version is to move to the channel of one that has ended, or is gone: they may wait
+// for that.
+func (w *watcher) addPromotedTo(ctx context.Context, ended *v1beta2.ModuleRollout, q rolloutQueue) {
+	for _, r := range w.openRollouts(ctx, ended.Spec.ModuleName) {
+		if r.IsBeingPromoted() && r.NextChannel() == ended.Spec.Channel {
+			q.Add(rolloutRequest{Ref: kick.RefOf(r)})
+		}
 	}
 }
 
@@ -175,10 +189,15 @@ const (
 	// spacingShare is by what part of the time that a stage has taken it may take longer for the sake of fewer steps. So a
 	// stage has few hundred of them, however long it takes.
 	spacingShare = 12
+	// promotionSpacing is that time for one whose version stays well for days before it is promoted.
+	promotionSpacing = 5 * time.Minute
 )
 
 // spacing is how long to wait for further clusters before a rollout takes a step for one. It does not wait for more failures.
 func spacing(r *v1beta2.ModuleRollout, failed bool, now time.Time) time.Duration {
+	if r.IsBeingPromoted() {
+		return promotionSpacing
+	}
 	stage := int(r.Status.Stage)
 	if failed || stage >= len(r.Status.Stages) || r.Status.Stages[stage].FirstReleasedAt == nil {
 		return minSpacing
@@ -186,7 +205,7 @@ func spacing(r *v1beta2.ModuleRollout, failed bool, now time.Time) time.Duration
 	return min(max(now.Sub(r.Status.Stages[stage].FirstReleasedAt.Time)/spacingShare, minSpacing), maxSpacing)
 }
 
-// openRollouts are the rollouts of a module that have not ended.
+// openRollouts are the rollouts of a module for which something may be to be done: also those that are being promoted.
 func (w *watcher) openRollouts(ctx context.Context, module string) []*v1beta2.ModuleRollout {
 	all, err := desired.NewCached(w.reader).Rollouts(ctx, module)
 	if err != nil {
@@ -196,14 +215,14 @@ func (w *watcher) openRollouts(ctx context.Context, module string) []*v1beta2.Mo
 	}
 	var open []*v1beta2.ModuleRollout
 	for _, r := range all {
-		if !r.HasEnded() && w.Settings.Ours(r.Labels) {
+		if r.IsAtWork() && w.Settings.Ours(r.Labels) {
 			open = append(open, r)
 		}
 	}
 	return open
 }
 
-// kickRollout kicks the workflow of a rollout that has not ended.
+// kickRollout kicks the workflow of a rollout for which something may be to be done.
 func (w *watcher) kickRollout(ctx context.Context, req rolloutRequest) (reconcile.Result, error) {
 	k := kick.Kick{Reason: "ModuleRollout or its clusters changed", Kind: shared.KindModuleRollout, Namespace: req.Namespace, Name: req.Name}
 	if req.Gone {
@@ -214,7 +233,7 @@ func (w *watcher) kickRollout(ctx context.Context, req rolloutRequest) (reconcil
 	if err := w.reader.Get(ctx, req.Key(), &r); err != nil || r.UID != req.UID {
 		return reconcile.Result{}, ignoreGone(err)
 	}
-	if !w.Settings.Ours(r.Labels) || r.HasEnded() {
+	if !w.Settings.Ours(r.Labels) || !r.IsAtWork() {
 		return reconcile.Result{}, nil
 	}
 	k.ResourceVersion = r.ResourceVersion

@@ -5,6 +5,7 @@
 //	activities.go the activity
 //	sights.go     what informers know of the clusters that a rollout concerns
 //	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back
+//	promotion.go  what the release meta says of the next channel, and the edit that gives it the version
 //	status.go     the status, and Events about what is new in it
 //	concerns.go   which clusters a rollout concerns, for watchers too
 package advance
@@ -94,7 +95,7 @@ func (a *Activities) AdvanceRollout(ctx context.Context, in In) (Out, error) {
 		return Out{Gone: true}, nil
 	}
 	before, until := r.DeepCopy(), time.Time{}
-	if !r.HasEnded() {
+	if r.IsAtWork() {
 		if until, err = a.decide(ctx, r); err != nil {
 			return Out{}, err
 		}
@@ -104,7 +105,7 @@ func (a *Activities) AdvanceRollout(ctx context.Context, in In) (Out, error) {
 	}
 	s := r.Status
 	return Out{
-		Ended: r.HasEnded(), Phase: string(s.Phase), Stage: s.StageName, Progress: s.Progress, WaitsFor: s.WaitsFor, Until: until,
+		Ended: !r.IsAtWork(), Phase: string(s.Phase), Stage: s.StageName, Progress: s.Progress, WaitsFor: s.WaitsFor, Until: until,
 	}, nil
 }
 
@@ -123,8 +124,11 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 		clusters[i] = sight.Cluster
 	}
 	rollout.FixBounds(r, clusters)
-	next, until := rollout.Decide(r, rollout.Observe(r, sights, situation.Now), situation)
-	r.Status = next
+	observed := rollout.Observe(r, sights, situation.Now)
+	next, until := rollout.Decide(r, observed, situation)
+	if r.Status = next; r.IsBeingPromoted() {
+		return a.promote(ctx, r, observed, situation)
+	}
 	return notAfter(until, next.Phase, situation.Now), nil
 }
 

@@ -41,6 +41,7 @@ func (a *Activities) report(ctx context.Context, before, r *v1beta2.ModuleRollou
 		return fmt.Errorf("write the status of ModuleRollout %s/%s: %w", r.Namespace, r.Name, err)
 	}
 	a.record(r, before.Status, after)
+	a.recordPromotion(r, before.Status.Promotion, after.Promotion)
 	return nil
 }
 

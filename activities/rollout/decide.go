@@ -235,15 +235,8 @@ func (d *decider) isApproved(plan stagePlan, when v1beta2.ApprovalTime, since *m
 	if rule == nil || cmp.Or(rule.When, v1beta2.ApproveBefore) != when {
 		return true
 	}
-	persons, missing := map[string]bool{}, int(max(rule.Persons, 1))
-	if d.NoApprovals == "" {
-		for _, approval := range d.rollout.Spec.Approvals {
-			if approval.Stage == plan.Name && approval.By != "" {
-				persons[approval.By] = true
-			}
-		}
-	}
-	if missing -= len(persons); missing <= 0 {
+	missing := int(max(rule.Persons, 1)) - len(d.approvers(d.rollout, plan.Name))
+	if missing <= 0 {
 		return true
 	}
 	waits := fmt.Sprintf("the approval of stage %s by %d more persons, %s it", plan.Name, missing, when)

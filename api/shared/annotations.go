@@ -74,6 +74,9 @@ const (
 	// AnnotationChannels shows the versions of the channels to people, as
 	// "fast=1.2.0 regular=1.1.0": a column of kubectl cannot show a list.
 	AnnotationChannels = OperatorGroup + "/channels"
+	// AnnotationPromotion says of the last version that Lifecycle Manager moved to
+	// another channel why it did.
+	AnnotationPromotion = OperatorGroup + "/promotion"
 )
 
 // AnnotationLeaderStatus on the record of an instance's settings is what its leader

@@ -88,7 +88,7 @@ type ModuleRolloutSpec struct {
 
 // RolloutApproval is the approval of one stage by one person.
 type RolloutApproval struct {
-	// Stage that is approved.
+	// Stage that is approved; promotion for that to the next channel.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Stage string `json:"stage"`
@@ -202,6 +202,11 @@ type ModuleRolloutStatus struct {
 	// +listType=atomic
 	// +optional
 	Deferrals []DeferredCluster `json:"deferrals,omitempty"`
+
+	// Promotion says how far the promotion to the next channel is, once the rollout
+	// has completed.
+	// +optional
+	Promotion *RolloutPromotionStatus `json:"promotion,omitempty"`
 
 	// Conditions of the rollout: Ready, Reconciling and Stalled.
 	// +listType=map

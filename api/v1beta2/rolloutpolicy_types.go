@@ -47,6 +47,7 @@ type RolloutPlan struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(s, self.filter(t, t.name == s.name).size() == 1)",message="each stage needs a name of its own"
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s == self[self.size() - 1] || has(s.selector) || has(s.percent) || has(s.count))",message="only the last stage can be for the rest: give the others a selector, percent or count"
+	// +kubebuilder:validation:XValidation:rule="self.all(s, s.name != 'promotion')",message="the name promotion is for approvals of the promotion"
 	// +kubebuilder:validation:XValidation:rule="self.all(s, s.name != 'rest' || !(has(s.selector) || has(s.percent) || has(s.count)))",message="the name rest is for the stage that takes the rest"
 	// +listType=atomic
 	// +optional
@@ -105,6 +106,11 @@ type RolloutPlan struct {
 	// Without it, nobody may.
 	// +optional
 	Deferral *RolloutDeferralRule `json:"deferral,omitempty"`
+
+	// Promotion has the version move to the next channel once it has completed and
+	// stayed well; without it, it stays in its channel.
+	// +optional
+	Promotion *RolloutPromotion `json:"promotion,omitempty"`
 }
 
 // RolloutDeferralRule says for how long a version may be put off.

@@ -57,6 +57,10 @@ func (a approvals) Default(ctx context.Context, content *unstructured.Unstructur
 		return refused(shared.KindModuleRollout, after, field.ErrorList{field.Forbidden(field.NewPath("spec", "plan", "stages"),
 			"must not change while the rollout is under way: change its policy, which is for the next one, or delete the rollout")})
 	}
+	if isUpdate && !equality.Semantic.DeepEqual(before.Spec.Plan.Promotion, after.Spec.Plan.Promotion) {
+		return refused(shared.KindModuleRollout, after, field.ErrorList{field.Forbidden(field.NewPath("spec", "plan", "promotion"),
+			"must not change, for it says what is to be approved: change the policy, which is for the next rollout, or end the promotion with spec.abort")})
+	}
 	if len(after.Spec.Approvals) == 0 {
 		return nil
 	}

@@ -82,6 +82,9 @@ func notToApprove(plan v1beta2.RolloutPlan, name string) string {
 			approvable = append(approvable, stage.Name)
 		}
 	}
+	if plan.Promotion != nil {
+		all, approvable = append(all, rollout.ApprovePromotion), append(approvable, rollout.ApprovePromotion)
+	}
 	switch {
 	case slices.Contains(approvable, name):
 		return ""

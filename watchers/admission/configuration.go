@@ -70,10 +70,11 @@ func (o Options) mutatingWebhooks() []admissionv1.MutatingWebhook {
 		// finalizers be taken off, for only these requests are sent.
 		FailurePolicy: ptr.To(admissionv1.Fail),
 		MatchConditions: []admissionv1.MatchCondition{
-			// Stages too, for they say what is to be approved. And the label: what was written into an object while it was
+			// Stages and the promotion too, for they say what is to be approved. And the label: what was written into an object while it was
 			// another instance's, we have not seen.
 			{Name: "approvals-stages-or-instance-change", Expression: "oldObject == null ? object.?spec.?approvals.orValue([]) != [] : " +
 				"object.?spec.?plan.?stages.orValue([]) != oldObject.?spec.?plan.?stages.orValue([]) || " +
+				"object.?spec.?plan.?promotion.orValue({}) != oldObject.?spec.?plan.?promotion.orValue({}) || " +
 				"object.?spec.?approvals.orValue([]) != [] && (object.spec.approvals != oldObject.?spec.?approvals.orValue([]) || " +
 				"object.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue('') != oldObject.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue(''))"},
 		},

@@ -103,6 +103,12 @@ func problemsOfPlan(path *field.Path, plan v1beta2.RolloutPlan) field.ErrorList 
 				"must be longer than 0; leave it out to wait as long as it takes"))
 		}
 	}
+	if promotion := plan.Promotion; promotion != nil {
+		after := path.Child("promotion", "after")
+		problems = append(problems, negative(after.Child("patch"), promotion.After.Patch)...)
+		problems = append(problems, negative(after.Child("minor"), promotion.After.Minor)...)
+		problems = append(problems, negative(after.Child("major"), promotion.After.Major)...)
+	}
 	return problems
 }
 

@@ -1,0 +1,257 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// ApprovePromotion is by which name people approve a promotion, as they approve stages by theirs.
+const ApprovePromotion = "promotion"
+
+// Times of a promotion, as in the schema: a rollout by hand may have been made without it.
+const (
+	defaultAfterPatch = 24 * time.Hour
+	defaultAfterMinor = 7 * 24 * time.Hour
+	defaultAfterMajor = 14 * 24 * time.Hour
+)
+
+// NextChannel is what is known of the channel that a version is promoted to.
+type NextChannel struct {
+	// Unclear says why it is not known; empty where it is.
+	Unclear string
+	// Version is the one that the ModuleReleaseMeta gives it; empty where it gives none.
+	Version string
+	// Changing is the version that its newest rollout brings to its clusters, or is going to; empty where that has ended.
+	Changing string
+	// Promoted is true where the ModuleReleaseMeta says that just this rollout's version has been promoted to it.
+	Promoted bool
+}
+
+// Promote says what the status of a completed rollout is to be, whose version is to move to the next channel, when to evaluate
+// that again without a change, and whether the ModuleReleaseMeta is to give that channel the version now: the status is
+// then what is so afterwards. The status of the rollout is the one that Decide returned.
+//
+// The step that begins a promotion does not end it, so that what the ModuleReleaseMeta says of the rollout is in its status
+// before.
+func Promote(r *v1beta2.ModuleRollout, o Observed, s Situation, next NextChannel) (status v1beta2.ModuleRolloutStatus, until time.Time, due bool) {
+	p := &promoter{decider: decider{rollout: r, o: o, Situation: s, status: *r.Status.DeepCopy(), stages: Stages(r.Spec.Plan)}, next: next}
+	p.now = metav1.NewTime(s.Now.UTC().Truncate(time.Second))
+	p.begins = p.status.Promotion == nil
+	if p.begins {
+		p.status.Promotion = &v1beta2.RolloutPromotionStatus{}
+	}
+	p.status.Promotion.ToChannel = r.NextChannel()
+	due = p.promote()
+	p.setConditions()
+	return p.status, p.until, due
+}
+
+type promoter struct {
+	decider
+	next   NextChannel
+	begins bool
+}
+
+// promote tells whether the next channel is to get the version.
+func (p *promoter) promote() bool {
+	spec, to := p.rollout.Spec, p.status.Promotion.ToChannel
+	switch {
+	case p.next.Promoted:
+		p.promoted()
+	case p.Superseded:
+		p.stop(fmt.Sprintf("a newer rollout of channel %s has superseded this one", spec.Channel))
+	case spec.Abort:
+		p.stop("somebody ended it with spec.abort")
+	case spec.Revert != "":
+		p.stop("somebody does not want the version: spec.revert is set")
+	case p.next.Unclear != "":
+		p.waitFor(p.next.Unclear)
+	case p.Wished == "":
+		p.waitFor(fmt.Sprintf("the ModuleReleaseMeta of module %s to give channel %s a version", spec.ModuleName, spec.Channel))
+	case p.Wished != spec.To:
+		p.stop(fmt.Sprintf("channel %s has version %s now", spec.Channel, p.Wished))
+	case p.next.Version == "":
+		p.stop(fmt.Sprintf("the ModuleReleaseMeta of module %s has no channel %s", spec.ModuleName, to))
+	case p.next.Version == spec.To:
+		p.stop(fmt.Sprintf("channel %s has the version already", to))
+	default:
+		change, why := changeOf(p.next.Version, spec.To)
+		if p.status.Promotion.Change = change; why != "" {
+			p.stop(fmt.Sprintf("channel %s has version %s, %s", to, p.next.Version, why))
+			return false
+		}
+		return p.isDue()
+	}
+	return false
+}
+
+// isDue waits for the clusters, for time and for people, and tells whether there is nothing more to wait for.
+func (p *promoter) isDue() bool {
+	now := p.status.Promotion
+	if why := p.unwell(); why != "" {
+		now.Since, now.Until = nil, nil
+		p.waitFor(why)
+		return false
+	}
+	after := p.after()
+	now.Since = cmp.Or(now.Since, &p.now)
+	now.Until = &metav1.Time{Time: now.Since.Add(after)}
+	people := p.people()
+	switch {
+	case p.rollout.Spec.Paused:
+		p.waitFor("somebody to set spec.paused to false, before channel " + now.ToChannel + " gets the version")
+	case p.begins || p.Now.Before(now.Until.Time):
+		what := fmt.Sprintf("the clusters to stay well for %s, before channel %s gets the version, a %s change", after, now.ToChannel, now.Change)
+		if people != "" {
+			what += "; and for " + people
+		}
+		p.wait(v1beta2.RolloutCompleted, what, now.Until.Time)
+	case people != "":
+		p.waitFor(people)
+	case p.next.Changing != "":
+		p.waitFor(fmt.Sprintf("the rollout of version %s to channel %s to end", p.next.Changing, now.ToChannel))
+	default:
+		p.promoted()
+		return true
+	}
+	return false
+}
+
+// unwell says why the version is not well on its own channel; empty where it is. A cluster that does not have it says nothing
+// about it, as one that has come to the channel just now.
+func (p *promoter) unwell() string {
+	for i, stage := range p.o.Stages {
+		plan := planOf(p.rollout.Spec, i, stage.Total)
+		if bad, may := stage.Failed-stage.NotStarted, plan.maxFailures+p.rollout.Spec.AcceptFailures; bad > may {
+			return fmt.Sprintf("the clusters of stage %s to be well again: %d of %d have failed, %d may", plan.Name, bad, stage.Total, may)
+		}
+	}
+	return ""
+}
+
+// after is how long the clusters must stay well.
+func (p *promoter) after() time.Duration {
+	times := p.rollout.Spec.Plan.Promotion.After
+	switch p.status.Promotion.Change {
+	case v1beta2.ChangePatch:
+		return duration(defaultAfterPatch, times.Patch)
+	case v1beta2.ChangeMinor:
+		return duration(defaultAfterMinor, times.Minor)
+	case v1beta2.ChangeMajor:
+	}
+	return duration(defaultAfterMajor, times.Major)
+}
+
+// people says whose approval is missing; empty where none is.
+func (p *promoter) people() string {
+	plan, change := p.rollout.Spec.Plan.Promotion, p.status.Promotion.Change
+	switch cmp.Or(plan.Approval, v1beta2.ApproveMajor) {
+	case v1beta2.ApproveNone:
+		return ""
+	case v1beta2.ApproveMajor:
+		if change != v1beta2.ChangeMajor {
+			return ""
+		}
+	case v1beta2.ApproveMinor:
+		if change == v1beta2.ChangePatch {
+			return ""
+		}
+	case v1beta2.ApproveAll:
+	}
+	missing := int(max(plan.Persons, 1)) - len(p.approvers(p.rollout, ApprovePromotion))
+	if missing <= 0 {
+		return ""
+	}
+	waits := fmt.Sprintf("the approval of the promotion to channel %s by %d more persons", p.status.Promotion.ToChannel, missing)
+	if missing == 1 {
+		waits = fmt.Sprintf("the approval of the promotion to channel %s by one more person", p.status.Promotion.ToChannel)
+	}
+	if p.NoApprovals != "" {
+		waits += ", which nobody can give: " + p.NoApprovals
+	}
+	return waits
+}
+
+// waitFor waits for a change.
+func (p *promoter) waitFor(what string) { p.wait(v1beta2.RolloutCompleted, what, time.Time{}) }
+
+func (p *promoter) promoted() {
+	p.status.Promotion.PromotedAt = &p.now
+	p.stop(fmt.Sprintf("channel %s got the version", p.status.Promotion.ToChannel))
+}
+
+// stop ends the promotion. The rollout has completed, whatever becomes of that.
+func (p *promoter) stop(why string) {
+	p.status.Promotion.Ended = why
+	p.status.WaitsFor, p.status.WaitsSince, p.status.WaitsUntil, p.until = "", nil, nil, time.Time{}
+}
+
+// approvers are the persons who have approved a stage, or the promotion; nobody where approvals are not accepted.
+func (s Situation) approvers(r *v1beta2.ModuleRollout, stage string) []string {
+	var persons []string
+	for _, approval := range r.Spec.Approvals {
+		if s.NoApprovals == "" && approval.Stage == stage && approval.By != "" && !slices.Contains(persons, approval.By) {
+			persons = append(persons, approval.By)
+		}
+	}
+	return persons
+}
+
+// changeOf is how big the change from one version to another is, by semantic versioning, or why there is to be none: nobody's
+// channel goes back to an older version because of another channel.
+func changeOf(from, to string) (change v1beta2.VersionChange, why string) {
+	before, err := semver.NewVersion(from)
+	if err != nil {
+		return "", "which is no semantic version"
+	}
+	after, err := semver.NewVersion(to)
+	if err != nil {
+		return "", fmt.Sprintf("and %s is no semantic version", to)
+	}
+	switch order := before.Compare(after); {
+	case order > 0:
+		return "", "which is newer"
+	case order == 0:
+		return "", "which is as new"
+	case before.Major() != after.Major():
+		return v1beta2.ChangeMajor, ""
+	case before.Minor() != after.Minor():
+		return v1beta2.ChangeMinor, ""
+	default:
+		return v1beta2.ChangePatch, ""
+	}
+}
+
+// PromotionReason is what a ModuleReleaseMeta says, for people, of a version that was promoted.
+func PromotionReason(r *v1beta2.ModuleRollout, s Situation) string {
+	reason := promotionOf(r)
+	if p := r.Status.Promotion; p != nil && p.Since != nil {
+		reason += ", well since " + p.Since.UTC().Format(time.RFC3339)
+	}
+	if persons := s.approvers(r, ApprovePromotion); len(persons) > 0 {
+		reason += ", approved by " + strings.Join(persons, ", ")
+	}
+	return reason
+}
+
+// IsPromoted tells whether a ModuleReleaseMeta says that the version of just this rollout was promoted: somebody may have
+// given the channel another one since.
+func IsPromoted(r *v1beta2.ModuleRollout, reason string) bool {
+	return reason == promotionOf(r) || strings.HasPrefix(reason, promotionOf(r)+", ")
+}
+
+func promotionOf(r *v1beta2.ModuleRollout) string {
+	completed := "at an unknown time"
+	if r.Status.CompletedAt != nil {
+		completed = r.Status.CompletedAt.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s %s from %s to %s: ModuleRollout %s completed %s", r.Spec.ModuleName, r.Spec.To, r.Spec.Channel, r.NextChannel(), r.Name, completed)
+}

@@ -1,0 +1,323 @@
+package advance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const afterADay = 24 * time.Hour
+
+// completedOn is a rollout of keda 1.1.1 to the channel regular that is to be promoted to slow, and has completed when the
+// tests begin.
+func completedOn(changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
+	r := rolloutTo("1.1.1", func(r *v1beta2.ModuleRollout) {
+		r.Spec.Plan.Promotion = &v1beta2.RolloutPromotion{Channels: []string{"regular", "slow"}}
+		r.Status.Phase, r.Status.Stage, r.Status.CompletedAt = v1beta2.RolloutCompleted, 2, new(metav1.NewTime(begun))
+	})
+	return changed(r, changes...)
+}
+
+// channelsOfKeda is a release meta whose other channels and annotations are to stay as they are.
+func channelsOfKeda(assignments ...string) *v1beta2.ModuleReleaseMeta {
+	meta := desiredtest.ReleaseMeta("keda", append([]string{"edge=1.1.1"}, assignments...)...)
+	meta.UID, meta.Annotations = "meta", map[string]string{"theirs": "stays"}
+	return meta
+}
+
+// promoted is a bench with two clusters that are well in 1.1.1, and the step that begins the promotion taken.
+func promoted(t *testing.T, r *v1beta2.ModuleRollout, more ...client.Object) *bench {
+	t.Helper()
+	first, second := cluster("first", canary), cluster("second")
+	b := newBench(t, append(more, r, first, second, installed(first, "1.1.1"), installed(second, "1.1.1"))...)
+	out := b.step(r)
+	require.False(t, out.Ended)
+	require.Equal(t, "Completed", out.Phase)
+	b.recorded()
+	return b
+}
+
+// given are the versions that the release meta gives each channel, and why it was promoted last.
+func (b *bench) given() (map[string]string, string) {
+	b.t.Helper()
+	meta := desiredtest.ReleaseMeta("keda")
+	require.NoError(b.t, b.Get(b.t.Context(), client.ObjectKeyFromObject(meta), meta))
+	versions := map[string]string{}
+	for _, channel := range meta.Spec.Channels {
+		versions[channel.Channel] = channel.Version
+	}
+	require.Equal(b.t, "stays", meta.Annotations["theirs"])
+	return versions, meta.Annotations[shared.AnnotationPromotion]
+}
+
+func TestAVersionThatStayedWellMovesToTheNextChannelOnce(t *testing.T) {
+	r := completedOn()
+	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+	require.Equal(t, "slow", r.Status.Promotion.ToChannel)
+	require.Equal(t, v1beta2.ChangePatch, r.Status.Promotion.Change)
+	require.Equal(t, "the clusters to stay well for 24h0m0s, before channel slow gets the version, a patch change", r.Status.WaitsFor)
+	require.True(t, r.Status.WaitsUntil.Time.Equal(begun.Add(afterADay)))
+	version := r.ResourceVersion
+
+	b.now = begun.Add(afterADay - time.Second)
+	out := b.step(r)
+	require.Equal(t, Out{Phase: "Completed", Progress: "2/2", WaitsFor: r.Status.WaitsFor, Until: begun.Add(afterADay)}, out)
+	require.Equal(t, version, r.ResourceVersion, "nothing new, nothing written")
+
+	b.now = begun.Add(afterADay)
+	require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "2/2"}, b.step(r))
+	versions, why := b.given()
+	require.Equal(t, map[string]string{"edge": "1.1.1", "regular": "1.1.1", "slow": "1.1.1"}, versions)
+	require.Equal(t, "keda 1.1.1 from regular to slow: ModuleRollout keda-regular-1.1.1 completed 2026-03-01T12:00:00Z, well since 2026-03-01T12:00:00Z", why)
+	require.True(t, r.Status.Promotion.PromotedAt.Time.Equal(b.now))
+	require.Empty(t, r.Status.WaitsFor)
+	require.Equal(t, []string{"Normal VersionPromoted " + why, "Normal VersionPromoted module keda 1.1.1: channel slow got the version"}, b.recorded())
+
+	version = r.ResourceVersion
+	b.now = b.now.Add(afterADay)
+	require.True(t, b.step(r).Ended)
+	require.Equal(t, version, r.ResourceVersion)
+	require.Empty(t, b.recorded())
+}
+
+// A rollout that completes in a step begins to be promoted in the same one: no moment is left in which it seems to be over.
+func TestTheStepThatCompletesARolloutBeginsItsPromotion(t *testing.T) {
+	r := completedOn(func(r *v1beta2.ModuleRollout) {
+		r.Status = v1beta2.ModuleRolloutStatus{Phase: v1beta2.RolloutProgressing, Stage: 1, Released: 1 << 53, StartedAt: new(metav1.NewTime(begun.Add(-time.Hour)))}
+	})
+	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+	require.True(t, r.Status.CompletedAt.Time.Equal(begun))
+	require.True(t, r.Status.Promotion.Since.Time.Equal(begun))
+	require.Equal(t, "1.1.0", first(b.given())["slow"])
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+func TestAPromotionThatDiedBeforeItsStatusWasWrittenIsNotDoneTwice(t *testing.T) {
+	for name, meanwhile := range map[string]string{"nobody did anything since": "1.1.1", "somebody has gone back since": "1.1.0"} {
+		t.Run(name, func(t *testing.T) {
+			r := completedOn()
+			b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+			b.now = begun.Add(afterADay)
+			died := errors.New("the worker died")
+			b.fails = func(verb string, _ runtime.Object) error {
+				if verb == "patch" {
+					return died
+				}
+				return nil
+			}
+			_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+			require.ErrorIs(t, err, died)
+			versions, why := b.given()
+			require.Equal(t, "1.1.1", versions["slow"])
+			b.fails = nil
+			b.recorded()
+
+			meta := desiredtest.ReleaseMeta("keda")
+			require.NoError(t, b.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
+			meta.Spec.Channels[2].Version = meanwhile
+			require.NoError(t, b.Update(t.Context(), meta))
+			b.now = b.now.Add(time.Minute)
+			require.True(t, b.step(r).Ended)
+			require.NotNil(t, r.Status.Promotion.PromotedAt)
+			versions, again := b.given()
+			require.Equal(t, meanwhile, versions["slow"])
+			require.Equal(t, why, again)
+			require.Equal(t, []string{"Normal VersionPromoted module keda 1.1.1: channel slow got the version"}, b.recorded())
+		})
+	}
+}
+
+// edited has somebody else edit the release meta before each of the next writes of it.
+type edited struct {
+	client.Client
+	t     *testing.T
+	times int
+	edit  func(*v1beta2.ModuleReleaseMeta)
+}
+
+func (e *edited) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if e.times > 0 {
+		e.times--
+		meta := desiredtest.ReleaseMeta("keda")
+		require.NoError(e.t, e.Get(ctx, client.ObjectKeyFromObject(meta), meta))
+		e.edit(meta)
+		require.NoError(e.t, e.Update(ctx, meta))
+	}
+	return e.Client.Patch(ctx, object, patch, opts...)
+}
+
+func TestAPromotionIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
+	r := completedOn()
+	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+	b.now = begun.Add(afterADay)
+	b.ControlPlane = &edited{b.Client, t, 1, func(m *v1beta2.ModuleReleaseMeta) { m.Spec.Channels[2].Version = "1.2.0" }}
+	_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+	f := fault.Of(err)
+	require.Equal(t, fault.Transient, f.Kind)
+	require.Equal(t, clusters.ReasonConflict, f.Reason)
+	require.Empty(t, b.recorded(), "nothing happened")
+
+	require.True(t, b.step(r).Ended)
+	require.Equal(t, "channel slow has version 1.2.0, which is newer", r.Status.Promotion.Ended)
+	require.Equal(t, "1.2.0", first(b.given())["slow"])
+	require.Equal(t, []string{"Normal PromotionEnded module keda 1.1.1: channel slow has version 1.2.0, which is newer"}, b.recorded())
+}
+
+func TestWhatCannotBeWrittenIsNotPromoted(t *testing.T) {
+	busy := errors.New("busy")
+	r := completedOn()
+	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+	b.now = begun.Add(afterADay)
+	b.ControlPlane = refusing{b.Client, busy}
+	_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+	require.ErrorIs(t, err, busy)
+	require.Empty(t, b.recorded())
+	b.ControlPlane = b.Client
+	require.True(t, b.step(r).Ended)
+}
+
+// refusing refuses to write, but for statuses.
+type refusing struct {
+	client.Client
+	err error
+}
+
+func (r refusing) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return r.err
+}
+
+// inSlow is a rollout of keda to the channel slow.
+func inSlow(version string, phase v1beta2.RolloutPhase, changes ...func(*v1beta2.ModuleRollout)) *v1beta2.ModuleRollout {
+	return rolloutTo(version, func(r *v1beta2.ModuleRollout) {
+		r.Name, r.UID, r.Spec.Channel, r.Spec.From, r.Status.Phase = "slow-"+version, types.UID("slow-"+version), "slow", "1.0.9", phase
+	}, func(r *v1beta2.ModuleRollout) {
+		for _, change := range changes {
+			change(r)
+		}
+	})
+}
+
+func TestAPromotionWaitsForTheRolloutOfTheNextChannel(t *testing.T) {
+	for name, test := range map[string]struct {
+		theirs []client.Object
+		waits  string
+	}{
+		"there is none":                    {nil, ""},
+		"it has completed":                 {[]client.Object{inSlow("1.1.0", v1beta2.RolloutCompleted)}, ""},
+		"it was reverted":                  {[]client.Object{inSlow("1.1.0", v1beta2.RolloutReverted)}, ""},
+		"it was aborted":                   {[]client.Object{inSlow("1.1.0", v1beta2.RolloutAborted)}, ""},
+		"it is under way":                  {[]client.Object{inSlow("1.1.0", v1beta2.RolloutProgressing)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"it is held":                       {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"it is still to be made":           {[]client.Object{inSlow("1.0.9", v1beta2.RolloutCompleted)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"one before it did not end":        {[]client.Object{inSlow("1.0.9", v1beta2.RolloutHeld, sequence(1)), inSlow("1.1.0", v1beta2.RolloutCompleted)}, ""},
+		"one without a policy":             {[]client.Object{inSlow("1.1.0", v1beta2.RolloutSoaking, withoutPolicy)}, "the rollout of version 1.1.0 to channel slow to end"},
+		"one that waits for this version":  {[]client.Object{inSlow("1.1.1", v1beta2.RolloutPending, withoutPolicy)}, ""},
+		"one of another instance":          {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld, ofAnotherInstance)}, ""},
+		"one of another channel is no one": {[]client.Object{inSlow("1.1.0", v1beta2.RolloutHeld, func(r *v1beta2.ModuleRollout) { r.Spec.Channel = "edge" })}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := completedOn()
+			b := promoted(t, r, append(test.theirs, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))...)
+			b.now = begun.Add(afterADay)
+			out := b.step(r)
+			require.Equal(t, test.waits, out.WaitsFor)
+			require.Equal(t, test.waits == "", out.Ended)
+			require.Zero(t, out.Until, "there is a kick when that has ended")
+		})
+	}
+}
+
+// The kick that leads to a step may come before this process's informers know what it is about.
+func TestWhetherTheNextChannelIsBusyIsReadLive(t *testing.T) {
+	busy := inSlow("1.1.0", v1beta2.RolloutProgressing)
+	r := completedOn()
+	b := promoted(t, r, busy, channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+	stale := []client.Object{completedOn(), inSlow("1.1.0", v1beta2.RolloutProgressing), inSlow("1.1.2", v1beta2.RolloutHeld, sequence(9)), channelsOfKeda("regular=1.1.1", "slow=1.1.0")}
+	b.informersKnow(stale...)
+	b.now = begun.Add(afterADay)
+	require.Equal(t, "the rollout of version 1.1.0 to channel slow to end", b.step(r).WaitsFor, "the newest one is gone")
+
+	require.NoError(t, b.Get(t.Context(), client.ObjectKeyFromObject(busy), busy))
+	busy.Status.Phase = v1beta2.RolloutCompleted
+	require.NoError(t, b.Client.Status().Update(t.Context(), busy))
+	require.True(t, b.step(r).Ended)
+}
+
+func TestAPromotionNeedsOneReleaseMeta(t *testing.T) {
+	second := changed(channelsOfKeda("regular=1.1.1", "slow=1.1.0"), func(m *v1beta2.ModuleReleaseMeta) { m.Name, m.UID = "keda-too", "too" })
+	r := completedOn()
+	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"), second)
+	b.now = begun.Add(afterADay)
+	require.Equal(t, "one ModuleReleaseMeta of module keda in namespace "+desiredtest.Namespace+": there are 2", b.step(r).WaitsFor)
+	require.NoError(t, b.Delete(t.Context(), second))
+	b.step(r)
+	require.Equal(t, "the clusters to stay well for 24h0m0s, before channel slow gets the version, a patch change", r.Status.WaitsFor,
+		"nobody can say what was so before")
+	b.now = b.now.Add(afterADay)
+	require.True(t, b.step(r).Ended)
+}
+
+func TestAPromotionEndsWithItsRollout(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*v1beta2.ModuleRollout)
+		newer  []client.Object
+		fast   string
+		ended  string
+	}{
+		"superseded":           {func(*v1beta2.ModuleRollout) {}, []client.Object{rolloutTo("1.2.0", sequence(3))}, "1.1.1", "a newer rollout of channel regular has superseded this one"},
+		"aborted":              {func(r *v1beta2.ModuleRollout) { r.Spec.Abort = true }, nil, "1.1.1", "somebody ended it with spec.abort"},
+		"the channel moves on": {func(*v1beta2.ModuleRollout) {}, nil, "1.2.0", "channel regular has version 1.2.0 now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := completedOn(test.change)
+			b := newBench(t, append(test.newer, r, channelsOfKeda("regular="+test.fast, "slow=1.1.0"))...)
+			require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "0/0"}, b.step(r))
+			require.Equal(t, test.ended, r.Status.Promotion.Ended)
+			require.Equal(t, "1.1.0", first(b.given())["slow"])
+			require.Equal(t, []string{"Normal PromotionEnded module keda 1.1.1: " + test.ended}, b.recorded())
+		})
+	}
+}
+
+func TestWhatAPromotionCannotReadIsNotDecidedAbout(t *testing.T) {
+	busy := errors.New("busy")
+	r := completedOn()
+	b := promoted(t, r, inSlow("1.1.0", v1beta2.RolloutCompleted), channelsOfKeda("regular=1.1.1", "slow=1.1.0"))
+	b.now = begun.Add(afterADay)
+	for name, which := range map[string]func(object runtime.Object, n int) bool{
+		"the release meta, again":            func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleReleaseMeta); return is && n == 2 },
+		"which there are, again":             func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleReleaseMetaList); return is && n == 2 },
+		"the other rollouts, again":          func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleRolloutList); return is && n == 2 },
+		"that of the next channel, after it": func(o runtime.Object, n int) bool { _, is := o.(*v1beta2.ModuleRollout); return is && n == 2 },
+	} {
+		reads := map[string]int{}
+		b.fails = func(_ string, object runtime.Object) error {
+			kind := fmt.Sprintf("%T", object)
+			if reads[kind]++; which(object, reads[kind]) {
+				return busy
+			}
+			return nil
+		}
+		_, err := b.AdvanceRollout(t.Context(), In{Ref: kick.RefOf(r)})
+		b.fails = nil
+		require.ErrorIs(t, err, busy, name)
+		require.Equal(t, "1.1.0", first(b.given())["slow"], name)
+		require.Empty(t, b.recorded(), name)
+	}
+}

@@ -32,6 +32,16 @@ func planVerdicts(prefix, at string) []verdict {
 		{"an approval by nobody", "stages: [{name: a, approval: {persons: 0}}]", at + "stages[0].approval.persons"},
 		{"an approval at another time", "stages: [{name: a, approval: {when: during}}]", at + "stages[0].approval.when"},
 		{"what to do", "{onFailure: revert, revertScope: stage}", ""},
+		{"a promotion", "promotion: {channels: [fast, regular]}", ""},
+		{"a promotion with all", "promotion: {channels: [edge, fast, regular], after: {patch: 1h, minor: 72h, major: 336h}, approval: all, persons: 2}", ""},
+		{"a promotion of nothing", "promotion: {approval: none}", at + "promotion.channels: Required value"},
+		{"a promotion to nowhere", "promotion: {channels: [fast]}", at + "promotion.channels"},
+		{"a promotion in a circle", "promotion: {channels: [fast, regular, fast]}", "a version comes to each channel once"},
+		{"a channel without a name", "promotion: {channels: [fast, '']}", at + "promotion.channels[1]"},
+		{"a time of promotion without a unit", "promotion: {channels: [fast, regular], after: {patch: '5'}}", at + "promotion.after.patch"},
+		{"a promotion that somebody approves", "promotion: {channels: [fast, regular], approval: somebody}", at + "promotion.approval"},
+		{"a promotion that too many approve", "promotion: {channels: [fast, regular], persons: 6}", at + "promotion.persons"},
+		{"a stage that is approved as the promotion", "stages: [{name: promotion, percent: 10}]", "the name promotion is for approvals of the promotion"},
 		{"what nobody can do", "onFailure: panic", at + "onFailure"},
 	}
 	for i := range verdicts {
@@ -80,7 +90,9 @@ func TestModuleRolloutStatus(t *testing.T) {
 		{"all fields", spec + "status: {phase: Held, stage: 1, released: 9007199254740992, reverts: true, revertTo: 1, progress: 1/2, stageName: a, waitsFor: b, " +
 			"waitsSince: '2026-11-20T23:42:00Z', waitsUntil: '2026-11-20T23:42:00Z', observedGeneration: 1, startedAt: '2026-11-20T23:42:00Z', completedAt: '2026-11-20T23:42:00Z', " +
 			"failures: [{reason: a, message: b, clusters: 3, kymas: [a/b], layer: c}], conditions: [" + condition("Ready") + "], " +
-			"stages: [{name: a, bound: 1, total: 1, released: 1, updating: 1, ready: 1, failed: 1, broken: 1, waiting: 1, unreachable: 1, startedAt: '2026-11-20T23:42:00Z', failedWhenSettled: 1}]}", ""},
+			"stages: [{name: a, bound: 1, total: 1, released: 1, updating: 1, ready: 1, failed: 1, broken: 1, waiting: 1, unreachable: 1, startedAt: '2026-11-20T23:42:00Z', failedWhenSettled: 1}], " +
+			"promotion: {toChannel: b, change: major, since: '2026-11-20T23:42:00Z', until: '2026-11-20T23:42:00Z', promotedAt: '2026-11-20T23:42:00Z', ended: c}}", ""},
+		{"an unknown change", spec + "status: {promotion: {toChannel: b, change: huge}}", "status.promotion.change: Unsupported value"},
 		{"an unknown phase", spec + "status: {phase: Stuck}", "status.phase: Unsupported value"},
 	})
 }

@@ -71,6 +71,10 @@ func TestTheAPIServerSaysWhoApproves(t *testing.T) {
 	rollout.Spec.Approvals[0].By = "bob"
 	require.ErrorContains(t, s.client.Update(ctx, rollout), "must not change the approval of stage eu by anna")
 
+	require.NoError(t, s.client.Get(ctx, client.ObjectKeyFromObject(rollout), rollout))
+	rollout.Spec.Plan.Promotion = &v1beta2.RolloutPromotion{Channels: []string{"fast", "regular"}}
+	require.ErrorContains(t, bob.Update(ctx, rollout), "spec.plan.promotion: Forbidden: must not change")
+
 	forged := inStages(approved("eu", "carl", earlier, ""))
 	forged.Name, forged.Namespace, forged.Labels = "forged", s.namespace, map[string]string{shared.LabelManagedBy: "another"}
 	require.NoError(t, s.client.Create(ctx, forged), "it is another instance's")

@@ -30,6 +30,9 @@ func mistakes() map[string]func(*v1beta2.RolloutPlan) {
 		`stages[2].settleWithin: Invalid value: "-1s": must not be negative`:   func(p *v1beta2.RolloutPlan) { p.Stages[2].SettleWithin = taking(-time.Second) },
 		`stages[1].approval.expires: Invalid value: "0s": must be longer than`: func(p *v1beta2.RolloutPlan) { p.Stages[1].Approval.Expires = taking(0) },
 		`stages[3].approval.expires: Invalid value: "-1s": must be longer`:     func(p *v1beta2.RolloutPlan) { p.Stages[3].Approval.Expires = taking(-time.Second) },
+		`promotion.after.patch: Invalid value: "-1h0m0s": must not be`:         func(p *v1beta2.RolloutPlan) { p.Promotion.After.Patch = taking(-time.Hour) },
+		`promotion.after.minor: Invalid value: "-1h0m0s": must not be`:         func(p *v1beta2.RolloutPlan) { p.Promotion.After.Minor = taking(-time.Hour) },
+		`promotion.after.major: Invalid value: "-1h0m0s": must not be`:         func(p *v1beta2.RolloutPlan) { p.Promotion.After.Major = taking(-time.Hour) },
 		`stages[0].selector: Invalid value: {"matchExpressions":`:              func(p *v1beta2.RolloutPlan) { p.Stages[0].Selector = unreadableSelector() },
 	}
 }
@@ -48,6 +51,7 @@ func sound() v1beta2.RolloutPlan {
 	plan := *inStages().Spec.Plan.DeepCopy()
 	plan.SettleWithin, plan.Soak = taking(0), taking(time.Hour)
 	plan.Stages[1].Approval.Expires = taking(time.Hour)
+	plan.Promotion = &v1beta2.RolloutPromotion{Channels: []string{"fast", "regular"}, After: v1beta2.PromotionTimes{Patch: taking(0), Minor: taking(time.Hour)}}
 	return plan
 }
 

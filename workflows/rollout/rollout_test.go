@@ -215,3 +215,40 @@ func TestTheNextRunGoesOnWaiting(t *testing.T) {
 	require.Len(t, s.at, 1)
 	require.InDelta(t, (24 * time.Hour).Seconds(), s.at[0].Sub(began).Seconds(), 1)
 }
+
+// A completed rollout whose version is promoted after a week is one sleep more, and its workflow ends then.
+func TestACompletedRolloutWaitsAWeekUntilItsVersionIsPromoted(t *testing.T) {
+	const well = 7 * 24 * time.Hour
+	s := environment(t, func(_ context.Context, n int, now time.Time) (advance.Out, error) {
+		if n == 1 {
+			return advance.Out{Phase: "Completed", Progress: "7/7", WaitsFor: "the clusters to stay well for 168h0m0s", Until: now.Add(well)}, nil
+		}
+		return ended(), nil
+	})
+	var shown view.View
+	s.env.RegisterDelayedCallback(func() {
+		answer, err := s.env.QueryWorkflow(kick.QueryStatus)
+		require.NoError(t, err)
+		require.NoError(t, answer.Get(&shown))
+	}, 3*24*time.Hour)
+	s.env.ExecuteWorkflow(Workflow, Input{Ref: ref})
+	require.NoError(t, s.env.GetWorkflowError())
+	require.Len(t, s.at, 2)
+	require.InDelta(t, well.Seconds(), s.at[1].Sub(s.at[0]).Seconds(), 1)
+	require.Equal(t, "Completed", shown.State)
+	require.Equal(t, "7/7, waits for the clusters to stay well for 168h0m0s", shown.Message)
+}
+
+// To wait for the next channel, or for people, has no deadline: a kick wakes it.
+func TestAPromotionThatWaitsForItsChannelIsWokenByIt(t *testing.T) {
+	s := environment(t, func(_ context.Context, n int, _ time.Time) (advance.Out, error) {
+		if n == 1 {
+			return advance.Out{Phase: "Completed", WaitsFor: "the rollout of version 1.0.9 to channel regular to end"}, nil
+		}
+		return ended(), nil
+	})
+	s.kickAt(72*time.Hour, kick.Kick{Reason: "ModuleRollout changed", Kind: shared.KindModuleRollout})
+	s.env.ExecuteWorkflow(Workflow, Input{Ref: ref})
+	require.NoError(t, s.env.GetWorkflowError())
+	require.Len(t, s.at, 2)
+}

@@ -134,5 +134,5 @@ func (a *Activities) recordPromotion(r *v1beta2.ModuleRollout, before, after *v1
 	if after.PromotedAt != nil {
 		reason = EventVersionPromoted
 	}
-	hint.Record(a.Events, r, corev1.EventTypeNormal, reason, fmt.Sprintf("module %s %s: %s", r.Spec.ModuleName, r.Spec.To, after.Ended), "")
+	hint.Record(a.Events, r, corev1.EventTypeNormal, reason, fmt.Sprintf("module %s %s: %s", r.Spec.ModuleName, r.Spec.To, after.Ended), hint.For(reason))
 }

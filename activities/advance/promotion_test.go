@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -176,7 +177,11 @@ func TestAPromotionIsNotWrittenOverWhatSomebodyElseWrote(t *testing.T) {
 	require.True(t, b.step(r).Ended)
 	require.Equal(t, "channel slow has version 1.2.0, which is newer", r.Status.Promotion.Ended)
 	require.Equal(t, "1.2.0", first(b.given())["slow"])
-	require.Equal(t, []string{"Normal PromotionEnded module keda 1.1.1: channel slow has version 1.2.0, which is newer"}, b.recorded())
+	told := b.recorded()
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "Normal PromotionEnded module keda 1.1.1: channel slow has version 1.2.0, which is newer")
+	require.Contains(t, told[0], hint.For(EventPromotionEnded))
+	require.NotEmpty(t, hint.For(EventPromotionEnded))
 }
 
 func TestWhatCannotBeWrittenIsNotPromoted(t *testing.T) {
@@ -290,7 +295,9 @@ func TestAPromotionEndsWithItsRollout(t *testing.T) {
 			require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "0/0"}, b.step(r))
 			require.Equal(t, test.ended, r.Status.Promotion.Ended)
 			require.Equal(t, "1.1.0", first(b.given())["slow"])
-			require.Equal(t, []string{"Normal PromotionEnded module keda 1.1.1: " + test.ended}, b.recorded())
+			told := b.recorded()
+			require.Len(t, told, 1)
+			require.Contains(t, told[0], "Normal PromotionEnded module keda 1.1.1: "+test.ended)
 		})
 	}
 }

@@ -246,6 +246,8 @@ func ofReason(reason string) string {
 		return "create it, with a host that is no wildcard"
 	case "RolloutHeld":
 		return "repair the clusters, give the channel another version, or set spec.acceptFailures, spec.revert or spec.abort of the ModuleRollout"
+	case "PromotionEnded":
+		return "give the channel the version yourself, if it is to have it"
 	case "VersionNotApplied":
 		return "look at the status of the Kyma"
 	case "NotSettled":

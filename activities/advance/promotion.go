@@ -26,9 +26,11 @@ const (
 	EventPromotionEnded = "PromotionEnded"
 )
 
-// promote moves the version of a completed rollout to the next channel where it is time for that, and returns when to evaluate
-// that again. It may run twice, and die before the status is written: the release meta says that it was done.
-func (a *Activities) promote(ctx context.Context, r *v1beta2.ModuleRollout, o rollout.Observed, s rollout.Situation) (time.Time, error) {
+// promote moves the version of a completed rollout to the next channel where it is time for that, and returns when to
+// evaluate that again. It may run twice, and die before the status is written: the release meta says that it was done.
+func (a *Activities) promote(
+	ctx context.Context, r *v1beta2.ModuleRollout, o rollout.Observed, s rollout.Situation,
+) (time.Time, error) {
 	meta, next, err := a.nextChannel(ctx, r)
 	if err != nil {
 		return time.Time{}, err
@@ -65,16 +67,21 @@ func (a *Activities) nextChannel(ctx context.Context, r *v1beta2.ModuleRollout) 
 		}
 	}
 	if len(metas) != 1 {
-		return nil, rollout.NextChannel{Unclear: fmt.Sprintf("one ModuleReleaseMeta of module %s in namespace %s: there are %d", module, r.Namespace, len(metas))}, nil
+		what := fmt.Sprintf("one ModuleReleaseMeta of module %s in namespace %s: there are %d", module, r.Namespace, len(metas))
+		return nil, rollout.NextChannel{Unclear: what}, nil
 	}
-	to := r.NextChannel()
-	next := rollout.NextChannel{Version: wished(metas[0], to), Promoted: rollout.IsPromoted(r, metas[0].Annotations[shared.AnnotationPromotion])}
-	next.Changing, err = a.changing(ctx, index, metas[0], v1beta2.ChannelVersion{Channel: to, Version: next.Version})
-	return metas[0], next, err
+	meta, to := metas[0], r.NextChannel()
+	next := rollout.NextChannel{
+		Version: wished(meta, to), Promoted: rollout.IsPromoted(r, meta.Annotations[shared.AnnotationPromotion]),
+	}
+	next.Changing, err = a.changing(ctx, index, meta, v1beta2.ChannelVersion{Channel: to, Version: next.Version})
+	return meta, next, err
 }
 
 // changing is the version that a channel's newest rollout brings to its clusters, or is going to; empty where that has ended.
-func (a *Activities) changing(ctx context.Context, index desired.Index, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion) (string, error) {
+func (a *Activities) changing(
+	ctx context.Context, index desired.Index, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
+) (string, error) {
 	all, err := desired.RolloutsOf(ctx, index, a.Settings, meta)
 	if err != nil {
 		return "", err
@@ -117,7 +124,8 @@ func (a *Activities) giveNext(ctx context.Context, r *v1beta2.ModuleRollout, met
 		return fault.New(fault.Transient, clusters.ReasonConflict, "promote version %s to channel %s in ModuleReleaseMeta %s: %w",
 			r.Spec.To, r.NextChannel(), desired.NameOf(meta), err)
 	case err != nil:
-		return fmt.Errorf("promote version %s to channel %s in ModuleReleaseMeta %s: %w", r.Spec.To, r.NextChannel(), desired.NameOf(meta), err)
+		return fmt.Errorf("promote version %s to channel %s in ModuleReleaseMeta %s: %w",
+			r.Spec.To, r.NextChannel(), desired.NameOf(meta), err)
 	}
 	if a.Events != nil {
 		hint.Record(a.Events, meta, corev1.EventTypeNormal, EventVersionPromoted, reason, "")
@@ -134,5 +142,6 @@ func (a *Activities) recordPromotion(r *v1beta2.ModuleRollout, before, after *v1
 	if after.PromotedAt != nil {
 		reason = EventVersionPromoted
 	}
-	hint.Record(a.Events, r, corev1.EventTypeNormal, reason, fmt.Sprintf("module %s %s: %s", r.Spec.ModuleName, r.Spec.To, after.Ended), hint.For(reason))
+	what := fmt.Sprintf("module %s %s: %s", r.Spec.ModuleName, r.Spec.To, after.Ended)
+	hint.Record(a.Events, r, corev1.EventTypeNormal, reason, what, hint.For(reason))
 }

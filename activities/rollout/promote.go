@@ -35,14 +35,16 @@ type NextChannel struct {
 	Promoted bool
 }
 
-// Promote says what the status of a completed rollout is to be, whose version is to move to the next channel, when to evaluate
-// that again without a change, and whether the ModuleReleaseMeta is to give that channel the version now: the status is
-// then what is so afterwards. The status of the rollout is the one that Decide returned.
+// Promote says what the status of a completed rollout is to be, whose version is to move to the next channel, when to
+// evaluate that again without a change, and whether the ModuleReleaseMeta is to give that channel the version now: the status
+// is then what is so afterwards. The status of the rollout is the one that Decide returned.
 //
 // The step that begins a promotion does not end it, so that what the ModuleReleaseMeta says of the rollout is in its status
 // before.
-func Promote(r *v1beta2.ModuleRollout, o Observed, s Situation, next NextChannel) (status v1beta2.ModuleRolloutStatus, until time.Time, due bool) {
-	p := &promoter{decider: decider{rollout: r, o: o, Situation: s, status: *r.Status.DeepCopy(), stages: Stages(r.Spec.Plan)}, next: next}
+func Promote(r *v1beta2.ModuleRollout, o Observed, s Situation, next NextChannel) (
+	status v1beta2.ModuleRolloutStatus, until time.Time, due bool,
+) {
+	p := &promoter{next: next, decider: decider{rollout: r, o: o, Situation: s, status: *r.Status.DeepCopy()}}
 	p.now = metav1.NewTime(s.Now.UTC().Truncate(time.Second))
 	p.begins = p.status.Promotion == nil
 	if p.begins {
@@ -109,7 +111,8 @@ func (p *promoter) isDue() bool {
 	case p.rollout.Spec.Paused:
 		p.waitFor("somebody to set spec.paused to false, before channel " + now.ToChannel + " gets the version")
 	case p.begins || p.Now.Before(now.Until.Time):
-		what := fmt.Sprintf("the clusters to stay well for %s, before channel %s gets the version, a %s change", after, now.ToChannel, now.Change)
+		what := fmt.Sprintf("the clusters to stay well for %s, before channel %s gets the version, a %s change",
+			after, now.ToChannel, now.Change)
 		if people != "" {
 			what += "; and for " + people
 		}
@@ -253,5 +256,6 @@ func promotionOf(r *v1beta2.ModuleRollout) string {
 	if r.Status.CompletedAt != nil {
 		completed = r.Status.CompletedAt.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%s %s from %s to %s: ModuleRollout %s completed %s", r.Spec.ModuleName, r.Spec.To, r.Spec.Channel, r.NextChannel(), r.Name, completed)
+	return fmt.Sprintf("%s %s from %s to %s: ModuleRollout %s completed %s",
+		r.Spec.ModuleName, r.Spec.To, r.Spec.Channel, r.NextChannel(), r.Name, completed)
 }

@@ -18,7 +18,8 @@ func (r *ModuleRollout) NextChannel() string {
 
 // IsBeingPromoted tells whether a rollout has completed, and its version may still move to the next channel.
 func (r *ModuleRollout) IsBeingPromoted() bool {
-	return r.Status.Phase == RolloutCompleted && r.NextChannel() != "" && (r.Status.Promotion == nil || r.Status.Promotion.Ended == "")
+	hasStopped := r.Status.Promotion != nil && r.Status.Promotion.Ended != ""
+	return r.Status.Phase == RolloutCompleted && r.NextChannel() != "" && !hasStopped
 }
 
 // IsAtWork tells whether anything is still to be done for a rollout: it has not ended, or is being promoted.

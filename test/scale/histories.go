@@ -58,29 +58,49 @@ func (e *environment) sampleHistories(ctx context.Context, kymas []int) (map[str
 	pasts := map[string]past{}
 	every := max(1, len(kymas)/sampled)
 	for i := 0; i < len(kymas) && i/every < sampled; i += every {
-		found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: e.fleet.Temporal.Namespace, Query: fmt.Sprintf("KymaName = '%s'", kymaName(kymas[i])),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list the workflows of a Kyma: %w", err)
-		}
-		for _, execution := range found.GetExecutions() {
-			id := execution.GetExecution()
-			// What the list says of the length is of ended runs only.
-			described, err := temporal.DescribeWorkflowExecution(ctx, id.GetWorkflowId(), id.GetRunId())
-			if err != nil {
-				return nil, fmt.Errorf("describe a run of %s: %w", id.GetWorkflowId(), err)
-			}
-			info := described.GetWorkflowExecutionInfo()
-			one := pasts[id.GetWorkflowId()]
-			one.kind = info.GetType().GetName()
-			one.runs++
-			one.events += info.GetHistoryLength()
-			one.bytes += info.GetHistorySizeBytes()
-			pasts[id.GetWorkflowId()] = one
+		if err := e.addPasts(ctx, temporal, fmt.Sprintf("KymaName = '%s'", kymaName(kymas[i])), pasts); err != nil {
+			return nil, err
 		}
 	}
 	return sumUp(pasts), nil
+}
+
+// addPasts adds the runs of the workflows that a query finds.
+func (e *environment) addPasts(ctx context.Context, temporal client.Client, query string, pasts map[string]past) error {
+	found, err := temporal.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: e.fleet.Temporal.Namespace, Query: query})
+	if err != nil {
+		return fmt.Errorf("list the workflows with %s: %w", query, err)
+	}
+	for _, execution := range found.GetExecutions() {
+		id := execution.GetExecution()
+		// What the list says of the length is of ended runs only.
+		described, err := temporal.DescribeWorkflowExecution(ctx, id.GetWorkflowId(), id.GetRunId())
+		if err != nil {
+			return fmt.Errorf("describe a run of %s: %w", id.GetWorkflowId(), err)
+		}
+		info := described.GetWorkflowExecutionInfo()
+		one := pasts[id.GetWorkflowId()]
+		one.kind = info.GetType().GetName()
+		one.runs++
+		one.events += info.GetHistoryLength()
+		one.bytes += info.GetHistorySizeBytes()
+		pasts[id.GetWorkflowId()] = one
+	}
+	return nil
+}
+
+// historyOf is that of one workflow, of all its runs.
+func (e *environment) historyOf(ctx context.Context, id string) (record.History, error) {
+	temporal, err := e.dialTemporal(ctx)
+	if err != nil {
+		return record.History{}, err
+	}
+	defer temporal.Close()
+	pasts := map[string]past{}
+	if err := e.addPasts(ctx, temporal, fmt.Sprintf("WorkflowId = '%s'", id), pasts); err != nil {
+		return record.History{}, err
+	}
+	return sumUp(pasts)[pasts[id].kind], nil
 }
 
 // openKymas is the number of Kymas' workflows that are active or asleep.

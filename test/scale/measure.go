@@ -40,6 +40,7 @@ func (e *environment) snapshot(ctx context.Context) (snapshot, error) {
 type outcome struct {
 	kymas     int
 	latencies map[string]*waiting
+	rollout   *record.Rollout
 }
 
 // measure runs one phase.
@@ -67,7 +68,7 @@ func (e *environment) measure(ctx context.Context, s scenarios.Phase, run func(c
 		Name: s.Name, Kymas: done.kymas, Seconds: record.Round(took.Seconds()), PerSecond: record.Round(float64(done.kymas) / took.Seconds()),
 		Latencies: map[string]record.Latency{}, Processes: map[string]record.ProcessUse{},
 		ControlPlane: after.controlPlane.Since(before.controlPlane), Remote: after.remote.Since(before.remote),
-		Database: after.database.Since(before.database),
+		Database: after.database.Since(before.database), Rollout: done.rollout,
 	}
 	p.Machine = record.MachineUse{
 		Busy: record.Round((load.Busy - before.load.Busy).Seconds() / took.Seconds()), Waiting: record.Round((load.Waiting - before.load.Waiting).Seconds() / took.Seconds()),
@@ -117,6 +118,12 @@ func report(p record.Phase) {
 		}
 	}
 	say("%s: %d Kymas in %.1f s%s; ms of processor time per Kyma: %v", p.Name, p.Kymas, p.Seconds, latencies(p.Latencies), cpu)
+	if r := p.Rollout; r != nil {
+		say("  %s after %.0f s in stages of %v, %d released; %.0f events in %.0f runs", r.Phase, r.Seconds, r.Stages, r.Released, r.History.Events, r.History.Runs)
+		if r.FromThirdFailure != nil {
+			say("  held %.0f s after the third failure, with %d failed; %d processes were killed", *r.FromThirdFailure, r.FailedByThen, r.Kills)
+		}
+	}
 }
 
 func latencies(all map[string]record.Latency) string {

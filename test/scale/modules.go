@@ -13,28 +13,40 @@ import (
 // push publishes a version of each of these modules and puts it into the channel.
 func (e *environment) push(ctx context.Context, version string, modules ...int) error {
 	for _, m := range modules {
-		folder := e.path(fmt.Sprintf("module-%d-%s", m, version))
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return fmt.Errorf("make a module: %w", err)
-		}
-		name := moduleName(m)
-		for file, content := range map[string]string{
-			"module-config.yaml": fmt.Sprintf("name: kyma-project.io/module/%s\nmoduleName: %s\nversion: %s\nmanifest: manifest.yaml\nchannels: [regular]\n", name, name, version),
-			"manifest.yaml":      moduleManifest(name, version, e.objects),
-		} {
-			if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
-				return fmt.Errorf("make a module: %w", err)
-			}
-		}
-		catalog, err := processes.Output(ctx, nil, "bin/module", "push", folder, "--registry", e.fleet.Registry.Host, "--plain-http")
-		if err != nil {
-			return err
-		}
-		if err := e.apply(ctx, catalog); err != nil {
+		if err := e.pushManifest(ctx, version, m, moduleManifest(moduleName(m), version, e.objects)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// badObject is what no cluster has a definition of.
+const badObject = "---\napiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: bad, namespace: kyma-system}\n"
+
+// pushBad publishes a version of a module that fails in each cluster, and puts it into the channel.
+func (e *environment) pushBad(ctx context.Context, version string, m int) error {
+	return e.pushManifest(ctx, version, m, moduleManifest(moduleName(m), version, e.objects)+badObject)
+}
+
+func (e *environment) pushManifest(ctx context.Context, version string, m int, manifest string) error {
+	folder := e.path(fmt.Sprintf("module-%d-%s", m, version))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make a module: %w", err)
+	}
+	name := moduleName(m)
+	for file, content := range map[string]string{
+		"module-config.yaml": fmt.Sprintf("name: kyma-project.io/module/%s\nmoduleName: %s\nversion: %s\nmanifest: manifest.yaml\nchannels: [regular]\n", name, name, version),
+		"manifest.yaml":      manifest,
+	} {
+		if err := os.WriteFile(filepath.Join(folder, file), []byte(content), 0o600); err != nil {
+			return fmt.Errorf("make a module: %w", err)
+		}
+	}
+	catalog, err := processes.Output(ctx, nil, "bin/module", "push", folder, "--registry", e.fleet.Registry.Host, "--plain-http")
+	if err != nil {
+		return err
+	}
+	return e.apply(ctx, catalog)
 }
 
 // moduleName is a name of letters, as those of modules are.

@@ -75,6 +75,11 @@ func (p *player) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.scenario.Policy != nil {
+		if err := p.makePolicy(ctx, *p.scenario.Policy); err != nil {
+			return err
+		}
+	}
 	return p.access(ctx)
 }
 
@@ -140,6 +145,8 @@ func (p *player) do(ctx context.Context, s scenarios.Phase) (outcome, error) {
 		return p.restart(ctx, *s.Restart)
 	case s.BlackHole != nil:
 		return p.blackHole(ctx, *s.BlackHole)
+	case s.Rollout != nil:
+		return p.rollOut(ctx, *s.Rollout)
 	default:
 		return p.loseTemporal(ctx, *s.LoseTemporal)
 	}

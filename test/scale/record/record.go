@@ -56,8 +56,29 @@ type Phase struct {
 	Database     Database `json:"database"`
 	// Histories are by the type of workflow, of a sample of Kymas, from the beginning on.
 	Histories map[string]History `json:"histories,omitempty"`
+	// Rollout is what became of a rollout in stages.
+	Rollout *Rollout `json:"rollout,omitempty"`
 	// Failed says which limits of the scenario were exceeded.
 	Failed []string `json:"failed,omitempty"`
+}
+
+// Rollout is what became of a rollout in stages.
+type Rollout struct {
+	// Phase is how it ended, or that it is held.
+	Phase string `json:"phase"`
+	// Seconds is from its first release until then; the control plane's times have no fractions.
+	Seconds float64 `json:"seconds"`
+	// Stages are how many clusters each stage had, and Released how many of all had been released by then.
+	Stages   []int `json:"stages"`
+	Released int   `json:"released"`
+	// History is that of its workflow.
+	History History `json:"history"`
+	// FromThirdFailure is from when three clusters had failed until it was held, in seconds without fractions; FailedByThen is
+	// how many had failed by then.
+	FromThirdFailure *float64 `json:"secondsFromThirdFailure,omitempty"`
+	FailedByThen     int      `json:"failedByThen,omitempty"`
+	// Kills is how many processes of Lifecycle Manager were killed meanwhile.
+	Kills int `json:"kills,omitempty"`
 }
 
 // ProcessUse is what a process has used in a phase.

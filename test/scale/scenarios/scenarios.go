@@ -28,7 +28,9 @@ type Scenario struct {
 	Sync bool `json:"sync,omitempty"`
 	// Settle is how long to wait after each phase, whose consequences are not to be counted in the next; 3s by default.
 	Settle *metav1.Duration `json:"settle,omitempty"`
-	Phases []Phase          `json:"phases"`
+	// Policy, where given, has every new version rolled out in stages.
+	Policy *Policy `json:"policy,omitempty"`
+	Phases []Phase `json:"phases"`
 }
 
 // Phase is one phase, which does exactly one thing.
@@ -47,6 +49,26 @@ type Phase struct {
 	Restart      *Restart      `json:"restart,omitempty"`
 	BlackHole    *BlackHole    `json:"blackHole,omitempty"`
 	LoseTemporal *LoseTemporal `json:"loseTemporal,omitempty"`
+	Rollout      *Rollout      `json:"rollout,omitempty"`
+}
+
+// Policy is a RolloutPolicy for all modules.
+type Policy struct {
+	// Stages is how many stages there are, of about the same size.
+	Stages int `json:"stages"`
+	// Concurrency is how many clusters are updated at once.
+	Concurrency int `json:"concurrency"`
+}
+
+// Rollout pushes a new version of the first module, and waits until all Kymas have it in stages, or until its rollout is held.
+type Rollout struct {
+	// Bad has the version fail in each cluster.
+	Bad bool `json:"bad,omitempty"`
+	// KillEvery kills one process of Lifecycle Manager after the other, each after this time, and starts it again; the first one
+	// at the beginning.
+	KillEvery *metav1.Duration `json:"killEvery,omitempty"`
+	// For is how long to continue measuring after that; nothing by default.
+	For *metav1.Duration `json:"for,omitempty"`
 }
 
 // warm installs some Kymas besides those that were asked for, one after the other, so that caches are full.
@@ -170,6 +192,9 @@ func parse(text []byte) (*Scenario, error) {
 		if err := parsed.Phases[i].complete(parsed.Sync); err != nil {
 			return nil, fmt.Errorf("phase %d: %w", i+1, err)
 		}
+		if parsed.Phases[i].Rollout != nil && (parsed.Policy == nil || parsed.Policy.Stages < 1 || parsed.Policy.Concurrency < 1) {
+			return nil, errRolloutsNeedPolicy
+		}
 	}
 	return parsed, nil
 }
@@ -201,6 +226,8 @@ func (s *Phase) complete(sync bool) error {
 	}
 	return nil
 }
+
+var errRolloutsNeedPolicy = errors.New("rollout: the scenario needs a policy with stages and concurrency")
 
 var errEditsNeedSync = errors.New("edits: in the control plane they take effect only with sync: true")
 

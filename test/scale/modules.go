@@ -20,8 +20,8 @@ func (e *environment) push(ctx context.Context, version string, modules ...int) 
 	return nil
 }
 
-// badObject is what no cluster has a definition of.
-const badObject = "---\napiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: bad, namespace: kyma-system}\n"
+// badObject is what no API server takes.
+const badObject = "---\napiVersion: v1\nkind: Service\nmetadata: {name: bad, namespace: kyma-system}\nspec: {}\n"
 
 // pushBad publishes a version of a module that fails in each cluster, and puts it into the channel.
 func (e *environment) pushBad(ctx context.Context, version string, m int) error {

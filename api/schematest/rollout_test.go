@@ -31,6 +31,17 @@ func planVerdicts(prefix, at string) []verdict {
 		{"an approval", "stages: [{name: a, approval: {when: after, persons: 2, expires: 72h, onExpiry: proceed}}]", ""},
 		{"an approval by nobody", "stages: [{name: a, approval: {persons: 0}}]", at + "stages[0].approval.persons"},
 		{"an approval at another time", "stages: [{name: a, approval: {when: during}}]", at + "stages[0].approval.when"},
+		{"an analysis", "{analysisInterval: 1m, stages: [{name: a, analysisInterval: 30s, analysis: [{name: errors, query: 'rate(e[5m])', max: '0.01'}, {name: up, query: up, min: '-1.5', max: '1', onNoData: pass}]}]}", ""},
+		{"an analysis without bounds", "stages: [{name: a, analysis: [{name: b, query: up}]}]", "a query needs min, max or both"},
+		{"an analysis with nothing between its bounds", "stages: [{name: a, analysis: [{name: b, query: up, min: '10', max: '9'}]}]", "min must not be above max"},
+		{"a bound that is no decimal number", "stages: [{name: a, analysis: [{name: b, query: up, min: 1e-3}]}]", at + "stages[0].analysis[0].min"},
+		{"a bound that is empty", "stages: [{name: a, analysis: [{name: b, query: up, min: ''}]}]", at + "stages[0].analysis[0].min"},
+		{"a query that asks nothing", "stages: [{name: a, analysis: [{name: b, query: '', min: '1'}]}]", at + "stages[0].analysis[0].query"},
+		{"a query without a name", "stages: [{name: a, analysis: [{query: up, min: '1'}]}]", at + "stages[0].analysis[0].name"},
+		{"two queries of a name", "stages: [{name: a, analysis: [{name: b, query: up, min: '1'}, {name: b, query: up, min: '1'}]}]", at + "stages[0].analysis[1]: Duplicate value"},
+		{"another reaction to no data", "stages: [{name: a, analysis: [{name: b, query: up, min: '1', onNoData: fail}]}]", at + "stages[0].analysis[0].onNoData"},
+		{"too short an interval", "analysisInterval: 29s", "at least 30s"},
+		{"too short an interval of a stage", "stages: [{name: a, analysisInterval: 1s}]", "at least 30s"},
 		{"what to do", "{onFailure: revert, revertScope: stage}", ""},
 		{"a promotion", "promotion: {channels: [fast, regular]}", ""},
 		{"a promotion with all", "promotion: {channels: [edge, fast, regular], after: {patch: 1h, minor: 72h, major: 336h}, approval: all, persons: 2}", ""},
@@ -75,7 +86,7 @@ func TestModuleRolloutSpec(t *testing.T) {
 	}
 	requireVerdicts(t, "ModuleRollout", append(verdicts,
 		verdict{"the least", "spec: {" + least + "}", ""},
-		verdict{"all wishes", "spec: {" + least + ", channel: fast, policy: all, sequence: 7, paused: true, abort: true, revert: all, skipSoak: ['*'], " +
+		verdict{"all wishes", "spec: {" + least + ", channel: fast, policy: all, sequence: 7, paused: true, abort: true, revert: all, skipSoak: ['*'], skipAnalysis: [a], " +
 			"acceptFailures: 3, approvals: [{stage: a, reason: b, by: c, at: '2026-11-20T23:42:00Z'}]}", ""},
 		verdict{"no module", "spec: {from: 1.0.0, to: 1.1.0}", "spec.moduleName: Required value"},
 		verdict{"no version", "spec: {moduleName: keda, from: 1.0.0}", "spec.to: Required value"},
@@ -90,9 +101,12 @@ func TestModuleRolloutStatus(t *testing.T) {
 		{"all fields", spec + "status: {phase: Held, stage: 1, released: 9007199254740992, reverts: true, revertTo: 1, progress: 1/2, stageName: a, waitsFor: b, " +
 			"waitsSince: '2026-11-20T23:42:00Z', waitsUntil: '2026-11-20T23:42:00Z', observedGeneration: 1, startedAt: '2026-11-20T23:42:00Z', completedAt: '2026-11-20T23:42:00Z', " +
 			"failures: [{reason: a, message: b, clusters: 3, kymas: [a/b], layer: c}], conditions: [" + condition("Ready") + "], " +
-			"stages: [{name: a, bound: 1, total: 1, released: 1, updating: 1, ready: 1, failed: 1, broken: 1, waiting: 1, unreachable: 1, startedAt: '2026-11-20T23:42:00Z', failedWhenSettled: 1}], " +
+			"stages: [{name: a, bound: 1, total: 1, released: 1, updating: 1, ready: 1, failed: 1, broken: 1, waiting: 1, deferred: 1, unreachable: 1, startedAt: '2026-11-20T23:42:00Z', failedWhenSettled: 1, " +
+			"analysis: [{name: a, state: Failed, value: '0.5', message: b, since: '2026-11-20T23:42:00Z'}]}], " +
+			"deferrals: [{kyma: a/b, until: '2026-11-20T23:42:00Z'}], " +
 			"promotion: {toChannel: b, change: major, since: '2026-11-20T23:42:00Z', until: '2026-11-20T23:42:00Z', promotedAt: '2026-11-20T23:42:00Z', ended: c}}", ""},
 		{"an unknown change", spec + "status: {promotion: {toChannel: b, change: huge}}", "status.promotion.change: Unsupported value"},
+		{"an unknown state of a query", spec + "status: {stages: [{name: a, total: 1, released: 1, updating: 1, ready: 1, failed: 1, analysis: [{name: a, state: Odd}]}]}", "analysis[0].state: Unsupported value"},
 		{"an unknown phase", spec + "status: {phase: Stuck}", "status.phase: Unsupported value"},
 	})
 }

@@ -72,6 +72,14 @@ type ModuleRolloutSpec struct {
 	// +optional
 	SkipSoak []string `json:"skipSoak,omitempty"`
 
+	// SkipAnalysis names the stages whose queries of Prometheus do not count; "*" is
+	// all.
+	// +kubebuilder:validation:MaxItems=17
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	SkipAnalysis []string `json:"skipAnalysis,omitempty"`
+
 	// AcceptFailures is how many failed clusters are accepted beyond what the plan
 	// allows, also of the same kind, so that a rollout that was held goes on.
 	// +kubebuilder:validation:Minimum=0
@@ -284,9 +292,16 @@ type RolloutStageStatus struct {
 	// with one more, the stage begins to soak anew.
 	// +optional
 	FailedWhenSettled int32 `json:"failedWhenSettled,omitempty"`
-	// SoakedAt is when the soak time was over.
+	// SoakedAt is when the soak time was over, and the analysis good.
 	// +optional
 	SoakedAt *metav1.Time `json:"soakedAt,omitempty"`
+	// Analysis says how the queries of the stage were when they came to their present
+	// state.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Analysis []RolloutAnalysisStatus `json:"analysis,omitempty"`
 }
 
 // DeferredCluster is a cluster whose owner put a version off.

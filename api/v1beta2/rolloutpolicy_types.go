@@ -88,6 +88,16 @@ type RolloutPlan struct {
 	// +optional
 	Soak *metav1.Duration `json:"soak,omitempty"`
 
+	// AnalysisInterval is how often the queries of a stage are asked while it soaks,
+	// and while it waits for them.
+	// +kubebuilder:default="5m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self >= duration('30s')",message="at least 30s"
+	// +optional
+	AnalysisInterval *metav1.Duration `json:"analysisInterval,omitempty"`
+
 	// OnFailure says what happens when too many clusters failed: hold leaves all
 	// as it is and waits for somebody; revert takes clusters back to the version
 	// that they had, where the ModuleTemplate of the new one allows it.
@@ -218,6 +228,21 @@ type RolloutStage struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Soak *metav1.Duration `json:"soak,omitempty"`
+
+	// Analysis are queries of Prometheus that must do well before the stage is over.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Analysis []RolloutAnalysis `json:"analysis,omitempty"`
+
+	// AnalysisInterval is that of this stage.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self >= duration('30s')",message="at least 30s"
+	// +optional
+	AnalysisInterval *metav1.Duration `json:"analysisInterval,omitempty"`
 
 	// Approval is what somebody must approve before the stage begins, or before it
 	// counts as done. Approvals need the admission webhook, which says who gave

@@ -24,6 +24,10 @@ type Situation struct {
 	SameFailures int32
 	// NoApprovals says why approvals are not accepted; empty where they are.
 	NoApprovals string
+	// NoAnalysis says why no queries can be asked; empty where they can.
+	NoAnalysis string
+	// Analyses are the answers to the queries of stages, by their position: those that ToAsk names.
+	Analyses map[int]Analysis
 }
 
 // DefaultSameFailures is how many equal failures hold a rollout where nothing else is configured.
@@ -31,8 +35,14 @@ const DefaultSameFailures = 3
 
 // Decide says what the status of a rollout is to be, and when to look again without a change; zero is never. It releases no
 // more clusters of a stage at once than may be updating, the next stage when the present one has settled, soaked and been
-// approved, and takes back in reverse order.
+// approved, and takes back in reverse order. While queries are asked, it is time earlier than the status says, which would
+// change each time.
 func Decide(r *v1beta2.ModuleRollout, o Observed, s Situation) (v1beta2.ModuleRolloutStatus, time.Time) {
+	d := decide(r, o, s)
+	return d.status, d.until
+}
+
+func decide(r *v1beta2.ModuleRollout, o Observed, s Situation) *decider {
 	d := &decider{rollout: r, o: o, Situation: s, status: *r.Status.DeepCopy(), stages: Stages(r.Spec.Plan)}
 	d.now = metav1.NewTime(s.Now.UTC().Truncate(time.Second))
 	d.count()
@@ -45,7 +55,7 @@ func Decide(r *v1beta2.ModuleRollout, o Observed, s Situation) (v1beta2.ModuleRo
 		d.status.StageName = d.stages[stage].Name
 	}
 	d.setConditions()
-	return d.status, d.until
+	return d
 }
 
 type decider struct {
@@ -56,6 +66,10 @@ type decider struct {
 	status  v1beta2.ModuleRolloutStatus
 	now     metav1.Time
 	until   time.Time
+	// ask are the queries without whose answers nothing more can be decided.
+	ask *Ask
+	// remedies is what people can do about what holds the rollout, where that is not a matter of clusters.
+	remedies string
 }
 
 // count shows what is seen.
@@ -150,7 +164,8 @@ func (d *decider) react(why string, bad bool) {
 
 // hold waits for people, or until the clusters are well after all.
 func (d *decider) hold(why string) {
-	d.wait(v1beta2.RolloutHeld, why+". Repair them, give the channel another version, or set spec.acceptFailures, spec.revert or spec.abort", time.Time{})
+	remedies := cmp.Or(d.remedies, "Repair them, give the channel another version, or set spec.acceptFailures, spec.revert or spec.abort")
+	d.wait(v1beta2.RolloutHeld, why+". "+remedies, time.Time{})
 }
 
 func (d *decider) beginRevert(scope v1beta2.RevertScope, why string) {
@@ -213,20 +228,27 @@ func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 	return false
 }
 
-// soak waits until a stage has been well for long enough. A cluster that fails meanwhile begins it anew.
+// soak waits until a stage has been well for long enough. A cluster that fails meanwhile begins it anew, and so does a query.
 func (d *decider) soak(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 	st.FailedWhenSettled = min(st.FailedWhenSettled, st.Failed) // without those that are well since
 	if st.SettledAt == nil || st.Failed > st.FailedWhenSettled {
 		st.SettledAt, st.FailedWhenSettled, st.SoakedAt = &d.now, st.Failed, nil
 	}
-	if over := st.SettledAt.Add(plan.soak); d.Now.Before(over) {
-		d.wait(v1beta2.RolloutSoaking, fmt.Sprintf("the clusters of stage %s to stay well for %s", plan.Name, plan.soak), over)
+	state, again := d.analyse(st, plan)
+	if state == v1beta2.AnalysisFailed {
 		return false
 	}
-	if st.SoakedAt == nil {
-		st.SoakedAt = &d.now
+	switch over := st.SettledAt.Add(plan.soak); {
+	case d.Now.Before(over):
+		d.wait(v1beta2.RolloutSoaking, fmt.Sprintf("the clusters of stage %s to stay well for %s", plan.Name, plan.soak), over)
+	case state == v1beta2.AnalysisWaiting:
+		d.waitForAnalysis(st, plan)
+	default:
+		st.SoakedAt = cmp.Or(st.SoakedAt, &d.now)
+		return true
 	}
-	return true
+	d.until = earliest(d.until, again)
+	return false
 }
 
 // isApproved tells whether people let the rollout go on.

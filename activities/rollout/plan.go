@@ -15,9 +15,12 @@ const (
 	defaultConcurrency  = "10%"
 	defaultMaxFailures  = "5%"
 	defaultSettleWithin = 15 * time.Minute
+
+	defaultAnalysisInterval = 5 * time.Minute
+	minAnalysisInterval     = 30 * time.Second
 )
 
-// AllStages in spec.skipSoak stands for all stages.
+// AllStages in spec.skipSoak and spec.skipAnalysis stands for all stages.
 const AllStages = "*"
 
 // stagePlan is how one stage is rolled out.
@@ -25,6 +28,9 @@ type stagePlan struct {
 	v1beta2.RolloutStage
 	concurrency, maxFailures int32
 	settleWithin, soak       time.Duration
+	// analysis are the queries that count.
+	analysis         []v1beta2.RolloutAnalysis
+	analysisInterval time.Duration
 }
 
 // planOf fills in what a stage of so many clusters does not say itself.
@@ -36,11 +42,21 @@ func planOf(spec v1beta2.ModuleRolloutSpec, i int, total int32) stagePlan {
 		maxFailures:  number(defaultMaxFailures, total, false, stage.MaxFailures, plan.MaxFailures),
 		settleWithin: duration(defaultSettleWithin, stage.SettleWithin, plan.SettleWithin),
 		soak:         duration(0, stage.Soak, plan.Soak),
+
+		analysis:         stage.Analysis,
+		analysisInterval: max(minAnalysisInterval, duration(defaultAnalysisInterval, stage.AnalysisInterval, plan.AnalysisInterval)),
 	}
-	if slices.Contains(spec.SkipSoak, stage.Name) || slices.Contains(spec.SkipSoak, AllStages) {
+	if isSkipped(spec.SkipSoak, stage.Name) {
 		p.soak = 0
 	}
+	if isSkipped(spec.SkipAnalysis, stage.Name) {
+		p.analysis = nil
+	}
 	return p
+}
+
+func isSkipped(stages []string, name string) bool {
+	return slices.Contains(stages, name) || slices.Contains(stages, AllStages)
 }
 
 // number is the first that is set, as a share of total where it is a percentage.

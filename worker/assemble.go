@@ -87,6 +87,8 @@ type Config struct {
 	// accept no approvals (advance.Options).
 	SameFailures int32
 	NoApprovals  string
+	// Prometheus answers the queries of rollouts; nil where none is configured.
+	Prometheus advance.Prometheus
 	// Certificates are the settings of agents' certificates, where remote clusters send events: without what Assemble knows.
 	Certificates certificates.Options
 }
@@ -188,7 +190,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	}
 	a.Activities.Advance, err = advance.New(advance.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Informers: p.Cache,
-		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Events: p.Events,
+		SameFailures: p.Config.SameFailures, NoApprovals: p.Config.NoApprovals, Prometheus: p.Config.Prometheus, Events: p.Events,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("assemble what works on rollouts: %w", err)

@@ -4,6 +4,7 @@
 //
 //	activities.go the activity
 //	sights.go     what informers know of the clusters that a rollout concerns
+//	analysis.go   what Prometheus says of a stage
 //	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back
 //	promotion.go  what the release meta says of the next channel, and the edit that gives it the version
 //	status.go     the status, and Events about what is new in it
@@ -37,6 +38,8 @@ type Options struct {
 	SameFailures int32
 	// NoApprovals says why approvals are not accepted; empty where they are.
 	NoApprovals string
+	// Prometheus answers the queries of analyses; nil where none is configured.
+	Prometheus Prometheus
 	// Events may be nil.
 	Events hint.Recorder
 	// Clock is time.Now by default.
@@ -46,6 +49,8 @@ type Options struct {
 // Activities work on ModuleRollouts.
 type Activities struct {
 	Options
+
+	asked asked
 }
 
 // New makes the activities.
@@ -125,6 +130,9 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 	}
 	rollout.FixBounds(r, clusters)
 	observed := rollout.Observe(r, sights, situation.Now)
+	if err := a.analyse(ctx, r, observed, &situation); err != nil {
+		return time.Time{}, err
+	}
 	next, until := rollout.Decide(r, observed, situation)
 	if r.Status = next; r.IsBeingPromoted() {
 		return a.promote(ctx, r, observed, situation)

@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
 	"github.com/kyma-project/lifecycle-manager/activities/sweep"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/analysing"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/flaggroups"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/logs"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/settings"
@@ -75,6 +76,7 @@ type flags struct {
 	maintenance              maintenanceFlags
 	webhook                  webhookFlags
 	sameFailures             int32
+	analysing                analysing.Flags
 	signaturePolicy          string
 	remoteTemplateRegistries []string
 
@@ -148,6 +150,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.DurationVar(&f.settings.RolloutSpread, "module-upgrade-rollout-max-delay", 5*time.Minute, "span over which a change of the catalog reaches the fleet; 0 is at once")
 	set.IntVar(&f.rolloutAtOnce, "module-upgrade-rollout-at-once", watchers.DefaultRolloutAtOnce, "Kymas that a change of the catalog occupies at once")
 	set.Int32Var(&f.sameFailures, "rollout-same-failures", rollout.DefaultSameFailures, "clusters that may fail in the same way with a new version before its rollout is held, whatever the rollout's own limit is")
+	f.analysing.Register(set)
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
@@ -238,7 +241,7 @@ func (f *flags) check() error {
 	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
 		return fmt.Errorf("--signature-policy: %w", err)
 	}
-	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check(), f.watching.Check()); err != nil {
+	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check(), f.watching.Check(), f.analysing.Check()); err != nil {
 		return err
 	}
 	f.settings.Watching = f.watching.Desired()

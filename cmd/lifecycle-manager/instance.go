@@ -29,7 +29,7 @@ func ofProcess() []string {
 		"k8s-client-qps", "k8s-client-burst", "k8s-skr-client-qps", "k8s-skr-client-burst", "k8s-skr-client-concurrency",
 		"workflow-slots", "control-plane-slots", "remote-slots", "background-slots", "sweep-concurrency", "module-upgrade-rollout-at-once",
 		"enable-webhooks", "webhook-bind-address", "webhook-service-name", "webhook-url", "webhook-secret-name", "webhook-cert-dir",
-		"oci-registry-pulls", "oci-registry-timeout", "oci-registry-ca-file", "artifact-cache-dir",
+		"oci-registry-pulls", "oci-registry-timeout", "oci-registry-ca-file", "rollout-prometheus-token-file", "artifact-cache-dir",
 		"maintenance-policy-path", // its content counts
 		"kyma-skr-listener-bind-address", "listener-gateway-cidrs",
 	}
@@ -38,7 +38,9 @@ func ofProcess() []string {
 // addedLater are the settings of the instance that 0.1.0 does not have. They are recorded only where they are not at their
 // default: a process of a release that does not know a setting would take its instance for one with other settings, and
 // stop in the middle of an upgrade.
-func addedLater() []string { return append(watching.Names(), "namespaces", "rollout-same-failures") }
+func addedLater() []string {
+	return append(watching.Names(), "namespaces", "rollout-same-failures", "rollout-prometheus-url")
+}
 
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets. Flags about events
 // count where there are events: upstream's arguments have them, and releases before these flags recorded none.

@@ -126,6 +126,10 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	prometheus, err := f.analysing.Prometheus()
+	if err != nil {
+		return err
+	}
 	assembly, err := worker.Assemble(worker.Parts{
 		ControlPlane: mgr.GetConfig(), Scheme: mgr.GetScheme(), Cache: mgr.GetCache(), Informers: informers, Temporal: temporalClient,
 		Events:   mgr.GetEventRecorderFor("lifecycle-manager"), //nolint:staticcheck // the events API that kubectl describe shows
@@ -135,7 +139,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 			Access:   f.access.allowed(),
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
 			Removals: f.removals, PurgeRules: purge.Rules{Never: f.neverPurged},
-			SameFailures: f.sameFailures, NoApprovals: f.webhook.noApprovals(),
+			SameFailures: f.sameFailures, NoApprovals: f.webhook.noApprovals(), Prometheus: prometheus,
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
 			Signatures: signature.Policy(f.signaturePolicy), RemoteTemplateRegistries: f.remoteTemplateRegistries,
@@ -193,7 +197,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		if err := f.watching.Listen(mgr, f.settings, a.Kicks); err != nil {
 			return err
 		}
-		if err := controllers.Add(mgr, f.settings); err != nil {
+		if err := controllers.Add(mgr, f.settings, f.analysing.Configured()); err != nil {
 			return err
 		}
 		if err := mgr.Add(deploymentLeader(f, temporalClient, namespace, mgr.GetLogger())); err != nil {

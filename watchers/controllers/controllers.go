@@ -22,9 +22,11 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 )
 
-// Add registers all controllers with a manager. They start when this process becomes the leader.
-func Add(mgr manager.Manager, settings desired.Settings) error {
+// Add registers all controllers with a manager. They start when this process becomes the leader. Analysed is true where a
+// Prometheus is configured for rollouts.
+func Add(mgr manager.Manager, settings desired.Settings, analysed bool) error {
 	c := &controllers{settings: settings.WithDefaults(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), status: mgr.GetClient().Status()}
+	c.analysed = analysed
 	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels, c.addWatchers, c.addRollouts} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add controller: %w", err)
@@ -40,4 +42,6 @@ type controllers struct {
 	live     client.Reader
 	writer   client.Writer
 	status   client.SubResourceWriter
+	// analysed is true where a Prometheus is configured for rollouts.
+	analysed bool
 }

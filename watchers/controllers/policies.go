@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +22,7 @@ import (
 const (
 	reasonInForce         = "InForce"
 	reasonNothingSelected = "NothingSelected"
+	reasonNoPrometheus    = "NoPrometheus"
 )
 
 // reportPolicies says in the status of each policy of how many channels it decides.
@@ -61,8 +63,12 @@ func (c *controllers) reportPolicy(ctx context.Context, policy *v1beta2.RolloutP
 		Type: rollout.ConditionReady, Status: metav1.ConditionTrue, Reason: reasonInForce, ObservedGeneration: policy.Generation,
 		Message: fmt.Sprintf("it decides how new versions reach the clusters of %d channels", channels),
 	}
-	if channels == 0 {
+	switch {
+	case channels == 0:
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reasonNothingSelected, "no channel of a ModuleReleaseMeta in this namespace is selected by it rather than by another policy"
+	case !c.analysed && slices.ContainsFunc(policy.Spec.Stages, func(s v1beta2.RolloutStage) bool { return len(s.Analysis) > 0 }):
+		ready.Status, ready.Reason = metav1.ConditionFalse, reasonNoPrometheus
+		ready.Message = fmt.Sprintf("stages with an analysis wait: %s; otherwise %s", advance.NoPrometheus, ready.Message)
 	}
 	meta.SetStatusCondition(&policy.Status.Conditions, ready)
 	if equality.Semantic.DeepEqual(before.Status, policy.Status) {

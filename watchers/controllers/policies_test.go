@@ -178,3 +178,20 @@ func TestAStatusOfAPolicyThatChangedIsWrittenAnotherTime(t *testing.T) {
 	status, _ := s.policyStatus("careful")
 	require.EqualValues(t, 1, status.Channels)
 }
+
+func TestAPolicySaysThatItsAnalysisCannotBeAsked(t *testing.T) {
+	withAnalysis := policy("all", func(p *v1beta2.RolloutPolicy) {
+		p.Spec.Stages = []v1beta2.RolloutStage{{Name: "rest", Analysis: []v1beta2.RolloutAnalysis{{Name: "up", Query: "up", Min: "1"}}}}
+	})
+	s := newStagedCatalog(t, keda("regular=1.0.0"), withAnalysis)
+	s.reconcile()
+	_, ready := s.policyStatus("all")
+	require.Equal(t, metav1.ConditionFalse, ready.Status)
+	require.Equal(t, "NoPrometheus", ready.Reason)
+	require.Equal(t, "stages with an analysis wait: no Prometheus is configured (--rollout-prometheus-url); otherwise it decides how new versions reach the clusters of 1 channels", ready.Message)
+
+	s.analysed = true
+	s.reconcile()
+	_, ready = s.policyStatus("all")
+	require.Equal(t, metav1.ConditionTrue, ready.Status)
+}

@@ -130,12 +130,12 @@ func TestAQueryThatFailsHoldsTheRolloutUntilItIsWell(t *testing.T) {
 
 func TestWithoutAnAnswerAStageIsNotOver(t *testing.T) {
 	b, p, r, _ := analysed(t)
-	p.fails = errors.New("Prometheus does not answer within 10s") //nolint:staticcheck // a name
+	p.fails = errors.New("no answer from Prometheus within 10s")
 	b.step(r)
 	b.now = begun.Add(time.Hour)
 	out := b.step(r)
 	require.Equal(t, "Soaking", out.Phase)
-	require.Equal(t, "the analysis of stage canary, query errors, asked every 5m0s: Prometheus does not answer within 10s. spec.skipAnalysis goes on without it", out.WaitsFor)
+	require.Equal(t, "the analysis of stage canary, query errors, asked every 5m0s: no answer from Prometheus within 10s. spec.skipAnalysis goes on without it", out.WaitsFor)
 	require.Equal(t, b.now.Add(5*time.Minute), out.Until)
 
 	r.Spec.SkipAnalysis = []string{"canary"}

@@ -53,7 +53,10 @@ func New(o Options) (*Client, error) {
 		o.Timeout = DefaultTimeout
 	}
 	client, err := api.NewClient(api.Config{Address: o.URL, Client: &http.Client{
-		Transport:     transport{next: http.DefaultTransport.(*http.Transport).Clone(), tokenFile: o.TokenFile}, //nolint:forcetypeassert // it is one
+		Transport: transport{
+			next:      &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
+			tokenFile: o.TokenFile,
+		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 	}})
 	if err != nil {
@@ -92,7 +95,7 @@ func (c *Client) Query(ctx context.Context, query string) ([]rollout.Sample, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil && bounded.Err() != nil:
-		return nil, fmt.Errorf("Prometheus does not answer within %s", c.timeout) //nolint:staticcheck // a name
+		return nil, fmt.Errorf("no answer from Prometheus within %s", c.timeout)
 	case err != nil:
 		return nil, problem(err)
 	}
@@ -126,13 +129,16 @@ func problem(err error) error {
 	var request *url.Error
 	switch {
 	case errors.As(err, &refused) && (refused.Type == v1.ErrBadData || refused.Type == v1.ErrExec):
-		return fmt.Errorf("Prometheus refuses the query: %s", refused.Msg) //nolint:staticcheck // a name
+		return fmt.Errorf("the query is refused by Prometheus: %s", refused.Msg)
 	case errors.As(err, &refused):
-		return fmt.Errorf("Prometheus does not answer: %s", refused.Msg) //nolint:staticcheck // a name
+		return fmt.Errorf("no answer from Prometheus: %s", refused.Msg)
 	case errors.As(err, &request):
-		err = request.Err
+		return fmt.Errorf("no answer from Prometheus: %w", request.Err)
+	case errors.Is(err, errTooLong):
+		return fmt.Errorf("no answer from Prometheus: %w", err)
+	default:
+		return errors.New("no answer from Prometheus that can be read as a scalar or an instant vector") // the error has parts of it
 	}
-	return fmt.Errorf("Prometheus does not answer: %w", err) //nolint:staticcheck // a name
 }
 
 // transport adds the token to requests, and bounds answers.

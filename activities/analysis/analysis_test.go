@@ -68,17 +68,17 @@ func TestAProblemIsToldWithoutTheAddress(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"a query that is none": {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "Prometheus refuses the query: parse error: unexpected end"},
-		"one that cannot run":  {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "Prometheus refuses the query: many-to-many"},
-		"one that is too slow": {says(http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "Prometheus does not answer: server error: 503"},
-		"a refusal":            {says(http.StatusUnauthorized, "who is it?"), "Prometheus does not answer: client error: 401"},
-		"a failure":            {says(http.StatusBadGateway, "<html>"), "Prometheus does not answer: server error: 502"},
-		"no JSON":              {says(http.StatusOK, "<html>"), "Prometheus does not answer: "},
+		"a query that is none": {says(http.StatusBadRequest, `{"status":"error","errorType":"bad_data","error":"parse error: unexpected end"}`), "the query is refused by Prometheus: parse error: unexpected end"},
+		"one that cannot run":  {says(http.StatusUnprocessableEntity, `{"status":"error","errorType":"execution","error":"many-to-many"}`), "the query is refused by Prometheus: many-to-many"},
+		"one that is too slow": {says(http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`), "no answer from Prometheus: server error: 503"},
+		"a refusal":            {says(http.StatusUnauthorized, "who is it?"), "no answer from Prometheus: client error: 401"},
+		"a failure":            {says(http.StatusBadGateway, "<html>"), "no answer from Prometheus: server error: 502"},
+		"no JSON":              {says(http.StatusOK, "<html>"), "no answer from Prometheus: "},
 		"a matrix":             {data("matrix", `[]`), "the query gives a matrix, and not a scalar or an instant vector"},
-		"a text":               {data("string", `[1,"a"]`), "the query gives a string"},
+		"a text":               {data("string", `[1,"a"]`), "no answer from Prometheus that can be read as a scalar or an instant vector"},
 		"a histogram":          {data("vector", `[{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[]}]}]`), "the query gives a histogram"},
-		"a long answer":        {data("vector", `["`+strings.Repeat("x", maxAnswer)+`"]`), "Prometheus does not answer: its answer is longer than 1024 KiB"},
-		"a broken connection":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "Prometheus does not answer: EOF"},
+		"a long answer":        {data("vector", `["`+strings.Repeat("x", maxAnswer)+`"]`), "no answer from Prometheus: its answer is longer than 1024 KiB"},
+		"a broken connection":  {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "no answer from Prometheus: EOF"},
 	} {
 		samples, err := serve(t, c.answer).Query(t.Context(), "up")
 		require.ErrorContains(t, err, c.want, name)
@@ -93,7 +93,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, status) })
 		_, err := c.Query(t.Context(), "up")
-		require.EqualError(t, err, "Prometheus does not answer: it answers with a redirect, which is not followed")
+		require.EqualError(t, err, "no answer from Prometheus: it answers with a redirect, which is not followed")
 	}
 }
 
@@ -111,7 +111,7 @@ func TestAServerThatHangsIsNotWaitedFor(t *testing.T) {
 	for _, answer := range []http.HandlerFunc{hangs, slowly} {
 		c := serve(t, answer, func(o *Options) { o.Timeout = 50 * time.Millisecond })
 		_, err := c.Query(t.Context(), "up")
-		require.EqualError(t, err, "Prometheus does not answer within 50ms")
+		require.EqualError(t, err, "no answer from Prometheus within 50ms")
 
 		c = serve(t, answer)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -131,11 +131,11 @@ func TestTheRequestSaysWhoAsksWhat(t *testing.T) {
 	}, func(o *Options) { o.TokenFile = token })
 
 	_, err := c.Query(t.Context(), "up")
-	require.ErrorContains(t, err, "Prometheus does not answer: read its token: ")
+	require.ErrorContains(t, err, "no answer from Prometheus: read its token: ")
 	for _, content := range []string{"", " \n", "two words"} {
 		require.NoError(t, os.WriteFile(token, []byte(content), 0o600))
 		_, err = c.Query(t.Context(), "up")
-		require.EqualError(t, err, "Prometheus does not answer: the file with its token has none")
+		require.EqualError(t, err, "no answer from Prometheus: the file with its token has none")
 	}
 	require.Nil(t, got)
 

@@ -45,7 +45,7 @@ func noAnswer(why string) Answer { return Answer{Problem: why} }
 
 var (
 	noData = Answer{}
-	down   = noAnswer("Prometheus does not answer within 10s")
+	down   = noAnswer("no answer from Prometheus within 10s")
 )
 
 // query changes one of the two queries.
@@ -175,7 +175,7 @@ func TestAnAnalysisDecidesWhetherAStageIsOver(t *testing.T) {
 		"one value that is no number waits":          {asked: true, errors: values(0, math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
 		"no data passes where it may":                {with: with(query(0, noDataPasses)), asked: true, errors: noData, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
 		"no number passes where it may":              {with: with(query(0, noDataPasses)), asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
-		"no answer waits":                            {asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "Prometheus does not answer within 10s"},
+		"no answer waits":                            {asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "no answer from Prometheus within 10s"},
 		"no answer waits, whatever no data means":    {with: with(query(0, noDataPasses)), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
 		"no answer does not take clusters back":      {with: with(reverts), asked: true, errors: down, up: down, phase: soaking, released: "2/0", until: every, states: "Waiting Waiting"},
 		"without a Prometheus it waits":              {with: with(func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: soaking, released: "2/0", until: every, states: "Waiting Waiting", waits: "query errors, asked every 5m0s: no Prometheus is configured"},

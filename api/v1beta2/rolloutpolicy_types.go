@@ -98,9 +98,10 @@ type RolloutPlan struct {
 	// +optional
 	AnalysisInterval *metav1.Duration `json:"analysisInterval,omitempty"`
 
-	// OnFailure says what happens when too many clusters failed: hold leaves all
-	// as it is and waits for somebody; revert takes clusters back to the version
-	// that they had, where the ModuleTemplate of the new one allows it.
+	// OnFailure says what happens when too many clusters failed, or a query of a
+	// stage did: hold leaves all as it is and waits for somebody; revert takes
+	// clusters back to the version that they had, where the ModuleTemplate of the
+	// new one allows it.
 	// +kubebuilder:default=hold
 	// +optional
 	OnFailure RolloutReaction `json:"onFailure,omitempty"`

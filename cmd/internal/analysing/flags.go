@@ -11,8 +11,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/analysis"
 )
 
-const urlFlag, tokenFlag = "rollout-prometheus-url", "rollout-prometheus-token-file"
-
 // Flags say which Prometheus rollouts ask.
 type Flags struct {
 	url, tokenFile string
@@ -20,20 +18,20 @@ type Flags struct {
 
 // Register adds the flags to a set.
 func (f *Flags) Register(set *pflag.FlagSet) {
-	set.StringVar(&f.url, urlFlag, "", "URL of the Prometheus that the analysis of rollouts asks, such as http://prometheus.monitoring:9090; without it, stages with an analysis wait")
-	set.StringVar(&f.tokenFile, tokenFlag, "", "file with a bearer token for it, read for each query")
+	set.StringVar(&f.url, "rollout-prometheus-url", "", "URL of the Prometheus that the analysis of rollouts asks, such as http://prometheus.monitoring:9090; without it, stages with an analysis wait")
+	set.StringVar(&f.tokenFile, "rollout-prometheus-token-file", "", "file with a bearer token for it, read for each query")
 }
 
 // Check refuses what cannot work.
 func (f *Flags) Check() error {
 	if f.url == "" {
 		if f.tokenFile != "" {
-			return errors.New("--" + tokenFlag + " is for --" + urlFlag + ", which is not given")
+			return errors.New("--rollout-prometheus-token-file is for --rollout-prometheus-url, which is not given")
 		}
 		return nil
 	}
 	if err := analysis.Check(f.url); err != nil {
-		return fmt.Errorf("--%s: %w", urlFlag, err)
+		return fmt.Errorf("--rollout-prometheus-url: %w", err)
 	}
 	return nil
 }

@@ -63,6 +63,9 @@ func Start(t testing.TB, target, alerts string) Server {
 	return Server{API: v1.NewAPI(client), address: address}
 }
 
+// URL is where its API begins.
+func (s Server) URL() string { return "http://" + s.address }
+
 func isReady(address string) bool {
 	response, err := http.Get(fmt.Sprintf("http://%s/-/ready", address)) //nolint:noctx // a probe of a test
 	if err != nil {

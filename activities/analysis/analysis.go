@@ -88,13 +88,13 @@ var (
 // Query asks a query for its present value: none is that there is no data. The error says what is wrong in words that are for
 // people, and without the address; it is that of the context where the caller does not wait any more.
 func (c *Client) Query(ctx context.Context, query string) ([]rollout.Sample, error) {
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	value, _, err := c.api.Query(bounded, query, time.Time{}, v1.WithTimeout(c.timeout))
+	value, _, err := c.api.Query(limited, query, time.Time{}, v1.WithTimeout(c.timeout))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err != nil && bounded.Err() != nil:
+	case err != nil && limited.Err() != nil:
 		return nil, fmt.Errorf("no answer from Prometheus within %s", c.timeout)
 	case err != nil:
 		return nil, problem(err)

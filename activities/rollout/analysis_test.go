@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -48,9 +49,9 @@ var (
 	down   = noAnswer("no answer from Prometheus within 10s")
 )
 
-// query changes one of the two queries.
-func query(i int, change func(*v1beta2.RolloutAnalysis)) func(*given) {
-	return ofStage(0, func(s *v1beta2.RolloutStage) { change(&s.Analysis[i]) })
+// query changes the first of the two queries.
+func query(change func(*v1beta2.RolloutAnalysis)) func(*given) {
+	return ofStage(0, func(s *v1beta2.RolloutStage) { change(&s.Analysis[0]) })
 }
 
 func noDataPasses(q *v1beta2.RolloutAnalysis) { q.OnNoData = v1beta2.NoDataPass }
@@ -155,7 +156,7 @@ func TestAnAnalysisDecidesWhetherAStageIsOver(t *testing.T) {
 
 		"too high a value holds":                    {asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "query errors of stage canary gives 0.07 with version 2.0.0, and may give at most 0.05. It goes on when that is well again, for which Prometheus is asked every 5m0s."},
 		"too low a value holds":                     {asked: true, errors: good, up: scalar(0), phase: held, released: "2/0", until: every, states: "Passed Failed", waits: "query up of stage canary gives 0 with version 2.0.0, and may give at least 1"},
-		"a value outside of two bounds holds":       {with: with(query(0, func(q *v1beta2.RolloutAnalysis) { q.Min = "-1.5" })), asked: true, errors: scalar(-2), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives -2 with version 2.0.0, and may give -1.5 to 0.05"},
+		"a value outside of two bounds holds":       {with: with(query(func(q *v1beta2.RolloutAnalysis) { q.Min = "-1.5" })), asked: true, errors: scalar(-2), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives -2 with version 2.0.0, and may give -1.5 to 0.05"},
 		"an infinite value holds":                   {asked: true, errors: scalar(math.Inf(1)), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives +Inf"},
 		"one of several values holds":               {asked: true, errors: values(0, 0.3, 0, 0.4), up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: `gives 0.3 for {pod="b"} and 1 more of 4 with`},
 		"one that fails holds where one is missing": {asked: true, errors: bad, up: noData, phase: held, released: "2/0", until: every, states: "Failed Waiting"},
@@ -168,15 +169,15 @@ func TestAnAnalysisDecidesWhetherAStageIsOver(t *testing.T) {
 		"what is held stays while it fails":         {with: with(phase(held), wasBad), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives 0.06"},
 		"what is held stays without an answer":      {with: with(phase(held), wasBad), asked: true, errors: down, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
 		"what is held stays without data":           {with: with(phase(held), wasBad), asked: true, errors: noData, up: scalar(1), phase: held, released: "2/0", until: every, states: failed},
-		"what is held follows an edit of its bound": {with: with(phase(held), wasBad, query(0, func(q *v1beta2.RolloutAnalysis) { q.Max = "0.065" })), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives 0.07 with version 2.0.0, and may give at most 0.065"},
+		"what is held follows an edit of its bound": {with: with(phase(held), wasBad, query(func(q *v1beta2.RolloutAnalysis) { q.Max = "0.065" })), asked: true, errors: bad, up: scalar(1), phase: held, released: "2/0", until: every, states: failed, waits: "gives 0.07 with version 2.0.0, and may give at most 0.065"},
 
 		"no data waits":                              {asked: true, errors: noData, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "the analysis of stage canary, query errors, asked every 5m0s: the query gives no value. spec.skipAnalysis goes on without it"},
 		"no number waits":                            {asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
 		"one value that is no number waits":          {asked: true, errors: values(0, math.NaN()), up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
-		"no data passes where it may":                {with: with(query(0, noDataPasses)), asked: true, errors: noData, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
-		"no number passes where it may":              {with: with(query(0, noDataPasses)), asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"no data passes where it may":                {with: with(query(noDataPasses)), asked: true, errors: noData, up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
+		"no number passes where it may":              {with: with(query(noDataPasses)), asked: true, errors: scalar(math.NaN()), up: scalar(1), phase: progressing, released: "2/2", until: within, shown: within, states: passed},
 		"no answer waits":                            {asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits, waits: "no answer from Prometheus within 10s"},
-		"no answer waits, whatever no data means":    {with: with(query(0, noDataPasses)), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
+		"no answer waits, whatever no data means":    {with: with(query(noDataPasses)), asked: true, errors: down, up: scalar(1), phase: soaking, released: "2/0", until: every, states: waits},
 		"no answer does not take clusters back":      {with: with(reverts), asked: true, errors: down, up: down, phase: soaking, released: "2/0", until: every, states: "Waiting Waiting"},
 		"without a Prometheus it waits":              {with: with(func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: soaking, released: "2/0", until: every, states: "Waiting Waiting", waits: "query errors, asked every 5m0s: no Prometheus is configured"},
 		"without a Prometheus one that failed stays": {with: with(wasBad, func(g *given) { g.s.NoAnalysis = "no Prometheus is configured" }), phase: held, released: "2/0", until: every, states: "Failed Waiting"},
@@ -214,7 +215,7 @@ func TestAQueryIsShownAsItWasWhenItCameToItsState(t *testing.T) {
 		if c.changes != nil {
 			change = c.changes
 		}
-		g, o := analysed{with: with(was(c.before, other), query(0, change))}.given()
+		g, o := analysed{with: with(was(c.before, other), query(change))}.given()
 		g.s.Analyses = map[int]Analysis{0: {At: evaluated, Answers: []Answer{c.answer, scalar(1)}}}
 		status, _ := Decide(g.ModuleRollout, o, g.s)
 		c.after.Name = "errors"
@@ -264,7 +265,7 @@ func TestAnswersThatAreRecentEnoughAreTaken(t *testing.T) {
 }
 
 func TestAQueryIsOfTheRollout(t *testing.T) {
-	g, o := analysed{with: with(query(0, func(q *v1beta2.RolloutAnalysis) {
+	g, o := analysed{with: with(query(func(q *v1beta2.RolloutAnalysis) {
 		q.Query = `up{m="$module", v='$version', c="$channel", s="$stage", x="$modules $ $$stage $__rate_interval"}`
 	}))}.given()
 	g.Spec.ModuleName, g.Spec.To = `sample"} or vector(1) #'`+"`", "1.0.0-rc.1+build"
@@ -285,4 +286,46 @@ func TestAStageAfterAnotherIsAskedInTheSameStep(t *testing.T) {
 	require.Nil(t, ToAsk(g.ModuleRollout, o, g.s))
 	status, _ := Decide(g.ModuleRollout, o, g.s)
 	require.Equal(t, v1beta2.RolloutCompleted, status.Phase)
+}
+
+func TestAStageIsOverOnlyWhenItDidWellAllThroughItsSoakTime(t *testing.T) {
+	over, heldOnce := 0, 0
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 17))
+		g, o := analysed{with: with(soak(20 * time.Minute))}.given()
+		known, lastBad := Analysis{}, evaluated
+		for range 200 {
+			asked := false
+			if ask := ToAsk(g.ModuleRollout, o, g.s); ask != nil && !ask.Takes(known, g.s.Now) {
+				answer := []Answer{scalar(0), scalar(0), scalar(0), scalar(0), scalar(0), scalar(1), noData, down}[random.IntN(8)]
+				known, asked = Analysis{At: g.s.Now, Answers: []Answer{answer, scalar(1)}}, true
+				if len(answer.Samples) > 0 && answer.Samples[0].Value > 0 {
+					lastBad = g.s.Now
+				}
+			}
+			g.s.Analyses = map[int]Analysis{0: known}
+			status, until := Decide(g.ModuleRollout, o, g.s)
+			if status.Stage > 0 {
+				require.True(t, asked, "seed %d: it is asked at the end", seed)
+				require.Zero(t, known.Answers[0].Samples[0].Value, "seed %d", seed)
+				require.GreaterOrEqual(t, g.s.Now.Sub(lastBad), 20*time.Minute, "seed %d", seed)
+				over++
+				break
+			}
+			g.Status = status
+			again, same := Decide(g.ModuleRollout, o, g.s)
+			require.Equal(t, status, again, "seed %d: it decides the same twice", seed)
+			require.Equal(t, until, same, "seed %d", seed)
+			require.True(t, until.After(g.s.Now) && !until.After(g.s.Now.Add(5*time.Minute)), "seed %d: it asks again", seed)
+			if status.Phase == v1beta2.RolloutHeld {
+				heldOnce++
+			}
+			g.s.Now, g.s.Analyses = g.s.Now.Add(time.Duration(1+random.IntN(300))*time.Second), nil
+			if random.IntN(2) == 0 || g.s.Now.After(until) {
+				g.s.Now = until
+			}
+		}
+	}
+	require.Greater(t, over, 200)
+	require.Positive(t, heldOnce)
 }

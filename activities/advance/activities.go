@@ -9,6 +9,7 @@
 //	promotion.go  what the release meta says of the next channel, and the edit that gives it the version
 //	status.go     the status, and Events about what is new in it
 //	concerns.go   which clusters a rollout concerns, for watchers too
+//	expected.go   the rollout that a version would get, and how large its stages would be, for forecasts
 package advance
 
 import (

@@ -3,6 +3,7 @@
 //
 //	template.go       what is wrong with a ModuleTemplate
 //	rollout.go        what is wrong with a RolloutPolicy and a ModuleRollout
+//	releasemeta.go    a warning of what an edit of a ModuleReleaseMeta would do
 //	kyma.go           a warning where an edit of a Kyma has no effect
 //	approval.go       who approves a stage of a ModuleRollout, and when
 //	approvals.go      which approvals of a request are new, and what is wrong with them
@@ -14,8 +15,8 @@
 //
 // Nothing but approvals relies on it: without the webhook, or while it is down, the same checks speak in the status of
 // the Kymas, for resolution makes them with the same functions (package descriptor). What a schema can say is said by
-// the schemas, so ModuleReleaseMetas have no webhook. Approvals are only accepted with the webhook, which says who gave
-// them: what a request says of that is worth nothing.
+// the schemas, so ModuleReleaseMetas are never refused here. Approvals are only accepted with the webhook, which says who
+// gave them: what a request says of that is worth nothing.
 package admission
 
 import (
@@ -112,7 +113,8 @@ func (o Options) listen() (host string, port int, err error) {
 }
 
 // Add makes the manager serve the webhook in every process, and keep its configurations and its certificate in the
-// one that leads. It creates the certificate's Secret where it is missing, so it talks to the API server.
+// one that leads. It creates the certificate's Secret where it is missing, so it talks to the API server. The manager's
+// cache must have the indexes of package desired, or nothing is said of ModuleReleaseMetas.
 func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := options.Check(); err != nil {
 		return err
@@ -125,6 +127,9 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	server := webhook.NewServer(webhook.Options{Host: host, Port: port, TLSOpts: certificate.tlsOptions()})
 	server.Register(pathModuleTemplate, admission.WithValidator[*v1beta2.ModuleTemplate](mgr.GetScheme(), templates{options.Settings}))
 	server.Register(pathKyma, admission.WithValidator[*v1beta2.Kyma](mgr.GetScheme(), kymas{options.Settings}))
+	server.Register(pathReleaseMeta, admission.WithValidator[*v1beta2.ModuleReleaseMeta](mgr.GetScheme(), releaseMetas{
+		settings: options.Settings.WithDefaults(), cached: mgr.GetCache(),
+	}))
 	server.Register(pathRolloutPolicy, admission.WithValidator[*v1beta2.RolloutPolicy](mgr.GetScheme(), policies{options.Settings}))
 	server.Register(pathModuleRollout, admission.WithValidator[*v1beta2.ModuleRollout](mgr.GetScheme(), rollouts{options.Settings}))
 	server.Register(pathApproval, admission.WithDefaulter[*unstructured.Unstructured](mgr.GetScheme(), approvals{

@@ -17,6 +17,7 @@ import (
 const (
 	pathModuleTemplate = "/validate/moduletemplate"
 	pathKyma           = "/validate/kyma"
+	pathReleaseMeta    = "/validate/modulereleasemeta"
 	pathRolloutPolicy  = "/validate/rolloutpolicy"
 	pathModuleRollout  = "/validate/modulerollout"
 	pathApproval       = "/mutate/approval"
@@ -51,9 +52,12 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 	kyma.MatchConditions = []admissionv1.MatchCondition{{Name: "wishes-change", Expression: fmt.Sprintf(
 		"object.spec != oldObject.spec || object.metadata.?annotations[?'%[1]s'] != oldObject.metadata.?annotations[?'%[1]s']",
 		shared.AnnotationDeferUpgradesUntil)}}
+	meta := entry("modulereleasemeta", pathReleaseMeta, rules(shared.ResourceModuleReleaseMetas, admissionv1.Update))
+	meta.MatchConditions = []admissionv1.MatchCondition{{Name: "spec-changes", Expression: "object.spec != oldObject.spec"}}
 	return []admissionv1.ValidatingWebhook{
 		entry("moduletemplate", pathModuleTemplate, rules(shared.ResourceModuleTemplates, admissionv1.Create, admissionv1.Update)),
 		kyma,
+		meta,
 		entry("rolloutpolicy", pathRolloutPolicy, rules(shared.ResourceRolloutPolicies, admissionv1.Create, admissionv1.Update)),
 		entry("modulerollout", pathModuleRollout, rules(shared.ResourceModuleRollouts, admissionv1.Create, admissionv1.Update)),
 	}

@@ -96,6 +96,8 @@ func newStand(t *testing.T) *stand {
 
 	mgr, err := ctrl.NewManager(config, ctrl.Options{Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: "0"})
 	require.NoError(t, err)
+	require.NoError(t, desired.RegisterIndexes(ctx, mgr.GetFieldIndexer()))
+	require.NoError(t, desired.RegisterKymaIndex(ctx, mgr.GetFieldIndexer()))
 	require.NoError(t, Add(ctx, mgr, Options{
 		Settings:    desired.Settings{Mode: desired.ModeControlPlane, Namespaces: []string{s.namespace}},
 		BindAddress: fmt.Sprintf("127.0.0.1:%d", s.port),
@@ -135,7 +137,7 @@ func freePort(t *testing.T) int {
 func (s *stand) installDefinitions() {
 	s.Helper()
 	ctx := context.Background()
-	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas, crds.ModuleRollouts)
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas, crds.ModuleRollouts, crds.RolloutPolicies)
 	require.NoError(s, err)
 	for _, definition := range definitions {
 		if err := s.client.Create(ctx, definition); err != nil {
@@ -282,6 +284,29 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 	require.NoError(t, s.client.Update(ctx, good))
 	good.Annotations["other"] = "x"
 	require.NoError(t, s.client.Update(ctx, good))
+}
+
+func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
+	s := newStand(t)
+	ctx := context.Background()
+	kyma := desiredtest.Kyma("keda")
+	kyma.Namespace, kyma.UID, kyma.Generation = s.namespace, "", 0
+	kyma.Spec.Sync = &v1beta2.Sync{Enabled: new(false)}
+	require.NoError(t, s.client.Create(ctx, kyma))
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	meta.Namespace, meta.UID, meta.Generation = s.namespace, "", 0
+	require.NoError(t, s.client.Create(ctx, meta))
+	s.warnings.take()
+	meta.Spec.Channels[0].Version = "1.1.0"
+	require.Eventually(t, func() bool {
+		// The informers may hear of the Kyma later, and begin with the first request for them.
+		require.NoError(t, s.client.Update(ctx, meta.DeepCopy(), client.DryRunAll))
+		return strings.Contains(s.warnings.take(), "moves 1 Kyma from keda 1.0.0 to 1.1.0 on channel regular at once")
+	}, time.Minute, 200*time.Millisecond)
+	meta.Spec.Channels[0].Version = "1.0.0"
+	meta.Labels = map[string]string{"a": "b"}
+	require.NoError(t, s.client.Update(ctx, meta))
+	require.NotContains(t, s.warnings.take(), "moves")
 }
 
 func TestALostCertificateIsMadeAnew(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/kyma-project/lifecycle-manager/activities/advance"
 )
 
 // IsEmpty tells whether nothing would change.
@@ -43,7 +45,7 @@ func (f Forecast) WriteText(to io.Writer) error {
 			_, _ = fmt.Fprintf(to, "\n%s, %s: %s", g.Module, g.Kind, g.Message)
 		}
 		if len(g.Stages) > 0 {
-			_, _ = fmt.Fprintf(to, "\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), sizes(g.Stages))
+			_, _ = fmt.Fprintf(to, "\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), advance.DescribeStages(g.Stages))
 		}
 	}
 	_, err := fmt.Fprintln(to)
@@ -72,14 +74,6 @@ func names(g Group) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-func sizes(stages []StageSize) string {
-	var all []string
-	for _, stage := range stages {
-		all = append(all, fmt.Sprintf("%s (%d)", stage.Name, stage.Kymas))
-	}
-	return strings.Join(all, ", ")
 }
 
 func orDash(text string) string {

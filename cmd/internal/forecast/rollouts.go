@@ -4,20 +4,15 @@ import (
 	"context"
 	"math"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // StageSize is how many Kymas a stage of a rollout would have.
-type StageSize struct {
-	Name  string `json:"name"`
-	Kymas int    `json:"kymas"`
-}
+type StageSize = advance.StageSize
 
 // Placed is where a Kyma would be in a rollout; the zero value is nowhere.
 type Placed struct {
@@ -58,23 +53,11 @@ func CompleteRollouts(ctx context.Context, s *Snapshot, settings desired.Setting
 			return nil, err
 		}
 		for _, channel := range advance.ChannelsOf(meta) {
-			chain := rollout.ByPolicy(all, channel.Channel)
-			if len(chain) == 0 || chain[0].Spec.To == channel.Version {
+			r := advance.Expected(settings, meta, channel, all, policies.Items)
+			if r == nil {
 				continue
 			}
-			subject := rollout.Subject{Module: desired.ReleaseMetaModule(meta), Labels: meta.Labels, Channel: channel.Channel}
-			policy := rollout.PolicyFor(inNamespace(policies.Items, meta.Namespace), subject, settings.Ours)
-			if policy == nil {
-				continue
-			}
-			r := &v1beta2.ModuleRollout{
-				ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "forecast-" + meta.Name + "-" + channel.Channel, Labels: policy.Labels},
-				Spec: v1beta2.ModuleRolloutSpec{
-					ModuleName: subject.Module, Channel: channel.Channel, From: chain[0].Spec.To, To: channel.Version, Policy: policy.Name,
-					Sequence: chain[0].Spec.Sequence + 1, Plan: policy.Spec.RolloutPlan,
-				},
-				Status: v1beta2.ModuleRolloutStatus{Phase: v1beta2.RolloutCompleted, Stage: math.MaxInt32},
-			}
+			r.Status.Phase, r.Status.Stage = v1beta2.RolloutCompleted, math.MaxInt32
 			s.Put(r)
 			made = append(made, r)
 		}
@@ -82,28 +65,12 @@ func CompleteRollouts(ctx context.Context, s *Snapshot, settings desired.Setting
 	return made, nil
 }
 
-func inNamespace(policies []v1beta2.RolloutPolicy, namespace string) []v1beta2.RolloutPolicy {
-	var there []v1beta2.RolloutPolicy
-	for _, policy := range policies {
-		if policy.Namespace == namespace {
-			there = append(there, policy)
-		}
-	}
-	return there
-}
-
 // fixBounds finds which Kymas the stages by count would take.
 func fixBounds(ctx context.Context, s *Snapshot, settings desired.Settings, made []*v1beta2.ModuleRollout) error {
 	for _, r := range made {
-		kymas, err := advance.Concerned(ctx, s, settings, r)
-		if err != nil {
+		if _, err := advance.FixBounds(ctx, s, settings, r); err != nil {
 			return err
 		}
-		clusters := make([]rollout.Cluster, 0, len(kymas))
-		for _, kyma := range kymas {
-			clusters = append(clusters, rollout.ClusterOf(kyma))
-		}
-		rollout.FixBounds(r, clusters)
 	}
 	return nil
 }

@@ -1,0 +1,93 @@
+package advance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// StageSize is how many Kymas a stage of a rollout would have.
+type StageSize struct {
+	Name  string `json:"name"`
+	Kymas int    `json:"kymas"`
+}
+
+// Expected is the rollout that would be made for the version that a release meta gives a channel, of the rollouts that the
+// module has and the policies of any namespace; nil where none would be. It has no bounds yet (FixBounds).
+func Expected(settings desired.Settings, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
+	all []*v1beta2.ModuleRollout, policies []v1beta2.RolloutPolicy,
+) *v1beta2.ModuleRollout {
+	chain := rollout.ByPolicy(all, channel.Channel)
+	if len(chain) == 0 || chain[0].Spec.To == channel.Version {
+		return nil
+	}
+	subject := rollout.Subject{Module: desired.ReleaseMetaModule(meta), Labels: meta.Labels, Channel: channel.Channel}
+	policy := rollout.PolicyFor(inNamespace(policies, meta.Namespace), subject, settings.Ours)
+	if policy == nil {
+		return nil
+	}
+	return &v1beta2.ModuleRollout{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: meta.Namespace, Name: "forecast-" + meta.Name + "-" + channel.Channel, Labels: policy.Labels,
+		},
+		Spec: v1beta2.ModuleRolloutSpec{
+			ModuleName: subject.Module, Channel: channel.Channel, From: chain[0].Spec.To, To: channel.Version, Policy: policy.Name,
+			Sequence: chain[0].Spec.Sequence + 1, Plan: policy.Spec.RolloutPlan,
+		},
+	}
+}
+
+func inNamespace(policies []v1beta2.RolloutPolicy, namespace string) []v1beta2.RolloutPolicy {
+	var there []v1beta2.RolloutPolicy
+	for _, policy := range policies {
+		if policy.Namespace == namespace {
+			there = append(there, policy)
+		}
+	}
+	return there
+}
+
+// FixBounds finds which Kymas the stages by count take, of a rollout that has not begun. It returns those that it concerns,
+// which are shared: they must not be changed.
+func FixBounds(ctx context.Context, informers client.Reader, settings desired.Settings, r *v1beta2.ModuleRollout) ([]*v1beta2.Kyma, error) {
+	kymas, err := Concerned(ctx, informers, settings, r)
+	if err != nil {
+		return nil, err
+	}
+	clusters := make([]rollout.Cluster, 0, len(kymas))
+	for _, kyma := range kymas {
+		clusters = append(clusters, rollout.ClusterOf(kyma))
+	}
+	rollout.FixBounds(r, clusters)
+	return kymas, nil
+}
+
+// StageSizes counts Kymas by the stage of a rollout that takes them.
+func StageSizes(r *v1beta2.ModuleRollout, kymas []*v1beta2.Kyma) []StageSize {
+	stages := rollout.Stages(r.Spec.Plan)
+	sizes := make([]StageSize, len(stages))
+	for i, stage := range stages {
+		sizes[i].Name = stage.Name
+	}
+	place := rollout.Placer(r)
+	for _, kyma := range kymas {
+		sizes[place(rollout.ClusterOf(kyma)).Stage].Kymas++
+	}
+	return sizes
+}
+
+// DescribeStages names stages with their sizes, such as "canary (2), rest (81)".
+func DescribeStages(sizes []StageSize) string {
+	all := make([]string, 0, len(sizes))
+	for _, stage := range sizes {
+		all = append(all, fmt.Sprintf("%s (%d)", stage.Name, stage.Kymas))
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,153 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kyma-project/lifecycle-manager/activities/advance"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// releaseMetas says what an edit of a ModuleReleaseMeta would do. It refuses nothing, and does without a warning where it
+// cannot say it.
+type releaseMetas struct {
+	settings desired.Settings
+	// cached reads informers only, with the indexes of package desired: whoever edits waits for the answer.
+	cached client.Reader
+}
+
+var _ admission.Validator[*v1beta2.ModuleReleaseMeta] = releaseMetas{}
+
+const (
+	// countWithin is how long it may take to find out: well below the time that the API server waits.
+	countWithin = 2 * time.Second
+	// warningBytes is how long a warning may be: the API server cuts those that are longer.
+	warningBytes = 256
+	// warningsAtMost is how many there may be: the API server drops what is beyond 4 KiB.
+	warningsAtMost = 15
+)
+
+// ValidateCreate has nothing to say: no Kyma has a version by it.
+func (v releaseMetas) ValidateCreate(context.Context, *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateUpdate says, for each channel that has another version, how many Kymas get it and in which stages.
+func (v releaseMetas) ValidateUpdate(ctx context.Context, before, after *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
+	if passes(v.settings, after) {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, countWithin)
+	defer cancel()
+	return v.warnings(ctx, before, after), nil
+}
+
+// ValidateDelete has nothing to say: the guard of removals does.
+func (v releaseMetas) ValidateDelete(context.Context, *v1beta2.ModuleReleaseMeta) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v releaseMetas) warnings(ctx context.Context, before, after *v1beta2.ModuleReleaseMeta) admission.Warnings {
+	old := map[string]string{}
+	for _, channel := range advance.ChannelsOf(before) {
+		old[channel.Channel] = channel.Version
+	}
+	moved := slices.DeleteFunc(slices.Clone(advance.ChannelsOf(after)), func(channel v1beta2.ChannelVersion) bool {
+		return old[channel.Channel] == "" || old[channel.Channel] == channel.Version
+	})
+	var warnings admission.Warnings
+	for i, channel := range moved {
+		if i == warningsAtMost {
+			return append(warnings, fmt.Sprintf("moves %d channels more", len(moved)-i))
+		}
+		text, err := v.effect(ctx, after, channel, old[channel.Channel])
+		if err != nil {
+			return warnings
+		}
+		warnings = append(warnings, cut(text))
+	}
+	return warnings
+}
+
+// effect says what becomes of the Kymas of a channel that has another version.
+func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion, from string) (string, error) {
+	r, err := v.rollout(ctx, meta, channel)
+	if err != nil {
+		return "", err
+	}
+	module := desired.ReleaseMetaModule(meta)
+	subject := r
+	if subject == nil {
+		subject = &v1beta2.ModuleRollout{Spec: v1beta2.ModuleRolloutSpec{ModuleName: module, Channel: channel.Channel}}
+	}
+	kymas, err := advance.FixBounds(ctx, v.cached, v.settings, subject)
+	if err != nil {
+		return "", err
+	}
+	kymas = slices.DeleteFunc(kymas, func(kyma *v1beta2.Kyma) bool { return v.settings.Denied(kyma, nil, meta) != "" })
+	on := ""
+	if channel.Channel != "" {
+		on = " on channel " + channel.Channel
+	}
+	switch {
+	case len(kymas) == 0:
+		return fmt.Sprintf("moves no Kyma from %s %s to %s: there is none%s", module, from, channel.Version, on), nil
+	case versions.IsDowngrade(from, channel.Version):
+		return fmt.Sprintf("moves no Kyma from %s %s to %s, which is older: of %s%s, those that have %s keep it",
+			module, from, channel.Version, numberOf(kymas), on, from), nil
+	}
+	text := fmt.Sprintf("moves %s from %s %s to %s%s", numberOf(kymas), module, from, channel.Version, on)
+	if r == nil {
+		return text + " at once", nil
+	}
+	sizes := advance.StageSizes(r, kymas)
+	if len(sizes) == 1 {
+		return text + ", in 1 stage: " + advance.DescribeStages(sizes), nil
+	}
+	return fmt.Sprintf("%s, in %d stages: %s", text, len(sizes), advance.DescribeStages(sizes)), nil
+}
+
+// rollout is the one that takes a channel's version through stages; nil where it reaches all at once. There may be one of it
+// already: one that somebody made without a policy, or of a version that the channel had a moment ago.
+func (v releaseMetas) rollout(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion) (*v1beta2.ModuleRollout, error) {
+	all, err := desired.RolloutsOf(ctx, desired.NewCached(v.cached), v.settings, meta)
+	if err != nil {
+		return nil, err
+	}
+	var policies v1beta2.RolloutPolicyList
+	if err := v.cached.List(ctx, &policies, client.InNamespace(meta.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	if made := advance.Expected(v.settings, meta, channel, all, policies.Items); made != nil {
+		return made, nil
+	}
+	if inForce := rollout.InForce(all, channel.Channel, channel.Version); len(inForce) > 0 && inForce[0].Spec.To == channel.Version {
+		return inForce[0].DeepCopy(), nil
+	}
+	return nil, nil //nolint:nilnil // having none is an ordinary case
+}
+
+func numberOf(kymas []*v1beta2.Kyma) string {
+	if len(kymas) == 1 {
+		return "1 Kyma"
+	}
+	return fmt.Sprintf("%d Kymas", len(kymas))
+}
+
+// cut shortens a text to what a warning may have.
+func cut(text string) string {
+	if len(text) <= warningBytes {
+		return text
+	}
+	const end = "…"
+	return strings.ToValidUTF8(text[:warningBytes-len(end)], "") + end
+}

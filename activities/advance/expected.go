@@ -56,7 +56,9 @@ func inNamespace(policies []v1beta2.RolloutPolicy, namespace string) []v1beta2.R
 
 // FixBounds finds which Kymas the stages by count take, of a rollout that has not begun. It returns those that it concerns,
 // which are shared: they must not be changed.
-func FixBounds(ctx context.Context, informers client.Reader, settings desired.Settings, r *v1beta2.ModuleRollout) ([]*v1beta2.Kyma, error) {
+func FixBounds(ctx context.Context, informers client.Reader, settings desired.Settings,
+	r *v1beta2.ModuleRollout,
+) ([]*v1beta2.Kyma, error) {
 	kymas, err := Concerned(ctx, informers, settings, r)
 	if err != nil {
 		return nil, err

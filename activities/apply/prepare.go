@@ -20,10 +20,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-func (a *Applier) adaptationOf(m *v1beta2.Manifest) bundle.Adaptation {
+func adaptationOf(m *v1beta2.Manifest, remoteNamespace string) bundle.Adaptation {
 	by := bundle.Adaptation{Images: m.Spec.LocalizedImages}
 	if name := m.Annotations[desired.AnnotationImagePullSecret]; name != "" && m.Spec.Remote {
-		by.PullSecret, by.Manager, by.RemoteNamespace = name, m.Spec.Manager, a.steps.RemoteNamespace(m)
+		by.PullSecret, by.Manager, by.RemoteNamespace = name, m.Spec.Manager, remoteNamespace
 	}
 	return by
 }
@@ -81,10 +81,10 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 }
 
 // sourceOf is what the Manifest is rendered from.
-func (a *Applier) sourceOf(m *v1beta2.Manifest) artifacts.Source {
+func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 	source := artifacts.Source{
 		Install: layerOf(m.Spec.Install.Source),
-		Release: render.Release{Name: m.ModuleName(), Namespace: a.steps.RemoteNamespace(m)},
+		Release: render.Release{Name: m.ModuleName(), Namespace: remoteNamespace},
 	}
 	if source.Release.Name == "" {
 		source.Release.Name = m.Spec.Install.Name
@@ -133,7 +133,7 @@ func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *c
 	if err != nil {
 		return nil, nil, err
 	}
-	by := a.adaptationOf(m)
+	by := adaptationOf(m, a.steps.RemoteNamespace(m))
 	if isAgent {
 		namespace := a.steps.RemoteNamespace(m)
 		b, err := a.bundles.Get(ctx, "agent|"+namespace+"|"+wish.Version()+by.Key(), func(context.Context) (*bundle.Bundle, int64, error) {
@@ -145,7 +145,7 @@ func (a *Applier) bundleFor(ctx context.Context, m *v1beta2.Manifest, cluster *c
 		})
 		return b, nil, err
 	}
-	request, err := a.Options.Artifacts.Prepare(ctx, a.sourceOf(m), cluster)
+	request, err := a.Options.Artifacts.Prepare(ctx, sourceOf(m, a.steps.RemoteNamespace(m)), cluster)
 	if err != nil {
 		return nil, nil, clusters.Classify(err)
 	}

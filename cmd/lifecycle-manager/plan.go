@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
@@ -21,13 +22,16 @@ func newPlanCommand() *cobra.Command {
 	f := &flags{}
 	return forecast.NewCommand(forecast.Program{
 		Flags: f.groups(), Read: f.read, ErrUsage: errUsage, Scheme: newScheme,
-		Connect: func(ctx context.Context, kubeContext string) (client.Reader, []string, forecast.Options, error) {
+		Connect: func(ctx context.Context, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
 			options := forecast.Options{Settings: f.settings, Index: worker.Index}
 			live, err := f.liveClient(kubeContext)
 			if err != nil {
 				return nil, nil, options, err
 			}
-			options.Planner, err = plannerOptions(ctx, f, live)
+			var store *artifacts.Store
+			if options.Planner, store, err = plannerOptions(ctx, f, live); err == nil && objects {
+				options.Render = apply.Previewer{Artifacts: store, RemoteNamespace: f.settings.WithDefaults().SyncNamespace}.Preview
+			}
 			return live, f.settings.Namespaces, options, err
 		},
 	})
@@ -51,25 +55,25 @@ func (f *flags) liveClient(kubeContext string) (client.Client, error) {
 }
 
 // plannerOptions are what plans are made with in `run`, without what only those need that write.
-func plannerOptions(ctx context.Context, f *flags, live client.Client) (resolve.Options, error) {
+func plannerOptions(ctx context.Context, f *flags, live client.Client) (resolve.Options, *artifacts.Store, error) {
 	policies, err := f.maintenance.source(nil, logr.Discard())
 	if err != nil {
-		return resolve.Options{}, err
+		return resolve.Options{}, nil, err
 	}
 	options := resolve.Options{
 		Limits: f.removals, Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 	}
 	artifactOptions, err := artifactOptions(ctx, f, live)
 	if err != nil {
-		return options, err
+		return options, nil, err
 	}
 	store, err := artifacts.New(artifactOptions)
 	if err != nil {
-		return options, fmt.Errorf("prepare the artifact store: %w", err)
+		return options, nil, fmt.Errorf("prepare the artifact store: %w", err)
 	}
 	options.Descriptors, options.Objects = store, store
 	if options.Signatures, err = signature.New(signature.Options{Policy: signature.Policy(f.signaturePolicy), Keys: live}); err != nil {
-		return options, fmt.Errorf("prepare the verification of signatures: %w", err)
+		return options, nil, fmt.Errorf("prepare the verification of signatures: %w", err)
 	}
-	return options, nil
+	return options, store, nil
 }

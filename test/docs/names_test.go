@@ -62,7 +62,7 @@ func code(t *testing.T, folders ...string) string {
 func TestThePagesNameOnlyFlagsThatThereAre(t *testing.T) {
 	known := map[string]bool{
 		"help": true, "version": true, // every command has them
-		"server-side": true, "from-file": true, "type": true, "cascade": true, "clusterrole": true, "serviceaccount": true, "force-conflicts": true, "replicas": true, // kubectl
+		"server-side": true, "from-file": true, "type": true, "cascade": true, "clusterrole": true, "serviceaccount": true, "force-conflicts": true, "replicas": true, "dry-run": true, // kubectl
 		"grace-period": true, "force": true, "ignore-daemonsets": true, "delete-emptydir-data": true, "verbs": true, "ignore-not-found": true,
 		"bump-revision": true, "mark-compacted": true, "data-dir": true, "initial-cluster": true, "initial-advertise-peer-urls": true, // etcdutl
 		"workflow-id": true, "name": true, "query": true, "retention": true, "input": true, // temporal

@@ -289,11 +289,12 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
-	kyma := desiredtest.Kyma("keda")
+	module := s.namespace // Kymas of other tests have none of this name
+	kyma := desiredtest.Kyma(module)
 	kyma.Namespace, kyma.UID, kyma.Generation = s.namespace, "", 0
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: new(false)}
 	require.NoError(t, s.client.Create(ctx, kyma))
-	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	meta := desiredtest.ReleaseMeta(module, "regular=1.0.0")
 	meta.Namespace, meta.UID, meta.Generation = s.namespace, "", 0
 	require.NoError(t, s.client.Create(ctx, meta))
 	s.warnings.take()
@@ -301,7 +302,7 @@ func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	require.Eventually(t, func() bool {
 		// The informers may hear of the Kyma later, and begin with the first request for them.
 		require.NoError(t, s.client.Update(ctx, meta.DeepCopy(), client.DryRunAll))
-		return strings.Contains(s.warnings.take(), "moves 1 Kyma from keda 1.0.0 to 1.1.0 on channel regular at once")
+		return strings.Contains(s.warnings.take(), "moves 1 Kyma from "+module+" 1.0.0 to 1.1.0 on channel regular at once")
 	}, time.Minute, 200*time.Millisecond)
 	meta.Spec.Channels[0].Version = "1.0.0"
 	meta.Labels = map[string]string{"a": "b"}

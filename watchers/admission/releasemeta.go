@@ -79,7 +79,9 @@ func (v releaseMetas) warnings(ctx context.Context, before, after *v1beta2.Modul
 }
 
 // effect says what becomes of the Kymas of a channel that has another version.
-func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion, from string) (string, error) {
+func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion,
+	from string,
+) (string, error) {
 	r, err := v.rollout(ctx, meta, channel)
 	if err != nil {
 		return "", err
@@ -118,7 +120,9 @@ func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMet
 
 // rollout is the one that takes a channel's version through stages; nil where it reaches all at once. There may be one of it
 // already: one that somebody made without a policy, or of a version that the channel had a moment ago.
-func (v releaseMetas) rollout(ctx context.Context, meta *v1beta2.ModuleReleaseMeta, channel v1beta2.ChannelVersion) (*v1beta2.ModuleRollout, error) {
+func (v releaseMetas) rollout(ctx context.Context, meta *v1beta2.ModuleReleaseMeta,
+	channel v1beta2.ChannelVersion,
+) (*v1beta2.ModuleRollout, error) {
 	all, err := desired.RolloutsOf(ctx, desired.NewCached(v.cached), v.settings, meta)
 	if err != nil {
 		return nil, err

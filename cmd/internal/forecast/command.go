@@ -34,7 +34,8 @@ type Program struct {
 	Scheme func() (*runtime.Scheme, error)
 	// Connect connects to the control plane of a context of the kubeconfig. Of the Options, it fills in all but Present and
 	// Applied.
-	Connect func(ctx context.Context, kubeContext string) (live client.Reader, namespaces []string, o Options, err error)
+	// With objects, Render is filled in too.
+	Connect func(ctx context.Context, kubeContext string, objects bool) (live client.Reader, namespaces []string, o Options, err error)
 }
 
 // Outputs of the command.
@@ -47,6 +48,7 @@ const (
 type command struct {
 	Program
 	files               []string
+	objects             bool
 	kubeContext, output string
 	timeout             time.Duration
 }
@@ -61,12 +63,14 @@ func NewCommand(program Program) *cobra.Command {
 
 It takes the flags of lifecycle-manager run, or its file, reads all Kymas, Manifests and the catalog once, and plans for
 each Kyma by the functions that plan for real, without and with the files. Nothing is changed. Of a version under a
-RolloutPolicy it says through which stages it would go.
+RolloutPolicy it says through which stages it would go. With --objects it says by which objects and fields the versions of
+a module differ, once for all Kymas, and which changes of CustomResourceDefinitions could lose data.
 
 It exits with 0 where nothing would change, with 2 where something would, and with 1 where that cannot be said, also
 because of wrong usage.`,
 		Example: `  lifecycle-manager plan --config lifecycle-manager.yaml -f release-meta.yaml
-  lifecycle-manager plan -f catalog/ -o json`,
+  lifecycle-manager plan -f catalog/ -o json
+  lifecycle-manager plan -f release-meta.yaml --objects`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.check(cmd.Flags()); err != nil {
@@ -78,6 +82,7 @@ because of wrong usage.`,
 	own := flaggroups.Groups{}
 	set := own.Add("Plan")
 	set.StringSliceVarP(&c.files, "filename", "f", nil, "file or folder with the objects to apply, or - for standard input")
+	set.BoolVar(&c.objects, "objects", false, "fetch and render the modules that change, and say which of their objects and fields do")
 	set.StringVarP(&c.output, "output", "o", outputText, "text or json")
 	set.StringVar(&c.kubeContext, "context", "", "context of the kubeconfig; default: its current one")
 	set.DurationVar(&c.timeout, "timeout", 5*time.Minute, "how long all may take")
@@ -105,7 +110,7 @@ func (c *command) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	live, namespaces, o, err := c.Connect(ctx, c.kubeContext)
+	live, namespaces, o, err := c.Connect(ctx, c.kubeContext, c.objects)
 	if err != nil {
 		return err
 	}

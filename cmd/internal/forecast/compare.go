@@ -40,6 +40,9 @@ type verdict struct {
 	Version, Reason, Message string
 	kind                     Kind // Removed, Refused, Waits, Deferred, Guarded, or empty where it is as the version says
 	spec                     string
+	// manifest is the one that the plan leads to, or the present one; wanted is its version once nothing is waited for.
+	manifest *v1beta2.Manifest
+	wanted   string
 }
 
 // Change is what would happen to one module of one Kyma.
@@ -49,6 +52,8 @@ type Change struct {
 	From, To        string
 	Reason, Message string
 	place           Placed
+	before, after   *v1beta2.Manifest
+	wanted          string
 }
 
 // Side plans for Kymas with one state of the catalog.
@@ -83,10 +88,10 @@ func (s Side) verdicts(ctx context.Context, kyma *v1beta2.Kyma) (map[string]verd
 		}
 	}
 	for _, m := range view.Unwanted {
-		all[desired.EntryOf(m)] = verdict{kind: Removed, Version: m.Spec.Version}
+		all[desired.EntryOf(m)] = verdict{kind: Removed, Version: m.Spec.Version, manifest: m}
 	}
 	for _, obsolete := range view.Obsolete {
-		v := verdict{kind: Removed, Version: obsolete.Manifest.Spec.Version}
+		v := verdict{kind: Removed, Version: obsolete.Manifest.Spec.Version, manifest: obsolete.Manifest}
 		if obsolete.Guarded != nil {
 			v.kind, v.Message = Guarded, obsolete.Guarded.Message()
 		}
@@ -96,7 +101,7 @@ func (s Side) verdicts(ctx context.Context, kyma *v1beta2.Kyma) (map[string]verd
 }
 
 func verdictOf(plan *planning.ModulePlan) verdict {
-	v := verdict{}
+	v := verdict{manifest: plan.Existing, wanted: plan.Version}
 	if plan.Existing != nil {
 		v.Version = plan.Existing.Spec.Version
 	}
@@ -112,6 +117,7 @@ func verdictOf(plan *planning.ModulePlan) verdict {
 	case plan.Window != nil:
 		v.kind, v.Message = Waits, nextWindow(plan.Window)
 	case plan.Manifest != nil:
+		v.manifest = plan.Manifest
 		v.Version, v.spec = plan.Manifest.Spec.Version, desired.SpecDigest(plan.Manifest.Spec)
 	case plan.Existing != nil:
 		v.spec = desired.SpecDigest(plan.Existing.Spec)
@@ -145,6 +151,7 @@ func Compare(ctx context.Context, before, after Side, present, applied *v1beta2.
 			changes = append(changes, Change{
 				Kyma: desired.NameOf(applied), Module: module, Kind: kind, From: now[module].Version, To: to(then[module]),
 				Reason: then[module].Reason, Message: then[module].Message,
+				before: now[module].manifest, after: then[module].manifest, wanted: then[module].wanted,
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -22,6 +23,8 @@ type Options struct {
 	Index func(context.Context, client.FieldIndexer) error
 	// Planner are further options of resolve.NewPlanner: where descriptors come from, windows, signatures, limits.
 	Planner resolve.Options
+	// Render returns the objects that a Manifest brings; nil where nobody asks for them.
+	Render func(context.Context, *v1beta2.Manifest) ([]*unstructured.Unstructured, error)
 }
 
 // Forecast is what would change.
@@ -32,6 +35,8 @@ type Forecast struct {
 	Groups  []Group `json:"changes"`
 	// Problems are Kymas that nothing could be planned for, with the reason.
 	Problems []string `json:"problems,omitempty"`
+	// Objects are those that change with the modules, where somebody asks for them.
+	Objects []ModuleObjects `json:"objects,omitempty"`
 }
 
 // Make plans for each Kyma twice.
@@ -57,6 +62,10 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 		return Forecast{}, err
 	}
 	found, changes := Forecast{}, []Change(nil)
+	objects, err := newModuleChanges(o, after)
+	if err != nil {
+		return Forecast{}, err
+	}
 	for i := range kymas.Items {
 		kyma := &kymas.Items[i]
 		if !isOurs(o.Settings, kyma) {
@@ -77,10 +86,12 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 		}
 		for j := range of {
 			of[j].place = placeOf(made, kyma, of[j])
+			objects.add(ctx, kyma, of[j])
 		}
 		changes = append(changes, of...)
 	}
 	found.Groups = Grouped(changes)
+	found.Objects = objects.compare(ctx)
 	return found, nil
 }
 
@@ -94,16 +105,17 @@ func newSide(ctx context.Context, o Options, applied []client.Object) (Side, err
 	for _, object := range applied {
 		s.Fill([]client.Object{Applied(s.find(object), copied(object))})
 	}
+	planner, err := newPlanner(o, s)
+	return Side{Snapshot: s, Planner: planner}, err
+}
+
+func newPlanner(o Options, s *Snapshot) (*resolve.Planner, error) {
 	options := o.Planner
 	options.Settings, options.Catalog, options.Fleet = o.Settings, s, s
 	options.ControlPlane = readOnly{of: s}
 	// All that there is, is known: nothing is newer than what was read.
 	options.Known = fleet.Over(s, s, func(context.Context, client.Object, string) string { return "9223372036854775807" })
-	planner, err := resolve.NewPlanner(options)
-	if err != nil {
-		return Side{}, err
-	}
-	return Side{Snapshot: s, Planner: planner}, nil
+	return resolve.NewPlanner(options)
 }
 
 // find is the present object of the same name; nil where there is none.

@@ -49,7 +49,7 @@ func (f Forecast) WriteText(to io.Writer) error {
 		}
 	}
 	_, err := fmt.Fprintln(to)
-	return joined(err, f.writeProblems(to))
+	return joined(err, joined(writeObjects(to, f.Objects), f.writeProblems(to)))
 }
 
 func (f Forecast) writeProblems(to io.Writer) error {

@@ -5,6 +5,7 @@
 //	read.go      one LIST per kind, and what files say
 //	compare.go   what a Kyma would have before and after
 //	rollouts.go  through which stages a version would go
+//	objects.go   which objects and fields change with the modules
 //	report.go    the answer, for people and programs
 //	command.go   lifecycle-manager plan, which reads files.go
 package forecast

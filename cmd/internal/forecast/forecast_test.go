@@ -139,7 +139,7 @@ func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
 	w.options.Present = append(w.options.Present, policy, first)
 	found := w.forecast(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
 	require.Len(t, found.Groups, 1, "%+v", found.Groups)
-	require.Equal(t, []StageSize{{"canary", 1}, {"two", 2}, {"rest", 37}}, found.Groups[0].Stages)
+	require.Equal(t, []StageSize{{Name: "canary", Kymas: 1}, {Name: "two", Kymas: 2}, {Name: "rest", Kymas: 37}}, found.Groups[0].Stages)
 	text := &bytes.Buffer{}
 	require.NoError(t, found.WriteText(text))
 	require.Contains(t, text.String(), "keda 1.1.0 goes through 3 stages: canary (1), two (2), rest (37)")

@@ -55,7 +55,7 @@ func TestTheObjectsOfTwoVersionsAreComparedOnceForAllKymas(t *testing.T) {
 		Object: "apps/Deployment kyma-system/keda", Kind: objectdiff.Changed,
 		Fields: []objectdiff.Field{{Path: ".spec.template.spec.containers[name=operator].image", From: `"keda:1.0.0"`, To: `"keda:1.1.0"`}},
 	}}}}, found.Objects)
-	require.Contains(t, text(t, found), "\nkeda 1.0.0 -> 1.1.0: objects: 1 changed\n"+
+	require.Contains(t, text(t, found), "and 5 more\n\nkeda 1.0.0 -> 1.1.0: objects: 1 changed\n"+
 		`~ apps/Deployment kyma-system/keda: .spec.template.spec.containers[name=operator].image "keda:1.0.0" -> "keda:1.1.0"`+"\n")
 	written := &bytes.Buffer{}
 	require.NoError(t, found.WriteJSON(written))

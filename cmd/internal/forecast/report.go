@@ -40,16 +40,21 @@ func (f Forecast) WriteText(to io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	notes := ""
 	for _, g := range f.Groups {
 		if g.Message != "" {
-			_, _ = fmt.Fprintf(to, "\n%s, %s: %s", g.Module, g.Kind, g.Message)
+			notes += fmt.Sprintf("\n%s, %s: %s", g.Module, g.Kind, g.Message)
 		}
 		if len(g.Stages) > 0 {
-			_, _ = fmt.Fprintf(to, "\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), advance.DescribeStages(g.Stages))
+			notes += fmt.Sprintf("\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), advance.DescribeStages(g.Stages))
 		}
 	}
-	_, err := fmt.Fprintln(to)
-	return joined(err, joined(writeObjects(to, f.Objects), f.writeProblems(to)))
+	if notes != "" || len(f.Objects) == 0 {
+		if _, err := fmt.Fprintln(to, notes); err != nil {
+			return err
+		}
+	}
+	return joined(writeObjects(to, f.Objects), f.writeProblems(to))
 }
 
 func (f Forecast) writeProblems(to io.Writer) error {

@@ -316,7 +316,8 @@ func TestWhatAPromotionCannotReadIsNotDecidedAbout(t *testing.T) {
 		reads := map[string]int{}
 		b.fails = func(_ string, object runtime.Object) error {
 			kind := fmt.Sprintf("%T", object)
-			if reads[kind]++; which(object, reads[kind]) {
+			reads[kind]++
+			if which(object, reads[kind]) {
 				return busy
 			}
 			return nil

@@ -105,7 +105,7 @@ func TestAServerThatHangsIsNotWaitedFor(t *testing.T) {
 	slowly := func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		_, _ = fmt.Fprint(w, `{"status":`)
-		w.(http.Flusher).Flush()
+		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
 	for _, answer := range []http.HandlerFunc{hangs, slowly} {

@@ -57,7 +57,7 @@ func (p *player) rollOut(ctx context.Context, s scenarios.Rollout) (outcome, err
 		err = pause(ctx, durationOr(s.For, 0))
 	}
 	kills, killing := stop()
-	if err = errors.Join(err, killing); err != nil {
+	if err := errors.Join(err, killing); err != nil {
 		return outcome{}, err
 	}
 	if s.Bad {

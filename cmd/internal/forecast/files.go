@@ -11,7 +11,7 @@ import (
 const stdin = "-"
 
 // extensions are those of the files that are read of a folder, as kubectl does.
-var extensions = []string{".yaml", ".yml", ".json"}
+func extensions() []string { return []string{".yaml", ".yml", ".json"} }
 
 // filesOf are the files that names stand for: of a folder those directly in it, in the order of their names.
 func filesOf(names []string) ([]string, error) {
@@ -34,12 +34,12 @@ func filesOf(names []string) ([]string, error) {
 		}
 		before := len(files)
 		for _, entry := range entries {
-			if !entry.IsDir() && slices.Contains(extensions, filepath.Ext(entry.Name())) {
+			if !entry.IsDir() && slices.Contains(extensions(), filepath.Ext(entry.Name())) {
 				files = append(files, filepath.Join(name, entry.Name()))
 			}
 		}
 		if len(files) == before {
-			return nil, fmt.Errorf("%s has no file that ends with one of %v", name, extensions)
+			return nil, fmt.Errorf("%s has no file that ends with one of %v", name, extensions())
 		}
 	}
 	return files, nil

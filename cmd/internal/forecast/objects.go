@@ -68,6 +68,7 @@ func (m *moduleChanges) add(ctx context.Context, kyma *v1beta2.Kyma, c Change) {
 		of.after = nil
 	case Waits:
 		key.to = c.wanted
+	case Added, Upgraded, Downgraded, Accepted, Changed:
 	}
 	if _, known := m.found[key]; known {
 		return

@@ -108,7 +108,7 @@ func compareOne(id identity, before, after *unstructured.Unstructured) (*Change,
 		if len(fields) == 0 {
 			return nil, nil //nolint:nilnil // having none is an ordinary case
 		}
-		if id.kind == secretKind {
+		if id.kind == secretKind() {
 			fields = withoutValues(fields)
 		}
 		change.Fields = fields[:min(len(fields), fieldsAtMost)]

@@ -28,7 +28,7 @@ type Field struct {
 const valueBytes = 80
 
 // secretKind is the kind whose values are never told.
-var secretKind = schema.GroupKind{Kind: "Secret"}
+func secretKind() schema.GroupKind { return schema.GroupKind{Kind: "Secret"} }
 
 // withoutValues hides all values: what is in a Secret may also be in its annotations.
 func withoutValues(fields []Field) []Field {

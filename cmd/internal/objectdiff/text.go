@@ -6,13 +6,15 @@ import (
 	"strings"
 )
 
-// marks are what begins the line of an object.
-var marks = map[Kind]string{Added: "+", Removed: "-", Changed: "~"}
+// markOf is what begins the line of an object.
+func markOf(kind Kind) string {
+	return map[Kind]string{Added: "+", Removed: "-", Changed: "~"}[kind]
+}
 
 // WriteText writes a line for each object, and one for each risk.
 func WriteText(to io.Writer, changes []Change) error {
 	for _, change := range changes {
-		if _, err := fmt.Fprintf(to, "%s %s%s\n", marks[change.Kind], change.Object, fieldsText(change)); err != nil {
+		if _, err := fmt.Fprintf(to, "%s %s%s\n", markOf(change.Kind), change.Object, fieldsText(change)); err != nil {
 			return err
 		}
 		for _, risk := range change.Risks {

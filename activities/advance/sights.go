@@ -1,6 +1,7 @@
 package advance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
@@ -100,8 +102,9 @@ func sightOf(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 	}
 	if !s.Refused {
 		s.Reason = string(m.Status.State)
-		if m.Status.LastOperation != nil {
-			s.Message = m.Status.LastOperation.Operation
+		if last := m.Status.LastOperation; last != nil {
+			s.Reason, s.Message = cmp.Or(last.Reason, s.Reason), last.Operation
+			s.AwaitsRegistry = s.State == shared.StateError && last.Reason == artifacts.ReasonRegistryUnavailable
 		}
 	}
 	return s

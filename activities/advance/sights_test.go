@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -89,6 +90,14 @@ func TestWhatIsWrongIsSaidByTheManifest(t *testing.T) {
 	got := newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
 	require.Equal(t, "Error", got.Reason)
 	require.Equal(t, "the Deployment has no ready pod", got.Message)
+	require.False(t, got.AwaitsRegistry)
+
+	m.Status.LastOperation.Reason = artifacts.ReasonRegistryUnavailable
+	got = newBench(t, kyma, m).sight(rolloutTo("1.1.0"))
+	require.Equal(t, "RegistryUnavailable", got.Reason)
+	require.True(t, got.AwaitsRegistry)
+	m.Status.ObservedGeneration--
+	require.False(t, newBench(t, kyma, m).sight(rolloutTo("1.1.0")).AwaitsRegistry, "that was about the former version")
 }
 
 func TestSomeClustersCannotBeUpdatedNow(t *testing.T) {

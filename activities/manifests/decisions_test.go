@@ -89,3 +89,12 @@ func TestConditionsFollowWhatIsObserved(t *testing.T) {
 	SetObserved(m, &s, readiness.Observed{State: shared.StateDeleting, Reason: readiness.ReasonWaitingForResources, Message: "going"}, now)
 	require.Equal(t, map[string]string{"Resources": "False", "Installation": "False"}, statuses())
 }
+
+func TestAnErrorHasItsReasonForPrograms(t *testing.T) {
+	s, now := v1beta2.ManifestStatus{}, metav1.Now()
+	m := &v1beta2.Manifest{}
+	SetObserved(m, &s, readiness.Observed{State: shared.StateError, Reason: "RegistryUnavailable", Message: "the registry answered with status 429"}, now)
+	require.Equal(t, "RegistryUnavailable", s.LastOperation.Reason)
+	SetObserved(m, &s, readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady, Message: "module is ready"}, now)
+	require.Empty(t, s.LastOperation.Reason)
+}

@@ -84,6 +84,9 @@ func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Obs
 	s.State = o.State
 	if o.Message != "" {
 		s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, o.Message, now).WithHint(hint.Or(o.Hint, o.Reason))
+		if o.State == shared.StateError {
+			s.LastOperation = s.LastOperation.WithReason(o.Reason)
+		}
 	}
 	if o.Total > 0 {
 		counts := v1beta2.ObjectCounts{Total: o.Total, Ready: o.Ready}

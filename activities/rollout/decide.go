@@ -209,6 +209,9 @@ func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 		pending = pending[1:]
 	}
 	room := int(plan.concurrency - seen.Updating)
+	if seen.AwaitsRegistry > 0 {
+		room = 0 // more clusters would ask it for more
+	}
 	if n := min(room, len(pending)); n > 0 {
 		d.status.Released = pending[n-1] + 1
 		st.ReleasedAt, st.SettledAt, st.SoakedAt = &d.now, nil, nil
@@ -224,7 +227,11 @@ func (d *decider) release(st *v1beta2.RolloutStageStatus, plan stagePlan) bool {
 		return true
 	}
 	st.SettledAt, st.SoakedAt = nil, nil
-	d.wait(v1beta2.RolloutProgressing, fmt.Sprintf("the clusters of stage %s to settle", plan.Name), seen.Deadline)
+	what := fmt.Sprintf("the clusters of stage %s to settle", plan.Name)
+	if seen.AwaitsRegistry > 0 {
+		what = fmt.Sprintf("the registry, for which %d clusters of stage %s wait: %s", seen.AwaitsRegistry, plan.Name, seen.RegistrySays)
+	}
+	d.wait(v1beta2.RolloutProgressing, what, seen.Deadline)
 	return false
 }
 

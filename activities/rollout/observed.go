@@ -28,6 +28,9 @@ type Sight struct {
 	Refused bool
 	// Unreachable and Waits are true where the cluster cannot be updated for the moment, or not now.
 	Unreachable, Waits bool
+	// AwaitsRegistry is true where the module's layers cannot be fetched for the moment, since the registry does not answer or
+	// asks for fewer requests: the version has not failed for that.
+	AwaitsRegistry bool
 	// Since is when the Manifest got its version, WasWell whether the module was well before.
 	Since   time.Time
 	WasWell bool
@@ -58,6 +61,9 @@ type StageObserved struct {
 	Total, Released, Updating, Ready, Failed, Broken, Waiting, Unreachable int32
 	// Deferred is how many of those that wait were put off by their owners.
 	Deferred int32
+	// AwaitsRegistry is how many of those that are updating wait for the registry, and RegistrySays what it said to the first.
+	AwaitsRegistry int32
+	RegistrySays   string
 	// NotStarted is how many of those that failed did not get the version at all.
 	NotStarted int32
 	// TakingBack is how many are on their way back.
@@ -94,6 +100,10 @@ func Observe(r *v1beta2.ModuleRollout, sights []Sight, now time.Time) Observed {
 		at.Done = append(at.Done, places[i].Position)
 		state, deadline := sight.judge(r.Spec.To, since, plan.settleWithin, now)
 		at.add(state, deadline)
+		if state == updating && sight.AwaitsRegistry {
+			at.AwaitsRegistry++
+			at.RegistrySays = cmp.Or(at.RegistrySays, cut(sight.Message))
+		}
 		if state == waiting && !sight.DeferredUntil.IsZero() {
 			at.Deferred++
 			o.Deferrals = append(o.Deferrals, v1beta2.DeferredCluster{Kyma: sight.Kyma, Until: metav1.NewTime(sight.DeferredUntil)})
@@ -150,6 +160,8 @@ func (s Sight) judge(to string, released time.Time, within time.Duration, now ti
 		return waiting, time.Time{}
 	case !updated && s.Refused:
 		return s.notUpdated(), time.Time{}
+	case updated && s.AwaitsRegistry:
+		return updating, time.Time{}
 	case updated && s.State == shared.StateError:
 		return s.bad(), time.Time{}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -45,6 +46,8 @@ func TestHowAClusterIs(t *testing.T) {
 		"wrong, not well before":                    {Sight{Version: newer, State: shared.StateError, Since: early}, early, broken, time.Time{}},
 		"wrong in the old version, just released":   {Sight{Version: older, State: shared.StateError}, early, updating, released.Add(within)},
 		"wrong in the old version, after it":        {Sight{Version: older, State: shared.StateError, WasWell: true}, late, broken, time.Time{}},
+		"waiting for the registry, however long":    {Sight{Version: newer, State: shared.StateError, Since: early, WasWell: true, AwaitsRegistry: true}, late, updating, time.Time{}},
+		"waiting for it in the old version":         {Sight{Version: older, State: shared.StateError, WasWell: true, AwaitsRegistry: true}, late, broken, time.Time{}},
 		"refused":                                   {Sight{Version: older, State: shared.StateReady, Refused: true}, early, failed, time.Time{}},
 		"refused at the first install":              {Sight{Refused: true}, early, broken, time.Time{}},
 		"refused, wrong in the old version":         {Sight{Version: older, State: shared.StateError, Refused: true}, early, broken, time.Time{}},
@@ -244,4 +247,31 @@ func TestASignatureIsTheSameForTheSameFailure(t *testing.T) {
 			require.NotEqual(t, a, b)
 		})
 	}
+}
+
+// More clusters would ask the registry for more.
+func TestNobodyElseIsReleasedWhileTheRegistryIsWaitedFor(t *testing.T) {
+	r := rolloutOf()
+	r.Spec.Plan.Concurrency = new(intstr.FromInt32(3))
+	busy := Sight{Version: newer, State: shared.StateError, AwaitsRegistry: true, WasWell: true, Since: begun, Reason: "RegistryUnavailable", Message: "the registry answered with status 429"}
+	old := Sight{Version: older, State: shared.StateReady}
+	sights := []Sight{seenIn("", "a", busy), seenIn("", "b", old), seenIn("", "c", old), seenIn("", "d", old)}
+	r.Status.Released = Position("keda", newer, sights[0].UID) + 1
+	for i := range sights[1:] { // those after it
+		for Position("keda", newer, sights[i+1].UID) < r.Status.Released {
+			sights[i+1].UID += "x"
+		}
+	}
+	s := Situation{Now: begun, Wished: newer}
+	o := Observe(r, sights, begun)
+	require.Empty(t, o.Failures, "the version has not failed")
+	status, until := Decide(r, o, s)
+	require.Equal(t, v1beta2.RolloutProgressing, status.Phase)
+	require.Equal(t, "the registry, for which 1 clusters of stage rest wait: the registry answered with status 429", status.WaitsFor)
+	require.EqualValues(t, 1, status.Stages[0].Released)
+	require.Zero(t, until, "it has no deadline")
+
+	sights[0].AwaitsRegistry, sights[0].State = false, shared.StateProcessing
+	status, _ = Decide(r, Observe(r, sights, begun), s)
+	require.EqualValues(t, 3, status.Stages[0].Released)
 }

@@ -16,6 +16,11 @@ type LastOperation struct {
 	// +optional
 	Hint string `json:"hint,omitempty"`
 
+	// Reason is why a Manifest is in Error, as a word for programs; otherwise it is
+	// empty.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
 	// LastUpdateTime is when the operation last changed.
 	// +optional
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
@@ -89,4 +94,12 @@ func (o *LastOperation) WithHint(hint string) *LastOperation {
 	hinted := *o
 	hinted.Hint = hint
 	return &hinted
+}
+
+// WithReason returns the operation with the reason of an error; a new reason moves no
+// time.
+func (o *LastOperation) WithReason(reason string) *LastOperation {
+	reasoned := *o
+	reasoned.Reason = reason
+	return &reasoned
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -118,4 +119,11 @@ func TestAVersionFlowsFromFastToRegular(t *testing.T) {
 	s.BecomesReady("flows-regular", staged+"@2.0.0")
 	require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(meta), meta))
 	require.Contains(t, meta.Annotations[shared.AnnotationPromotion], ", approved by anna")
+	s.AssertRuns("module-rollout-promoted", map[string]string{"promoted": s.promotion("1.1.0"), "approved": s.promotion("2.0.0")})
+}
+
+// promotion is the id of the workflow of a rollout of the channel fast.
+func (s *stagedFleet) promotion(version string) string {
+	r := s.rolloutOf(s.T, "fast", version)
+	return kick.RolloutWorkflowID(kick.RefOf(&r))
 }

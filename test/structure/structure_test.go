@@ -112,7 +112,11 @@ func TestNoPackageIsTooLarge(t *testing.T) {
 				lines += bytes.Count(content, []byte("\n"))
 			}
 		}
-		require.LessOrEqual(t, lines, maxLines, path)
+		most := maxLines
+		if strings.HasPrefix(path, "api/") {
+			most = 2 * maxLines // a version of an API is one package, and its fields are documented where they are declared
+		}
+		require.LessOrEqual(t, lines, most, path)
 	}
 }
 

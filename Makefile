@@ -60,7 +60,7 @@ IMAGE     ?= lifecycle-manager
 PLATFORMS ?= linux/amd64,linux/arm64
 
 # What the demo runs.
-DEMO_PROGRAMS := demo fleet sample-operator lifecycle-manager modules
+DEMO_PROGRAMS := demo fleet sample-operator lifecycle-manager modules module
 
 ##@ Everyday
 
@@ -71,7 +71,7 @@ help: ## Show this help
 		/^[a-zA-Z0-9_-]+:.*## / {printf "  \033[36m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: ## Watch modules being installed into a real cluster; ARGS=--exit-when-ready ends by itself, ARGS=-h shows more
+demo: ## Watch modules being installed into a real cluster; ARGS="--tour rollout" for a rollout, ARGS=-h shows more
 	@$(if $(filter -h -help --help,$(ARGS)),go run ./test/demo $(ARGS),go run ./test/build -version $(VERSION) $(DEMO_PROGRAMS) && bin/demo $(ARGS))
 
 .PHONY: build

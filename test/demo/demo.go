@@ -12,8 +12,10 @@ import (
 // settings are what the user chose.
 type settings struct {
 	exitWhenReady bool
-	timeout       time.Duration
-	uiPort        int
+	// tour is the name of the tour to show; none where it is empty.
+	tour    string
+	timeout time.Duration
+	uiPort  int
 	// folder and programs are the folders of what the demo keeps and of the
 	// built programs, absolute or relative to the working folder.
 	folder, programs string
@@ -46,30 +48,25 @@ func run(ctx context.Context, s settings) error {
 }
 
 func (d *demo) show(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{
-		d.bringUpFleet,
-		d.prepareControlPlane,
-		d.startManager,
-		d.startSampleOperator,
-		d.pushModules,
-		d.createKyma,
-	} {
+	a := d.act()
+	steps := append([]step{d.bringUpFleet, d.prepareControlPlane, d.startManager}, a.prepare...)
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	if d.exitWhenReady {
-		return d.untilAllIsReady(ctx)
+		return a.all(ctx)
 	}
 	// The user may want to inspect also what did not work.
-	failure := d.untilReady(ctx)
+	failure := a.first(ctx)
 	if failure != nil {
 		if ctx.Err() != nil {
 			return failure
 		}
 		d.say("%v", failure)
 	}
-	if err := d.explain(ctx); err != nil {
+	if err := a.explain(ctx); err != nil {
 		return errors.Join(failure, err)
 	}
 	return errors.Join(failure, d.stay(ctx))
@@ -96,16 +93,8 @@ func (d *demo) untilAllIsReady(ctx context.Context) error {
 
 // stay shows the tree whenever it changes, until Ctrl-C.
 func (d *demo) stay(ctx context.Context) error {
-	// The tree ends with the demo, or with Lifecycle Manager.
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-d.manager.ended:
-			cancel(d.manager.failure())
-		case <-ctx.Done():
-		}
-	}()
+	ctx, cancel := d.whileManaged(ctx)
+	defer cancel()
 	err := d.treeCommand("--watch").run(ctx, streams{out: os.Stdout})
 	select {
 	case <-d.manager.ended:
@@ -116,6 +105,19 @@ func (d *demo) stay(ctx context.Context) error {
 		return nil // Ctrl-C is how the demo ends
 	}
 	return err
+}
+
+// whileManaged is a context that ends also with Lifecycle Manager, which is the cause then.
+func (d *demo) whileManaged(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-d.manager.ended:
+			cancel(d.manager.failure())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // takeDown stops all that the demo has started.

@@ -96,5 +96,5 @@ func TestTheEndOfAKeptProgramIsNoticedAndExplained(t *testing.T) {
 func TestTheLinkToAWorkflowKeepsTheSlashesOfItsID(t *testing.T) {
 	d := &demo{}
 	d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace = "http://127.0.0.1:8233", "default"
-	require.Equal(t, "http://127.0.0.1:8233/namespaces/default/workflows/kyma%2Fkcp-system%2Fdemo%2F12-34", d.workflowURL("12-34"))
+	require.Equal(t, "http://127.0.0.1:8233/namespaces/default/workflows/kyma%2Fkcp-system%2Fdemo%2F12-34", d.workflowURL("kyma", "demo", "12-34"))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -38,20 +39,10 @@ spec:
 // createKyma gives Lifecycle Manager access to the remote cluster and says what
 // modules it is to have. From here on Lifecycle Manager works.
 func (d *demo) createKyma(ctx context.Context) error {
-	access, err := os.ReadFile(d.fleet.Remotes[0].AccessKubeconfig)
+	secret, err := d.accessSecret(kymaName)
 	if err != nil {
-		return fmt.Errorf("read the remote cluster's kubeconfig: %w", err)
+		return err
 	}
-	secret := fmt.Sprintf(`apiVersion: v1
-kind: Secret
-metadata:
-  name: demo
-  namespace: kcp-system
-  labels:
-    operator.kyma-project.io/kyma-name: demo
-data:
-  config: %s
-`, base64.StdEncoding.EncodeToString(access))
 	if err := d.apply(ctx, secret); err != nil {
 		return err
 	}
@@ -62,6 +53,24 @@ data:
 	return nil
 }
 
+// accessSecret is the Secret that gives a Kyma access to the remote cluster.
+func (d *demo) accessSecret(kyma string) (string, error) {
+	access, err := os.ReadFile(d.fleet.Remotes[0].AccessKubeconfig)
+	if err != nil {
+		return "", fmt.Errorf("read the remote cluster's kubeconfig: %w", err)
+	}
+	return fmt.Sprintf(`apiVersion: v1
+kind: Secret
+metadata:
+  name: %[1]s
+  namespace: kcp-system
+  labels:
+    operator.kyma-project.io/kyma-name: %[1]s
+data:
+  config: %[2]s
+`, kyma, base64.StdEncoding.EncodeToString(access)), nil
+}
+
 // treeCommand shows the Kyma and its modules.
 func (d *demo) treeCommand(args ...string) command {
 	return append(command{
@@ -69,14 +78,20 @@ func (d *demo) treeCommand(args ...string) command {
 	}, args...)
 }
 
-// untilReady shows the tree whenever it changes, until all is Ready. When that takes
-// too long it shows the end of Lifecycle Manager's log, and its error says what is
-// not Ready and why.
+// untilReady shows the tree whenever it changes, until all is Ready.
 func (d *demo) untilReady(ctx context.Context) error {
-	tree := d.treeCommand(kymaName, "--until-ready", "--timeout", d.timeout.String())
-	var problem bytes.Buffer
-	err := tree.run(ctx, streams{out: os.Stdout, err: &problem})
+	err := d.awaitReady(ctx, os.Stdout, kymaName)
 	d.text("\n")
+	return err
+}
+
+// awaitReady writes the tree of a Kyma, or of all where none is named, whenever it
+// changes, until all is Ready. When that takes too long it shows the end of Lifecycle
+// Manager's log, and its error says what is not Ready and why.
+func (d *demo) awaitReady(ctx context.Context, out io.Writer, kymas ...string) error {
+	tree := d.treeCommand(append(kymas, "--until-ready", "--timeout", d.timeout.String())...)
+	var problem bytes.Buffer
+	err := tree.run(ctx, streams{out: out, err: &problem})
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

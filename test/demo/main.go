@@ -7,6 +7,10 @@
 //	modules.go    modules, from their sources into registry and catalog
 //	kyma.go       the access Secret, the Kyma, and the tree of its modules
 //	next.go       what to open and to try
+//	acts.go       what is shown: the Kyma, or a tour
+//	rollout.go    the tour of a rollout, step by step
+//	staged.go     what that tour rolls out, and to which Kymas
+//	follow.go     how far a rollout is, line by line
 //	command.go    programs that are waited for
 //	keep.go       programs that run beside the demo, and end with it
 //	say.go        what the user reads
@@ -17,8 +21,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -39,22 +45,11 @@ func main() {
 }
 
 func start(args []string) int {
-	s := settings{}
-	flags := flag.NewFlagSet("make demo ARGS=", flag.ContinueOnError)
-	flags.BoolVar(&s.exitWhenReady, "exit-when-ready", false,
-		"exit with 0 once all is Ready, also the module that is enabled from inside the remote cluster")
-	flags.DurationVar(&s.timeout, "timeout", 5*time.Minute, "how long modules may take until Ready")
-	flags.IntVar(&s.uiPort, "temporal-ui-port", 0, "port of Temporal's web interface (default: 8233, where it is free)")
-	flags.StringVar(&s.folder, "state", ".demo", "folder for what the demo keeps while it runs, and for its logs")
-	flags.StringVar(&s.programs, "bin", "bin", "folder of the built programs")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitDone
-		}
-		return exitUsage
-	}
-	if flags.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "error: the demo takes no argument, got %q\n", flags.Arg(0))
+	s, err := parse(args, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitDone
+	case err != nil:
 		return exitUsage
 	}
 
@@ -64,7 +59,7 @@ func start(args []string) int {
 	// A second Ctrl-C ends this program at once. What it started then ends by
 	// itself (keep.go, and the fleet's owner).
 	context.AfterFunc(ctx, stop)
-	err := run(ctx, s)
+	err = run(ctx, s)
 	switch {
 	case err == nil:
 		return exitDone
@@ -76,3 +71,31 @@ func start(args []string) int {
 		return exitFailed
 	}
 }
+
+// parse reads the flags. What is wrong with them is written to problems, with the usage.
+func parse(args []string, problems io.Writer) (settings, error) {
+	s := settings{}
+	flags := flag.NewFlagSet("make demo ARGS=", flag.ContinueOnError)
+	flags.SetOutput(problems)
+	flags.BoolVar(&s.exitWhenReady, "exit-when-ready", false,
+		"exit with 0 once all is Ready, also the module that is enabled from inside the remote cluster, or once the tour has ended")
+	flags.Func("tour", "show this instead: `NAME` is "+strings.Join(tourNames, " or "), func(name string) error {
+		s.tour = name
+		return checkTour(name)
+	})
+	flags.DurationVar(&s.timeout, "timeout", 5*time.Minute, "how long modules may take until Ready, and each step of a tour")
+	flags.IntVar(&s.uiPort, "temporal-ui-port", 0, "port of Temporal's web interface (default: 8233, where it is free)")
+	flags.StringVar(&s.folder, "state", ".demo", "folder for what the demo keeps while it runs, and for its logs")
+	flags.StringVar(&s.programs, "bin", "bin", "folder of the built programs")
+	if err := flags.Parse(args); err != nil {
+		return s, err
+	}
+	if flags.NArg() > 0 {
+		err := fmt.Errorf("%w, got %q", errArgument, flags.Arg(0))
+		_, _ = fmt.Fprintln(problems, "error:", err)
+		return s, err
+	}
+	return s, nil
+}
+
+var errArgument = errors.New("the demo takes no argument")

@@ -23,10 +23,10 @@ func (d *demo) deleteCommand() command {
 	return d.kubectl("-n", kymaNamespace, "delete", "kyma", kymaName)
 }
 
-// workflowURL is where Temporal's web interface shows the Kyma's workflow. Its id
-// has slashes, which must not become part of the path.
-func (d *demo) workflowURL(uid string) string {
-	id := "kyma/" + kymaNamespace + "/" + kymaName + "/" + uid
+// workflowURL is where Temporal's web interface shows the workflow of a Kyma or a
+// ModuleRollout. Its id has slashes, which must not become part of the path.
+func (d *demo) workflowURL(kind, name, uid string) string {
+	id := kind + "/" + kymaNamespace + "/" + name + "/" + uid
 	return fmt.Sprintf("%s/namespaces/%s/workflows/%s", d.fleet.Temporal.UIURL, d.fleet.Temporal.Namespace, url.PathEscape(id))
 }
 
@@ -57,7 +57,7 @@ Try, in another terminal, in %s
 Ctrl-C ends the demo and all that it has started. The tree below follows what you do.
 
 `,
-		d.fleet.Temporal.UIURL, d.workflowURL(read.Metadata.UID),
+		d.fleet.Temporal.UIURL, d.workflowURL("kyma", kymaName, read.Metadata.UID),
 		d.kubectl("get", "kymas,manifests", "-A"), d.remoteKubectl("get", "kymas,deployments", "-A"),
 		here, resyncInterval, d.enableCommand(), d.moveChannelCommand(), d.deleteCommand()))
 	return nil

@@ -25,15 +25,15 @@ type act struct {
 const rolloutTour = "rollout"
 
 // tourNames are the tours that there are.
-var tourNames = []string{rolloutTour}
+func tourNames() []string { return []string{rolloutTour} }
 
 var errUnknownTour = errors.New("there is no such tour")
 
 func checkTour(name string) error {
-	if slices.Contains(tourNames, name) {
+	if slices.Contains(tourNames(), name) {
 		return nil
 	}
-	return fmt.Errorf("%w; there is: %s", errUnknownTour, strings.Join(tourNames, ", "))
+	return fmt.Errorf("%w; there is: %s", errUnknownTour, strings.Join(tourNames(), ", "))
 }
 
 // act is the tour that was asked for; without one, a Kyma whose modules become Ready.

@@ -66,7 +66,10 @@ const (
 	phaseHeld      = "Held"
 )
 
-var stopped = []string{phaseCompleted, phaseHeld, "Reverted", "Aborted", "Superseded", "Paused", "AwaitingApproval"}
+// isStopped tells whether a rollout goes on by itself no more.
+func isStopped(phase string) bool {
+	return slices.Contains([]string{phaseCompleted, phaseHeld, "Reverted", "Aborted", "Superseded", "Paused", "AwaitingApproval"}, phase)
+}
 
 var (
 	errOtherwise = errors.New("the tour did not go as told")
@@ -118,7 +121,7 @@ func (d *demo) readRollouts(in io.Reader, version, phase string) (rollout, error
 		switch {
 		case r.Status.Phase == phase:
 			return r, nil
-		case slices.Contains(stopped, r.Status.Phase):
+		case isStopped(r.Status.Phase):
 			return r, fmt.Errorf("%w: the rollout of %s is %s, and not %s: %s",
 				errOtherwise, version, r.Status.Phase, phase, r.Status.WaitsFor)
 		}

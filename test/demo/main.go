@@ -79,7 +79,7 @@ func parse(args []string, problems io.Writer) (settings, error) {
 	flags.SetOutput(problems)
 	flags.BoolVar(&s.exitWhenReady, "exit-when-ready", false,
 		"exit with 0 once all is Ready, also the module that is enabled from inside the remote cluster, or once the tour has ended")
-	flags.Func("tour", "show this instead: `NAME` is "+strings.Join(tourNames, " or "), func(name string) error {
+	flags.Func("tour", "show this instead: `NAME` is "+strings.Join(tourNames(), " or "), func(name string) error {
 		s.tour = name
 		return checkTour(name)
 	})

@@ -245,13 +245,15 @@ func ofReason(reason string) string {
 	case "ListenerAddressUnknown":
 		return "create it, with a host that is no wildcard"
 	case "RolloutHeld":
-		return "repair the clusters, give the channel another version, or set spec.acceptFailures, spec.revert or spec.abort of the ModuleRollout"
+		return "repair the clusters, give the channel another version, or set spec.acceptFailures, spec.skipAnalysis, spec.revert or spec.abort of the ModuleRollout"
 	case "PromotionEnded":
 		return "give the channel the version yourself, if it is to have it"
 	case "VersionNotApplied":
 		return "look at the status of the Kyma"
 	case "NotSettled":
 		return "look at the status of the Manifest; a longer settleWithin may fit the module better"
+	case "NoPrometheus":
+		return "set --rollout-prometheus-url"
 	case "NothingSelected":
 		return "correct modules, selector or channels, or delete the policy"
 	default:

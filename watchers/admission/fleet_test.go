@@ -289,7 +289,7 @@ func TestTheAPIServerWarnsAboutEditsThatHaveNoEffect(t *testing.T) {
 func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	s := newStand(t)
 	ctx := context.Background()
-	module := s.namespace // Kymas of other tests have none of this name
+	const module = "warned" // Kymas of other tests have none of this name
 	kyma := desiredtest.Kyma(module)
 	kyma.Namespace, kyma.UID, kyma.Generation = s.namespace, "", 0
 	kyma.Spec.Sync = &v1beta2.Sync{Enabled: new(false)}

@@ -185,10 +185,10 @@ func remoteGeneration(kyma *v1beta2.Kyma) int64 {
 
 const (
 	// minSpacing and maxSpacing are the least and the most time between two kicks of a rollout for what clusters do.
-	minSpacing, maxSpacing = time.Second, 30 * time.Second
-	// spacingShare is by what part of the time that a stage has taken it may take longer for the sake of fewer steps. So a
-	// stage has few hundred of them, however long it takes.
-	spacingShare = 12
+	minSpacing, maxSpacing = time.Second, time.Minute
+	// spacingShare is by what part of the time that a stage has taken it may take longer for the sake of fewer steps: a rollout
+	// over 10,000 clusters has few hundred of them.
+	spacingShare = 6
 	// promotionSpacing is that time for one whose version stays well for days before it is promoted.
 	promotionSpacing = 5 * time.Minute
 )

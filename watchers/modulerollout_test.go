@@ -157,7 +157,7 @@ func TestAManifestThatSettlesKicksTheRolloutOfItsChannel(t *testing.T) {
 	kicked := func(e event.TypedUpdateEvent[*v1beta2.Manifest]) map[string]time.Duration {
 		return due(func(q rolloutQueue) { w.rolloutsOfManifest().Update(t.Context(), e, q) })
 	}
-	spaced := map[string]time.Duration{"regular": 10 * time.Second} // a twelfth of two minutes
+	spaced := map[string]time.Duration{"regular": 20 * time.Second} // a sixth of two minutes
 	require.Equal(t, spaced, kicked(settling(shared.StateProcessing, shared.StateReady)))
 	require.Equal(t, spaced, kicked(settling(shared.StateProcessing, shared.StateWarning)))
 	require.Equal(t, spaced, kicked(settling(shared.StateError, shared.StateReady)), "it is well after all")
@@ -184,7 +184,7 @@ func TestAManifestThatSettlesKicksTheRolloutOfItsChannel(t *testing.T) {
 
 func TestKicksForClustersAreSpacedByTheAgeOfTheStage(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
-		0: time.Second, 12 * time.Second: time.Second, 24 * time.Second: 2 * time.Second, time.Minute: 5 * time.Second, 6 * time.Minute: 30 * time.Second, 24 * time.Hour: 30 * time.Second,
+		0: time.Second, 6 * time.Second: time.Second, 12 * time.Second: 2 * time.Second, time.Minute: 10 * time.Second, 6 * time.Minute: time.Minute, 24 * time.Hour: time.Minute,
 	} {
 		require.Equal(t, want, spacing(stagedRollout(ageOf(age)), false, now), age)
 		require.Equal(t, time.Second, spacing(stagedRollout(ageOf(age)), true, now), age)
@@ -214,7 +214,7 @@ func TestAKymaThatWaitsNoLongerKicksTheRolloutsOfItsModules(t *testing.T) {
 	unreachable := func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} }
 	skipped := func(k *v1beta2.Kyma) { k.Labels = map[string]string{shared.LabelSkipReconciliation: "true"} }
 	maintenance := rows(func(m *v1beta2.ModuleStatus) { m.Maintenance = true })
-	all := map[string]time.Duration{"regular": 10 * time.Second, "fast": time.Second, "mandatory": time.Second}
+	all := map[string]time.Duration{"regular": 20 * time.Second, "fast": time.Second, "mandatory": time.Second}
 	for name, test := range map[string]struct {
 		before, after func(*v1beta2.Kyma)
 		want          map[string]time.Duration

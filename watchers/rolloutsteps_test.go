@@ -1,0 +1,103 @@
+package watchers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	stages "github.com/kyma-project/lifecycle-manager/activities/rollout"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// simulated is a rollout of so many clusters, which are upgraded one after the other, as fast as a control plane does them.
+type simulated struct {
+	r       *v1beta2.ModuleRollout
+	sights  []stages.Sight
+	settles []time.Time // when a cluster that was released is ready; zero for the others
+	now     time.Time
+	free    time.Time     // when the control plane is done with all that was released
+	each    time.Duration // how long it takes for one
+}
+
+func simulate(clusters int, parts, concurrency int32, each time.Duration) *simulated {
+	share, atOnce := 100/parts, intstr.FromInt32(concurrency)
+	s := &simulated{
+		r: &v1beta2.ModuleRollout{Spec: v1beta2.ModuleRolloutSpec{
+			ModuleName: "keda", Channel: "regular", From: "1.0.0", To: "1.1.0", Policy: "all",
+			Plan: v1beta2.RolloutPlan{Concurrency: &atOnce, SettleWithin: &metav1.Duration{Duration: time.Hour}},
+		}},
+		settles: make([]time.Time, clusters), now: time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC), each: each,
+	}
+	for i := range parts - 1 {
+		s.r.Spec.Plan.Stages = append(s.r.Spec.Plan.Stages, v1beta2.RolloutStage{Name: fmt.Sprintf("s%d", i), Percent: &share})
+	}
+	for i := range clusters {
+		s.sights = append(s.sights, stages.Sight{
+			Cluster: stages.Cluster{UID: types.UID(fmt.Sprintf("uid-%d", i))}, Kyma: fmt.Sprintf("kcp-system/k%d", i), Version: "1.0.0", State: shared.StateReady,
+		})
+	}
+	return s
+}
+
+// step takes one, and returns when the next is due.
+func (s *simulated) step(t *testing.T) time.Time {
+	t.Helper()
+	for i, at := range s.settles {
+		if !at.IsZero() && !at.After(s.now) {
+			s.sights[i].Version = "1.1.0"
+		}
+	}
+	status, until := stages.Decide(s.r, stages.Observe(s.r, s.sights, s.now), stages.Situation{Now: s.now, Wished: "1.1.0"})
+	s.r.Status = status
+	place, first := stages.Placer(s.r), time.Time{}
+	if s.free.Before(s.now) {
+		s.free = s.now
+	}
+	for i := range s.sights {
+		if s.settles[i].IsZero() && stages.Released(s.r, place(s.sights[i].Cluster)) {
+			s.free = s.free.Add(s.each)
+			s.settles[i] = s.free
+		}
+		if at := s.settles[i]; at.After(s.now) && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	next := s.now.Add(time.Minute) // it is counted again at the latest (package advance)
+	if !until.IsZero() && until.Before(next) {
+		next = until
+	}
+	if kick := first.Add(spacing(s.r, false, first)); !first.IsZero() && kick.Before(next) {
+		next = kick
+	}
+	return next
+}
+
+// Seven events of history are what a step takes, and a rollout over 10,000 clusters is to stay below 2,000.
+func TestARolloutOverManyClustersTakesFewSteps(t *testing.T) {
+	const perStep, most = 7, 2000
+	for _, test := range []struct {
+		clusters int
+		each     time.Duration
+	}{{100, 250 * time.Millisecond}, {1000, 250 * time.Millisecond}, {10_000, 250 * time.Millisecond}, {10_000, 25 * time.Millisecond}, {10_000, time.Second}} {
+		t.Run(fmt.Sprintf("%d clusters, one in %s", test.clusters, test.each), func(t *testing.T) {
+			s := simulate(test.clusters, 5, 500, test.each)
+			steps, began := 0, s.now
+			for ; !s.r.HasEnded(); steps++ {
+				require.Less(t, steps*perStep, most, "%s after %s", s.r.Status.Progress, s.now.Sub(began))
+				next := s.step(t)
+				if !s.r.HasEnded() {
+					s.now = next
+				}
+			}
+			took, least := s.now.Sub(began), time.Duration(test.clusters)*test.each
+			t.Logf("%d steps, %d events in %s, of which %s are for the clusters themselves", steps, steps*perStep, took, least)
+			require.Equal(t, v1beta2.RolloutCompleted, s.r.Status.Phase)
+		})
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,19 +136,41 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 		return time.Time{}, err
 	}
 	next, until := rollout.Decide(r, observed, situation)
+	before := *r
 	if r.Status = next; r.IsBeingPromoted() {
 		return a.promote(ctx, r, observed, situation)
 	}
-	return notAfter(until, next.Phase, situation.Now), nil
+	within := recheck
+	if concernsQuiet(&before, r, sights) {
+		within = recheckQuiet
+	}
+	return notAfter(until, next.Phase, situation.Now.Add(within)), nil
+}
+
+// recheckQuiet is when clusters are counted again of which some tell nothing of their own accord.
+const recheckQuiet = 5 * time.Second
+
+// concernsQuiet tells whether a step is about clusters that cannot be updated now: nothing of them changes, so no kick comes
+// for them, and those after them would wait for recheck. They are not passed over at once, for what they wait for may have been
+// another version: with this one they may update, and then they count.
+func concernsQuiet(before, after *v1beta2.ModuleRollout, sights []rollout.Sight) bool {
+	if before.Status.Stage == after.Status.Stage && before.Status.Released == after.Status.Released {
+		return false
+	}
+	place := rollout.Placer(after)
+	return slices.ContainsFunc(sights, func(s rollout.Sight) bool {
+		at := place(s.Cluster)
+		return (s.Unreachable || s.Waits) && rollout.Released(before, at) != rollout.Released(after, at)
+	})
 }
 
 // recheck is when clusters that are on their way are counted again at the latest. The kick that came for the last of them may
 // have come before this process's informers knew of it.
 const recheck = time.Minute
 
-func notAfter(until time.Time, phase v1beta2.RolloutPhase, now time.Time) time.Time {
+func notAfter(until time.Time, phase v1beta2.RolloutPhase, at time.Time) time.Time {
 	isUnderWay := phase == v1beta2.RolloutProgressing || phase == v1beta2.RolloutReverting
-	if at := now.Add(recheck); isUnderWay && (until.IsZero() || at.Before(until)) {
+	if isUnderWay && (until.IsZero() || at.Before(until)) {
 		return at
 	}
 	return until

@@ -63,6 +63,27 @@ func TestARolloutGoesFromStageToStageUntilItHasCompleted(t *testing.T) {
 	require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "2/2"}, out)
 }
 
+// No kick comes for a cluster that stays as it is: those after it must not wait for it long.
+func TestAReleaseToAClusterThatCannotBeUpdatedIsFollowedUpSoon(t *testing.T) {
+	for name, change := range map[string]func(*v1beta2.Kyma){
+		"it is out of reach":           func(k *v1beta2.Kyma) { k.Status.Remote = &v1beta2.RemoteStatus{Reachable: new(false)} },
+		"it has skip-reconciliation":   skipped[*v1beta2.Kyma],
+		"it waits for another version": row(func(m *v1beta2.ModuleStatus) { m.Maintenance = true }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, _, objects := fleetOf()
+			change(first)
+			r := rolloutTo("1.1.0")
+			b := newBench(t, append(objects, r)...)
+			require.Equal(t, begun.Add(recheckQuiet), b.step(r).Until)
+			require.EqualValues(t, 0, r.Status.Stage, "it may update after all")
+			out := b.step(r)
+			require.EqualValues(t, 1, r.Status.Stage)
+			require.Equal(t, begun.Add(recheck), out.Until, "the other cluster tells of itself")
+		})
+	}
+}
+
 func TestTheSameStepTwiceWritesOnce(t *testing.T) {
 	_, _, objects := fleetOf()
 	r := rolloutTo("1.1.0")

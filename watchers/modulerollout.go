@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -135,7 +136,9 @@ func (w *watcher) rolloutsOfManifest() handler.TypedFuncs[*v1beta2.Manifest, rol
 	return handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest]{
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q rolloutQueue) {
 			before, after := e.ObjectOld.Status, e.ObjectNew.Status
-			if before.State == after.State && before.InstalledVersion == after.InstalledVersion || after.State == shared.StateProcessing {
+			isHeld := e.ObjectOld.Annotations[staged.AnnotationHeldBack] != e.ObjectNew.Annotations[staged.AnnotationHeldBack]
+			same := before.State == after.State && before.InstalledVersion == after.InstalledVersion || after.State == shared.StateProcessing
+			if same && !isHeld {
 				return
 			}
 			channel := e.ObjectNew.Labels[shared.LabelChannel]

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -177,6 +178,9 @@ func TestAManifestThatSettlesKicksTheRolloutOfItsChannel(t *testing.T) {
 	require.Equal(t, map[string]time.Duration{"mandatory": time.Second}, kicked(settling(shared.StateProcessing, shared.StateReady, func(_, after *v1beta2.Manifest) {
 		after.Labels = map[string]string{shared.LabelModuleName: "keda", shared.LabelMandatoryModule: shared.ValueTrue}
 	})))
+	require.Equal(t, spaced, kicked(settling(shared.StateReady, shared.StateReady, func(_, after *v1beta2.Manifest) {
+		after.Annotations = map[string]string{staged.AnnotationHeldBack: staged.HeldBack{Version: "1.2.0", Waits: true}.Text()}
+	})), "it does not get the version now")
 	require.Contains(t, kicked(settling(shared.StateProcessing, shared.StateReady, func(_, after *v1beta2.Manifest) {
 		after.Labels[shared.LabelModuleName], after.Annotations = "short", map[string]string{desired.AnnotationModuleEntry: "keda"}
 	})), "regular", "a long name is in an annotation")

@@ -76,6 +76,12 @@ func sightOf(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 		return s
 	}
 	s.Version, s.Waits = m.Spec.Version, s.Waits || m.IsSkipReconciliation() || isAhead(r, kyma, m)
+	if held, is := rollout.HeldBackFrom(m, r.Spec.To); is && r.Spec.Channel == "" {
+		s.Waits = s.Waits || held.Waits
+		if !held.Waits {
+			s.Refused, s.Reason, s.Message = true, held.Reason, held.Message
+		}
+	}
 	upgrade := rollout.UpgradeOf(m)
 	s.Since, s.WasWell = upgrade.At, upgrade.WasWell
 	if s.Since.IsZero() {

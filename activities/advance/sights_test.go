@@ -255,6 +255,17 @@ func TestAMandatoryModuleIsSeenByItsOwnManifest(t *testing.T) {
 	require.Equal(t, "1.0.0", got.Version)
 	require.False(t, got.Refused || got.Waits, "what the status says is about an entry of the same name")
 	require.Equal(t, "9.0.0", b.sight(rolloutTo("1.1.0")).Version)
+
+	every.Annotations[rollout.AnnotationHeldBack] = rollout.HeldBack{Version: "1.1.0", Waits: true}.Text()
+	b = newBench(t, kyma, listed, every)
+	require.True(t, b.sight(rolloutTo("1.1.0", mandatory)).Waits)
+	require.False(t, b.sight(rolloutTo("1.2.0", mandatory)).Waits, "that is another version")
+
+	every.Annotations[rollout.AnnotationHeldBack] = rollout.HeldBack{Version: "1.1.0", Reason: "DescriptorInvalid", Message: "no layers"}.Text()
+	got = newBench(t, kyma, listed, every).sight(rolloutTo("1.1.0", mandatory))
+	require.True(t, got.Refused)
+	require.Equal(t, "DescriptorInvalid", got.Reason)
+	require.Equal(t, "no layers", got.Message)
 }
 
 func TestALongNameOfAModuleIsInAnAnnotation(t *testing.T) {

@@ -144,6 +144,7 @@ func (a *Activities) carryOut(ctx context.Context, kyma *v1beta2.Kyma, plan *pla
 	if plan.Guarded != nil {
 		failed = append(failed, a.markGuarded(ctx, plan.Guarded))
 	}
+	failed = append(failed, a.noteHeldBack(ctx, plan))
 	switch plan.Action {
 	case planning.ActionCreate:
 		failed = append(failed, a.create(ctx, kyma, plan, result))

@@ -6,6 +6,7 @@
 //	conditions.go  what that means for kstatus
 //	plan.go     the settings of a stage, with what is not set filled in
 //	upgrade.go  what a Manifest says of its last change of version
+//	heldback.go what it says of a version that it does not get
 //	observed.go what is seen of the clusters: counts per stage, failures by what failed
 //	deferral.go for how long the owner of a cluster puts a version off
 //	decide.go   what a rollout does next: release, wait, hold, take back, end

@@ -55,6 +55,11 @@ func planOf(spec v1beta2.ModuleRolloutSpec, i int, total int32) stagePlan {
 	return p
 }
 
+// MaxFailures is how many of so many clusters of a stage may fail.
+func MaxFailures(spec v1beta2.ModuleRolloutSpec, stage int, total int32) int32 {
+	return planOf(spec, stage, total).maxFailures
+}
+
 func isSkipped(stages []string, name string) bool {
 	return slices.Contains(stages, name) || slices.Contains(stages, AllStages)
 }

@@ -2,6 +2,7 @@ package planning
 
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -10,6 +11,7 @@ import (
 func (p *planner) decide() {
 	for _, e := range p.entries {
 		p.decideOne(e)
+		e.plan.HeldBack = heldBack(e)
 		if e.manifest != nil {
 			p.takeOver(e)
 		}
@@ -86,6 +88,21 @@ func (p *planner) decideRefused(e *entry) {
 		e.plan.Action = ActionKeep
 	default:
 		e.plan.Action = ActionKeep
+	}
+}
+
+// heldBack says why a mandatory module does not get the version that a rollout gives it; nil where it does.
+func heldBack(e *entry) *rollout.HeldBack {
+	if !e.mandatory || !e.InRollout || e.manifest == nil || e.manifest.Spec.Version == e.Version {
+		return nil
+	}
+	switch {
+	case e.plan.Window != nil:
+		return &rollout.HeldBack{Version: e.Version, Waits: true}
+	case e.Refusal != nil && !e.Refusal.Transient:
+		return &rollout.HeldBack{Version: e.Version, Reason: e.Refusal.Reason, Message: e.Refusal.Message}
+	default:
+		return nil
 	}
 }
 

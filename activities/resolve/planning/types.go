@@ -5,6 +5,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -48,6 +49,8 @@ type ModulePlan struct {
 	Window *Wait
 	// Deferred is set while an upgrade waits because the Kyma's owner put it off; what is installed stays.
 	Deferred *Deferred
+	// HeldBack says of a mandatory module in a rollout why it does not get the rollout's version.
+	HeldBack *rollout.HeldBack
 	// Guarded is set while a removal waits for approval, for the change that causes it would remove too much at once; what is
 	// installed stays.
 	Guarded *GuardedRemoval

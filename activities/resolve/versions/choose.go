@@ -24,6 +24,7 @@ type Choice struct {
 	ReleaseMeta    *v1beta2.ModuleReleaseMeta // nil where the template's own channel decided
 	OwnReleaseMeta *v1beta2.ModuleReleaseMeta // that of the template's module, whether it decided or not
 	TakesBack      bool                       // whether a rollout takes the Kyma back to an older version
+	InRollout      bool                       // whether rollouts decide about the version
 	Deferral       rollout.Deferral           // how long the Kyma's owner puts the version off
 	Possible       []string                   // components that the entry could mean, as far as the catalog tells
 	Refusal        *Refusal
@@ -235,7 +236,7 @@ func ChooseMandatory(kyma *v1beta2.Kyma, module string, settings desired.Setting
 	case 1:
 		c.ReleaseMeta, c.OwnReleaseMeta = candidates.ReleaseMetas[0], candidates.ReleaseMetas[0]
 		decision := candidates.VersionIn(desired.WithoutBuild(c.ReleaseMeta.Spec.Mandatory.Version), kyma, installed)
-		c.Version, c.TakesBack = decision.Version, decision.TakesBack
+		c.Version, c.TakesBack, c.InRollout = decision.Version, decision.TakesBack, len(candidates.Rollouts) > 0
 		c.ofVersion(candidates.Templates)
 	default:
 		c.Refusal = Refuse(ReasonAmbiguous, "mandatory module %s is ambiguous: ModuleReleaseMetas %s are about it",

@@ -23,6 +23,8 @@ type Options struct {
 	Index func(context.Context, client.FieldIndexer) error
 	// Planner are further options of resolve.NewPlanner: where descriptors come from, windows, signatures, limits.
 	Planner resolve.Options
+	// SameFailures is rollout.Situation.SameFailures.
+	SameFailures int32
 	// Render returns the objects that a Manifest brings; nil where nobody asks for them.
 	Render func(context.Context, *v1beta2.Manifest) ([]*unstructured.Unstructured, error)
 }
@@ -33,6 +35,8 @@ type Forecast struct {
 	Kymas   int     `json:"kymas"`
 	Changed int     `json:"changed"`
 	Groups  []Group `json:"changes"`
+	// Holds are the rollouts that would be held, with the reason: too many Kymas would refuse the version.
+	Holds []string `json:"holds,omitempty"`
 	// Problems are Kymas that nothing could be planned for, with the reason.
 	Problems []string `json:"problems,omitempty"`
 	// Objects are those that change with the modules, where somebody asks for them.
@@ -54,14 +58,15 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 	if err != nil {
 		return Forecast{}, err
 	}
-	if err := fixBounds(ctx, after.Snapshot, o.Settings, made); err != nil {
+	sizes, err := fixBounds(ctx, after.Snapshot, o.Settings, made)
+	if err != nil {
 		return Forecast{}, err
 	}
 	var kymas v1beta2.KymaList
 	if err := after.Snapshot.List(ctx, &kymas); err != nil {
 		return Forecast{}, err
 	}
-	found, changes := Forecast{}, []Change(nil)
+	found, changes, refused := Forecast{}, []Change(nil), newRefusals(made, o.SameFailures)
 	objects, err := newModuleChanges(o, after)
 	if err != nil {
 		return Forecast{}, err
@@ -87,11 +92,13 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 		for j := range of {
 			of[j].place = placeOf(made, kyma, of[j])
 			objects.add(ctx, kyma, of[j])
+			refused.add(kyma, of[j])
 		}
 		changes = append(changes, of...)
 	}
 	found.Groups = Grouped(changes)
 	found.Objects = objects.compare(ctx)
+	found.Holds = refused.holds(sizes)
 	return found, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -143,6 +144,18 @@ func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
 	text := &bytes.Buffer{}
 	require.NoError(t, found.WriteText(text))
 	require.Contains(t, text.String(), "keda 1.1.0 goes through 3 stages: canary (1), two (2), rest (37)")
+	require.Empty(t, found.Holds)
+
+	// All refuse a version that is not there.
+	found = w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0"))
+	require.Equal(t, []string{"keda 2.0.0: 1 of 1 Kymas of stage canary refuse it, 0 may fail"}, found.Holds)
+	require.NoError(t, found.WriteText(text))
+	require.Contains(t, text.String(), "would be held: keda 2.0.0: 1 of 1 Kymas of stage canary refuse it, 0 may fail")
+	all := intstr.FromString("100%")
+	policy.Spec.MaxFailures = &all
+	require.Equal(t, []string{"keda 2.0.0: 40 Kymas refuse it for the same reason"}, w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0")).Holds)
+	w.options.SameFailures = 41
+	require.Empty(t, w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0")).Holds)
 }
 
 func TestAFileIsReadAsStrictlyAsTheAPIServerDoes(t *testing.T) {

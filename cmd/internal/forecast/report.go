@@ -49,6 +49,9 @@ func (f Forecast) WriteText(to io.Writer) error {
 			notes += fmt.Sprintf("\n%s %s goes through %d stages: %s", g.Module, g.To, len(g.Stages), advance.DescribeStages(g.Stages))
 		}
 	}
+	for _, held := range f.Holds {
+		notes += "\nwould be held: " + held
+	}
 	if notes != "" || len(f.Objects) == 0 {
 		if _, err := fmt.Fprintln(to, notes); err != nil {
 			return err

@@ -65,12 +65,15 @@ func CompleteRollouts(ctx context.Context, s *Snapshot, settings desired.Setting
 	return made, nil
 }
 
-// fixBounds finds which Kymas the stages by count would take.
-func fixBounds(ctx context.Context, s *Snapshot, settings desired.Settings, made []*v1beta2.ModuleRollout) error {
+// fixBounds finds which Kymas the stages by count would take, and returns how many Kymas each stage would have.
+func fixBounds(ctx context.Context, s *Snapshot, settings desired.Settings, made []*v1beta2.ModuleRollout) (map[*v1beta2.ModuleRollout][]StageSize, error) {
+	sizes := map[*v1beta2.ModuleRollout][]StageSize{}
 	for _, r := range made {
-		if _, err := advance.FixBounds(ctx, s, settings, r); err != nil {
-			return err
+		kymas, err := advance.FixBounds(ctx, s, settings, r)
+		if err != nil {
+			return nil, err
 		}
+		sizes[r] = advance.StageSizes(r, kymas)
 	}
-	return nil
+	return sizes, nil
 }

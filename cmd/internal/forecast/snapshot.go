@@ -6,6 +6,7 @@
 //	compare.go   what a Kyma would have before and after
 //	rollouts.go  through which stages a version would go
 //	objects.go   which objects and fields change with the modules
+//	budget.go    whether a rollout would be held by those who refuse its version
 //	report.go    the answer, for people and programs
 //	command.go   lifecycle-manager plan, which reads files.go
 package forecast

@@ -2,6 +2,7 @@ package apis
 
 import (
 	"fmt"
+	"sync"
 
 	apiextensionsinternal "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -118,15 +119,20 @@ func allGroups(backend *store.Backend) (*groups, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the storage of definitions: %w", err)
 	}
-	// The aggregator itself does that where it is started.
-	metav1.AddToGroupVersion(aggregatorscheme.Scheme, schema.GroupVersion{Version: "v1"})
-	aggregatorscheme.Scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},
-		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	completeAggregator()
 	services := apiservicerest.NewRESTStorage(served,
 		typedOptions{backend, aggregatorscheme.Codecs, apiregistrationv1.SchemeGroupVersion}, false)
 	g.named = append(g.named, definitions, &services)
 	return g, nil
 }
+
+// completeAggregator adds to the aggregator's scheme, which is the process's, what the aggregator itself does where it is
+// started. Several servers may be made at once.
+var completeAggregator = sync.OnceFunc(func() { //nolint:gochecknoglobals // so is the scheme
+	metav1.AddToGroupVersion(aggregatorscheme.Scheme, schema.GroupVersion{Version: "v1"})
+	aggregatorscheme.Scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},
+		&metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+})
 
 func definitionsGroup(options generic.RESTOptionsGetter) (*genericserver.APIGroupInfo, error) {
 	info := genericserver.NewDefaultAPIGroupInfo(apiextensionsinternal.GroupName, apiextensions.Scheme, metav1.ParameterCodec, apiextensions.Codecs)

@@ -1,0 +1,38 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+func TestAManifestSaysWhyItDoesNotGetAVersion(t *testing.T) {
+	m := &v1beta2.Manifest{Spec: v1beta2.ManifestSpec{Version: "1.0.0"}}
+	noted := func(text, version string) (HeldBack, bool) {
+		m.Annotations = map[string]string{AnnotationHeldBack: text}
+		return HeldBackFrom(m, version)
+	}
+	waits := HeldBack{Version: "1.1.0", Waits: true}
+	held, is := noted(waits.Text(), "1.1.0")
+	require.True(t, is)
+	require.Equal(t, waits, held)
+
+	long := HeldBack{Version: "1.1.0", Reason: "Refused", Message: strings.Repeat("x", 5000)}
+	require.Less(t, len(long.Text()), 700)
+	held, is = noted(long.Text(), "1.1.0")
+	require.True(t, is)
+	require.Equal(t, "Refused", held.Reason)
+
+	_, is = noted(waits.Text(), "1.2.0")
+	require.False(t, is, "it is about another version")
+	for _, text := range []string{"", "{}", "no JSON"} {
+		_, is = noted(text, "1.1.0")
+		require.False(t, is, text)
+	}
+	m.Spec.Version = "1.1.0"
+	_, is = noted(waits.Text(), "1.1.0")
+	require.False(t, is, "it has the version since")
+}

@@ -154,6 +154,19 @@ func TestARolloutKeepsItsPlaceWhateverHappensInTheMiddle(t *testing.T) {
 		s.have(map[string]int{"1.1.0": 5})
 	})
 
+	s.step("a rollout without a policy waits for its channel, and is aborted", func() {
+		byHand := &v1beta2.ModuleRollout{
+			ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: "by-hand"},
+			Spec:       v1beta2.ModuleRolloutSpec{ModuleName: staged, Channel: "fast", From: "1.0.0", To: "1.0.9"},
+		}
+		require.NoError(t, s.ControlPlane.Create(t.Context(), byHand))
+		pending := s.reaches("1.0.9", v1beta2.RolloutPending)
+		require.Contains(t, pending.Status.WaitsFor, "to give channel fast the version 1.0.9")
+		s.edit("1.0.9", func(r *v1beta2.ModuleRollout) { r.Spec.Abort = true })
+		s.reaches("1.0.9", v1beta2.RolloutAborted)
+		s.AssertRuns("module-rollout-midway", map[string]string{"soaking": s.workflow("1.1.0"), "aborted": s.workflow("1.0.9")})
+	})
+
 	s.step("an analysis fails, and is skipped", func() {
 		s.Eventually("Prometheus scrapes the instance", time.Minute, func(c *assert.CollectT) {
 			assert.NotEmpty(c, numbers(t, c, observed, `up{job="`+prometheus.Job+`"} == 1`))

@@ -25,7 +25,7 @@ var present = fmt.Sprintf("histories/v%d", workflows.LogicVersion)
 // required are the scenarios of which every version from v8 on has histories.
 var required = []string{
 	"install", "upgrade", "deletion", "rollout", "removal", "purge", "update", "failures", "continue-as-new", "new-build", "sweep",
-	"certificates", "routing", "module-rollout", "module-rollout-with-people", "module-rollout-promoted",
+	"certificates", "routing", "module-rollout", "module-rollout-with-people", "module-rollout-promoted", "module-rollout-midway",
 }
 
 // mixed are the histories of runs that two builds worked on, one after the other.

@@ -264,16 +264,9 @@ func (d *decider) isApproved(plan stagePlan, when v1beta2.ApprovalTime, since *m
 	if rule == nil || cmp.Or(rule.When, v1beta2.ApproveBefore) != when {
 		return true
 	}
-	missing := int(max(rule.Persons, 1)) - len(d.approvers(d.rollout, plan.Name))
-	if missing <= 0 {
+	waits := d.missingApproval(d.rollout, plan.Name, rule.Persons, "stage "+plan.Name, fmt.Sprintf(", %s it", when))
+	if waits == "" {
 		return true
-	}
-	waits := fmt.Sprintf("the approval of stage %s by %d more persons, %s it", plan.Name, missing, when)
-	if missing == 1 {
-		waits = fmt.Sprintf("the approval of stage %s by one more person, %s it", plan.Name, when)
-	}
-	if d.NoApprovals != "" {
-		waits += ", which nobody can give: " + d.NoApprovals
 	}
 	if rule.Expires == nil {
 		d.wait(v1beta2.RolloutAwaitingApproval, waits, time.Time{})

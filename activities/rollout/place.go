@@ -10,6 +10,7 @@
 //	observed.go what is seen of the clusters: counts per stage, failures by what failed
 //	deferral.go for how long the owner of a cluster puts a version off
 //	decide.go   what a rollout does next: release, wait, hold, take back, end
+//	approvals.go whose approval is missing
 //	promote.go  what becomes of its version then: wait, move to the next channel, or not
 //	analysis.go what queries of Prometheus say of a stage, and when they are asked
 //

@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -169,18 +168,8 @@ func (p *promoter) people() string {
 		}
 	case v1beta2.ApproveAll:
 	}
-	missing := int(max(plan.Persons, 1)) - len(p.approvers(p.rollout, ApprovePromotion))
-	if missing <= 0 {
-		return ""
-	}
-	waits := fmt.Sprintf("the approval of the promotion to channel %s by %d more persons", p.status.Promotion.ToChannel, missing)
-	if missing == 1 {
-		waits = fmt.Sprintf("the approval of the promotion to channel %s by one more person", p.status.Promotion.ToChannel)
-	}
-	if p.NoApprovals != "" {
-		waits += ", which nobody can give: " + p.NoApprovals
-	}
-	return waits
+	what := "the promotion to channel " + p.status.Promotion.ToChannel
+	return p.missingApproval(p.rollout, ApprovePromotion, plan.Persons, what, "")
 }
 
 // waitFor waits for a change.
@@ -195,17 +184,6 @@ func (p *promoter) promoted() {
 func (p *promoter) stop(why string) {
 	p.status.Promotion.Ended = why
 	p.status.WaitsFor, p.status.WaitsSince, p.status.WaitsUntil, p.until = "", nil, nil, time.Time{}
-}
-
-// approvers are the persons who have approved a stage, or the promotion; nobody where approvals are not accepted.
-func (s Situation) approvers(r *v1beta2.ModuleRollout, stage string) []string {
-	var persons []string
-	for _, approval := range r.Spec.Approvals {
-		if s.NoApprovals == "" && approval.Stage == stage && approval.By != "" && !slices.Contains(persons, approval.By) {
-			persons = append(persons, approval.By)
-		}
-	}
-	return persons
 }
 
 // changeOf is how big the change from one version to another is, by semantic versioning, or why there is to be none: nobody's

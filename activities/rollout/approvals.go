@@ -1,0 +1,37 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// approvers are the persons who have approved a stage, or the promotion; nobody where approvals are not accepted.
+func (s Situation) approvers(r *v1beta2.ModuleRollout, stage string) []string {
+	var persons []string
+	for _, approval := range r.Spec.Approvals {
+		if s.NoApprovals == "" && approval.Stage == stage && approval.By != "" && !slices.Contains(persons, approval.By) {
+			persons = append(persons, approval.By)
+		}
+	}
+	return persons
+}
+
+// missingApproval says whose approval of a stage, or of the promotion, is missing; empty where none is. What and when are for
+// people.
+func (s Situation) missingApproval(r *v1beta2.ModuleRollout, stage string, persons int32, what, when string) string {
+	missing := int(max(persons, 1)) - len(s.approvers(r, stage))
+	if missing <= 0 {
+		return ""
+	}
+	by := "one more person"
+	if missing > 1 {
+		by = fmt.Sprintf("%d more persons", missing)
+	}
+	waits := fmt.Sprintf("the approval of %s by %s%s", what, by, when)
+	if s.NoApprovals != "" {
+		waits += ", which nobody can give: " + s.NoApprovals
+	}
+	return waits
+}

@@ -3,10 +3,10 @@ package forecast
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -146,7 +146,7 @@ func Compare(ctx context.Context, before, after Side, present, applied *v1beta2.
 		return nil, err
 	}
 	var changes []Change
-	for _, module := range slices.Sorted(maps.Keys(union(now, then))) {
+	for _, module := range sets.List(sets.KeySet(now).Union(sets.KeySet(then))) {
 		if kind := kindOfChange(now[module], then[module]); kind != "" {
 			changes = append(changes, Change{
 				Kyma: desired.NameOf(applied), Module: module, Kind: kind, From: now[module].Version, To: to(then[module]),
@@ -184,17 +184,6 @@ func kindOfChange(now, then verdict) Kind {
 	default:
 		return ""
 	}
-}
-
-func union(a, b map[string]verdict) map[string]bool {
-	all := map[string]bool{}
-	for name := range a {
-		all[name] = true
-	}
-	for name := range b {
-		all[name] = true
-	}
-	return all
 }
 
 // Group is what would happen to the same module of several Kymas in the same way.

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -9,8 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,7 +70,7 @@ var ErrUnknown = errors.New("a forecast is about Kymas, ModuleTemplates, ModuleR
 // Decode reads the objects of a file, as strictly as the API server does. What names no namespace is of the given one.
 func Decode(scheme *runtime.Scheme, content []byte, namespace string) ([]client.Object, error) {
 	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
-	reader := utilyaml.NewYAMLReader(bufferOf(content))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	var all []client.Object
 	for {
 		document, err := reader.Read()
@@ -105,7 +108,7 @@ func Decode(scheme *runtime.Scheme, content []byte, namespace string) ([]client.
 func Applied(present, object client.Object) client.Object {
 	if present == nil {
 		if object.GetUID() == "" {
-			object.SetUID(typesUID(object))
+			object.SetUID(uidOfNew(object))
 		}
 		object.SetGeneration(1)
 		return object
@@ -115,8 +118,8 @@ func Applied(present, object client.Object) client.Object {
 	object.SetCreationTimestamp(present.GetCreationTimestamp())
 	object.SetResourceVersion(present.GetResourceVersion())
 	object.SetFinalizers(present.GetFinalizers())
-	object.SetLabels(merged(present.GetLabels(), object.GetLabels()))
-	object.SetAnnotations(merged(present.GetAnnotations(), object.GetAnnotations()))
+	object.SetLabels(labels.Merge(present.GetLabels(), object.GetLabels()))
+	object.SetAnnotations(labels.Merge(present.GetAnnotations(), object.GetAnnotations()))
 	switch after := object.(type) {
 	case *v1beta2.Kyma:
 		if before, is := present.(*v1beta2.Kyma); is {
@@ -128,4 +131,9 @@ func Applied(present, object client.Object) client.Object {
 		}
 	}
 	return object
+}
+
+// uidOfNew is the uid of an object that does not exist yet: it decides only about its place in rollouts.
+func uidOfNew(object client.Object) types.UID {
+	return types.UID("new/" + object.GetNamespace() + "/" + object.GetName())
 }

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -27,7 +28,7 @@ func (f Forecast) WriteJSON(to io.Writer) error {
 func (f Forecast) WriteText(to io.Writer) error {
 	if f.IsEmpty() {
 		_, err := fmt.Fprintf(to, "nothing would change for %d Kymas\n", f.Kymas)
-		return joined(err, f.writeProblems(to))
+		return errors.Join(err, f.writeProblems(to))
 	}
 	if _, err := fmt.Fprintf(to, "%d of %d Kymas would change\n\n", f.Changed, f.Kymas); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (f Forecast) WriteText(to io.Writer) error {
 			return err
 		}
 	}
-	return joined(writeObjects(to, f.Objects), f.writeProblems(to))
+	return errors.Join(writeObjects(to, f.Objects), f.writeProblems(to))
 }
 
 func (f Forecast) writeProblems(to io.Writer) error {
@@ -67,13 +68,6 @@ func (f Forecast) writeProblems(to io.Writer) error {
 		}
 	}
 	return nil
-}
-
-func joined(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }
 
 func names(g Group) string {

@@ -23,6 +23,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet/fleettest"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -117,6 +119,37 @@ func TestWhichEventsOfAManifestAreActedOn(t *testing.T) {
 	require.Equal(t, []manifestRequest{left}, asked(func(q manifestQueue) {
 		events.Delete(ctx, event.TypedDeleteEvent[*v1beta2.Manifest]{Object: manifestWith(nil)}, q)
 	}))
+}
+
+// A plan that was lost is recorded again, and its Manifest, which was refused meanwhile, is as it was.
+func TestARefusedManifestIsKickedOnceItsPlanIsRecorded(t *testing.T) {
+	refused := manifestWith(func(m *v1beta2.Manifest) {
+		m.Status.Conditions = []metav1.Condition{{Type: string(shared.ConditionInstallation), Status: metav1.ConditionFalse, Reason: manifests.ReasonNotPlanned}}
+	})
+	lost := kymaWith(nil)
+	recorded := kymaWith(func(k *v1beta2.Kyma) { k.Status.Planned = []v1beta2.PlannedManifest{planned.Record(refused, false)} })
+	want := []manifestRequest{{Ref: kick.RefOf(refused)}}
+	planEvent := func(before, after *v1beta2.Kyma, m *v1beta2.Manifest) []manifestRequest {
+		w, _, _ := newWatcher(t, m)
+		return asked(func(q manifestQueue) {
+			w.planEvents().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Kyma]{ObjectOld: before, ObjectNew: after}, q)
+		})
+	}
+	require.Equal(t, want, planEvent(lost, recorded, refused))
+	require.Empty(t, planEvent(recorded, recorded, refused), "a status that says the same")
+	require.Empty(t, planEvent(lost, recorded, manifestWith(nil)), "one that was not refused")
+	edited := refused.DeepCopy()
+	edited.Spec.Version = "9.9.9"
+	require.Empty(t, planEvent(lost, recorded, edited), "one that is not as planned: it is written, which is an event")
+
+	refusedNow := func(kyma *v1beta2.Kyma) []manifestRequest {
+		w, _, _ := newWatcher(t, kyma, refused)
+		return asked(func(q manifestQueue) {
+			w.manifestEvents().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.Manifest]{ObjectOld: manifestWith(nil), ObjectNew: refused}, q)
+		})
+	}
+	require.Equal(t, want, refusedNow(recorded), "the plan was recorded while it was refused")
+	require.Empty(t, refusedNow(lost))
 }
 
 func TestWhichEventsOfASecretAreActedOn(t *testing.T) {

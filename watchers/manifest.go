@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -20,6 +21,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -38,6 +40,7 @@ type manifestQueue = workqueue.TypedRateLimitingInterface[manifestRequest]
 func (w *watcher) addManifests(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[manifestRequest](mgr).Named("manifest").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Manifest{}, w.manifestEvents())).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, w.planEvents())).
 		WithOptions(controller.TypedOptions[manifestRequest]{MaxConcurrentReconciles: concurrency, LogConstructor: logsOf(mgr, "manifest", aboutManifest)}).
 		Complete(reconcile.TypedFunc[manifestRequest](w.kickManifest))
 }
@@ -48,12 +51,13 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.Manifest], q manifestQueue) {
 			q.Add(manifestRequest{Ref: kick.RefOf(e.Object)})
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q manifestQueue) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q manifestQueue) {
 			w.rollout.installed(e.ObjectOld, e.ObjectNew)
 			if e.ObjectOld.UID != e.ObjectNew.UID {
 				q.Add(gone(e.ObjectOld, e.ObjectNew.ResourceVersion))
 			}
-			if w.changed(e.ObjectOld, e.ObjectNew) || isDecidedAnew(e.ObjectOld, e.ObjectNew) {
+			if w.changed(e.ObjectOld, e.ObjectNew) || isDecidedAnew(e.ObjectOld, e.ObjectNew) ||
+				!manifests.IsRefused(e.ObjectOld) && manifests.IsRefused(e.ObjectNew) && w.isPlanned(ctx, e.ObjectNew) {
 				q.Add(manifestRequest{Ref: kick.RefOf(e.ObjectNew)})
 			}
 		},
@@ -61,6 +65,33 @@ func (w *watcher) manifestEvents() handler.TypedFuncs[*v1beta2.Manifest, manifes
 			q.Add(gone(e.Object, e.Object.ResourceVersion))
 		},
 	}
+}
+
+// planEvents are the events of Kymas whose plan now allows a Manifest that was refused before. A plan that changes a
+// Manifest needs none of them: that change is an event of its own.
+func (w *watcher) planEvents() handler.TypedFuncs[*v1beta2.Kyma, manifestRequest] {
+	return handler.TypedFuncs[*v1beta2.Kyma, manifestRequest]{
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q manifestQueue) {
+			for _, entry := range e.ObjectNew.Status.Planned {
+				if before := planned.Of(e.ObjectOld, entry.Name); before != nil && *before == entry {
+					continue
+				}
+				var m v1beta2.Manifest
+				key := client.ObjectKey{Namespace: e.ObjectNew.Namespace, Name: entry.Name}
+				if w.reader.Get(ctx, key, &m) == nil && manifests.IsRefused(&m) && planned.Allows(e.ObjectNew, &m) {
+					q.Add(manifestRequest{Ref: kick.RefOf(&m)})
+				}
+			}
+		},
+	}
+}
+
+// isPlanned reports whether the plan of its Kyma, as the cache has it, allows a Manifest: the plan was recorded while the
+// Manifest was being refused.
+func (w *watcher) isPlanned(ctx context.Context, m *v1beta2.Manifest) bool {
+	owner := manifests.KymaRefOf(m)
+	var kyma v1beta2.Kyma
+	return w.reader.Get(ctx, owner.Key(), &kyma) == nil && kyma.UID == owner.UID && planned.Allows(&kyma, m)
 }
 
 // isDecidedAnew tells whether a Manifest got another target or another owner.

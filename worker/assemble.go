@@ -256,10 +256,15 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	if err != nil {
 		return err
 	}
+	refused, err := metrics.NewRefused(p.Registry)
+	if err != nil {
+		return err
+	}
 	a.Activities.Manifests, err = AssembleManifests(ManifestOptions{
 		Steps: manifests.Options{
 			ControlPlane: controlPlane, Clusters: a.Clusters, Kymas: a.Kicks, RemoteNamespace: p.Config.Settings.SyncNamespace,
-			Events: p.Events, Drift: drift, Settings: p.Config.Settings, Fleet: p.Cache, Known: a.known,
+			Events: p.Events, Drift: drift, Refused: refused, Settings: p.Config.Settings, Fleet: p.Cache, Known: a.known,
+			SignaturesRequired: p.Config.Signatures == signature.Require,
 		},
 		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},
 		Install: install.Options{StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout},

@@ -12,7 +12,7 @@ import (
 // us and the control plane is dropped. It is deterministic, so that equal statuses compare equal.
 func RemoteStatus(kyma *v1beta2.Kyma) v1beta2.KymaStatus {
 	status := *kyma.Status.DeepCopy()
-	status.InputsDigest = ""
+	status.InputsDigest, status.Planned = "", nil
 	status.Remote = nil
 	// Whoever reads it there is the one who decides.
 	meta.RemoveStatusCondition(&status.Conditions, string(shared.ConditionRemoteKymaDecides))

@@ -15,7 +15,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -42,8 +41,12 @@ func (a *Activities) EnsureDefaultCR(ctx context.Context, in WaitInput) (readine
 	if m == nil || !m.IsMaintained() {
 		return manifests.BeingDeleted(), nil
 	}
-	if !desired.IsDecided(m) {
-		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotDecided, "Manifest %s changed while its default custom resource was created", inventory.MarkOf(m))
+	isPlanned, err := a.steps.IsPlanned(ctx, m)
+	if err != nil {
+		return readiness.Observed{}, err
+	}
+	if !isPlanned {
+		return readiness.Observed{}, fault.New(fault.Transient, manifests.ReasonNotPlanned, "Manifest %s changed while its default custom resource was created", inventory.MarkOf(m))
 	}
 	wanted, err := readiness.DefaultCROf(m)
 	if err != nil {

@@ -51,6 +51,11 @@ type DriftCounter interface {
 	DriftCorrected(objects int)
 }
 
+// RefusalCounter counts Manifests that no plan had.
+type RefusalCounter interface {
+	ManifestRefused()
+}
+
 const (
 	// recordedAgainAfter is after how long the same is recorded once more.
 	recordedAgainAfter = 24 * time.Hour
@@ -62,6 +67,8 @@ const (
 type Recorder struct {
 	events EventRecorder
 	counts DriftCounter
+	// refused may be nil.
+	refused RefusalCounter
 	// recorded is what was recorded lately, and when.
 	recorded *lru.Cache[string, time.Time]
 	clock    func() time.Time

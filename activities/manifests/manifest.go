@@ -29,6 +29,10 @@ const (
 	ReasonEdited = "SpecEdited"
 	// ReasonAwaitsPlan: upstream wrote the Manifest's spec and installed the module, and its Kyma was not reconciled since.
 	ReasonAwaitsPlan = "AwaitsTakeOver"
+	// ReasonNotPlanned: the Manifest is not as the plan of its Kyma decided it, or no plan has it.
+	ReasonNotPlanned = "NotPlanned"
+	// ReasonNotSigned: signatures are required, and the plan was made before they were.
+	ReasonNotSigned = "NotSigned"
 	// ReasonManifestChanged: the Manifest keeps changing while it is reconciled.
 	ReasonManifestChanged = "ManifestChanged"
 )

@@ -103,7 +103,11 @@ func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Obs
 
 // isRefused tells whether nothing is done for a Manifest, for one of the reasons of CheckOwnership and Undecided.
 func isRefused(reason string) bool {
-	return reason == ReasonNotOwned || reason == ReasonNotDecided || reason == ReasonEdited
+	switch reason {
+	case ReasonNotOwned, ReasonNotDecided, ReasonEdited, ReasonNotPlanned, ReasonNotSigned:
+		return true
+	}
+	return false
 }
 
 // IsRefused tells whether the last reconcile of a Manifest did nothing, as nothing may be done for it. The Manifest may

@@ -43,6 +43,10 @@ type Options struct {
 	Events EventRecorder
 	// Drift may be nil: then corrections are not counted.
 	Drift DriftCounter
+	// Refused may be nil: then refused Manifests are not counted.
+	Refused RefusalCounter
+	// SignaturesRequired is true under the signature policy "require".
+	SignaturesRequired bool
 	// RemoteNamespace is the namespace of namespaced objects that name none (flag sync-namespace), where
 	// the Manifest has no annotation desired.AnnotationRemoteNamespace; kyma-system.
 	RemoteNamespace string
@@ -83,5 +87,6 @@ func New(o Options) (*Steps, error) {
 	if err != nil {
 		return nil, err
 	}
+	recorder.refused = o.Refused
 	return &Steps{Options: o, Recorder: recorder}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,16 +14,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kick"
-	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Whoever may write Manifests could have anything installed with our permissions, if the Manifest alone decided. So it is
-// reconciled only where a Kyma of this instance owns it, and its module goes into the control plane's own cluster only
-// where activities/resolve, which decides it from the Kyma, recorded that for exactly this spec.
+// reconciled only where a Kyma of this instance owns it, and installed only as the plan of that Kyma decided it (plan.go).
 
 // Ownership says whether this instance works on a Manifest.
 type Ownership struct {
@@ -128,46 +124,4 @@ func (a *Steps) access(ctx context.Context, m *v1beta2.Manifest, to func(ctx con
 		return nil, err
 	}
 	return cluster, a.bound(ctx, m, cluster)
-}
-
-const (
-	// decisionPatience is how long a reconcile waits for the record of a decision, which is written after the spec.
-	decisionPatience = 3 * time.Second
-	// decisionPause is the pause between two reads of it.
-	decisionPause = 200 * time.Millisecond
-)
-
-// Undecided says why a Manifest may not be installed as it is; nil where it may. Its Kyma's workflow, which decides, is
-// notified. It returns the Manifest, which may be read again.
-func (a *Steps) Undecided(
-	ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2.Kyma,
-) (*v1beta2.Manifest, *readiness.Observed, error) {
-	for waited := time.Duration(0); !desired.IsDecided(m) && waited < decisionPatience; waited += decisionPause {
-		if err := objects.Sleep(ctx, decisionPause); err != nil {
-			return nil, nil, err
-		}
-		now, err := a.Read(ctx, kick.RefOf(m))
-		if err != nil {
-			return nil, nil, err
-		}
-		if now == nil || now.Generation != m.Generation || !now.DeletionTimestamp.IsZero() {
-			return nil, nil, ErrChanged
-		}
-		m = now
-	}
-	o := &readiness.Observed{State: m.Status.State, Reason: ReasonNotDecided}
-	if o.State == shared.StateUnknown {
-		o.State = shared.StateProcessing
-	}
-	switch {
-	case !desired.IsDecided(m) && !m.Spec.Remote && !desired.InControlPlane(m) && inventory.NeverApplied(m.Status.Inventory):
-		o.Reason, o.Message = ReasonAwaitsPlan, "upstream installed the module: it is taken over with the next plan of Kyma "+kyma.Name
-	case !desired.IsDecided(m):
-		o.Message = "nothing is installed or changed: by the plan of Kyma " + kyma.Name + " this is not for the control plane"
-	case desired.IsEdited(m) && !kyma.IsSkipReconciliation():
-		o.Reason, o.Message = ReasonEdited, "the Manifest's spec was edited by hand: that is not installed, but put back"
-	default:
-		return m, nil, nil
-	}
-	return m, o, a.requestReconcile(ctx, m, "a Manifest is not as planned")
 }

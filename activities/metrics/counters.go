@@ -29,6 +29,21 @@ func NewDrift(registry prometheus.Registerer) (*Drift, error) {
 	return &Drift{corrections: corrections}, register(registry, "drift corrections", corrections)
 }
 
+// Refused counts Manifests that somebody made although no plan had them.
+type Refused struct{ manifests prometheus.Counter }
+
+// NewRefused registers lifecycle_mgr_unplanned_manifests_total.
+func NewRefused(registry prometheus.Registerer) (*Refused, error) {
+	manifests := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "lifecycle_mgr_unplanned_manifests_total",
+		Help: "Manifests that were refused because no plan of their Kyma had them.",
+	})
+	return &Refused{manifests: manifests}, register(registry, "refused Manifests", manifests)
+}
+
+// ManifestRefused counts a Manifest that was refused.
+func (r *Refused) ManifestRefused() { r.manifests.Inc() }
+
 // DriftCorrected counts objects whose drift was corrected.
 func (d *Drift) DriftCorrected(objects int) { d.corrections.Add(float64(objects)) }
 

@@ -38,6 +38,8 @@ type Windows interface {
 type Signatures interface {
 	// Verify says whether a descriptor may be used; a refusal wraps signature.ErrSignature.
 	Verify(ctx context.Context, raw []byte, templateLabels map[string]string) error
+	// Required reports whether Verify refuses descriptors without a signature.
+	Required() bool
 	// Fingerprint changes when descriptors are to be verified again.
 	Fingerprint(ctx context.Context) (string, error)
 }

@@ -56,23 +56,28 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 // that it installed where it is: in another cluster, or in one that is not on record. Where it is the same one after all,
 // the Kyma's own Manifest of that name finds it there by its marks and takes it over.
 func (a *Activities) releaseOrphan(ctx context.Context, kyma *v1beta2.Kyma, orphan *v1beta2.Manifest) error {
-	released := orphan.DeepCopy()
-	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(finalizer string) bool {
-		return slices.Contains(append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge), finalizer)
-	})
-	patch := client.MergeFromWithOptions(orphan, client.MergeFromWithOptimisticLock{})
-	err := a.controlPlane.Patch(ctx, released, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("release %s, which an earlier Kyma left: %w", planning.Describe(orphan), err)
-	}
-	if err := deleteManifest(ctx, a.controlPlane, released); err != nil {
+	if err := a.release(ctx, orphan); err != nil {
 		return err
 	}
 	a.record(kyma, EventOrphanReleased, fmt.Sprintf(
 		"%s, which an earlier Kyma of this name left, was released: what it installed stays where it is, and is taken over where it is in this Kyma's cluster",
 		planning.Describe(orphan)), "")
 	return nil
+}
+
+// release deletes a Manifest without a removal: nothing in any cluster is read or deleted for it.
+func (a *Activities) release(ctx context.Context, manifest *v1beta2.Manifest) error {
+	released := manifest.DeepCopy()
+	released.Finalizers = slices.DeleteFunc(released.Finalizers, func(finalizer string) bool {
+		return slices.Contains(append(desired.ManifestFinalizers(), shared.FinalizerManifestResource, shared.FinalizerPurge), finalizer)
+	})
+	patch := client.MergeFromWithOptions(manifest, client.MergeFromWithOptimisticLock{})
+	err := a.controlPlane.Patch(ctx, released, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("release %s: %w", planning.Describe(manifest), err)
+	}
+	return deleteManifest(ctx, a.controlPlane, released)
 }

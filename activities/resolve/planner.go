@@ -113,6 +113,16 @@ func (p *Planner) View(ctx context.Context, kyma *v1beta2.Kyma, manifests, forei
 			return p.describe(ctx, template, component, version)
 		},
 		DefaultCR: p.defaultCRs(ctx), Known: p.offered(ctx, kyma), Agent: agent,
+		Pinned: func(module v1beta2.Module) desired.Catalog {
+			wanted := view.Wanted
+			wanted.Modules = []v1beta2.Module{module}
+			found, err := desired.Gather(ctx, index, p.settings, wanted)
+			if err != nil {
+				return nil // what cannot be read now is decided by the next plan
+			}
+			return found
+		},
+		Signed: p.signatures != nil && p.signatures.Required(),
 	})
 	if view.Obsolete, err = p.obsolete(ctx, index, view.NotMandatory); err != nil {
 		return View{}, err

@@ -31,7 +31,7 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 		if err != nil {
 			return View{}, fmt.Errorf("plan the modules of Kyma %s: %w", in.Ref, err)
 		}
-		changed, err := a.confirm(ctx, &all, view.actedOn(), confirmed)
+		changed, err := a.confirm(ctx, &all, view.actedOn(), view.Unknown, confirmed)
 		if err != nil || !changed {
 			return view, err
 		}
@@ -39,8 +39,9 @@ func (a *Activities) view(ctx context.Context, kyma *v1beta2.Kyma, in Input) (Vi
 	return View{}, fault.New(fault.Transient, "Changed", "the Manifests of Kyma %s keep changing during the reconcile", desired.NameOf(kyma))
 }
 
-// confirm reads Manifests live, each once, and tells whether one of them is not as it was known.
-func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {
+// confirm reads Manifests live, each once, and reports whether one of them is not as it was known. The informer leaves out
+// by what upstream's Manifests are known: such a one is only seen by the live read of those that are unknown.
+func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn, unknown []*v1beta2.Manifest, confirmed map[string]bool) (bool, error) {
 	if a.known.IsLive() {
 		return false, nil
 	}
@@ -54,7 +55,7 @@ func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn 
 		if err != nil {
 			return false, err
 		}
-		if now != nil && now.ResourceVersion == m.ResourceVersion {
+		if now != nil && now.ResourceVersion == m.ResourceVersion && (len(now.Status.Synced) == 0 || !slices.Contains(unknown, m)) {
 			continue
 		}
 		changed = true
@@ -63,15 +64,17 @@ func (a *Activities) confirm(ctx context.Context, all *fleet.Manifests, actedOn 
 	return changed, nil
 }
 
-// recordNames writes the names of the Manifests that are about to be made into the Kyma's status, where they are not there:
-// whoever has to know of all that a Kyma has need not ask for what there is.
-func (a *Activities) recordNames(ctx context.Context, kyma *v1beta2.Kyma, view View) error {
-	names := view.Names(kyma)
-	if !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(kyma.Status.Manifests, name) }) {
+// recordPlan writes into the Kyma's status, where it does not say so, the names of the Manifests that are about to be made
+// and how each is to be. Whoever has to know of all that a Kyma has need not ask for what there is, and whoever installs a
+// Manifest compares it with the record (package planned).
+func (a *Activities) recordPlan(ctx context.Context, kyma *v1beta2.Kyma, view View) error {
+	names, entries := view.Names(kyma), view.Planned(kyma)
+	if slices.Equal(entries, kyma.Status.Planned) &&
+		!slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(kyma.Status.Manifests, name) }) {
 		return nil
 	}
 	before := kyma.DeepCopy()
-	kyma.Status.Manifests = names
+	kyma.Status.Manifests, kyma.Status.Planned = names, entries
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return fmt.Errorf("record the Manifests of Kyma %s: %w", desired.NameOf(kyma), err)

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
@@ -47,13 +48,13 @@ func (a *Activities) ResolveKyma(ctx context.Context, in Input) (Result, error) 
 			return Result{}, err
 		}
 	}
-	if err := a.recordNames(ctx, kyma, view); err != nil {
-		return Result{}, err
-	}
 	result := Result{Outcome: OutcomeDone, Synced: view.Sync.Enabled, Channel: view.Wanted.Channel}
 	if !view.Wanted.Complete {
 		result.AwaitsSync = true
 		return result, nil
+	}
+	if err := a.recordPlan(ctx, kyma, view); err != nil {
+		return Result{}, err
 	}
 	if in.Background {
 		view.inBackground()
@@ -117,6 +118,9 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 		}
 	}
 	failed = append(failed, a.remove(ctx, kyma, remove, result))
+	for _, manifest := range view.Unknown {
+		failed = append(failed, a.release(ctx, manifest))
+	}
 	return joined(failed)
 }
 
@@ -246,12 +250,12 @@ func (a *Activities) apply(ctx context.Context, manifest *v1beta2.Manifest) (*v1
 func (a *Activities) insist(ctx context.Context, now, wanted *v1beta2.Manifest) error {
 	patch := client.MergeFromWithOptions(now.DeepCopy(), client.MergeFromWithOptimisticLock{})
 	now.Spec = wanted.Spec
-	for _, key := range planning.OurLabels() {
+	for _, key := range planned.Labels() {
 		if _, set := wanted.Labels[key]; !set {
 			delete(now.Labels, key)
 		}
 	}
-	for _, key := range planning.OurAnnotations() {
+	for _, key := range planned.Annotations() {
 		if _, set := wanted.Annotations[key]; !set {
 			delete(now.Annotations, key)
 		}

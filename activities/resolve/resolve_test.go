@@ -136,7 +136,8 @@ func TestAnUpgradeUpdatesOnlyTheManifestThatChanged(t *testing.T) {
 	result := b.reconcile(t)
 	name := shared.ManifestName("kyma-sample", "kyma-project.io/module/keda", "keda")
 	require.Equal(t, []string{name}, result.Updated)
-	require.Equal(t, []string{"apply Manifest " + name, "patch status Manifest " + name}, b.Cluster.Writes())
+	require.Equal(t, []string{"patch status Kyma kyma-sample", "apply Manifest " + name, "patch status Manifest " + name}, b.Cluster.Writes(),
+		"how the Manifest is to be is recorded before")
 }
 
 // The work on a Manifest comes after edits where it was written for the whole fleet, until somebody's edit changes it.

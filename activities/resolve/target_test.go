@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -11,7 +12,9 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -26,6 +29,57 @@ func TestThatAModuleGoesIntoTheControlPlaneIsRecordedForTheSpecThatWasPlanned(t 
 	require.NoError(t, b.Cluster.Status().Update(context.Background(), made))
 	b.reconcile(t)
 	require.True(t, desired.IsDecided(b.only(t)), "a record that was lost, or never written, comes with the next reconcile")
+}
+
+func TestHowAManifestIsToBeIsRecordedBeforeItIsWritten(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template)
+	b.Cluster.Fail = func(verb, _ string) error {
+		if verb == "apply" {
+			return errors.New("the process died")
+		}
+		return nil
+	}
+	_, err := b.ResolveKyma(context.Background(), b.in)
+	require.Error(t, err)
+	require.Len(t, b.read(t).Status.Planned, 1)
+	b.Cluster.Fail = nil
+	b.reconcile(t)
+	require.True(t, planned.Allows(b.read(t), b.only(t)))
+
+	b.upgrade(t, template, "1.1.0")
+	b.reconcile(t)
+	require.Equal(t, "1.1.0", b.only(t).Spec.Version)
+	require.True(t, planned.Allows(b.read(t), b.only(t)))
+
+	kyma := b.read(t)
+	kyma.Status.Planned = nil
+	require.NoError(t, b.Cluster.Status().Update(context.Background(), kyma))
+	b.Cluster.Forget()
+	b.reconcile(t)
+	require.True(t, planned.Allows(b.read(t), b.only(t)), "a record that was lost comes with the next reconcile")
+	require.Equal(t, []string{"patch status Kyma kyma-sample"}, b.Cluster.Writes(), "and with nothing else")
+}
+
+func TestAManifestThatNoPlanEverHadIsReleased(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.reconcile(t)
+	forged := b.only(t).DeepCopy()
+	forged.Name, forged.UID, forged.ResourceVersion, forged.Status = "forged", "", "", v1beta2.ManifestStatus{}
+	forged.Labels[shared.LabelMandatoryModule], forged.Labels[shared.LabelSkipReconciliation] = "true", "true"
+	require.NoError(t, b.Cluster.Create(context.Background(), forged))
+	theirs := forged.DeepCopy()
+	theirs.Name, theirs.UID, theirs.ResourceVersion = "upstreams", "", ""
+	theirs.Status.Synced = []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Name: "keda"}}
+	require.NoError(t, b.Cluster.Create(context.Background(), theirs))
+	b.reconcile(t)
+	var names []string
+	for _, m := range b.manifests(t) {
+		names = append(names, m.Name)
+	}
+	require.Len(t, names, 2, names)
+	require.NotContains(t, names, "forged", "with its finalizers, and without a removal")
+	require.Contains(t, names, "upstreams", "what upstream installed is no forgery")
 }
 
 func TestARemoteModuleHasNoRecordOfTheControlPlane(t *testing.T) {

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -83,7 +84,26 @@ func (v *View) actedOn() []*v1beta2.Manifest {
 	for _, obsolete := range v.Obsolete {
 		all = append(all, obsolete.Manifest)
 	}
-	return slices.DeleteFunc(append(all, v.Unwanted...), func(m *v1beta2.Manifest) bool { return m == nil })
+	return slices.DeleteFunc(slices.Concat(all, v.Unwanted, v.Unknown), func(m *v1beta2.Manifest) bool { return m == nil })
+}
+
+// Planned is the record of what this plan and earlier ones decided: an earlier decision stays until there is another one.
+func (v *View) Planned(kyma *v1beta2.Kyma) []v1beta2.PlannedManifest {
+	entries := map[string]v1beta2.PlannedManifest{}
+	for _, entry := range kyma.Status.Planned {
+		entries[entry.Name] = entry
+	}
+	for _, plan := range slices.Concat(v.Modules, v.Mandatory, v.UpgradesInRemoval) {
+		if plan.Record != nil {
+			entries[plan.Record.Name] = *plan.Record
+		}
+	}
+	names := slices.Sorted(maps.Keys(entries))
+	all := make([]v1beta2.PlannedManifest, 0, len(names))
+	for _, name := range names {
+		all = append(all, entries[name])
+	}
+	return all
 }
 
 // Names are those of all Manifests that a Kyma has on record, and of those that are to be made.

@@ -87,6 +87,9 @@ func New(options Options) (*Verifier, error) {
 	return v, nil
 }
 
+// Required reports whether the policy is Require.
+func (v *Verifier) Required() bool { return v.policy == Require }
+
 // Verify says whether a descriptor may be used under the policy. raw is the descriptor as embedded or fetched,
 // labels are those of its ModuleTemplate.
 //

@@ -30,6 +30,7 @@ func next(o observation) v1beta2.KymaStatus {
 	}
 	status.ModulesReady = modulesReady(status.Modules)
 	status.Manifests = recorded(o)
+	status.Planned = slices.DeleteFunc(status.Planned, func(p v1beta2.PlannedManifest) bool { return !slices.Contains(status.Manifests, p.Name) })
 	setConditions(&status, o, deleting)
 	setEditIgnored(&status, o, deleting)
 	status.State = state(status, o.worst(), deleting)

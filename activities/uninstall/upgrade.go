@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -22,8 +21,11 @@ const EventRemovalUpgradeFailed = "RemovalUpgradeFailed"
 // keeps it from being removed: the operator that has to release it may need the fix (docs/contract.md#removal). The
 // reported state of the removal does not change. A version that cannot be applied blocks no removal.
 func (a *Activities) upgradeWhileDeleting(ctx context.Context, m *v1beta2.Manifest, waiting readiness.Observed) error {
-	if m.Status.InstalledRef == "" || m.Status.InstalledRef == inventory.LayersRef(m) || !desired.IsDecided(m) || desired.IsEdited(m) {
+	if m.Status.InstalledRef == "" || m.Status.InstalledRef == inventory.LayersRef(m) {
 		return nil
+	}
+	if isPlanned, err := a.steps.IsPlanned(ctx, m); err != nil || !isPlanned {
+		return err
 	}
 	job, err := a.applier.Prepare(ctx, m)
 	if f := fault.Of(err); err != nil && f.Kind == fault.Rejected {

@@ -39,6 +39,14 @@ type KymaStatus struct {
 	// +optional
 	Manifests []string `json:"manifests,omitempty"`
 
+	// Planned says how each Manifest is to be, as the last plan of this Kyma
+	// decided it. It is written before the Manifest is. A Manifest that differs
+	// from its entry, or has none, is not installed.
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Planned []PlannedManifest `json:"planned,omitempty"`
+
 	// ActiveChannel is the channel that the cluster was last Ready with.
 	// +optional
 	ActiveChannel string `json:"activeChannel,omitempty"`
@@ -67,6 +75,21 @@ type KymaStatus struct {
 	// written before it is acted on.
 	// +optional
 	Remote *RemoteStatus `json:"remote,omitempty"`
+}
+
+// PlannedManifest is a Manifest as the plan of its Kyma decided it.
+type PlannedManifest struct {
+	// Name of the Manifest.
+	Name string `json:"name"`
+
+	// Digest covers the Manifest's spec, and the labels and annotations that the
+	// plan sets.
+	Digest string `json:"digest"`
+
+	// Signed is true if the plan accepted the module's component descriptor under
+	// the signature policy "require".
+	// +optional
+	Signed bool `json:"signed,omitempty"`
 }
 
 // ModuleStatus says how one module of a Kyma is.

@@ -47,6 +47,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -223,8 +224,9 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
 	require.NoError(t, err)
 	config.QPS = -1
-	s.control, err = client.New(config, client.Options{Scheme: scheme(t)})
+	direct, err := client.New(config, client.Options{Scheme: scheme(t)})
 	require.NoError(t, err)
+	s.control = cluster.Planning(direct)
 	s.installDefinitions()
 	remoteConfig, err := clientcmd.BuildConfigFromFlags("", remotePath)
 	require.NoError(t, err)
@@ -250,7 +252,7 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 	require.NoError(t, err)
 	s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
 		Steps: manifests.Options{
-			ControlPlane: s.control, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
+			ControlPlane: direct, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
 			Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) },
 		},
 		Apply:   apply.Options{Artifacts: store},

@@ -21,10 +21,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/purge"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -45,6 +47,7 @@ func (access) ForKyma(_ context.Context, namespace, kyma string) (*clusters.Clus
 func owned(change func(*v1beta2.Kyma, *v1beta2.Manifest)) (*v1beta2.Kyma, *v1beta2.Manifest) {
 	m := sharedManifest("first", 1, nil)
 	kyma := kymaNamed("first")
+	cluster.Plan(kyma, m)
 	if change != nil {
 		change(kyma, m)
 	}
@@ -245,31 +248,81 @@ func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
 	}
 }
 
-func TestAnUndecidedManifestIsNotInstalledAndItsKymaIsNotified(t *testing.T) {
+// What a writer of Manifests can do, and no plan did, is refused before a cluster or a registry is touched.
+func TestAManifestThatIsNotAsPlannedIsRefusedAndItsKymaIsNotified(t *testing.T) {
 	t.Parallel()
-	remote := func(m *v1beta2.Manifest) {
+	remote := func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
 		m.Spec.Remote, m.Status.Target = true, nil
 		m.Annotations = map[string]string{desired.AnnotationSpecDigest: desired.SpecDigest(m.Spec)}
+		k.Status.Planned = nil
+		cluster.Plan(k, m)
+	}
+	forged := func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+		remote(k, m)
+		m.Name = "forged"
 	}
 	for name, test := range map[string]struct {
-		change func(*v1beta2.Kyma, *v1beta2.Manifest)
-		reason string // empty where it is as decided
+		change   func(*v1beta2.Kyma, *v1beta2.Manifest)
+		settings desired.Settings
+		reason   string // empty where it is as decided
+		state    shared.State
+		event    bool
 	}{
 		"as decided":                      {},
 		"for the control plane by nobody": {reason: manifests.ReasonNotDecided, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Status.Target = nil }},
-		"another layer than was decided":  {reason: manifests.ReasonNotDecided, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = "sha256:2" }},
-		"a remote one":                    {change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m) }},
-		"a remote one, edited":            {reason: manifests.ReasonEdited, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m); m.Spec.Version = "9.9.9" }},
-		"a remote one, written by others": {change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { remote(m); m.Annotations = nil }},
-		"a remote one of a skipped Kyma": {change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
-			remote(m)
+		"another layer than was decided":  {reason: manifests.ReasonNotPlanned, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) { m.Spec.Install.Source.Ref = "sha256:2" }},
+		"another layer, with a status written by hand": {reason: manifests.ReasonNotPlanned, change: func(_ *v1beta2.Kyma, m *v1beta2.Manifest) {
+			m.Spec.Install.Source.Ref = "sha256:2"
+			m.Status.Target.SpecDigest, m.Status.InstalledRef = desired.SpecDigest(m.Spec), "sha256:2"
+		}},
+		"a remote one":         {change: remote},
+		"a remote one, edited": {reason: manifests.ReasonEdited, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) { remote(k, m); m.Spec.Version = "9.9.9" }},
+		"a remote one, edited with its digest": {reason: manifests.ReasonNotPlanned, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			remote(k, m)
+			m.Spec.Version = "9.9.9"
+			m.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(m.Spec)
+		}},
+		"a remote one, edited, without its digest": {reason: manifests.ReasonNotPlanned, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			remote(k, m)
+			m.Spec.Version, m.Annotations = "9.9.9", nil
+		}},
+		"an annotation that decides where it goes": {reason: manifests.ReasonNotPlanned, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			remote(k, m)
+			m.Annotations[desired.AnnotationRemoteNamespace] = "kube-system"
+		}},
+		"edited while its Kyma is skipped": {reason: manifests.ReasonEdited, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			remote(k, m)
 			m.Spec.Version, k.Labels = "9.9.9", map[string]string{shared.LabelSkipReconciliation: "true"}
+		}},
+		"one that no plan has": {reason: manifests.ReasonNotPlanned, state: shared.StateError, event: true, change: forged},
+		"one that no plan has, of a module that every Kyma has": {reason: manifests.ReasonNotPlanned, state: shared.StateError, event: true, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			forged(k, m)
+			m.Labels[shared.LabelMandatoryModule] = "true"
+		}},
+		"one that no plan has, while its Kyma is being deleted": {reason: manifests.ReasonNotPlanned, state: shared.StateError, event: true, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			forged(k, m)
+			k.DeletionTimestamp, k.Finalizers = new(metav1.Now()), []string{shared.FinalizerKyma}
+		}},
+		"one that no plan has, with a status written by hand": {reason: manifests.ReasonNotPlanned, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			forged(k, m)
+			m.Status.InstalledRef = "sha256:1"
+		}},
+		"one whose plan was lost": {reason: manifests.ReasonNotPlanned, change: func(k *v1beta2.Kyma, m *v1beta2.Manifest) {
+			remote(k, m)
+			k.Status.Planned, m.Status.InstalledRef = nil, "sha256:1"
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
 			a, sent, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+			events := &recordedEvents{}
+			recorder, err := manifests.NewRecorder(events, nil, time.Now)
+			require.NoError(t, err)
+			a.Steps.Recorder = recorder
+			if test.reason != "" {
+				a.Steps.Options.Clusters = nil // no cluster is touched
+			}
 			_, undecided, err := a.Steps.Undecided(context.Background(), m, kyma)
 			require.NoError(t, err)
 			if test.reason == "" {
@@ -278,10 +331,43 @@ func TestAnUndecidedManifestIsNotInstalledAndItsKymaIsNotified(t *testing.T) {
 				return
 			}
 			require.Equal(t, test.reason, undecided.Reason)
+			if test.state != "" {
+				require.Equal(t, test.state, undecided.State)
+			}
 			require.Len(t, sent.all, 1)
 			require.True(t, sent.all[0].Whole, "a whole reconcile, not only a report of states")
 			require.Equal(t, m.ResourceVersion, sent.all[0].ResourceVersion, "for the current Manifest")
+			said, _ := events.take()
+			if !test.event {
+				require.Empty(t, said)
+				return
+			}
+			require.Len(t, said, 1)
+			require.Contains(t, said[0], "Warning *v1beta2.Kyma ManifestNotPlanned: Manifest forged was not made by a plan of this Kyma")
+
+			result, err := a.Install.ApplyManifest(context.Background(), install.ApplyInput{Ref: kick.RefOf(m)})
+			require.NoError(t, err)
+			require.Equal(t, manifests.OutcomeRefused, result.Outcome)
+			_, err = a.Install.EnsureDefaultCR(context.Background(), install.WaitInput{Ref: kick.RefOf(m)})
+			require.Equal(t, manifests.ReasonNotPlanned, fault.Of(err).Reason)
 		})
+	}
+}
+
+func TestWhereSignaturesAreRequiredAPlanFromBeforeIsNotEnough(t *testing.T) {
+	t.Parallel()
+	for signed, want := range map[bool]string{true: "", false: manifests.ReasonNotSigned} {
+		kyma, m := owned(nil)
+		kyma.Status.Planned = []v1beta2.PlannedManifest{planned.Record(m, signed)}
+		a, _, _ := acting(t, desired.Settings{AllowControlPlaneModules: true}, kyma, m)
+		a.Steps.Options.SignaturesRequired = true
+		_, undecided, err := a.Steps.Undecided(context.Background(), m, kyma)
+		require.NoError(t, err)
+		if want == "" {
+			require.Nil(t, undecided)
+			continue
+		}
+		require.Equal(t, want, undecided.Reason)
 	}
 }
 

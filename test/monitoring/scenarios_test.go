@@ -250,6 +250,11 @@ func scenarios() []scenario {
 		},
 		{name: "a version fails in nine of a hundred clusters", series: map[string]string{of(leader, manifests, ofKeda, `state="Error"`): "9x240"}, silentAt: last},
 		{
+			name:     "somebody made a Manifest that no plan had",
+			series:   map[string]string{of(leader, "lifecycle_mgr_unplanned_manifests_total"): "0x30 1x210"},
+			silentAt: "29m", firingAt: "32m", firing: []string{`LifecycleManagerManifestNotPlanned warning ` + instance},
+		},
+		{
 			name:     "a rollout is held",
 			series:   map[string]string{of(leader, "lifecycle_mgr_rollout_phase", rolledOut, `phase="Held"`): "1x240"},
 			silentAt: "1m", firingAt: "3m", firing: []string{`LifecycleManagerRolloutStopped warning ` + instance + `,` + rolledOut + `,phase="Held"`},

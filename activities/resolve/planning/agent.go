@@ -5,6 +5,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -73,6 +74,8 @@ func planAgent(r Request, sync desired.Sync, existing []*v1beta2.Manifest) (Modu
 		}
 	}
 	plan.Version, plan.Destination = manifest.Spec.Version, destinationOf(manifest)
+	record := planned.Record(manifest, true) // it has no descriptor that could be signed
+	plan.Record = &record
 	switch {
 	case plan.Existing == nil:
 		plan.Action, plan.Manifest = ActionCreate, manifest

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -29,7 +30,7 @@ func (p *planner) assign() {
 	for _, e := range p.entries {
 		for i := range p.Manifests {
 			manifest := manifests[p.Manifests[i].Name]
-			if manifest != nil && manifest.IsMandatory() == e.mandatory && (desired.EntryOf(manifest) == e.Module.Name || p.statusManifest(e.Module.Name) == manifest.Name) {
+			if manifest != nil && !planned.IsUnknown(p.Kyma, manifest) && manifest.IsMandatory() == e.mandatory && (desired.EntryOf(manifest) == e.Module.Name || p.statusManifest(e.Module.Name) == manifest.Name) {
 				p.give(e, manifest)
 			}
 		}
@@ -52,7 +53,7 @@ func (p *planner) adopt(manifests map[string]*v1beta2.Manifest) {
 	}
 	for i := range p.Manifests {
 		manifest := manifests[p.Manifests[i].Name]
-		if manifest == nil || manifest.IsMandatory() || listed[desired.EntryOf(manifest)] || !manifest.DeletionTimestamp.IsZero() {
+		if manifest == nil || planned.IsUnknown(p.Kyma, manifest) || manifest.IsMandatory() || listed[desired.EntryOf(manifest)] || !manifest.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if heirs := wanting[manifest.ComponentName()]; len(heirs) == 1 {

@@ -2,6 +2,7 @@ package planning
 
 import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -13,9 +14,18 @@ func (p *planner) decide() {
 		p.decideOne(e)
 		e.plan.HeldBack = heldBack(e)
 		if e.manifest != nil {
-			p.takeOver(e)
+			p.keepAsInCatalog(e)
+		}
+		if e.plan.Manifest != nil && !e.plan.Manifest.IsUnmanaged() {
+			e.plan.Record = p.record(e.plan.Manifest)
 		}
 	}
+}
+
+// record is the entry of the record of plans for a Manifest as it is planned.
+func (p *planner) record(m *v1beta2.Manifest) *v1beta2.PlannedManifest {
+	entry := planned.Record(m, p.Signed)
+	return &entry
 }
 
 func (p *planner) decideOne(e *entry) {
@@ -66,7 +76,7 @@ func (p *planner) decideOne(e *entry) {
 	case e.manifest.IsSkipReconciliation():
 		e.plan.Action = ActionKeep
 	case !Differs(e.manifest, manifest):
-		e.plan.Action, e.plan.Destination = ActionKeep, destinationOf(manifest)
+		e.plan.Action, e.plan.Destination, e.plan.Record = ActionKeep, destinationOf(manifest), p.record(manifest)
 	case p.isDeferred(e):
 		e.plan.Action, e.plan.Deferred = ActionKeep, newDeferred(e.Version, e.Deferral.Until, p.Now)
 	case p.waitsForWindow(e):

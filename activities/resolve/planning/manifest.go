@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -212,8 +213,8 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 			Name:            existing.Name,
 			Namespace:       existing.Namespace,
 			OwnerReferences: existing.OwnerReferences,
-			Labels:          keep(existing.Labels, OurLabels()),
-			Annotations:     keep(existing.Annotations, OurAnnotations()),
+			Labels:          planned.Keep(existing.Labels, planned.Labels()),
+			Annotations:     planned.Keep(existing.Annotations, planned.Annotations()),
 		},
 		Spec: *existing.Spec.DeepCopy(),
 	}
@@ -221,39 +222,10 @@ func unmanaged(existing *v1beta2.Manifest) *v1beta2.Manifest {
 	return manifest
 }
 
-// OurLabels are the labels of a Manifest that are ours to set, and to take away again.
-func OurLabels() []string {
-	return []string{
-		shared.LabelKymaName, shared.LabelModuleName, shared.LabelManagedBy, shared.LabelChannel, shared.LabelControllerName,
-		shared.LabelMandatoryModule, desired.LabelSharedModule,
-	}
-}
-
-// OurAnnotations are the annotations of a Manifest that are ours to set, and to take away again.
-func OurAnnotations() []string {
-	return []string{
-		shared.AnnotationFQDN, shared.AnnotationOCMComponentName, shared.AnnotationIsUnmanaged,
-		shared.AnnotationRecreateDefaultCR,
-		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace, desired.AnnotationRemoteStrategy,
-		desired.AnnotationImagePullSecret,
-		desired.AnnotationAssociatedKinds, desired.AnnotationAgent,
-	}
-}
-
-func keep(all map[string]string, keys []string) map[string]string {
-	kept := map[string]string{}
-	for _, key := range keys {
-		if value, set := all[key]; set {
-			kept[key] = value
-		}
-	}
-	return kept
-}
-
 // Differs tells whether a Manifest is not as wanted. Labels, annotations and fields of others do not count.
 func Differs(existing, wanted *v1beta2.Manifest) bool {
-	return !maps.Equal(keep(existing.Labels, OurLabels()), keep(wanted.Labels, OurLabels())) ||
-		!maps.Equal(keep(existing.Annotations, OurAnnotations()), keep(wanted.Annotations, OurAnnotations())) ||
+	return !maps.Equal(planned.Keep(existing.Labels, planned.Labels()), planned.Keep(wanted.Labels, planned.Labels())) ||
+		!maps.Equal(planned.Keep(existing.Annotations, planned.Annotations()), planned.Keep(wanted.Annotations, planned.Annotations())) ||
 		!sameOwner(existing, wanted) ||
 		!sameSpec(existing.Spec, wanted.Spec)
 }

@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -30,6 +32,11 @@ func Plan(r Request) Plans {
 	plans := p.plans()
 	if plan, is := planAgent(r, p.sync, agent); is {
 		plans.Mandatory = append(plans.Mandatory, plan)
+	}
+	for _, manifest := range agent {
+		if manifest.Name != agents.ManifestName(r.Kyma.Name) && p.ours(manifest) && planned.IsUnknown(r.Kyma, manifest) {
+			plans.Unknown = append(plans.Unknown, manifest)
+		}
 	}
 	return plans
 }
@@ -94,7 +101,8 @@ func (p *planner) plans() Plans {
 
 // sortUnassigned sorts out the Manifests that no entry has. A Manifest stays as long as some entry could mean its
 // component or was the one that it was made for, however unclear that entry is at present; and while there is an
-// entry that may be its new name, for nothing is known of that one.
+// entry that may be its new name, for nothing is known of that one. One that no plan ever had does not stay, whatever its
+// labels say.
 func (p *planner) sortUnassigned(all *Plans) {
 	meant := map[string]bool{}
 	unresolved := false
@@ -111,11 +119,18 @@ func (p *planner) sortUnassigned(all *Plans) {
 		manifest := &p.Manifests[i]
 		switch {
 		case !p.ours(manifest) || p.assigned[manifest.Name] != nil:
+		case manifest.IsMandatory() && planned.IsUnknown(p.Kyma, manifest):
+			all.Unknown = append(all.Unknown, manifest)
 		case manifest.IsMandatory():
 			if !meant[manifest.ModuleName()] && !meant[manifest.ComponentName()] {
 				all.NotMandatory = append(all.NotMandatory, manifest)
 			}
 		case meant[desired.EntryOf(manifest)] || meant[manifest.ComponentName()]:
+			if planned.IsUnknown(p.Kyma, manifest) {
+				all.Unknown = append(all.Unknown, manifest)
+			}
+		case unresolved && planned.IsUnknown(p.Kyma, manifest):
+			all.Unknown = append(all.Unknown, manifest)
 		case unresolved:
 			all.Uncertain = append(all.Uncertain, manifest)
 		default:

@@ -37,6 +37,8 @@ type setup struct {
 	now       time.Time
 	owners    func(string) ([]v1beta2.Manifest, error)
 	defaultCR func(v1beta2.ImageSpec) ([]byte, error)
+	// unrecorded are the Manifests, by name, that no earlier plan of the Kyma had.
+	unrecorded []string
 }
 
 func embedded(template *v1beta2.ModuleTemplate, _, _ string) (*versions.Descriptor, error) {
@@ -78,10 +80,18 @@ func (s *setup) plans(t *testing.T) Plans {
 		rollouts = append(rollouts, *r)
 	}
 	wanted := desired.WantedBy(s.kyma, desired.SyncOf(s.kyma, s.settings))
-	catalog, err := desired.Gather(context.Background(), desired.NewLists(templates, metas).WithRollouts(rollouts), s.settings, wanted)
+	index := desired.NewLists(templates, metas).WithRollouts(rollouts)
+	catalog, err := desired.Gather(context.Background(), index, s.settings, wanted)
 	require.NoError(t, err)
 	request := Request{
 		Kyma: s.kyma, Settings: s.settings, Wanted: wanted, Catalog: catalog,
+		Pinned: func(module v1beta2.Module) desired.Catalog {
+			pinned := wanted
+			pinned.Modules = []v1beta2.Module{module}
+			found, err := desired.Gather(context.Background(), index, s.settings, pinned)
+			require.NoError(t, err)
+			return found
+		},
 		Describe: s.describe, DefaultCR: s.defaultCR, Window: s.window, Now: s.now, Owners: s.owners,
 		Known: func() []string {
 			all := v1beta2.ModuleReleaseMetaList{}
@@ -91,8 +101,12 @@ func (s *setup) plans(t *testing.T) Plans {
 			return s.settings.ModulesFor(s.kyma, nil, all.Items)
 		},
 	}
+	request.Kyma = s.kyma.DeepCopy()
 	for _, manifest := range s.manifests {
 		request.Manifests = append(request.Manifests, *manifest)
+		if !slices.Contains(s.unrecorded, manifest.Name) {
+			request.Kyma.Status.Planned = append(request.Kyma.Status.Planned, v1beta2.PlannedManifest{Name: manifest.Name, Digest: "earlier"})
+		}
 	}
 	for _, manifest := range s.foreign {
 		request.Foreign = append(request.Foreign, *manifest)

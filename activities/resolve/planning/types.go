@@ -65,6 +65,8 @@ type ModulePlan struct {
 	Adopts bool
 	// Destination is where the Manifest goes as it is planned; nil where that stays open.
 	Destination *Destination
+	// Record is the Manifest as this plan decided it. Nil means that an earlier decision about it stays.
+	Record *v1beta2.PlannedManifest
 }
 
 // Request is all that a plan is made from. Plan reads it and changes nothing of it.
@@ -94,6 +96,11 @@ type Request struct {
 	Now time.Time
 	// Agent is what the agent in the remote cluster is to be.
 	Agent Agent
+	// Pinned returns what answers for an entry that names a version, whichever the channels have; nil if nothing does. It is
+	// asked only for what is installed and not recorded.
+	Pinned func(module v1beta2.Module) desired.Catalog
+	// Signed is true if Describe accepts nothing but signed descriptors.
+	Signed bool
 	// Known returns the names of all modules that this Kyma may have; nil where nobody knows. It is asked only for
 	// what a mistyped name may have meant.
 	Known func() []string
@@ -111,4 +118,7 @@ type Plans struct {
 	UpgradesInRemoval []ModulePlan
 	// NotMandatory are the Manifests of modules that were mandatory and of which nothing in the catalog says so now.
 	NotMandatory []*v1beta2.Manifest
+	// Unknown are the Manifests that no plan ever had, but that would stay as a module that some entry may mean. Nothing is
+	// installed for them.
+	Unknown []*v1beta2.Manifest
 }

@@ -53,7 +53,7 @@ func (p *planner) upgradesInRemoval() []ModulePlan {
 		e := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, p.Wanted.Channel, p.Delisted[module.Name], installedVersion(m)), manifest: m}
 		p.identify(e)
 		if manifest, goes := p.upgradeInRemoval(e); manifest != nil {
-			all = append(all, ModulePlan{Name: module.Name, Module: module, Action: ActionWait, Existing: m, Manifest: manifest, Destination: goes})
+			all = append(all, ModulePlan{Name: module.Name, Module: module, Action: ActionWait, Existing: m, Manifest: manifest, Destination: goes, Record: p.record(manifest)})
 		}
 	}
 	return all

@@ -3,9 +3,12 @@ package planning
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -14,12 +17,61 @@ import (
 // it into the Manifest.
 const descriptors = "/component-descriptors"
 
-// takeOver plans that a Manifest that stays as it is, for a maintenance window or as its entry is refused, is written as
-// we do where upstream wrote it: nobody would work on it otherwise. What it installs stays the same.
-func (p *planner) takeOver(e *entry) {
-	if e.plan.Action == ActionKeep && p.sync.Enabled && IsUpstreams(e.manifest) && !e.manifest.IsSkipReconciliation() {
-		e.plan.Action, e.plan.Manifest, e.plan.Destination = ActionUpdate, p.inOurForm(e.manifest), &Destination{}
+// keepAsInCatalog decides about a Manifest that stays as it is, for a maintenance window or because its entry is refused,
+// although no plan of this Kyma has decided about it: upstream wrote it, or the Kyma's status was lost. Nobody would work
+// on it otherwise. It is recorded, and written as we do, only if it is what the plan would write for its version: a
+// Manifest itself proves nothing.
+func (p *planner) keepAsInCatalog(e *entry) {
+	byUpstream := p.sync.Enabled && IsUpstreams(e.manifest)
+	if e.plan.Action != ActionKeep || e.plan.Record != nil || e.manifest.IsSkipReconciliation() || !e.Module.IsManaged() ||
+		planned.Of(p.Kyma, e.manifest.Name) != nil && !byUpstream {
+		return
 	}
+	manifest := p.asInCatalog(e)
+	switch {
+	case manifest == nil:
+	case byUpstream && installsTheSame(p.inOurForm(e.manifest), manifest):
+		e.plan.Action, e.plan.Manifest, e.plan.Destination = ActionUpdate, manifest, destinationOf(manifest)
+	case !Differs(e.manifest, manifest):
+		e.plan.Destination, e.plan.Record = destinationOf(manifest), p.record(manifest)
+	}
+}
+
+// asInCatalog returns the Manifest of an entry as the plan would write it for the version that it has; nil if the catalog
+// does not have that version, or it may not be installed.
+func (p *planner) asInCatalog(e *entry) *v1beta2.Manifest {
+	if e.mandatory || p.Pinned == nil {
+		return nil
+	}
+	module := e.Module
+	module.Version = e.manifest.Spec.Version
+	was := &entry{Choice: versions.Choose(p.Kyma, p.Settings, module, "", p.Pinned(module)[module.Name], module.Version), manifest: e.manifest}
+	was.Channel = e.manifest.Labels[shared.LabelChannel]
+	p.identify(was)
+	if was.Refusal != nil || was.component != e.manifest.ComponentName() {
+		return nil
+	}
+	remote, refusal := p.target(was)
+	if refusal == nil {
+		refusal = p.describe(was)
+	}
+	if refusal != nil {
+		return nil
+	}
+	manifest, refusal := manifestInputs{
+		kyma: p.Kyma, settings: p.Settings, sync: p.sync, choice: was.Choice, descriptor: was.descriptor,
+		name: e.manifest.Name, namespace: p.namespaceFor(was), remote: remote, fetch: p.DefaultCR,
+	}.manifest()
+	if refusal != nil {
+		return nil
+	}
+	return manifest
+}
+
+// installsTheSame reports whether two Manifests install the same layers and the same default custom resource.
+func installsTheSame(a, b *v1beta2.Manifest) bool {
+	return a.Spec.Version == b.Spec.Version && equality.Semantic.DeepEqual(a.Spec.Install.Source, b.Spec.Install.Source) &&
+		equality.Semantic.DeepEqual(a.Spec.Config, b.Spec.Config) && sameJSON(a.Spec.Resource, b.Spec.Resource)
 }
 
 // IsUpstreams tells whether upstream wrote the spec of a Manifest: it never says that a module is for a remote cluster,
@@ -35,7 +87,7 @@ func (p *planner) inOurForm(existing *v1beta2.Manifest) *v1beta2.Manifest {
 		TypeMeta: metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindManifest},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: existing.Name, Namespace: existing.Namespace, OwnerReferences: existing.OwnerReferences,
-			Labels: keep(existing.Labels, OurLabels()), Annotations: keep(existing.Annotations, OurAnnotations()),
+			Labels: planned.Keep(existing.Labels, planned.Labels()), Annotations: planned.Keep(existing.Annotations, planned.Annotations()),
 		},
 		Spec: *existing.Spec.DeepCopy(),
 	}

@@ -68,9 +68,9 @@ func New(t testing.TB, name string) *Harness {
 	h := &Harness{Scheme: cluster.NewScheme(t)}
 	h.ControlConfig = cluster.AdminConfig(t, controlPath)
 	h.remoteConfig = cluster.AdminConfig(t, remotePath)
-	var err error
-	h.Control, err = client.New(h.ControlConfig, client.Options{Scheme: h.Scheme})
+	direct, err := client.New(h.ControlConfig, client.Options{Scheme: h.Scheme})
 	require.NoError(t, err)
+	h.Control = cluster.Planning(direct)
 	h.connect(t, h.remoteConfig)
 	h.Kubeconfig, err = os.ReadFile(remotePath)
 	require.NoError(t, err)

@@ -172,8 +172,12 @@ func ofReason(reason string) string {
 		return "publish the module with one that is"
 	case "NotOwnedByKyma":
 		return "do not write Manifests manually; where its Kyma is gone for good, remove what remains of it, then its finalizers"
+	case "NotPlanned":
+		return "find out who wrote the Manifest, and change the Kyma, the ModuleTemplate or the ModuleReleaseMeta instead"
+	case "NotSigned":
+		return "sign the component version, or publish a signed one"
 	case "SpecEdited":
-		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta; to try something manually, label the Manifest or the Kyma skip-reconciliation"
+		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta; to try something manually, label the Manifest skip-reconciliation and change the objects in the cluster"
 	case "InvalidManifestSpec":
 		return "do not write Manifests manually"
 	case "TooManyObjects":
@@ -200,6 +204,8 @@ func ofReason(reason string) string {
 		return "see its message"
 	case "OrphanDeleted":
 		return "remove them manually, where they are not wanted"
+	case "ManifestNotPlanned":
+		return "find out who may write Manifests; list the module in the Kyma instead"
 	case "SpecRestored":
 		return "change the Kyma, the ModuleTemplate or the ModuleReleaseMeta instead"
 	case "RemovalUpgradeFailed":

@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
 
@@ -52,7 +53,9 @@ func sharing(t *testing.T, all ...*v1beta2.Manifest) (*worker.ManifestActivities
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1beta2.Manifest{})
 	for _, m := range all {
-		builder = builder.WithObjects(m, kymaNamed(m.KymaName()))
+		kyma := kymaNamed(m.KymaName())
+		cluster.Plan(kyma, m)
+		builder = builder.WithObjects(m, kyma)
 	}
 	c := builder.Build()
 	return assembled(t, manifests.Options{

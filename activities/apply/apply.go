@@ -244,13 +244,32 @@ func applyMarked(ctx context.Context, job *Installation, p bundle.Placed) (appli
 	}
 	applied, err = applyInto(ctx, job, p, body)
 	if apierrors.IsInvalid(err) && !kinds.IsJob(p.Object.GVK.GroupKind()) {
-		adapted, why := adaptToLive(ctx, job, p, body)
-		if why != nil || adapted == nil {
-			return nil, true, errors.Join(err, why)
-		}
-		applied, err = applyInto(ctx, job, p, adapted)
+		applied, err = applyOver(ctx, job, p, body, err)
 	}
 	return applied, true, err
+}
+
+// applyOver applies an object that was refused, once more and adapted to the live one, and replaces the live one if the
+// module asks for that.
+func applyOver(ctx context.Context, job *Installation, p bundle.Placed, body []byte, refusal error) (*metav1.PartialObjectMetadata, error) {
+	adapted, err := adaptToLive(ctx, job, p, body, refusal)
+	if err != nil {
+		return nil, errors.Join(refusal, err)
+	}
+	if adapted.body != nil {
+		applied, err := applyInto(ctx, job, p, adapted.body)
+		if err == nil {
+			return applied, nil
+		}
+		if !apierrors.IsInvalid(err) {
+			return nil, err
+		}
+		refusal = err
+		if adapted.undo != nil {
+			refusal = errors.Join(err, adapted.undo(ctx))
+		}
+	}
+	return replace(ctx, job, p, body, refusal)
 }
 
 // applyInto applies one object, and creates the remote namespace where that is missing.

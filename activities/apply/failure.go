@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,9 +18,9 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
-	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -30,7 +31,7 @@ const ApplyPatch = types.ApplyPatchType
 // failureOf classifies why one object could not be applied. A kind that the module itself defines may not be served
 // yet, and its conversion webhook may not be up yet.
 func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
-	f := bundle.Failure{Object: p.String(), Message: Refusal(err)}
+	f := bundle.Failure{Object: p.String(), Message: Refusal(err), Reason: reasonOf(err)}
 	d, own := k.Own[p.Object.GVK.GroupKind()]
 	switch {
 	case isMismatch(err):
@@ -45,72 +46,66 @@ func failureOf(p bundle.Placed, k kinds.Mapper, err error) bundle.Failure {
 	default:
 		kind := fault.Of(clusters.Classify(err))
 		// A role that a binding refers to may come in this very stage; the API server then answers not found.
-		f.Retryable = kind.Kind == fault.Transient && kind.Reason != "Error" || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, "NamespaceTerminating")
+		f.Retryable = kind.Kind == fault.Transient && kind.Reason != "Error" || apierrors.IsNotFound(err) || isTerminating(err)
 	}
 	return f
 }
 
-// missingRight finds the right in the API server's answer to a user who has it not, without the user's name, which can be
-// so long that the rest would be cut.
-var missingRight = regexp.MustCompile(`is forbidden: User "[^"]*" (cannot \w+ resource "[^"]*" in API group "[^"]*".*)$`)
-
-// Refusal is the message of the API server, without the object that it may quote: the values of fields can be secret,
-// their paths are not.
-func Refusal(err error) string {
-	if isMismatch(err) {
-		return objects.Shorten(describeMismatch(err))
+// reasonOf returns the reason for which an object was refused if there is something of its own to be done about it, and
+// otherwise nothing.
+func reasonOf(err error) string {
+	_, _, conversion := clusters.ConversionFailure(err)
+	switch {
+	case conversion:
+		return clusters.ReasonConversionFailed
+	case isTerminating(err):
+		return readiness.ReasonNamespaceTerminating
+	case changesImmutable(err):
+		return readiness.ReasonFieldImmutable
+	case notAdmitted(err):
+		return readiness.ReasonNotAdmitted
+	case apierrors.IsInternalError(err) && webhookSilent.MatchString(err.Error()):
+		return readiness.ReasonWebhookFailed
 	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return objects.Shorten(err.Error())
-	}
-	if missing := missingRight.FindStringSubmatch(err.Error()); apierrors.IsForbidden(err) && missing != nil {
-		return objects.Shorten("forbidden: " + missing[1])
-	}
-	details := status.Status().Details
-	if status.Status().Reason != metav1.StatusReasonInvalid || details == nil || len(details.Causes) == 0 {
-		return objects.Shorten(err.Error())
-	}
-	var fields []string
-	for _, cause := range details.Causes {
-		if cause.Field == "" {
-			// An admission policy gives its reason as free text, and names no field.
-			fields = append(fields, cause.Message)
-			continue
-		}
-		fields = append(fields, strings.TrimSpace(cause.Field+" "+causeText(cause.Type)))
-	}
-	slices.Sort(fields)
-	return objects.Shorten("invalid: " + strings.Join(slices.Compact(fields), ", "))
+	return ""
 }
 
-// ByAdmission tells whether an object was found invalid by admission control. The schema of a kind names the fields
-// instead.
-func ByAdmission(err error) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+// webhookSilent finds an admission webhook that did not answer (k8s.io/apiserver, ErrCallingWebhook).
+var webhookSilent = regexp.MustCompile(`failed calling webhook "`)
+
+// notAdmitted reports whether admission control refused an object: a quota, a limit range, pod security, a policy or a
+// webhook. These can admit it the next time without any change of the module. Missing rights are something else.
+func notAdmitted(err error) bool {
+	message := err.Error()
+	switch {
+	case deniedByWebhook.MatchString(message), byPolicy(err):
+		return true
+	case !apierrors.IsForbidden(err) || isTerminating(err):
 		return false
 	}
-	details := status.Status().Details
-	return details == nil || len(details.Causes) == 0 || slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
+	return !missingRight.MatchString(message) && !grantedRight.MatchString(message)
 }
 
-func causeText(cause metav1.CauseType) string {
-	switch cause {
-	case metav1.CauseTypeFieldValueRequired:
-		return "is required"
-	case metav1.CauseTypeFieldValueNotFound:
-		return "refers to what does not exist"
-	case metav1.CauseTypeFieldValueDuplicate:
-		return "is given twice"
-	case metav1.CauseTypeFieldValueNotSupported:
-		return "is not supported"
-	case metav1.CauseTypeForbidden:
-		return "must not be set or changed"
-	default:
-		return "is invalid or cannot be changed"
-	}
+// NotAdmitted reports whether what refused an object may let it through the next time.
+func NotAdmitted(err error) bool {
+	return !isTerminating(err) && (apierrors.IsForbidden(err) || notAdmitted(err))
 }
+
+// byPolicy reports whether a policy found an object invalid. The schema of a kind names the fields instead.
+func byPolicy(err error) bool {
+	if !apierrors.IsInvalid(err) {
+		return false
+	}
+	causes := causesOf(err)
+	return len(causes) == 0 || slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
+}
+
+func isTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// HintOf says what can be done about the refusal of an object if that is something of its own.
+func HintOf(err error) string { return hint.For(reasonOf(err)) }
 
 // unserved distinguishes a kind that the server does not know from an object that does not exist.
 func unserved(err error) bool {
@@ -132,7 +127,7 @@ func (o *Outcomes) worst(long bool) (shared.State, string) {
 	missing := false
 	for _, f := range o.Failures {
 		if f.Missing == "" && !f.Retryable {
-			return shared.StateError, readiness.ReasonApplyFailed
+			return shared.StateError, o.refused()
 		}
 		missing = missing || f.Missing != ""
 	}
@@ -149,6 +144,47 @@ func (o *Outcomes) worst(long bool) (shared.State, string) {
 		}
 	}
 	return state, readiness.ReasonMissingAPI
+}
+
+// refused returns the reason of an error: the one that all refused objects have in common, if there is one.
+func (o *Outcomes) refused() string {
+	common := ""
+	for _, f := range o.Failures {
+		switch {
+		case f.Missing != "" || f.Retryable:
+		case f.Reason == "" || common != "" && f.Reason != common:
+			return readiness.ReasonApplyFailed
+		default:
+			common = f.Reason
+		}
+	}
+	return common
+}
+
+// toDo says what can be done about the failures; empty if the hint for the reason says it all.
+func (o *Outcomes) toDo(reason string) string {
+	var reasons, hints []string
+	for _, f := range o.Failures {
+		of := f.Reason
+		switch {
+		case of != "":
+		case f.Missing != "":
+			of = readiness.ReasonMissingAPI
+		case f.Retryable:
+			of = readiness.ReasonApplyRetried
+		default:
+			of = readiness.ReasonApplyFailed
+		}
+		reasons = append(reasons, of)
+	}
+	slices.Sort(reasons)
+	if reasons = slices.Compact(reasons); len(reasons) == 1 && reasons[0] == reason {
+		return ""
+	}
+	for _, of := range reasons {
+		hints = append(hints, hint.For(of))
+	}
+	return strings.Join(hints, "; ")
 }
 
 // observedHook is the state of a module whose hook failed, or is not done yet.
@@ -174,17 +210,40 @@ func (o *Outcomes) Judge(job *Installation, now time.Time, patience time.Duratio
 		observed.Message = fmt.Sprintf("%d of %d objects are applied, the next reconcile continues", len(o.Entries), job.Plan.Objects())
 		return manifests.OutcomeIncomplete, observed
 	}
-	all := make([]string, 0, len(o.Failures))
-	for _, f := range o.Failures {
-		all = append(all, f.String())
-	}
 	observed.State, observed.Reason = o.worst(now.Sub(readiness.PendingSince(job.Manifest)) >= patience)
-	if last := o.Failures[len(o.Failures)-1]; last.Hook && len(all) == 1 {
+	if last := o.Failures[len(o.Failures)-1]; last.Hook && len(o.Failures) == 1 {
 		// The failure is not one of the chart's objects.
 		return manifests.OutcomeIncomplete, observedHook(last, observed)
 	}
-	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.Failures), job.Plan.Objects(), objects.FirstOf(all))
+	observed.Hint = o.toDo(observed.Reason)
+	observed.Message = fmt.Sprintf("%d of %d objects could not be applied: %s", len(o.Failures), job.Plan.Objects(), describeAll(o.Failures))
 	return manifests.OutcomeIncomplete, observed
+}
+
+const (
+	// maxDescribed bounds what a message says about failures. Beyond maxReasons it has no reasons, only names.
+	maxDescribed = 900
+	maxReasons   = 600
+)
+
+// describeAll names the objects that failed, each with the reason as long as there is room, then their names alone.
+func describeAll(failures []bundle.Failure) string {
+	failures = slices.SortedFunc(slices.Values(failures), func(a, b bundle.Failure) int { return strings.Compare(a.String(), b.String()) })
+	var text strings.Builder
+	for i, f := range failures {
+		more := f.String()
+		if i > 0 && text.Len()+len(more) > maxReasons {
+			more = f.Object
+		}
+		if i > 0 && text.Len()+len(more) > maxDescribed {
+			return fmt.Sprintf("%s and %d more", text.String(), len(failures)-i)
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(more)
+	}
+	return text.String()
 }
 
 // Ready counts the applied objects that are ready, where not all could be applied: then no wait counts them.

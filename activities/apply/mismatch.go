@@ -8,22 +8,32 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 )
 
-// isMismatch tells whether an applied object does not match its schema, as with a field of a wrong type. The API server
+// isMismatch reports whether an applied object does not match its schema, as with a field of a wrong type. The API server
 // has no error of its own for that: it answers 500 without a reason (k8s.io/apiserver,
 // responsewriters.ErrorToAPIStatus), where an admission webhook that does not answer is an internal error. It answers
-// the same for a conversion webhook, and sometimes for its storage.
+// the same for a conversion webhook, its storage, its encryption and what runs out of time: those say nothing about the
+// object.
 func isMismatch(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false
 	}
 	s := status.Status()
-	return s.Code == http.StatusInternalServerError && s.Reason == metav1.StatusReasonUnknown
+	if s.Code != http.StatusInternalServerError || s.Reason != metav1.StatusReasonUnknown || serverFailed.MatchString(s.Message) {
+		return false
+	}
+	_, _, conversion := clusters.ConversionFailure(err)
+	return !conversion
 }
 
 var (
+	// serverFailed finds what etcd, gRPC (a key management service) and Go's own network and contexts say, at the beginning
+	// of a message or after what was being done. The text of an object stands in quotation marks or after "got".
+	serverFailed = regexp.MustCompile(`^(?:[\w ()/.-]+: )*(?:etcdserver: |rpc error: |dial tcp|context deadline exceeded$|context canceled$|net/http: |http2: |unexpected EOF$)`)
 	// firstField finds the first field that the API server rejects, and the type that it expects there. All text before it
 	// is the server's own and the object's name.
 	firstField = regexp.MustCompile(`^[^)\n]*\): (?:errors:\n  )?((?:\.[\w./-]+|\[[^\]\n]*\])+): (?:(expected [a-z]+(?: [a-z]+| \([a-z ]+\))*), got )?`)

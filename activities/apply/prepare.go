@@ -54,6 +54,9 @@ type Installation struct {
 	// Until is when no further object is begun, except for the first.
 	Until time.Time
 	begun atomic.Bool
+	// replaced are the objects that were deleted and created again.
+	replaced  []string
+	replacing sync.Mutex
 	// Met is true when an object existed long before it was applied.
 	Met atomic.Bool
 }

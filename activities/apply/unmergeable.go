@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,43 +24,76 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
-// Server-side apply puts our fields beside those of others. For two kinds of changes that people make, the result is
-// refused as invalid, however often it is applied (observed on a real API server):
+// Server-side apply puts our fields beside those of others. For some changes that people make, the result is refused as
+// invalid, however often it is applied (observed on real API servers):
 //
 //   - The items of a list of ports are identified by number and protocol, not by name. A port that was given another
 //     number is another item, which is theirs; ours beside it has the same name, or the same port of the host.
 //   - A PersistentVolumeClaim grows and never shrinks.
+//   - Of some fields an object may have only one. The API server fills one in where the module has none, or another
+//     manager does. The new rendering has another one: see inTheWay.
 
-// adaptToLive adapts an object that is applied to the live one, after the API server refused the merge of both. It
-// returns what is to be applied instead, or nil where there is no such body.
-func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body []byte) ([]byte, error) {
+// adaptation is how an object can be applied that the API server refused.
+type adaptation struct {
+	// body is what is to be applied; nil if nothing else can be applied.
+	body []byte
+	// undo, if set, gives back what was taken from other managers. It is called if the body is refused as well.
+	undo func(context.Context) error
+}
+
+// adaptToLive adapts an object that is applied to the live one, after the API server refused the merge of both.
+func adaptToLive(ctx context.Context, job *Installation, p bundle.Placed, body []byte, refusal error) (adaptation, error) {
 	live, err := job.Cluster.Dynamic.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).Get(ctx, p.Name.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return adaptation{}, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", p, err)
+		return adaptation{}, fmt.Errorf("read %s: %w", p, err)
 	}
 	if !job.Owner.Owns(live) {
-		return nil, nil
+		return adaptation{}, nil
 	}
 	var wanted map[string]any
 	if err := utiljson.Unmarshal(body, &wanted); err != nil {
-		return nil, err
+		return adaptation{}, err
 	}
 	if p.Object.GVK.GroupKind() == (schema.GroupKind{Kind: "PersistentVolumeClaim"}) {
 		if !leaveLarger(wanted, live.Object) {
-			return nil, nil
+			return adaptation{}, nil
 		}
-		return json.Marshal(wanted)
+		adapted, err := json.Marshal(wanted)
+		return adaptation{body: adapted}, err
 	}
-	patch, err := takeClashing(live, wanted)
-	if err != nil || patch == nil {
-		return nil, err
+	taken, err := take(live, wanted, causesOf(refusal))
+	if err != nil || taken == nil {
+		return adaptation{}, err
 	}
-	_, err = job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace).
-		Patch(ctx, p.Name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
+	adapted, err := json.Marshal(wanted)
 	if err != nil {
-		return nil, fmt.Errorf("take over what clashes with %s: %w", p, err)
+		return adaptation{}, err
 	}
-	return body, nil
+	client := job.Cluster.Metadata.Resource(p.Resource.GroupVersionResource).Namespace(p.Name.Namespace)
+	patch := func(ctx context.Context, resourceVersion string, managed []metav1.ManagedFieldsEntry) (*metav1.PartialObjectMetadata, error) {
+		encoded, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
+			"uid": live.GetUID(), "resourceVersion": resourceVersion, "managedFields": managed,
+		}})
+		if err != nil {
+			return nil, err
+		}
+		return client.Patch(ctx, p.Name.Name, types.MergePatchType, encoded, metav1.PatchOptions{FieldManager: shared.FieldManagerLifecycleManager})
+	}
+	now, err := patch(ctx, live.GetResourceVersion(), taken)
+	if err != nil {
+		return adaptation{}, fmt.Errorf("take over what is in the way of %s: %w", p, err)
+	}
+	undo := func(ctx context.Context) error {
+		_, err := patch(ctx, now.ResourceVersion, live.GetManagedFields())
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+			return nil // it has changed since, and the next reconcile reads it again
+		}
+		return err
+	}
+	return adaptation{body: adapted, undo: undo}, nil
 }
 
 // leaveLarger removes the size from a PersistentVolumeClaim where the live one is larger. It tells whether it did.
@@ -81,16 +116,24 @@ func leaveLarger(wanted, live map[string]any) bool {
 	return true
 }
 
-// takeClashing is the patch of the managed fields that gives us the fields of others in ports that clash with those
-// that we are about to apply. Fields that we own and do not apply are removed, in one step with what is applied: so
-// there is always one of the two. It is nil where nothing clashes.
-func takeClashing(live *unstructured.Unstructured, wanted map[string]any) ([]byte, error) {
+// take returns the managed fields of an object in which we have what is in the way of the wanted one: of ports, what
+// clashes with ours, and else what the causes of the refusal say. Fields that we own and do not apply are removed, in one
+// step with what is applied: so there is always one of the two, and a process that dies in between has changed no field.
+// It is nil where nothing is in the way. What others own in another version of the API stays theirs.
+func take(live *unstructured.Unstructured, wanted map[string]any, causes []metav1.StatusCause) ([]metav1.ManagedFieldsEntry, error) {
 	managed := live.GetManagedFields()
 	own := inventory.OwnEntry(managed)
 	if own == nil {
 		return nil, nil
 	}
 	taken := fieldpath.NewSet()
+	var hindering []leftover
+	if own.APIVersion == live.GetAPIVersion() {
+		hindering = inTheWay(leftoversOf(live.Object, wanted, managed), causes, wanted)
+	}
+	for _, l := range hindering {
+		taken.Insert(l.path)
+	}
 	kept := make([]metav1.ManagedFieldsEntry, 0, len(managed))
 	for i := range managed {
 		e := managed[i]
@@ -101,7 +144,8 @@ func takeClashing(live *unstructured.Unstructured, wanted map[string]any) ([]byt
 		all := drift.FieldsIn(&e)
 		theirs := fieldpath.NewSet()
 		for path := range all.All() {
-			if clashes(path, live.Object, wanted) {
+			isWithin := func(l leftover) bool { return len(path) >= len(l.path) && path[:len(l.path)].Equals(l.path) }
+			if slices.ContainsFunc(hindering, isWithin) || clashes(path, live.Object, wanted) {
 				theirs.Insert(path.Copy())
 			}
 		}
@@ -127,9 +171,7 @@ func takeClashing(live *unstructured.Unstructured, wanted map[string]any) ([]byt
 			}
 		}
 	}
-	return json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
-		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "managedFields": kept,
-	}})
+	return kept, nil
 }
 
 func setFields(e *metav1.ManagedFieldsEntry, fields *fieldpath.Set) error {

@@ -42,6 +42,8 @@ type Object struct {
 	Stage           kinds.Stage
 	// Optional objects are skipped where the cluster does not know their kind.
 	Optional bool
+	// Replaceable objects are deleted and created again if they cannot be changed.
+	Replaceable bool
 	// Digest is that of the object as rendered, which it carries as an annotation.
 	Digest string
 	// Versions are those of a definition, whether served or not.
@@ -96,6 +98,7 @@ func encode(u *unstructured.Unstructured) (Object, error) {
 	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.Stage = kinds.StageOf(o.GVK.GroupKind())
 	o.Optional = u.GetAnnotations()[shared.AnnotationOptional] == shared.ValueTrue
+	o.Replaceable = isReplaceable(o.GVK.GroupKind(), u)
 	o.refused = reserved.Marks(o.GVK.GroupKind(), o.name, u.GetLabels())
 	Clean(u)
 

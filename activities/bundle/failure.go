@@ -9,6 +9,9 @@ type Failure struct {
 	Retryable bool
 	// Missing is the kind that the cluster does not know, if that is the cause.
 	Missing string
+	// Reason, if set, is why the object was refused, as far as there is something of its own to be done about it: it has a
+	// row in docs/operating.md.
+	Reason string
 	// Hook is true when a chart's hook failed while it ran, and not something that was applied.
 	Hook bool
 }

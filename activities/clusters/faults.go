@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -123,11 +124,27 @@ func classifyStatus(err error) error {
 	return err
 }
 
-// conversionFailed tells whether the webhook failed that a definition has objects converted by. The API server says so
+// conversionFailed reports whether the webhook failed that a definition has objects converted by. The API server says so
 // only in words (k8s.io/apiextensions-apiserver, conversion.webhookConverter), with 500, or 429 where it fills a cache.
 func conversionFailed(status metav1.Status) bool {
 	return (status.Code == http.StatusInternalServerError || status.Code == http.StatusTooManyRequests) &&
 		strings.Contains(status.Message, "conversion webhook for ")
+}
+
+// conversionWebhook finds the kind in such a message, and why the webhook failed.
+var conversionWebhook = regexp.MustCompile(`(?s)conversion webhook for ([^,\s]+), Kind=(\w+) (?:failed: )?(.*)$`)
+
+// ConversionFailure returns the kind that the API server could not convert, and why, if that is what an error says.
+func ConversionFailure(err error) (of, why string, is bool) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !conversionFailed(status.Status()) {
+		return "", "", false
+	}
+	found := conversionWebhook.FindStringSubmatch(status.Status().Message)
+	if found == nil {
+		return "an object", status.Status().Message, true
+	}
+	return found[2] + " (" + found[1] + ")", found[3], true
 }
 
 // otherAnswer is the fault of an answer that came, and is not what was asked for, as of a server that is no API server:

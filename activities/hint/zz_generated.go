@@ -157,7 +157,15 @@ func ofReason(reason string) string {
 	case "DefaultCRInvalid":
 		return "publish the module with one that fits its CRD; what a quota, a webhook or a policy refused is retried after growing waits of up to 15 minutes"
 	case "ApplyFailed":
-		return "publish the module again, or give the right"
+		return "publish the module again with what the message asks for, or give Lifecycle Manager's account in the cluster the right that it misses; it is retried after growing waits of up to 15 minutes"
+	case "FieldImmutable":
+		return "publish a version with another name for the object, or delete the object in the cluster: it is created again. With the annotation operator.kyma-project.io/replace on the object, Lifecycle Manager deletes and creates it itself"
+	case "NotAdmitted":
+		return "whoever runs that cluster changes what refuses them, such as the quota; nothing has to be published again: it is retried after growing waits of up to 15 minutes"
+	case "AdmissionWebhookFailed":
+		return "repair the webhook, often another module's operator, or delete its configuration if its operator is gone; it is retried after growing waits of up to 15 minutes"
+	case "NamespaceTerminating":
+		return "wait until it is gone: it is created again; if it stays, see its conditions for what holds it"
 	case "MissingAPI":
 		return "install what brings the kind, or mark the object optional"
 	case "StoredVersions":

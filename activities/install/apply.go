@@ -182,6 +182,7 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 		result.Observed.Ready = m.Status.Counts.Ready
 	}
 	drift.RecordCorrections(a.steps.Recorder, m, &job.Repair)
+	a.steps.Recorder.Replaced(m, job.Replaced())
 	return result, apply.DeleteDone(ctx, job, applied.Done)
 }
 

@@ -124,7 +124,7 @@ func createOrAdopt(ctx context.Context, c *clusters.Cluster, resource clusters.R
 	switch {
 	case err == nil:
 		return live, nil
-	case apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, "NamespaceTerminating"), apply.ByAdmission(err):
+	case apply.NotAdmitted(err):
 		// What a quota, a webhook or a policy refuses now it may let through the next time.
 		return nil, fault.New(fault.Transient, readiness.ReasonDefaultCRInvalid, "the cluster refuses %s: %s", described, apply.Refusal(err))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
@@ -158,6 +158,6 @@ func retryCR(wanted *unstructured.Unstructured, err error) error {
 		why = "the cluster does not know its kind"
 	}
 	f := fault.New(fault.Transient, ReasonDefaultCRRetried, "create %s %s/%s: %s", wanted.GetKind(), wanted.GetNamespace(), wanted.GetName(), why)
-	f.RetryAfter = 2 * time.Second
+	f.RetryAfter, f.Hint = 2*time.Second, apply.HintOf(err)
 	return f
 }

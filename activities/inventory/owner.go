@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,6 +47,11 @@ func (o Owner) At(place string) string {
 func (o Owner) Owns(live metav1.Object) bool {
 	mark := MarkOn(live)
 	return mark == o.Mark || mark != "" && slices.Contains(o.previous, mark)
+}
+
+// IsKept reports whether an object says, as Helm reads it, that it is never deleted with what it came with.
+func IsKept(object metav1.Object) bool {
+	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[shared.AnnotationHelmPolicy]), shared.HelmKeep)
 }
 
 // MarkOn is the ownership annotation of a live object: ours, or else the one that upstream left, until the object is

@@ -64,6 +64,17 @@ func IsProtected(gvk schema.GroupVersionKind, name types.NamespacedName) bool {
 // ownership annotation.
 func IsShared(kind schema.GroupKind) bool { return factsOf(kind).shared }
 
+// HoldsData reports whether objects of a kind hold data that goes with them and that no rendering brings back: volumes
+// and what claims them, everything in a namespace, and custom resources, whose operators may clean up after them.
+func HoldsData(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Kind: "PersistentVolume"}, schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: Namespace},
+		schema.GroupKind{Group: GroupApps, Kind: StatefulSet}, DefinitionKind():
+		return true
+	}
+	return !IsBuiltIn(kind)
+}
+
 // RunsPods tells whether a workload of a kind has pods that say why it is not ready.
 func RunsPods(kind schema.GroupKind) bool {
 	known := factsOf(kind)

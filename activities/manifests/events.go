@@ -21,6 +21,8 @@ const (
 	EventDriftCorrected = "DriftCorrected"
 	// EventFieldConflict: somebody keeps changing an object.
 	EventFieldConflict = "DriftConflict"
+	// EventObjectReplaced: objects that could not be changed were deleted and created again, as the module asks.
+	EventObjectReplaced = "ObjectReplaced"
 	// EventUnknownObject: an object has our ownership annotation, but is in no inventory.
 	EventUnknownObject = "UnknownObject"
 	// EventNotPruned: objects that a chart no longer has were not removed, since the cluster did not say which APIs it has.
@@ -87,6 +89,13 @@ func NewRecorder(events EventRecorder, counts DriftCounter, clock func() time.Ti
 func (r *Recorder) Record(about runtime.Object, eventType, reason, message string) {
 	if r.events != nil {
 		hint.Record(r.events, about, eventType, reason, message, hint.For(reason))
+	}
+}
+
+// Replaced records which objects were deleted and created again.
+func (r *Recorder) Replaced(m *v1beta2.Manifest, names []string) {
+	if len(names) > 0 {
+		r.Record(m, corev1.EventTypeNormal, EventObjectReplaced, "deleted and created again, because they could not be changed: "+objects.FirstOf(names))
 	}
 }
 

@@ -40,6 +40,14 @@ const (
 
 	// ReasonApplyFailed: the cluster refused some objects.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonNotAdmitted: admission control of the cluster refused some objects, and may let them through the next time.
+	ReasonNotAdmitted = "NotAdmitted"
+	// ReasonFieldImmutable: some objects would have to change what cannot be changed.
+	ReasonFieldImmutable = "FieldImmutable"
+	// ReasonWebhookFailed: an admission webhook that has to be asked about some objects does not answer.
+	ReasonWebhookFailed = "AdmissionWebhookFailed"
+	// ReasonNamespaceTerminating: the namespace of some objects is being deleted.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonApplyContinues: there is more to apply than one reconcile can do.
 	ReasonApplyContinues = "ApplyContinues"
 	// ReasonApplyRetried: some objects could not be applied for the moment.

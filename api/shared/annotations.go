@@ -15,8 +15,22 @@ const (
 	// AnnotationOptional with ValueTrue on an object in a layer: the object is
 	// skipped where the cluster does not know its kind.
 	AnnotationOptional = OperatorGroup + "/optional"
+	// AnnotationReplace with ValueTrue on an object in a layer: the object is
+	// deleted and created again if it cannot be changed. ReplaceWithData does
+	// the same for kinds that hold data.
+	AnnotationReplace = OperatorGroup + "/replace"
+	// AnnotationHelmPolicy with HelmKeep on an object: nobody but people deletes it.
+	AnnotationHelmPolicy = "helm.sh/resource-policy"
 	// AnnotationHookRun on what a chart's hook made: what it ran for.
 	AnnotationHookRun = OperatorGroup + "/hook-run"
+)
+
+// Values of annotations.
+const (
+	// ReplaceWithData is a value of AnnotationReplace.
+	ReplaceWithData = "with-data"
+	// HelmKeep is a value of AnnotationHelmPolicy.
+	HelmKeep = "keep"
 )
 
 // DisclaimerText is the value of AnnotationDisclaimer.

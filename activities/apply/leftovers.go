@@ -1,0 +1,229 @@
+package apply
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+)
+
+// anyItem stands for the place of an item whose index is not known.
+const anyItem = -1
+
+// step is one step of the path to a field: the name of a field, or the index of an item in a list.
+type step struct {
+	name string
+	item int
+}
+
+// stepsTo returns the steps of a path as an API server writes it, such as spec.ports[0].nodePort.
+func stepsTo(field string) []step {
+	var all []step
+	for field != "" {
+		switch field[0] {
+		case '.':
+			field = field[1:]
+		case '[':
+			key, rest, _ := strings.Cut(field[1:], "]")
+			if index, err := strconv.Atoi(key); err == nil {
+				all = append(all, step{item: index})
+			} else {
+				all = append(all, step{name: key})
+			}
+			field = rest
+		default:
+			end := strings.IndexAny(field, ".[")
+			if end < 0 {
+				end = len(field)
+			}
+			all = append(all, step{name: field[:end]})
+			field = field[end:]
+		}
+	}
+	return all
+}
+
+// matches compares two steps. API servers write some names in another case than the API has them
+// (spec.LoadBalancerSourceRanges).
+func (s step) matches(other step) bool {
+	if s.name != "" || other.name != "" {
+		return strings.EqualFold(s.name, other.name)
+	}
+	return s.item == other.item || s.item == anyItem || other.item == anyItem
+}
+
+func leadTo(beginning, path []step) bool {
+	return len(beginning) <= len(path) && slices.EqualFunc(beginning, path[:len(beginning)], step.matches)
+}
+
+// leftover is a field of a live object that the new rendering does not have. The API server filled it in, or another
+// manager did, or an earlier version of the module had it.
+type leftover struct {
+	path  fieldpath.Path
+	steps []step
+	value any
+}
+
+// comparison collects the leftovers of a live object.
+type comparison struct {
+	// items are the keys of the items that managers own, by the path of the list.
+	items map[string][]fieldpath.PathElement
+	found []leftover
+}
+
+// leftoversOf returns the leftovers of a live object. Items of lists that only others have are none: they stay beside
+// ours. It removes fields that are null from what is wanted: they say the same as a missing one, but server-side apply
+// would keep the live value.
+func leftoversOf(live, wanted map[string]any, managed []metav1.ManagedFieldsEntry) []leftover {
+	c := comparison{items: itemsIn(managed)}
+	content := maps.Clone(live)
+	for _, name := range []string{"apiVersion", "kind", kinds.PathMetadata, kinds.PathStatus} {
+		delete(content, name)
+	}
+	c.fields(nil, nil, content, wanted)
+	return c.found
+}
+
+// itemsIn returns the keys of all list items that managers own, by the path of the list.
+func itemsIn(managed []metav1.ManagedFieldsEntry) map[string][]fieldpath.PathElement {
+	all, known := map[string][]fieldpath.PathElement{}, map[string]bool{}
+	for i := range managed {
+		for path := range drift.FieldsIn(&managed[i]).All() {
+			for at := range path {
+				if path[at].Key == nil || known[path[:at+1].String()] {
+					continue
+				}
+				known[path[:at+1].String()] = true
+				list := path[:at].Copy().String()
+				all[list] = append(all[list], path[:at+1].Copy()[at])
+			}
+		}
+	}
+	return all
+}
+
+func (c *comparison) fields(path fieldpath.Path, steps []step, live, wanted map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(live)) {
+		at := append(path.Copy(), fieldpath.PathElement{FieldName: &name})
+		to := append(slices.Clone(steps), step{name: name})
+		if wanted[name] == nil {
+			delete(wanted, name)
+			c.found = append(c.found, leftover{path: at, steps: to, value: live[name]})
+			continue
+		}
+		c.values(at, to, live[name], wanted[name])
+	}
+}
+
+func (c *comparison) values(path fieldpath.Path, steps []step, live, wanted any) {
+	switch ours := wanted.(type) {
+	case map[string]any:
+		if theirs, is := live.(map[string]any); is {
+			c.fields(path, steps, theirs, ours)
+		}
+	case []any:
+		theirs, _ := live.([]any)
+		keys := c.items[path.String()]
+		// The API server names items by their index in the merged list. It is the one in our list as long as nobody else
+		// has items in it.
+		shared := slices.ContainsFunc(theirs, func(item any) bool {
+			fields, _ := item.(map[string]any)
+			return !slices.ContainsFunc(keys, func(key fieldpath.PathElement) bool {
+				return fields != nil && hasKey(fields, key) && itemWith(ours, key) >= 0
+			})
+		})
+		for _, key := range keys {
+			mine, other := itemWith(ours, key), itemWith(theirs, key)
+			if mine < 0 || other < 0 {
+				continue
+			}
+			index := mine
+			if shared {
+				index = anyItem
+			}
+			c.values(append(path.Copy(), key), append(slices.Clone(steps), step{item: index}), theirs[other], ours[mine])
+		}
+	}
+}
+
+// itemWith returns the index of the item with a key in a list; -1 if there is none.
+func itemWith(items []any, key fieldpath.PathElement) int {
+	return slices.IndexFunc(items, func(item any) bool {
+		fields, _ := item.(map[string]any)
+		return fields != nil && hasKey(fields, key)
+	})
+}
+
+// inTheWay returns the leftovers for which the new rendering leaves no room, as far as the API server's causes say so:
+//
+//   - A cause names the leftover, or a field in it: the rolling update of a Deployment with the strategy Recreate.
+//   - A cause names the field beside it, and both are alternatives: the empty directory of a volume that now has a
+//     Secret. Alternatives are objects, or the cause mentions the leftover.
+//   - A cause names the object that has it, and mentions the leftover: the url of a webhook that now has a service.
+//
+// An immutable field is no reason to take anything away.
+func inTheWay(all []leftover, causes []metav1.StatusCause, wanted map[string]any) []leftover {
+	var found []leftover
+	for _, l := range all {
+		if slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return !isImmutable(cause) && l.isMeantBy(cause, wanted) }) {
+			found = append(found, l)
+		}
+	}
+	return found
+}
+
+func (l leftover) isMeantBy(cause metav1.StatusCause, wanted map[string]any) bool {
+	named, parent := stepsTo(cause.Field), l.steps[:len(l.steps)-1]
+	switch {
+	case len(named) == 0:
+		return false
+	case leadTo(l.steps, named):
+		return true
+	case len(named) == len(l.steps) && leadTo(parent, named):
+		_, isObject := l.value.(map[string]any)
+		return isObject && isAlternative(valueAt(wanted, named)) || mentions(cause, l.name())
+	case len(named) == len(parent) && leadTo(named, parent):
+		return mentions(cause, l.name())
+	}
+	return false
+}
+
+func (l leftover) name() string { return l.steps[len(l.steps)-1].name }
+
+// isAlternative reports whether a field that a cause names may be an alternative to an object. Some causes name a field
+// as the API server has it internally, which no object has.
+func isAlternative(wanted any) bool {
+	_, isObject := wanted.(map[string]any)
+	return isObject || wanted == nil
+}
+
+// valueAt returns the value of a field; nil if there is none.
+func valueAt(object any, path []step) any {
+	for _, s := range path {
+		switch at := object.(type) {
+		case map[string]any:
+			object = at[s.name]
+		case []any:
+			if s.name != "" || s.item >= len(at) {
+				return nil
+			}
+			object = at[s.item]
+		default:
+			return nil
+		}
+	}
+	return object
+}
+
+// mentions reports whether the words of a cause, without the value that it quotes, have the name of a field.
+func mentions(cause metav1.StatusCause, name string) bool {
+	found, err := regexp.MatchString(`\b`+regexp.QuoteMeta(name)+`\b`, detailOf(cause))
+	return err == nil && found
+}

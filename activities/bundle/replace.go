@@ -1,0 +1,26 @@
+package bundle
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+)
+
+// isReplaceable reports whether an object may be deleted and created again if it cannot be changed. The annotation on the
+// object says so; for kinds that hold data it needs a value of its own. A Namespace or a definition is never replaced:
+// with it would go what others have.
+func isReplaceable(kind schema.GroupKind, object metav1.Object) bool {
+	if kinds.IsShared(kind) || kind == kinds.DefinitionKind() || inventory.IsKept(object) {
+		return false
+	}
+	switch object.GetAnnotations()[shared.AnnotationReplace] {
+	case shared.ValueTrue:
+		return !kinds.HoldsData(kind)
+	case shared.ReplaceWithData:
+		return true
+	}
+	return false
+}

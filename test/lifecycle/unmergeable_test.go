@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
 const portsYAML = `
@@ -195,4 +198,164 @@ func TestReadyObjectsAreCountedAlsoWhereOthersCouldNotBeApplied(t *testing.T) {
 	require.EqualValues(t, 3, counts.Ready)
 	require.EqualValues(t, 1, counts.Failed)
 	require.Equal(t, shared.StateProcessing, s.read().Status.State)
+}
+
+// oneOfTwoYAML has one arm of what an object can have only one of, filled in by the API server or by somebody else.
+const oneOfTwoYAML = `
+apiVersion: v1
+kind: Service
+metadata: {name: sticky}
+spec: {selector: {app: a}, sessionAffinity: ClientIP, type: NodePort, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: ranges}
+spec: {selector: {app: a}, type: LoadBalancer, ports: [{port: 80}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: budget}
+spec: {minAvailable: 1, selector: {matchLabels: {app: a}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: recreate}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata: {labels: {app: a}}
+    spec:
+      volumes: [{name: v}]
+      containers:
+      - name: a
+        image: example.com/a:1
+        volumeMounts: [{name: v, mountPath: /v}]
+        env: [{name: A, value: a}]
+        livenessProbe: {httpGet: {port: 80}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: ondelete}
+spec:
+  replicas: 0
+  serviceName: a
+  selector: {matchLabels: {app: b}}
+  template: {metadata: {labels: {app: b}}, spec: {containers: [{name: a, image: "example.com/a:1"}]}}
+---
+`
+
+const convertingYAML = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: samples.ID.example.com}
+spec:
+  group: ID.example.com
+  scope: Namespaced
+  names: {kind: Sample, plural: samples, singular: sample, listKind: SampleList}
+  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: conv, namespace: ID-remote, path: /convert}}}
+  versions:
+  - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+---
+`
+
+// withoutConversion is convertingYAML as a version without conversion has it.
+func withoutConversion() string {
+	before, rest, _ := strings.Cut(convertingYAML, "  conversion:\n")
+	_, after, _ := strings.Cut(rest, "  versions:\n")
+	return before + "  versions:\n" + after
+}
+
+func TestANewVersionTakesAwayWhatItLeavesNoRoomFor(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "filling in defaults and refusing what does not go together")
+	s := newEnvironment(t, oneOfTwoYAML+convertingYAML, nil)
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	s.changes("v1", "Service", "ranges", `[{op: add, path: /spec/loadBalancerSourceRanges, value: [10.0.0.0/8]}, {op: add, path: /metadata/labels/mine, value: stays}]`)
+	s.changes("policy/v1", "PodDisruptionBudget", "budget", `[{op: remove, path: /spec/minAvailable}, {op: add, path: /spec/maxUnavailable, value: 2}, {op: add, path: /spec/unhealthyPodEvictionPolicy, value: AlwaysAllow}]`)
+	const container = "/spec/template/spec/containers/0/"
+	s.changes("apps/v1", "Deployment", "recreate", `[{op: replace, path: `+container+`env/0, value: {name: A, value: theirs}}, {op: replace, path: `+container+`livenessProbe, value: {exec: {command: ["true"]}, periodSeconds: 33}}]`)
+	definition := s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com")
+	require.NoError(s, s.remote.Patch(context.Background(), definition, client.RawPatch(types.JSONPatchType,
+		[]byte(`[{"op": "add", "path": "/spec/conversion/webhook/clientConfig/caBundle", "value": "Cg=="}]`)), client.FieldOwner("cert-manager")))
+
+	next := strings.NewReplacer(
+		"sessionAffinity: ClientIP, type: NodePort, ", "", "type: LoadBalancer, ", "type: ClusterIP, ",
+		"replicas: 0\n  selector: {matchLabels: {app: a}}", "replicas: 0\n  strategy: {type: Recreate}\n  selector: {matchLabels: {app: a}}",
+		"volumes: [{name: v}]", "volumes: [{name: v, configMap: {name: x}}]", "{name: A, value: a}", "{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}",
+		"serviceName: a", "serviceName: a\n  updateStrategy: {type: OnDelete}",
+	).Replace(oneOfTwoYAML)
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Version, m.Spec.Install.Source = "2.0.0", s.layer(next+withoutConversion())
+	})
+	result := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, result.Outcome, result.Observed.Message)
+
+	value := func(apiVersion, kind, name string, path ...string) any {
+		namespace := "ID-remote"
+		if kind == "CustomResourceDefinition" {
+			namespace = ""
+		}
+		found, _, err := unstructured.NestedFieldNoCopy(s.get(apiVersion, kind, namespace, name).Object, path...)
+		require.NoError(t, err)
+		return found
+	}
+	require.Equal(t, map[string]any{"type": "Recreate"}, value("apps/v1", "Deployment", "recreate", "spec", "strategy"))
+	require.Equal(t, map[string]any{"type": "OnDelete"}, value("apps/v1", "StatefulSet", "ondelete", "spec", "updateStrategy"))
+	require.Equal(t, map[string]any{"strategy": "None"}, value("apiextensions.k8s.io/v1", "CustomResourceDefinition", "samples.ID.example.com", "spec", "conversion"))
+	require.Nil(t, value("v1", "Service", "sticky", "spec", "sessionAffinityConfig"))
+	require.Nil(t, value("v1", "Service", "ranges", "spec", "loadBalancerSourceRanges"))
+	require.Equal(t, "stays", value("v1", "Service", "ranges", "metadata", "labels", "mine"))
+	require.Nil(t, value("policy/v1", "PodDisruptionBudget", "budget", "spec", "maxUnavailable"))
+	require.EqualValues(t, 1, value("policy/v1", "PodDisruptionBudget", "budget", "spec", "minAvailable"))
+	require.Equal(t, "AlwaysAllow", value("policy/v1", "PodDisruptionBudget", "budget", "spec", "unhealthyPodEvictionPolicy"), "there is room for it")
+	containers, _ := value("apps/v1", "Deployment", "recreate", "spec", "template", "spec", "containers").([]any)
+	first, _ := containers[0].(map[string]any)
+	probe, _ := first["livenessProbe"].(map[string]any)
+	require.NotContains(t, probe, "exec")
+	require.EqualValues(t, 33, probe["periodSeconds"], "there is room for it")
+	env, _ := first["env"].([]any)
+	require.NotContains(t, env[0], "value")
+
+	s.requests.take()
+	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome)
+	require.Empty(t, writes(s.requests.take()), "once is enough")
+}
+
+func TestWhatWasTakenInVainIsGivenBack(t *testing.T) {
+	testfleet.NeedsRealRemote(t, "refusing what does not go together")
+	const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: a}}
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "example.com/a:1"}]}}
+---
+`
+	s := newEnvironment(t, deployment, nil)
+	s.installReady()
+	s.changes("apps/v1", "Deployment", "web", `[{op: replace, path: /spec/strategy/rollingUpdate/maxSurge, value: 3}]`)
+	before := s.get("apps/v1", "Deployment", "ID-remote", "web")
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Install.Source = s.layer(strings.Replace(deployment, "replicas: 0", "replicas: 0\n  minReadySeconds: -1\n  strategy: {type: Recreate}", 1))
+	})
+	result := s.apply()
+	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
+	require.Contains(t, result.Observed.Message, "spec.minReadySeconds: must be greater than or equal to 0")
+	after := s.get("apps/v1", "Deployment", "ID-remote", "web")
+	require.Equal(t, before.Object["spec"], after.Object["spec"])
+	require.Equal(t, owners(before), owners(after))
+}
+
+// owners are the managers of an object with what they own.
+func owners(u *unstructured.Unstructured) map[string]string {
+	all := map[string]string{}
+	for _, e := range u.GetManagedFields() {
+		all[e.Manager+" "+string(e.Operation)+" "+e.Subresource] = e.FieldsV1.GetRawString()
+	}
+	return all
 }

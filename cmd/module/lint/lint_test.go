@@ -394,6 +394,14 @@ func TestFindings(t *testing.T) {
 			good().with("default-cr.yaml", goodDefaultCR+"---"+goodDefaultCR),
 			`error: default-cr.yaml: has 2 objects`,
 		},
+		"a replacement that is none": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {operator.kyma-project.io/replace: \"yes\"}}\n"),
+			`warning: manifest.yaml: document 2 (ConfigMap a): the annotation operator.kyma-project.io/replace: "yes" is ignored: it is "true" or "with-data"`,
+		},
+		"a definition that is to be replaced": {
+			good().with("manifest.yaml", strings.Replace(goodDefinition, "  name: widgets.example.com\n", "  name: widgets.example.com\n  annotations: {operator.kyma-project.io/replace: with-data}\n", 1)),
+			`warning: manifest.yaml: document 1 (CustomResourceDefinition widgets.example.com): the annotation operator.kyma-project.io/replace is ignored: no CustomResourceDefinition is replaced`,
+		},
 		"a namespaced default custom resource that is said to be cluster scoped": {
 			good().with("module-config.yaml", goodConfig+"clusterScoped: true\n"),
 			`error: module-config.yaml: clusterScoped: Widget.example.com is namespaced`,
@@ -458,7 +466,7 @@ apiVersion: other.com/v1
 kind: Thing
 metadata:
   name: a
-  annotations: {operator.kyma-project.io/optional: "true"}
+  annotations: {operator.kyma-project.io/optional: "true", operator.kyma-project.io/replace: with-data}
 `))
 	require.NoError(t, err)
 	require.Empty(t, lines)

@@ -60,6 +60,7 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		}
 		namespaced, isKnown := known.scope(item)
 		checkScope(item, namespaced, isKnown, report)
+		checkReplacement(item, report)
 		known.checkFields(item, report)
 
 		key := identity{item.GroupVersionKind().GroupKind(), item.GetNamespace(), item.GetName()}
@@ -116,6 +117,19 @@ func checkScope(item object, namespaced, known bool, report *Report) {
 			item.GroupVersionKind().GroupKind(), shared.AnnotationOptional)
 	case known && !namespaced && item.GetNamespace() != "":
 		report.fail(item.file, item.where(), "is cluster scoped and cannot be in a namespace")
+	}
+}
+
+// checkReplacement reports an annotation for the replacement of an object that has no effect.
+func checkReplacement(item object, report *Report) {
+	value, given := item.GetAnnotations()[shared.AnnotationReplace]
+	kind := item.GroupVersionKind().GroupKind()
+	switch {
+	case !given:
+	case value != shared.ValueTrue && value != shared.ReplaceWithData:
+		report.warn(item.file, item.where(), "the annotation %s: %q is ignored: it is %q or %q", shared.AnnotationReplace, value, shared.ValueTrue, shared.ReplaceWithData)
+	case kind == (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) || kind == (schema.GroupKind{Kind: "Namespace"}):
+		report.warn(item.file, item.where(), "the annotation %s is ignored: no %s is replaced", shared.AnnotationReplace, kind.Kind)
 	}
 }
 

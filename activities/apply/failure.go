@@ -184,7 +184,7 @@ func (o *Outcomes) toDo(reason string) string {
 	for _, of := range reasons {
 		hints = append(hints, hint.For(of))
 	}
-	return strings.Join(hints, "; ")
+	return fault.Message(strings.Join(hints, "; "))
 }
 
 // observedHook is the state of a module whose hook failed, or is not done yet.

@@ -13,15 +13,15 @@ func TestWhatHoldsDataIsReplacedOnlyWhereTheAnnotationSaysSo(t *testing.T) {
 	const replace, policy = "operator.kyma-project.io/replace", "helm.sh/resource-policy"
 	kind := func(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }
 	for of, want := range map[schema.GroupKind]struct{ withTrue, withData bool }{
-		kind("apps", "Deployment"):                                {true, true},
-		kind("", "Service"):                                       {true, true},
-		kind("", "Secret"):                                        {true, true},
-		kind("rbac.authorization.k8s.io", "RoleBinding"):          {true, true},
-		kind("apps", "StatefulSet"):                               {false, true},
-		kind("", "PersistentVolumeClaim"):                         {false, true},
-		kind("", "PersistentVolume"):                              {false, true},
-		kind("example.com", "Sample"):                             {false, true},
-		kind("", "Namespace"):                                     {false, false},
+		kind("apps", "Deployment"):                               {true, true},
+		kind("", "Service"):                                      {true, true},
+		kind("", "Secret"):                                       {true, true},
+		kind("rbac.authorization.k8s.io", "RoleBinding"):         {true, true},
+		kind("apps", "StatefulSet"):                              {false, true},
+		kind("", "PersistentVolumeClaim"):                        {false, true},
+		kind("", "PersistentVolume"):                             {false, true},
+		kind("example.com", "Sample"):                            {false, true},
+		kind("", "Namespace"):                                    {false, false},
 		kind("apiextensions.k8s.io", "CustomResourceDefinition"): {false, false},
 	} {
 		with := func(annotations map[string]string) bool {

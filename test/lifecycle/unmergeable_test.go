@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -277,9 +279,12 @@ func TestANewVersionTakesAwayWhatItLeavesNoRoomFor(t *testing.T) {
 	s.changes("policy/v1", "PodDisruptionBudget", "budget", `[{op: remove, path: /spec/minAvailable}, {op: add, path: /spec/maxUnavailable, value: 2}, {op: add, path: /spec/unhealthyPodEvictionPolicy, value: AlwaysAllow}]`)
 	const container = "/spec/template/spec/containers/0/"
 	s.changes("apps/v1", "Deployment", "recreate", `[{op: replace, path: `+container+`env/0, value: {name: A, value: theirs}}, {op: replace, path: `+container+`livenessProbe, value: {exec: {command: ["true"]}, periodSeconds: 33}}]`)
+	authority, err := clientcmd.BuildConfigFromFlags("", testfleet.Require(t, "LM_TEST_REMOTE"))
+	require.NoError(t, err)
+	require.NotEmpty(t, authority.CAData)
 	definition := s.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "samples.ID.example.com")
 	require.NoError(s, s.remote.Patch(context.Background(), definition, client.RawPatch(types.JSONPatchType,
-		[]byte(`[{"op": "add", "path": "/spec/conversion/webhook/clientConfig/caBundle", "value": "Cg=="}]`)), client.FieldOwner("cert-manager")))
+		[]byte(`[{"op": "add", "path": "/spec/conversion/webhook/clientConfig/caBundle", "value": "`+base64.StdEncoding.EncodeToString(authority.CAData)+`"}]`)), client.FieldOwner("cert-manager")))
 
 	next := strings.NewReplacer(
 		"sessionAffinity: ClientIP, type: NodePort, ", "", "type: LoadBalancer, ", "type: ClusterIP, ",

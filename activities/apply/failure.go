@@ -248,7 +248,7 @@ func describeAll(failures []bundle.Failure) string {
 
 // Ready counts the applied objects that are ready, where not all could be applied: then no wait counts them.
 func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
-	observer := readiness.NewObserver(job.Target)
+	observer := readiness.NewObserver(job.Target, job.began)
 	if err := observer.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {
 		return 0, err
 	}

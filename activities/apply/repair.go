@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kyma-project/lifecycle-manager/activities/bundle"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -41,6 +43,29 @@ func (a *Applier) Survey(ctx context.Context, job *Installation) error {
 		return err
 	}
 	job.Repair.Surveyed, job.Repair.Before = true, before
+	return scalings(ctx, job)
+}
+
+// scalings notes which workloads somebody scaled, and whether an autoscaler did. It costs a request for each namespace
+// with such workloads, and none if there are none.
+func scalings(ctx context.Context, job *Installation) error {
+	job.Repair.Scaled = map[string]drift.Scaling{}
+	autoscalers := readiness.NewAutoscalers(job.Cluster)
+	for _, p := range job.Plan.All() {
+		seen, there := job.Repair.Before.Seen[p.Entry.ID]
+		if !there || !inventory.ScaledByOthers(seen.Meta) {
+			continue
+		}
+		autoscaled, err := autoscalers.Scales(ctx, p.Object.GVK.Kind, p.Name.Namespace, p.Name.Name)
+		if err != nil {
+			return clusters.Classify(err)
+		}
+		rendered, err := bundle.HasReplicas(p.Object.Body.Fill(job.Owner))
+		if err != nil {
+			return err
+		}
+		job.Repair.Scaled[p.Entry.ID] = drift.Scaling{Autoscaled: autoscaled, Rendered: rendered}
+	}
 	return nil
 }
 
@@ -51,7 +76,7 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 	if !r.Only || !r.Surveyed || r.Unsettled || len(r.Before.Failed) > 0 || !m.Status.Settled {
 		return readiness.Observed{}, false, nil
 	}
-	o := readiness.NewObserver(job.Target)
+	o := readiness.NewObserver(job.Target, a.steps.Options.Clock())
 	o.Total = inventory.Count(m.Status.Inventory)
 	for _, e := range m.Status.Inventory {
 		gvk, _, err := e.Object()
@@ -62,7 +87,9 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 		if !there {
 			return readiness.Observed{}, false, nil
 		}
-		o.Note(e, seen.Body())
+		if err := o.Note(ctx, e, seen.Body(), seen.Meta); err != nil {
+			return readiness.Observed{}, false, err
+		}
 	}
 	manager, err := o.Manager(ctx, m, a.steps.RemoteNamespace(m))
 	if err != nil {
@@ -72,7 +99,7 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 	if err != nil {
 		return readiness.Observed{}, false, err
 	}
-	observed := readiness.WithConflicts(readiness.Judge(o.Health, manager, cr), drift.NextCorrections(m.Status.Corrections, r.Losses(), a.steps.Now()))
+	observed := readiness.WithConflicts(readiness.Judge(o.Health, manager, cr), r.NextCorrections(m.Status.Corrections, a.steps.Now()))
 	settled := !observed.DefaultCRWanted && (observed.State == shared.StateReady || observed.State == shared.StateWarning)
 	return observed, settled, nil
 }

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -141,7 +140,7 @@ func take(live *unstructured.Unstructured, wanted map[string]any, causes []metav
 			kept = append(kept, e)
 			continue
 		}
-		all := drift.FieldsIn(&e)
+		all := inventory.FieldsIn(&e)
 		theirs := fieldpath.NewSet()
 		for path := range all.All() {
 			isWithin := func(l leftover) bool { return len(path) >= len(l.path) && path[:len(l.path)].Equals(l.path) }
@@ -166,7 +165,7 @@ func take(live *unstructured.Unstructured, wanted map[string]any, causes []metav
 	}
 	for i := range kept {
 		if inventory.OwnEntry(kept[i:i+1]) != nil {
-			if err := setFields(&kept[i], drift.FieldsIn(&kept[i]).Union(taken)); err != nil {
+			if err := setFields(&kept[i], inventory.FieldsIn(&kept[i]).Union(taken)); err != nil {
 				return nil, err
 			}
 		}

@@ -92,6 +92,16 @@ func WithoutReplicas(body []byte) ([]byte, error) {
 	return json.Marshal(content)
 }
 
+// HasReplicas reports whether the body of a workload has a number of replicas.
+func HasReplicas(body []byte) (bool, error) {
+	var content map[string]any
+	if err := json.Unmarshal(body, &content); err != nil {
+		return false, err
+	}
+	_, found, err := unstructured.NestedFieldNoCopy(content, kinds.PathSpec, kinds.PathReplicas)
+	return found && err == nil, nil
+}
+
 // dropControllersAnnotations drops the annotations in which the controllers of kube-controller-manager keep their state,
 // and which they write again: of Deployments, DaemonSets, volume binding, autoscaling, leader election.
 func dropControllersAnnotations(u *unstructured.Unstructured) {

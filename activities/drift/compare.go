@@ -2,9 +2,9 @@ package drift
 
 import (
 	"context"
+	"slices"
 	"strings"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -38,13 +38,14 @@ func (a *Prober) compareObjects(ctx context.Context, at *site, pass int, found *
 			marked[mark] = append(marked[mark], s)
 		}
 	}
+	autoscalers := readiness.NewAutoscalers(at.cluster)
 	for _, s := range shares {
 		m := s.manifest
 		if err := unreadOf(m, survey); err != nil {
 			found.fail(err)
 			continue
 		}
-		differs, err := a.compareModule(ctx, s, marked[inventory.OwnerOf(m).Mark], survey)
+		differs, err := a.compareModule(ctx, s, marked[inventory.OwnerOf(m).Mark], survey, autoscalers)
 		if err != nil {
 			found.fail(err)
 		}
@@ -90,7 +91,9 @@ func unreadOf(m *v1beta2.Manifest, survey objects.Survey) error {
 }
 
 // compareModule says how a module's objects differ from what was recorded of them; "" if they do not.
-func (a *Prober) compareModule(ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey) (string, error) {
+func (a *Prober) compareModule(
+	ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey, autoscalers *readiness.Autoscalers,
+) (string, error) {
 	m := of.manifest
 	if len(m.Status.Kinds) == 0 && m.Status.Counts != nil && m.Status.Counts.Total > 0 {
 		// It was installed by a release that recorded nothing to compare with.
@@ -104,59 +107,86 @@ func (a *Prober) compareModule(ctx context.Context, of share, marked []objects.L
 	if of.kinds != nil {
 		recorded = inventory.Fingerprint(of.of(m.Status.Inventory))
 	}
+	differing, comparable := map[string]bool{}, true
 	if inventory.FingerprintOf(entries) != recorded {
-		drifted, err := a.compareAgain(ctx, of, marked, survey)
+		found, err := a.compareAgain(ctx, of, marked, survey)
 		if err != nil {
 			return "", err
 		}
-		if drifted {
+		if found.drifted {
 			return differsInResources, nil
 		}
+		differing, comparable = found.differing, !found.changed
 	}
 	switch {
-	case conflictRested(m.Status.Corrections, a.steps.Options.Clock()):
+	case comparable && conflictEnds(of.corrections(), differing, a.steps.Options.Clock()):
 		return differsInConflicts, nil
-	case m.Status.Settled && !allHealthy(marked):
+	case m.Status.Settled && holdsMore(m.Status.Corrections, marked):
 		return differsInState, nil
+	case m.Status.Settled:
+		healthy, err := allHealthy(ctx, autoscalers, marked)
+		if err == nil && !healthy {
+			return differsInState, nil
+		}
+		return "", err
 	}
 	return "", nil
 }
 
+// holdsMore reports whether a finalizer holds an object that was deleted, and the status has no such object yet.
+func holdsMore(corrections []v1beta2.Correction, marked []objects.LiveObject) bool {
+	return !slices.ContainsFunc(corrections, readiness.IsTerminating) &&
+		slices.ContainsFunc(marked, func(s objects.LiveObject) bool { return isHeld(s.Meta) })
+}
+
 // allHealthy tells whether all objects that were read in full are as those of a ready module.
-func allHealthy(marked []objects.LiveObject) bool {
+func allHealthy(ctx context.Context, autoscalers *readiness.Autoscalers, marked []objects.LiveObject) (bool, error) {
 	for _, s := range marked {
 		if s.Full == nil {
 			continue
 		}
-		if state, _ := readiness.Compute(s.Full); state != status.CurrentStatus {
-			return false
+		if healthy, err := readiness.Healthy(ctx, autoscalers, s.Full, s.Meta); err != nil || !healthy {
+			return false, err
 		}
 	}
-	return true
+	return true, nil
+}
+
+// comparison is what comparing a module object by object found.
+type comparison struct {
+	// drifted is true if something is to be corrected.
+	drifted bool
+	// differing are the ids of objects in conflict that differ and are not to be corrected yet.
+	differing map[string]bool
+	// changed is true if the Manifest changed since it was cached.
+	changed bool
 }
 
 // compareAgain compares object by object with the live Manifest. A Manifest that changed since it was cached is being
 // reconciled: it is compared in the next pass, since the objects were read before.
-func (a *Prober) compareAgain(ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey) (bool, error) {
+func (a *Prober) compareAgain(ctx context.Context, of share, marked []objects.LiveObject, survey objects.Survey) (comparison, error) {
 	cached := of.manifest
 	m, err := a.steps.Read(ctx, kick.RefOf(cached))
 	if err != nil {
-		return false, err
+		return comparison{}, err
 	}
 	if !manifests.StillComparable(m, cached) {
-		return false, nil
+		return comparison{changed: true}, nil
 	}
 	if unknown := unknownTo(m.Status.Inventory, marked); len(unknown) > 0 {
 		a.steps.Recorder.UnknownObjects(m, unknown)
 	}
+	found := comparison{differing: map[string]bool{}}
 	now := a.steps.Options.Clock()
 	for _, e := range driftedFrom(of.of(m.Status.Inventory), survey.Seen) {
 		s, there := survey.Seen[e.ID]
-		if !there || string(s.Meta.UID) != e.UID || !waitsForRest(m.Status.Corrections, e.ID, now) {
-			return true, nil
+		gone := !there || string(s.Meta.UID) != e.UID
+		if _, waits := readiness.Waiting(m.Status.Corrections, e.ID, gone, now); !waits {
+			return comparison{drifted: true}, nil
 		}
+		found.differing[e.ID] = true
 	}
-	return false, nil
+	return found, nil
 }
 
 // driftedFrom are the entries of objects that differ from what was applied: gone, created again, changed, or no longer

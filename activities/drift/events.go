@@ -19,9 +19,9 @@ func RecordCorrections(recorder *manifests.Recorder, m *v1beta2.Manifest, r *Rep
 	recorder.CountDrift(len(r.corrections))
 	recorder.Record(m, corev1.EventTypeNormal, manifests.EventDriftCorrected,
 		fmt.Sprintf("%d of the module's objects corrected: %s", len(r.corrections), r))
-	made := r.Losses()
+	made := r.losses()
 	for _, c := range m.Status.Corrections {
-		if _, now := made[c.ID]; now && readiness.IsConflict(c) {
+		if l, now := made[c.ID]; now && l.isGone() == readiness.IsGone(c) && readiness.IsConflict(c) {
 			recorder.Record(m, corev1.EventTypeWarning, manifests.EventFieldConflict, readiness.DescribeConflict(c))
 		}
 	}

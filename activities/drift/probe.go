@@ -32,7 +32,7 @@ const (
 	differsInState     = "the module changed its state"
 	differsInResources = "the module's resources drifted"
 	differsInKnowledge = "the module's resources are not recorded yet"
-	differsInConflicts = "a field ownership conflict may be corrected again"
+	differsInConflicts = "a field ownership conflict has ended"
 )
 
 // Probe says which modules of one Kyma differ from the status of their Manifests: settled ones by the state of their

@@ -1,6 +1,6 @@
 // Package drift finds the objects of a module that differ from what was applied, and decides what is to be applied again:
-// by the ownership hashes of the inventory, object by object, and at most once a day where there is a field ownership
-// conflict.
+// by the ownership hashes of the inventory, object by object, and after waits that double if somebody else keeps changing
+// or deleting an object.
 //
 // Prober.Probe is the entry point of the sweep; Repair is what the next reconcile of a Manifest decides by.
 package drift

@@ -26,6 +26,8 @@ type Repair struct {
 	Before objects.Survey
 	// Recorded is the inventory, by id.
 	Recorded map[string]v1beta2.InventoryEntry
+	// Scaled are the workloads whose number of replicas somebody set through their scale subresource, by id.
+	Scaled map[string]Scaling
 
 	mu          sync.Mutex
 	corrections []correction
@@ -33,12 +35,25 @@ type Repair struct {
 	Unsettled bool
 }
 
+// Scaling is what is to become of the number of replicas that somebody set through the scale subresource.
+type Scaling struct {
+	// Autoscaled is true if an autoscaler targets the workload: the number is its own.
+	Autoscaled bool
+	// Rendered is true if the module names a number.
+	Rendered bool
+}
+
+// restores reports whether the module's number is to be applied to a workload of which we do not own it.
+func (s Scaling) restores(seen objects.LiveObject) bool {
+	return s.Rendered && !s.Autoscaled && !inventory.OwnFields(seen.Meta.ManagedFields).Has(inventory.Replicas())
+}
+
 // correction is an object that had drifted, and was corrected.
 type correction struct {
 	at bundle.Placed
 	// how says in words what was wrong with it.
 	how string
-	// taken is the field whose ownership we lost; known is true where there is one.
+	// taken is what counts as a conflict if it happens again; known is true where there is such a thing.
 	taken Loss
 	known bool
 }
@@ -54,13 +69,12 @@ func (r *Repair) IsCurrent(p bundle.Placed, corrections []v1beta2.Correction, no
 	// The entry stays the same, but for the version of the API, which is the one of the present rendering.
 	recorded.Version, recorded.Leaving = p.Entry.Version, false
 	seen, there := r.Before.Seen[p.Entry.ID]
-	if r.Before.Failed[p.Object.GVK.GroupKind()] == nil && (!there || string(seen.Meta.UID) != recorded.UID) {
-		return v1beta2.InventoryEntry{}, false
-	}
-	if r.Only && waitsForRest(corrections, p.Entry.ID, now.Time) {
+	gone := !there || string(seen.Meta.UID) != recorded.UID
+	known = r.Before.Failed[p.Object.GVK.GroupKind()] == nil
+	if _, waits := readiness.Waiting(corrections, p.Entry.ID, gone && known, now.Time); waits && r.Only {
 		return recorded, true
 	}
-	if !there || string(seen.Meta.UID) != recorded.UID || seen.Meta.Annotations[shared.AnnotationAppliedDigest] != p.Object.Digest {
+	if gone || seen.Meta.Annotations[shared.AnnotationAppliedDigest] != p.Object.Digest || r.Scaled[p.Entry.ID].restores(seen) {
 		return v1beta2.InventoryEntry{}, false
 	}
 	return recorded, recorded.Hash != "" && inventory.ObjectHash(seen.Meta) == recorded.Hash
@@ -76,9 +90,9 @@ func (r *Repair) Adopted(p bundle.Placed) *metav1.PartialObjectMetadata {
 	return seen.Meta
 }
 
-// BodyFor is the object as it is to be applied: without the replicas that somebody else sets through a subresource.
+// BodyFor is the object as it is to be applied: without the replicas that an autoscaler sets.
 func (r *Repair) BodyFor(p bundle.Placed, body []byte) ([]byte, error) {
-	if seen, there := r.Before.Seen[p.Entry.ID]; there && ScaledByOthers(seen.Meta) {
+	if r.Scaled[p.Entry.ID].Autoscaled {
 		return bundle.WithoutReplicas(body)
 	}
 	return body, nil
@@ -95,11 +109,11 @@ func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	c := correction{at: p}
 	switch {
 	case !there && recorded.UID == string(after.UID):
-		c.how = "had lost our labels"
+		c.how, c.known, c.taken.field = "had lost our labels", r.Only, readiness.FieldLabels
 	case !there:
-		c.how = "had been deleted"
+		c.how, c.known = "had been deleted", r.Only
 	case recorded.UID != string(seen.Meta.UID):
-		c.how = "had been replaced"
+		c.how, c.known = "had been replaced", r.Only
 	case inventory.ObjectHash(seen.Meta) == inventory.ObjectHash(after), inventory.ObjectHash(seen.Meta) == recorded.Hash:
 		return
 	default:
@@ -117,9 +131,8 @@ func (r *Repair) Note(p bundle.Placed, after *metav1.PartialObjectMetadata) {
 	r.Unsettled = r.Unsettled || kinds.HealthMatters(p.Object.GVK.GroupKind())
 }
 
-// Losses are the corrections that count as a field ownership conflict, by id. A deleted object does not: it is created
-// again each time, since the module does not work without it, and no manager is known.
-func (r *Repair) Losses() map[string]Loss {
+// losses are the corrections that are a conflict if they happen again and again, by id.
+func (r *Repair) losses() map[string]Loss {
 	all := map[string]Loss{}
 	for _, c := range r.corrections {
 		if c.known {
@@ -129,11 +142,29 @@ func (r *Repair) Losses() map[string]Loss {
 	return all
 }
 
+// NextCorrections returns the corrections to be recorded after this reconcile.
+func (r *Repair) NextCorrections(old []v1beta2.Correction, now metav1.Time) []v1beta2.Correction {
+	if !r.Surveyed {
+		return old
+	}
+	held := map[string]string{}
+	for id, e := range r.Recorded {
+		if seen, there := r.Before.Seen[id]; there && !e.Leaving && isHeld(seen.Meta) {
+			held[id] = seen.Meta.Finalizers[0]
+		}
+	}
+	return NextCorrections(old, Round{Made: r.losses(), Differs: r.differed, Held: held, New: !r.Only}, now)
+}
+
+// differed reports whether an object was not as it was applied, or could not be read.
+func (r *Repair) differed(id string) bool {
+	recorded, seen := r.Recorded[id], r.Before.Seen[id]
+	return seen.Meta == nil || string(seen.Meta.UID) != recorded.UID || inventory.ObjectHash(seen.Meta) != recorded.Hash
+}
+
 // Remember records the corrections in a status.
 func (r *Repair) Remember(s *v1beta2.ManifestStatus, now metav1.Time) {
-	if r.Surveyed {
-		s.Corrections = NextCorrections(s.Corrections, r.Losses(), now)
-	}
+	s.Corrections = r.NextCorrections(s.Corrections, now)
 }
 
 // String names the first of the corrected objects.

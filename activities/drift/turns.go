@@ -29,6 +29,20 @@ func (s share) of(all []v1beta2.InventoryEntry) []v1beta2.InventoryEntry {
 	return some
 }
 
+// corrections are those of the objects that are compared.
+func (s share) corrections() []v1beta2.Correction {
+	if s.kinds == nil {
+		return s.manifest.Status.Corrections
+	}
+	var some []v1beta2.Correction
+	for _, c := range s.manifest.Status.Corrections {
+		if len(s.of([]v1beta2.InventoryEntry{{ID: c.ID, Version: "v1"}})) > 0 {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
 // sharesOf says what the pass with this number compares of each module, and which kinds it lists for that. A module is
 // compared as a whole. The agent, which is in every cluster, has kinds that few modules have (PriorityClass, NetworkPolicy,
 // ValidatingWebhookConfiguration): of those that are listed for it alone, one pass lists one, and the next pass another. So

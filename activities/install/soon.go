@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
@@ -21,7 +20,7 @@ const startsWithin = 300 * time.Millisecond
 func (a *Activities) judgeSoon(ctx context.Context, job *apply.Installation, applied *apply.Outcomes, gone map[string]bool) (readiness.Observed, bool) {
 	m := job.Manifest.DeepCopy()
 	inventory.SetInventory(&m.Status, inventory.Record(m.Status.Inventory, applied.Entries, gone))
-	m.Status.Corrections = drift.NextCorrections(m.Status.Corrections, job.Repair.Losses(), a.steps.Now())
+	m.Status.Corrections = job.Repair.NextCorrections(m.Status.Corrections, a.steps.Now())
 	begin := time.Duration(0)
 	for _, stage := range job.Plan.Stages {
 		for _, p := range stage {

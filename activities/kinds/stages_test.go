@@ -32,7 +32,7 @@ func TestStages(t *testing.T) {
 		{"", "Pod", stageWorkloads, true},
 		{"autoscaling", "HorizontalPodAutoscaler", stageWorkloads, false},
 		{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration", StageAdmission, false},
-		{"apiregistration.k8s.io", "APIService", StageAdmission, false},
+		{"apiregistration.k8s.io", "APIService", StageAdmission, true},
 		{"cert-manager.io", "Issuer", stageCustomResources, true},
 		{"operator.kyma-project.io", "Keda", stageCustomResources, true},
 	}

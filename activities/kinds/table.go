@@ -72,9 +72,9 @@ func table(yield func(wellKnown) bool) {
 		{GroupAdmission, "ValidatingAdmissionPolicy", facts{stage: StageAdmission, usual: true}},
 		{GroupAdmission, "ValidatingAdmissionPolicyBinding", facts{stage: StageAdmission, usual: true}},
 		{GroupExtensions, CRD, facts{stage: StageDefinitions, health: true, existenceOnly: true, usual: true}},
-		// That an APIService is available depends on pods and network behind it, for which the readiness of the workload
-		// speaks; one that is not available must not block its module, nor anything else.
-		{GroupAggregation, "APIService", facts{stage: StageAdmission, usual: true}},
+		// Ready pods do not show that an APIService is available: the API server must reach them too. One that is not breaks
+		// discovery and the deletion of namespaces in the whole cluster, so its module is not ready.
+		{GroupAggregation, "APIService", facts{stage: StageAdmission, health: true, usual: true}},
 	} {
 		if !yield(row) {
 			return

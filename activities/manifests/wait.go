@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -76,7 +77,19 @@ func (w Wait) IsNews(seen, reported readiness.Observed) bool {
 		// Pods alternate between several reasons.
 		return seen.Message != reported.Message && w.Elapsed >= stuckPause
 	}
+	if said, isSaid := explained(seen); isSaid {
+		if before, wasSaid := explained(reported); wasSaid && said == before {
+			// The same objects are waited for, and why may change with each Event.
+			return seen.Message != reported.Message && w.Elapsed >= stuckPause
+		}
+	}
 	return seen.Message != reported.Message && w.Elapsed >= quick
+}
+
+// explained returns what a message says without the reasons, which are in parentheses, and whether there are any.
+func explained(o readiness.Observed) (string, bool) {
+	said, _, found := strings.Cut(o.Message, " (")
+	return said, found && o.Reason == readiness.ReasonResourcesPending
 }
 
 // IsLong tells whether the wait lasts so long that the Kyma shows it, and the Kyma was not notified yet.

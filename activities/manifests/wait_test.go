@@ -33,4 +33,12 @@ func TestWhyAWorkloadIsStuckIsReportedRarely(t *testing.T) {
 	seen.Message = "two"
 	require.False(t, Wait{Elapsed: time.Minute}.IsNews(seen, reported), "pods alternate between reasons")
 	require.True(t, Wait{Elapsed: 6 * time.Minute}.IsNews(seen, reported))
+
+	pending := func(message string) readiness.Observed {
+		return readiness.Observed{State: shared.StateProcessing, Reason: readiness.ReasonResourcesPending, Message: message}
+	}
+	const unexplained, first, second = "waiting for Claim a to become ready", "waiting for Claim a (Failed: 1) to become ready", "waiting for Claim a (Failed: 2) to become ready"
+	require.True(t, Wait{Elapsed: time.Minute}.IsNews(pending(first), pending(unexplained)), "the first reason is news")
+	require.False(t, Wait{Elapsed: time.Minute}.IsNews(pending(second), pending(first)), "each Event may differ")
+	require.True(t, Wait{Elapsed: 6 * time.Minute}.IsNews(pending(second), pending(first)))
 }

@@ -35,6 +35,10 @@ const (
 	ReasonModuleCRRemoved = "ModuleCRRemoved"
 	// ReasonFieldConflict: the module is ready, but somebody keeps changing one of its objects.
 	ReasonFieldConflict = "FieldConflict"
+	// ReasonResourcesRecreated: the module is ready, but somebody deletes one of its objects each time it is created.
+	ReasonResourcesRecreated = "ResourcesRecreated"
+	// ReasonResourcesTerminating: the module is ready, but somebody deleted one of its objects, and a finalizer holds it.
+	ReasonResourcesTerminating = "ResourcesTerminating"
 	// ReasonReady: the module is ready.
 	ReasonReady = shared.ReasonReady
 
@@ -166,7 +170,7 @@ func judgeCR(cr ModuleCR, say func(shared.State, string, string, ...any) Observe
 func ResourcesReady(reason string) bool {
 	switch reason {
 	case ReasonManagerPending, ReasonModuleCRWanted, ReasonModuleCRPending, ReasonModuleCRDeleting,
-		ReasonModuleCRWarning, ReasonModuleCRRemoved, ReasonFieldConflict, ReasonReady:
+		ReasonModuleCRWarning, ReasonModuleCRRemoved, ReasonFieldConflict, ReasonResourcesRecreated, ReasonResourcesTerminating, ReasonReady:
 		return true
 	}
 	return false

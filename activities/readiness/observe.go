@@ -28,7 +28,7 @@ import (
 func Observe(
 	ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, clock func() time.Time, patience time.Duration,
 ) (Observed, error) {
-	o := NewObserver(objects.NewTarget(m, c, nil))
+	o := NewObserver(objects.NewTarget(m, c, nil), clock())
 	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
@@ -53,14 +53,16 @@ type Observer struct {
 	mu sync.Mutex
 	// Seen are the objects that were read in full, by inventory id.
 	Seen map[string]*unstructured.Unstructured
-	// unready are the workloads that are not ready.
-	unready []unreadyWorkload
+	// unready are the workloads that are not ready, and others the other objects that are not.
+	unready, others []unreadyObject
+	autoscalers     *Autoscalers
+	now             time.Time
 	Health
 }
 
 // NewObserver returns an observer that has read nothing yet.
-func NewObserver(target objects.Target) *Observer {
-	return &Observer{Target: target, Seen: map[string]*unstructured.Unstructured{}}
+func NewObserver(target objects.Target, now time.Time) *Observer {
+	return &Observer{Target: target, Seen: map[string]*unstructured.Unstructured{}, autoscalers: NewAutoscalers(target.Cluster), now: now}
 }
 
 // Resources reads the health of all objects of the inventory for which it matters.
@@ -92,7 +94,9 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 	resource, err := o.Mapper.Resource(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		for _, e := range entries {
-			o.Note(e, nil)
+			if err := o.Note(ctx, e, nil, nil); err != nil {
+				return err
+			}
 		}
 		return nil
 	}
@@ -115,7 +119,9 @@ func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entrie
 				return fmt.Errorf("read %s %s: %w", gvk.Kind, name, err)
 			}
 		}
-		o.Note(e, u)
+		if err := o.Note(ctx, e, u, u); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -137,6 +143,7 @@ func (o *Observer) list(
 				u.SetGroupVersionKind(gvk)
 				u.SetName(page.Items[i].Name)
 				u.SetDeletionTimestamp(page.Items[i].DeletionTimestamp)
+				u.SetFinalizers(page.Items[i].Finalizers)
 				found[types.NamespacedName{Name: u.GetName()}] = u
 			}
 			return page.Continue, nil
@@ -175,54 +182,75 @@ func (o *Observer) get(
 	return u, err
 }
 
-// Note judges one object by the rules of kstatus, and records the result; u is nil when it does not exist.
-func (o *Observer) Note(e v1beta2.InventoryEntry, u *unstructured.Unstructured) {
+// Note judges one object (Compute), and records the result; u is nil when it does not exist. The managed fields are those
+// of live. It costs a request where somebody scaled a workload to nothing.
+func (o *Observer) Note(ctx context.Context, e v1beta2.InventoryEntry, u *unstructured.Unstructured, live metav1.Object) error {
 	gvk, name, _ := e.Object()
 	described := objects.Describe(gvk.Kind, name)
 	state, why := status.NotFoundStatus, ""
 	switch {
-	case u == nil && e.UID != "" && inventory.RunsOnce(e):
-		// It ran and was cleaned up since: a Job or a hook runs once for a version.
+	case u == nil && e.UID != "" && inventory.RunsOnce(e), u != nil && e.Ran != "" && !kinds.IsJob(gvk.GroupKind()) && u.GetDeletionTimestamp().IsZero():
+		// It ran, or was cleaned up since: a Job or a hook runs once for a version.
 		state = status.CurrentStatus
 	case u == nil:
 	case kinds.ExistenceOnly(gvk):
 		state = status.CurrentStatus
 		if !u.GetDeletionTimestamp().IsZero() {
-			state = status.TerminatingStatus
+			state, why = status.TerminatingStatus, heldText(u)
 		}
 	default:
-		state, why = Compute(u)
+		state, why = Compute(u, live)
+		if state == status.InProgressStatus && isScaled(u, live) {
+			idle, err := o.autoscalers.idles(ctx, u)
+			if err != nil {
+				return err
+			}
+			if idle {
+				state = status.CurrentStatus
+			}
+		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Seen[e.ID] = u
+	unready := unreadyObject{described: described, object: u}
 	switch state {
 	case status.CurrentStatus:
-		return
+		return nil
 	case status.NotFoundStatus:
-		if e.UID != "" {
-			o.missing = append(o.missing, described)
-			return
-		}
-		o.pending = append(o.pending, described)
+		o.noteMissing(e, described)
+		return nil
 	case status.FailedStatus:
-		o.failed = append(o.failed, unreadyWorkload{described: described, why: why}.failed())
+		unready.why = why
+		o.failed = append(o.failed, unready.failed())
 	default:
-		why = ""
-		o.pending = append(o.pending, described)
+		if why != "" {
+			unready.described += " (" + objects.Shorten(why) + ")"
+		}
+		o.pending = append(o.pending, unready.described)
 	}
-	if u != nil && kinds.RunsPods(gvk.GroupKind()) {
-		o.unready = append(o.unready, unreadyWorkload{described: described, object: u, why: why})
+	if kinds.RunsPods(gvk.GroupKind()) {
+		o.unready = append(o.unready, unready)
+	} else if why == "" {
+		o.others = append(o.others, unready)
 	}
+	return nil
 }
 
-// Compute is the status of an object by kstatus; one that cannot be read is in progress.
-func Compute(u *unstructured.Unstructured) (status.Status, string) {
-	result, err := status.Compute(u)
-	if err != nil {
-		return status.InProgressStatus, ""
+// noteMissing records an object that does not exist. One that somebody deletes each time is not created again at once:
+// until then it counts as failed.
+func (o *Observer) noteMissing(e v1beta2.InventoryEntry, described string) {
+	if e.UID == "" {
+		o.pending = append(o.pending, described)
+		return
 	}
-	return result.Status, result.Message
+	if o.Manifest != nil {
+		if c, waits := Waiting(o.Manifest.Status.Corrections, e.ID, true, o.now); waits {
+			o.failed = append(o.failed, fmt.Sprintf("%s (deleted each time it is created; created again at %s)", described, timeText(NextCorrection(c))))
+			return
+		}
+	}
+	o.missing = append(o.missing, described)
 }
 
 // Manager reads the workload that spec.manager names.
@@ -246,8 +274,9 @@ func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNames
 		return ManagerHealth{}, fmt.Errorf("read the module's manager %s: %w", found.name, err)
 	}
 	if u != nil {
-		state, _ := Compute(u)
-		found.ready = state == status.CurrentStatus
+		if found.ready, err = Healthy(ctx, o.autoscalers, u, u); err != nil {
+			return ManagerHealth{}, err
+		}
 	}
 	return found, nil
 }

@@ -23,16 +23,21 @@ import (
 const (
 	// podsRead is how many pods of a workload are read: usually all fail for the same reason.
 	podsRead = 50
+	// eventsRead is how many Events of an object are read: equal ones are counted in one Event.
+	eventsRead = 100
+	// eventsAfter is how long an object is waited for before its Events are read.
+	eventsAfter = time.Minute
 	// imagePull is reported for both waiting reasons of an image that cannot be pulled: a pod alternates between them.
 	imagePull = "ImagePullBackOff"
 	// crashLoop is the waiting reason of a container that exits repeatedly.
 	crashLoop = "CrashLoopBackOff"
 )
 
-// explain reads from the pods of workloads that failed, or that have been pending for too long, why they do not run. It
-// costs nothing while a module is healthy or was installed just now, and one request for each such workload otherwise.
+// explain reads why objects are not ready: from the pods of workloads that failed, or that have been pending for too long,
+// and from the Events of everything else that has been waited for. It costs nothing while a module is healthy or was
+// installed just now, and otherwise one request for each of the first such objects.
 func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Time, patience time.Duration) error {
-	slices.SortFunc(o.unready, func(a, b unreadyWorkload) int { return cmp.Compare(a.described, b.described) })
+	slices.SortFunc(o.unready, func(a, b unreadyObject) int { return cmp.Compare(a.described, b.described) })
 	read := 0
 	for _, w := range o.unready {
 		if w.why == "" && now.Sub(latest(PendingSince(m), progressed(w.object))) < patience || read == objects.MaxNamed {
@@ -52,18 +57,66 @@ func (o *Observer) explain(ctx context.Context, m *v1beta2.Manifest, now time.Ti
 			o.stuck = append(o.stuck, w.described+" ("+reason+")")
 		}
 	}
+	return o.explainOthers(ctx, now.Sub(PendingSince(m)), objects.MaxNamed-read)
+}
+
+// explainOthers adds to the first objects that are waited for what their latest Event says.
+func (o *Observer) explainOthers(ctx context.Context, waited time.Duration, most int) error {
+	if waited < eventsAfter {
+		return nil
+	}
+	slices.SortFunc(o.others, func(a, b unreadyObject) int { return cmp.Compare(a.described, b.described) })
+	for _, w := range o.others[:min(most, len(o.others))] {
+		reason, err := o.eventReason(ctx, w.object)
+		switch {
+		case err != nil && objects.EndsPass(ctx, err):
+			return fmt.Errorf("list the Events of %s: %w", w.described, err)
+		case err == nil && reason != "":
+			o.pending = replace(o.pending, w.described, w.described+" ("+reason+")")
+		}
+	}
 	return nil
 }
 
-// unreadyWorkload is a workload that is not ready.
-type unreadyWorkload struct {
+// eventReason returns what the latest Event of an object says, shortened; "" if there is none. Events go after an hour.
+func (o *Observer) eventReason(ctx context.Context, u *unstructured.Unstructured) (string, error) {
+	found, err := o.Cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("events")).
+		Namespace(cmp.Or(u.GetNamespace(), metav1.NamespaceDefault)).
+		List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(u.GetUID()), Limit: eventsRead})
+	if err != nil {
+		return "", err
+	}
+	return latestEvent(found.Items), nil
+}
+
+// latestEvent returns reason and message of the latest of some Events.
+func latestEvent(all []unstructured.Unstructured) string {
+	newest, text := time.Time{}, ""
+	for i := range all {
+		var event corev1.Event
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all[i].Object, &event); err != nil {
+			continue
+		}
+		at := latest(latest(event.LastTimestamp.Time, event.EventTime.Time), event.CreationTimestamp.Time)
+		if event.Series != nil {
+			at = latest(at, event.Series.LastObservedTime.Time)
+		}
+		if text == "" || at.After(newest) {
+			newest, text = at, strings.TrimSuffix(event.Reason+": "+event.Message, ": ")
+		}
+	}
+	return objects.Shorten(text)
+}
+
+// unreadyObject is an object that is not ready.
+type unreadyObject struct {
 	described string
 	object    *unstructured.Unstructured
 	// why it failed, if it did.
 	why string
 }
 
-func (w unreadyWorkload) failed() string { return w.described + " (" + objects.Shorten(w.why) + ")" }
+func (w unreadyObject) failed() string { return w.described + " (" + objects.Shorten(w.why) + ")" }
 
 func replace(all []string, old, by string) []string {
 	if at := slices.Index(all, old); at >= 0 {

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -51,7 +50,7 @@ func (a *Removals) successorsOf(ctx context.Context, used *usage, entries []v1be
 // apply applies an object that both have as the successor has it. It tells whether it could. Replicas that others scale
 // stay theirs, and a namespace may have existed before both.
 func (s *successor) apply(ctx context.Context, e v1beta2.InventoryEntry, live *metav1.PartialObjectMetadata) bool {
-	if s == nil || drift.ScaledByOthers(live) {
+	if s == nil || inventory.ScaledByOthers(live) {
 		return false
 	}
 	for number, objects := range s.job.Plan.Stages {

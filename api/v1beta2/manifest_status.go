@@ -151,16 +151,22 @@ type SyncedObject struct {
 type Correction struct {
 	// ID of the object, as in the inventory.
 	ID string `json:"id"`
-	// Manager is the field manager that changed what is ours.
+	// Manager is the field manager that changed what is ours. For an object
+	// that was deleted and is not gone yet, it is the finalizer that holds it.
 	// +optional
 	Manager string `json:"manager,omitempty"`
-	// Field is one of the fields that it changed.
+	// Field is one of the fields that it changed; none if the object was
+	// deleted.
 	// +optional
 	Field string `json:"field,omitempty"`
 	// Times that it was corrected against this manager, in a row.
 	Times int32 `json:"times"`
 	// LastTime that it was corrected.
 	LastTime metav1.Time `json:"lastTime"`
+	// Over is true if the conflict has ended: the object then stayed as it
+	// should be for a while.
+	// +optional
+	Over bool `json:"over,omitempty"`
 }
 
 // ObjectCounts counts the objects of a module.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -87,7 +88,6 @@ func TestDriftIsDetectedAndCorrectedInOneReconcile(t *testing.T) {
 		require.Equal(t, "the module's resources drifted", how, drift.what)
 		require.Len(t, requests, kinds+1, drift.what)
 		s.recorded.take()
-		version := s.read().ResourceVersion
 
 		result := s.apply()
 		require.True(t, result.Judged, drift.what)
@@ -102,7 +102,7 @@ func TestDriftIsDetectedAndCorrectedInOneReconcile(t *testing.T) {
 			require.Equal(t, installed.Status.Fingerprint, m.Status.Fingerprint, drift.what)
 		}
 		if drift.what == "unlabelled" {
-			require.Equal(t, version, m.ResourceVersion, "what is as before is not written")
+			require.Equal(t, ".metadata.labels", m.Status.Corrections[0].Field, "it is counted, so that it is backed off")
 		}
 		events, corrected := s.recorded.take()
 		require.Equal(t, 1, corrected, drift.what)
@@ -217,6 +217,13 @@ func TestTheReplicasThatAnAutoscalerSetsAreIgnored(t *testing.T) {
 	s := newEnvironment(t, strings.Replace(operatorYAML, "replicas: 0", "replicas: 1", 1), nil)
 	s.installReady()
 	deployment := s.get("apps/v1", "Deployment", "ID-remote", "operator")
+	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: deployment.GetNamespace(), Name: "of-the-owner"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "operator"}, MinReplicas: new(int32(1)), MaxReplicas: 9,
+		},
+	}
+	require.NoError(t, s.remote.Create(context.Background(), autoscaler))
 	for replicas := range 3 {
 		scaled := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+string(rune('2'+replicas))+`}}`))
 		require.NoError(t, s.remote.SubResource("scale").Patch(context.Background(), deployment, scaled, client.FieldOwner("kube-controller-manager")))
@@ -239,6 +246,123 @@ func TestTheReplicasThatAnAutoscalerSetsAreIgnored(t *testing.T) {
 	s.report(s.ready(s.settle(s.apply())), true)
 	live, _, _ := unstructured.NestedInt64(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "replicas")
 	require.EqualValues(t, 4, live, "nor by an upgrade")
+
+	require.NoError(t, s.remote.Delete(context.Background(), autoscaler))
+	s.apply()
+	live, _, _ = unstructured.NestedInt64(s.get("apps/v1", "Deployment", "ID-remote", "operator").Object, "spec", "replicas")
+	require.EqualValues(t, 7, live, "without the autoscaler the number is the module's")
+}
+
+func TestAWorkloadThatIsScaledToNothingIsNotReadyAndPutBack(t *testing.T) {
+	s := newEnvironment(t, strings.Replace(operatorYAML, "replicas: 0", "replicas: 1", 1)+`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: unnumbered}
+spec:
+  selector: {matchLabels: {app: unnumbered}}
+  template:
+    metadata: {labels: {app: unnumbered}}
+    spec: {containers: [{name: a, image: "example.com/a:1.0.0"}]}
+---
+`, nil)
+	s.installReady()
+	replicas := func(name string) int64 {
+		live, _, _ := unstructured.NestedInt64(s.get("apps/v1", "Deployment", "ID-remote", name).Object, "spec", "replicas")
+		return live
+	}
+	scale := func(name string, n string) {
+		scaled := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`))
+		require.NoError(t, s.remote.SubResource("scale").Patch(context.Background(), s.get("apps/v1", "Deployment", "ID-remote", name), scaled, client.FieldOwner("kubectl")))
+	}
+	observe := func(part string) readiness.Observed {
+		var seen readiness.Observed
+		require.Eventually(t, func() bool {
+			var err error
+			seen, err = s.activities.Install.Observe(context.Background(), s.ref())
+			require.NoError(t, err)
+			return strings.Contains(seen.Message, part)
+		}, time.Minute, 100*time.Millisecond, "%+v", &seen)
+		return seen
+	}
+	for n := range 3 {
+		scale("operator", "0")
+		require.NotEqual(t, shared.StateReady, observe("Deployment "+s.id+"-remote/operator (scaled to 0 by kubectl)").State)
+		how, _ := s.differs()
+		require.Equal(t, "the module's resources drifted", how)
+		s.recorded.take()
+		s.apply()
+		require.EqualValues(t, 1, replicas("operator"))
+		events, _ := s.recorded.take()
+		require.Contains(t, events[0], "DriftCorrected")
+		require.Contains(t, events[0], ".spec.replicas by kubectl")
+		require.EqualValues(t, n+1, s.read().Status.Corrections[0].Times)
+	}
+	scale("operator", "0")
+	seen := observe("scaled to 0 by kubectl")
+	require.Contains(t, seen.Message, "; kubectl keeps changing .spec.replicas of Deployment "+s.id+"-remote/operator: it is put back at ")
+	s.later = 5 * time.Minute
+	s.apply()
+	require.EqualValues(t, 1, replicas("operator"), "it is put back minutes later")
+
+	scale("unnumbered", "0")
+	require.NotEqual(t, shared.StateReady, observe("Deployment "+s.id+"-remote/unnumbered (scaled to 0 by kubectl)").State)
+	scale("unnumbered", "2")
+	s.ready(seen)
+	s.apply()
+	require.EqualValues(t, 2, replicas("unnumbered"), "the module names no number")
+}
+
+func TestAnObjectThatIsDeletedAgainAndAgainIsShownAndBackedOff(t *testing.T) {
+	s := newEnvironment(t, operatorYAML, nil)
+	s.installReady()
+	gone := func() { require.NoError(t, s.remote.Delete(context.Background(), s.settings())) }
+	for range 3 {
+		gone()
+		s.apply()
+		require.NotNil(t, s.settings())
+	}
+	m := s.read()
+	require.Equal(t, shared.StateWarning, m.Status.State)
+	require.Contains(t, m.Status.LastOperation.Operation, "somebody deletes ConfigMap "+s.id+"-remote/settings each time it is created: it is created again at ")
+	events, _ := s.recorded.take()
+	require.Contains(t, events[len(events)-1], "Warning *v1beta2.Manifest DriftConflict: somebody deletes ConfigMap")
+	gone()
+	how, _ := s.differs()
+	require.Empty(t, how, "it is not created again at once")
+	s.apply()
+	require.Nil(t, s.settings())
+	require.Equal(t, shared.StateWarning, s.read().Status.State)
+
+	s.later = 5 * time.Minute
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+	s.apply()
+	require.NotNil(t, s.settings())
+	require.EqualValues(t, 4, s.read().Status.Corrections[0].Times)
+	s.later = 14 * time.Minute
+	how, _ = s.differs()
+	require.Equal(t, "a field ownership conflict has ended", how)
+	require.Equal(t, shared.StateReady, s.apply().Observed.State)
+	how, _ = s.differs()
+	require.Empty(t, how)
+
+	held := s.settings()
+	held.SetFinalizers([]string{"example.com/hold"})
+	require.NoError(t, s.remote.Update(context.Background(), held))
+	gone()
+	how, _ = s.differs()
+	require.Equal(t, "the module changed its state", how)
+	s.apply()
+	m = s.read()
+	require.Equal(t, shared.StateWarning, m.Status.State)
+	require.Equal(t, "ConfigMap "+s.id+"-remote/settings was deleted, and its finalizer example.com/hold holds it: it is created again once it is gone", m.Status.LastOperation.Operation)
+	how, _ = s.differs()
+	require.Empty(t, how, "it is said already")
+	s.by("x", s.settings(), `{"metadata":{"finalizers":null}}`)
+	how, _ = s.differs()
+	require.Equal(t, "the module's resources drifted", how)
+	s.apply()
+	require.Nil(t, s.settings().GetDeletionTimestamp())
 }
 
 func TestAnInjectedCABundleIsIgnored(t *testing.T) {
@@ -267,13 +391,21 @@ webhooks:
 	}
 }
 
-func TestAFieldOwnershipConflictEndsInAWarningAndIsRetriedOnceADay(t *testing.T) {
+func TestAFieldOwnershipConflictIsAWarningThatEndsMinutesLater(t *testing.T) {
 	s := newEnvironment(t, operatorYAML, nil)
 	s.installReady()
 	edit := func() { s.by("argocd", s.settings(), `{"data":{"key":"theirs"}}`) }
 	value := func() string {
 		text, _, _ := unstructured.NestedString(s.settings().Object, "data", "key")
 		return text
+	}
+	conflict := func() v1beta2.Correction {
+		for _, c := range s.read().Status.Corrections {
+			if c.Field != "" {
+				return c
+			}
+		}
+		return v1beta2.Correction{}
 	}
 	for n := range 3 {
 		edit()
@@ -296,7 +428,7 @@ func TestAFieldOwnershipConflictEndsInAWarningAndIsRetriedOnceADay(t *testing.T)
 
 	edit()
 	how, _ = s.differs()
-	require.Empty(t, how, "it is ignored for a day")
+	require.Empty(t, how, "it is ignored for a while")
 	require.True(t, s.apply().Judged)
 	require.Equal(t, "theirs", value())
 	require.Equal(t, shared.StateWarning, s.read().Status.State)
@@ -307,25 +439,43 @@ func TestAFieldOwnershipConflictEndsInAWarningAndIsRetriedOnceADay(t *testing.T)
 	s.apply()
 	require.Equal(t, "value", value())
 	require.Equal(t, shared.StateWarning, s.read().Status.State)
-	require.EqualValues(t, 3, s.read().Status.Corrections[0].Times, "a deletion is no part of the conflict")
+	require.EqualValues(t, 3, conflict().Times, "a deletion is no part of the conflict")
 	edit()
 	how, _ = s.differs()
-	require.Empty(t, how, "it is still ignored for a day")
+	require.Empty(t, how, "it is still ignored")
 
-	s.later = 25 * time.Hour
+	s.later = 5 * time.Minute
 	how, _ = s.differs()
 	require.Equal(t, "the module's resources drifted", how)
 	s.apply()
-	require.Equal(t, "value", value())
-	require.EqualValues(t, 4, s.read().Status.Corrections[0].Times)
+	require.Equal(t, "value", value(), "the other side was silent for a while")
+	require.EqualValues(t, 4, conflict().Times)
+	require.Equal(t, shared.StateWarning, s.read().Status.State)
 
-	s.later = 50 * time.Hour
+	s.later = 14 * time.Minute
 	how, _ = s.differs()
-	require.Equal(t, "a field ownership conflict may be corrected again", how)
+	require.Equal(t, "a field ownership conflict has ended", how)
 	require.Equal(t, shared.StateReady, s.apply().Observed.State)
 	m = s.read()
 	require.Equal(t, shared.StateReady, m.Status.State)
-	require.Empty(t, m.Status.Corrections)
+	require.True(t, conflict().Over)
+	how, _ = s.differs()
+	require.Empty(t, how)
+
+	edit()
+	s.apply()
+	require.Equal(t, "value", value())
+	require.EqualValues(t, 5, conflict().Times)
+	require.Equal(t, shared.StateWarning, s.read().Status.State)
+	edit()
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Version = "1.1.0"
+		m.Spec.Install.Source = s.layer(strings.ReplaceAll(operatorYAML, "key: value", "key: other"))
+	})
+	s.report(s.ready(s.settle(s.apply())), true)
+	require.Equal(t, "other", value())
+	require.Empty(t, s.read().Status.Corrections, "an upgrade that puts it right ends the conflict")
+	require.Equal(t, shared.StateReady, s.read().Status.State)
 }
 
 func TestAnUnknownObjectWithOurMarkIsReportedAndUnchanged(t *testing.T) {

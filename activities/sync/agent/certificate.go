@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -153,7 +152,7 @@ func trustedBy(ctx context.Context, remote client.Client) ([]*x509.CertPool, err
 	var pools []*x509.CertPool
 	for i := range configuration.Webhooks {
 		webhook := &configuration.Webhooks[i]
-		if own != nil && !drift.FieldsIn(own).Has(fieldpath.MakePathOrDie("webhooks", fieldpath.KeyByFields("name", webhook.Name))) {
+		if own != nil && !inventory.FieldsIn(own).Has(fieldpath.MakePathOrDie("webhooks", fieldpath.KeyByFields("name", webhook.Name))) {
 			continue
 		}
 		authorities := x509.NewCertPool()

@@ -1,0 +1,46 @@
+package inventory
+
+import (
+	"bytes"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+)
+
+// FieldsIn returns the fields of a managed fields entry. It returns none if the entry cannot be read.
+func FieldsIn(e *metav1.ManagedFieldsEntry) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	if e.FieldsV1 == nil {
+		return set
+	}
+	if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err != nil {
+		return fieldpath.NewSet()
+	}
+	return set
+}
+
+// OwnFields returns the fields that we applied and still own.
+func OwnFields(managed []metav1.ManagedFieldsEntry) *fieldpath.Set {
+	if e := OwnEntry(managed); e != nil {
+		return FieldsIn(e)
+	}
+	return fieldpath.NewSet()
+}
+
+// ScaledByOthers reports whether somebody set the number of a workload's replicas through its scale subresource, as
+// autoscalers and kubectl scale do.
+func ScaledByOthers(live metav1.Object) bool {
+	for _, e := range live.GetManagedFields() {
+		if e.Subresource == subresourceScale && FieldsIn(&e).Has(Replicas()) {
+			return true
+		}
+	}
+	return false
+}
+
+const subresourceScale = "scale"
+
+// Replicas is the path of the number of a workload's replicas.
+func Replicas() fieldpath.Path { return fieldpath.MakePathOrDie(kinds.PathSpec, kinds.PathReplicas) }

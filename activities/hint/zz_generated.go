@@ -176,6 +176,10 @@ func ofReason(reason string) string {
 		return "see its Job"
 	case "FieldConflict":
 		return "make the two agree"
+	case "ResourcesRecreated":
+		return "find what does it: a clean-up policy, an owner reference to an object that does not exist, a controller; the cluster's audit log names it"
+	case "ResourcesTerminating":
+		return "see to the controller of that finalizer; the object is created again once it is gone"
 	case "InvalidStateCheck":
 		return "publish the module with one that is"
 	case "NotOwnedByKyma":

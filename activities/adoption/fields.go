@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -24,8 +25,9 @@ func formerManagers() sets.Set[string] {
 
 // FieldsPatch is a JSON patch of this very version of an object, after which our apply of this body changes nothing that
 // is not different in the module: what former managers own is ours, so that it is removed where the module no longer has
-// it; and replicas that we leave to an autoscaler are nobody's, for with our ownership of them the number would go, and
-// the workload would be scaled to one. It is nil where nothing is to be moved. The fields of the object stay as they are.
+// it; replicas that we leave to an autoscaler are nobody's, for with our ownership of them the number would go, and the
+// workload would be scaled to one; and of a Secret whose stringData is ours the keys in data are. It is nil where nothing is
+// to be moved. The fields of the object stay as they are.
 func FieldsPatch(live *metav1.PartialObjectMetadata, body []byte) ([]byte, error) {
 	moved := live.DeepCopy()
 	former := formerManagers()
@@ -38,7 +40,11 @@ func FieldsPatch(live *metav1.PartialObjectMetadata, body []byte) ([]byte, error
 	if err := csaupgrade.UpgradeManagedFields(moved, former, shared.FieldManagerModuleResources); err != nil {
 		return nil, fmt.Errorf("move the ownership of fields: %w", err)
 	}
-	if err := releaseReplicas(inventory.OwnEntry(moved.ManagedFields), body); err != nil {
+	own := inventory.OwnEntry(moved.ManagedFields)
+	if err := releaseReplicas(own, body); err != nil {
+		return nil, err
+	}
+	if err := ownData(own, body); err != nil {
 		return nil, err
 	}
 	if same(live.ManagedFields, moved.ManagedFields) {
@@ -77,6 +83,51 @@ func releaseReplicas(own *metav1.ManagedFieldsEntry, body []byte) error {
 	}
 	own.FieldsV1 = metav1.NewFieldsV1(string(encoded))
 	return nil
+}
+
+// ownData gives us the keys of a Secret's data in place of those of stringData. The API server moved the values and not
+// the ownership of them.
+func ownData(own *metav1.ManagedFieldsEntry, body []byte) error {
+	var kind metav1.TypeMeta
+	if err := json.Unmarshal(body, &kind); err != nil {
+		return fmt.Errorf("decode the kind of the object: %w", err)
+	}
+	if own == nil || kind != (metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}) {
+		return nil
+	}
+	owned := &fieldpath.Set{}
+	if err := owned.FromJSON(own.FieldsV1.GetRawReader()); err != nil {
+		return fmt.Errorf("decode the owned fields: %w", err)
+	}
+	written, data := fieldpath.NewSet(), fieldpath.NewSet()
+	for path := range owned.All() {
+		if name := path[0].FieldName; name != nil && *name == stringData {
+			written.Insert(path.Copy())
+			data.Insert(append(fieldpath.MakePathOrDie("data"), path[1:].Copy()...))
+		}
+	}
+	if written.Empty() {
+		return nil
+	}
+	encoded, err := owned.Difference(written).Union(data).ToJSON()
+	if err != nil {
+		return fmt.Errorf("encode the owned fields: %w", err)
+	}
+	own.FieldsV1 = metav1.NewFieldsV1(string(encoded))
+	return nil
+}
+
+// stringData is a field of Secrets that can be written and is never stored.
+const stringData = "stringData"
+
+// OwnsStringData reports whether we applied a Secret with stringData, as earlier releases of ours did. FieldsPatch then
+// gives us the keys that are in its data. live may be nil.
+func OwnsStringData(kind schema.GroupKind, live *metav1.PartialObjectMetadata) bool {
+	if kind != (schema.GroupKind{Kind: "Secret"}) || live == nil {
+		return false
+	}
+	own := inventory.OwnEntry(live.ManagedFields)
+	return own != nil && own.FieldsV1 != nil && bytes.Contains(own.FieldsV1.GetRawBytes(), []byte(`"f:`+stringData+`":`))
 }
 
 func same(a, b []metav1.ManagedFieldsEntry) bool {

@@ -17,10 +17,13 @@ import (
 )
 
 // takeFields moves the ownership of the fields of an object that upstream installed, before we apply it for the first
-// time. Which objects of a module that is, is in its inventory. Upstream's agent is in none: the cluster is asked for each of
-// its objects, once.
+// time, and of a Secret that an earlier release of ours applied with stringData. Which objects of a module upstream installed
+// is in the module's inventory. Upstream's agent is in none: the cluster is asked for each of its objects, once.
 func takeFields(ctx context.Context, job *Installation, p bundle.Placed, body []byte) error {
 	live := job.Repair.Adopted(p)
+	if seen := job.Repair.Before.Seen[p.Entry.ID].Meta; live == nil && adoption.OwnsStringData(p.Object.GVK.GroupKind(), seen) {
+		live = seen
+	}
 	stale := live == nil
 	if stale && (!desired.IsAgent(job.Manifest) || job.Repair.Recorded[p.Entry.ID].Hash != "") {
 		return nil

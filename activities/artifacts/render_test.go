@@ -123,6 +123,9 @@ func TestRawManifestsAreReadInEveryForm(t *testing.T) {
 		{"YAML compressed", zipped([]byte(two)), FormAny},
 		{"a list", []byte("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"), FormAny},
 		{"JSON", []byte(`{"apiVersion":"v1","kind":"ConfigMapList","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}},{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}]}`), FormAny},
+		{"documents glued to their separators, and comments", []byte("---" + configMapNamed("a") + "--- # a comment\n" + configMapNamed("b") + "---\r\n"), FormAny},
+		{"documents that begin on the separator's line", []byte("--- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---   " + configMapNamed("b") + "---"), FormAny},
+		{"keys given twice, of which the last one counts", []byte("kind: Secret\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: x}\nmetadata: {name: y, name: a}\n---\n" + configMapNamed("b")), FormAny},
 		{"an archive of a folder", folder, FormDirectory},
 		{"an archive of a folder that nobody declared", folder, FormAny},
 		{"a compressed archive", zipped(folder), FormDirectory},
@@ -181,7 +184,6 @@ func TestHostileLayersAreRefused(t *testing.T) {
 		{"a list of something else", []byte("apiVersion: v1\nkind: List\nitems: [1]\n"), FormAny, render.ReasonInvalidManifest, "item 0"},
 		{"a list with an object that etcd would refuse", []byte("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {x: " + strings.Repeat("x", 2000) + "}}]\n"), FormAny, render.ReasonLayerTooLarge, "ConfigMap a has"},
 		{"JSON that is an array", []byte(`[{"apiVersion": "v1"}]`), FormAny, render.ReasonInvalidManifest, "not an object"},
-		{"a key given twice", []byte("apiVersion: v1\nkind: ConfigMap\nkind: Secret\nmetadata: {name: a}\n"), FormAny, render.ReasonInvalidManifest, "kind"},
 		{"a list instead of an object", []byte("- a\n- b\n"), FormAny, render.ReasonInvalidManifest, "not an object"},
 		{"an object without a kind", []byte("apiVersion: v1\nmetadata: {name: a}\n"), FormAny, render.ReasonInvalidManifest, "apiVersion or kind"},
 		{"an object without a name", []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"), FormAny, render.ReasonInvalidManifest, "metadata.name"},
@@ -266,6 +268,19 @@ func TestChartsAreRenderedWithCRDsFirstAndWithoutHooks(t *testing.T) {
 		require.Equal(t, []string{"Pod test"}, rendered.LeftOut)
 		require.Equal(t, map[string]any{"greeting": "hello"}, rendered.Objects[1].Object["data"])
 	}
+}
+
+// Helm divides what templates that trim white space render to.
+func TestTemplatesGluedToTheirSeparatorsAreReadAsHelmReadsThem(t *testing.T) {
+	t.Parallel()
+	chart := chartOf(
+		entry{name: "templates/_part.tpl", content: "{{- define \"cm\" -}}\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ . }}\ndata: {a: b}\n{{- end -}}\n"},
+		entry{name: "templates/first.yaml", content: "---\n{{- include \"cm\" \"a\" }}\n"},
+		entry{name: "templates/two.yaml", content: "{{ include \"cm\" \"b\" }}\n---\n{{- include \"cm\" \"c\" }}\n"},
+	)
+	rendered, err := renderLayer(t, chart, FormChart, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, names(rendered))
 }
 
 func TestAChartTakesItsValuesFromTheConfigLayer(t *testing.T) {

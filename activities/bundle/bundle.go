@@ -128,12 +128,14 @@ func encode(u *unstructured.Unstructured) (Object, error) {
 	return o, nil
 }
 
-// Clean removes what only a server may set, and the namespace, which is in the URL of the request.
+// Clean removes what only a server may set, and the namespace, which is in the URL of the request. Owner references go as
+// well: the owner's uid is of another cluster, so that Kubernetes would delete the object at once. Finalizers stay: whoever
+// ships an object may want it to be released by somebody.
 func Clean(u *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(u.Object, kinds.PathStatus)
 	for _, field := range []string{
 		"namespace", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
-		"managedFields", "resourceVersion", "selfLink", "uid",
+		"managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 	} {
 		unstructured.RemoveNestedField(u.Object, kinds.PathMetadata, field)
 	}

@@ -55,7 +55,7 @@ func TestABundleIsOrderedAndHasNoFieldsOfTheServer(t *testing.T) {
 	t.Parallel()
 	b := bundled(t,
 		"apiVersion: example.com/v1\nkind: Sample\nmetadata: {name: a}\n",
-		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: ns, uid: x, resourceVersion: '1', managedFields: [], creationTimestamp: null, generation: 3}\nstatus: {replicas: 1}\n",
+		"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: ns, uid: x, resourceVersion: '1', managedFields: [], creationTimestamp: null, generation: 3, selfLink: /x, deletionTimestamp: '2020-01-01T00:00:00Z', deletionGracePeriodSeconds: 0, finalizers: [example.com/release], ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: y}]}\nstatus: {replicas: 1}\n",
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, labels: {app: a, operator.kyma-project.io/managed-by: me}}\n",
 		"apiVersion: v1\nkind: Namespace\nmetadata: {name: ns}\n",
 	)
@@ -67,9 +67,13 @@ func TestABundleIsOrderedAndHasNoFieldsOfTheServer(t *testing.T) {
 
 	deployment := filled(t, b.Objects[2].Body, "kyma-a")
 	require.NotContains(t, deployment, "status")
-	for _, field := range []string{"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation", "namespace"} {
+	for _, field := range []string{
+		"uid", "resourceVersion", "managedFields", "creationTimestamp", "generation", "namespace", "selfLink", "deletionTimestamp",
+		"deletionGracePeriodSeconds", "ownerReferences",
+	} {
 		require.Nil(t, at(deployment, "metadata", field), field)
 	}
+	require.Equal(t, []any{"example.com/release"}, at(deployment, "metadata", "finalizers"), "a finalizer is the module's own")
 	require.Equal(t, map[string]any{
 		"operator.kyma-project.io/managed-by": "kyma", "app.kubernetes.io/component": "kyma-a", "app.kubernetes.io/part-of": "Kyma",
 	}, at(deployment, "metadata", "labels"))

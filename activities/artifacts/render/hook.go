@@ -63,6 +63,12 @@ func hooksOf(u *unstructured.Unstructured) []Hook {
 	return hooks
 }
 
+// NeverRuns reports whether a chart's object is a hook that is left out at the installation.
+func NeverRuns(u *unstructured.Unstructured) bool {
+	_, isHook := u.GetAnnotations()[release.HookAnnotation]
+	return isHook && len(hooksOf(u)) == 0
+}
+
 func (h *Hook) readPolicies(policies string) {
 	for policy := range strings.SplitSeq(policies, ",") {
 		if release.HookDeletePolicy(strings.ToLower(strings.TrimSpace(policy))) == release.HookSucceeded {

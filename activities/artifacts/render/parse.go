@@ -1,12 +1,10 @@
 package render
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -70,37 +67,29 @@ func (p *Parser) Directory(files []File) error {
 	return nil
 }
 
-// Documents reads a stream of YAML documents, decoding as kubectl does. where is for messages.
+// Documents reads a stream of YAML documents (Split) and decodes them as kubectl does. where is for messages.
 func (p *Parser) Documents(where string, content []byte) error {
 	if !utf8.Valid(content) {
 		return Invalid("%s is not UTF-8", where)
 	}
-	content = bytes.TrimPrefix(content, []byte("\ufeff"))
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		at := fmt.Sprintf("document %d of %s", number, where)
-		if err != nil {
-			return Invalid("%s cannot be read: %w", at, err)
-		}
-		if number > p.limits.Objects {
+	number := 0
+	for document := range Split(bytes.TrimPrefix(content, []byte("\ufeff"))) {
+		if number++; number > p.limits.Objects {
 			return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s has more than %d documents", where, p.limits.Objects)
 		}
-		if err := p.document(at, document); err != nil {
+		if err := p.document(fmt.Sprintf("document %d of %s", number, where), document); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (p *Parser) document(at string, document []byte) error {
 	if err := checkAliases(document, p.limits.UnpackedBytes-p.bytes); err != nil {
 		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s: %w", at, err)
 	}
-	// Strict: a key given twice is a mistake of which one half would be lost silently.
-	asJSON, err := yaml.YAMLToJSONStrict(document)
+	// Of two equal keys the last one counts, as for kubectl and Helm. `module lint` warns of them.
+	asJSON, err := yaml.YAMLToJSON(document)
 	if err != nil {
 		return Invalid("%s is not valid YAML: %s", at, brief(err))
 	}
@@ -143,6 +132,7 @@ func (p *Parser) object(at string, u *unstructured.Unstructured, size int) error
 		return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s: %s %s has %d bytes; a cluster cannot store an object above %d bytes",
 			at, kind, u.GetName(), size, p.limits.ObjectBytes)
 	}
+	Normalize(u)
 	if len(p.Rendered.Objects)+len(p.Rendered.Hooks)+len(p.Rendered.LeftOut) >= p.limits.Objects {
 		return fault.New(fault.Rejected, ReasonLayerTooLarge, "there are more than %d objects", p.limits.Objects)
 	}

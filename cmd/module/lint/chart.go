@@ -14,31 +14,33 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/chartvalues"
 )
 
 // renderChart renders the chart as the installer does: with the values of the
 // config layer, the module's name as release name and the remote namespace
 // (docs/contract.md#namespaces-and-defaults), and without asking a cluster.
-func renderChart(module Module, options Options, report *Report) []object {
+// It returns the texts of the templates and definitions as well.
+func renderChart(module Module, options Options, report *Report) (objects []object, texts []render.File) {
 	location, loaded := module.Content.ChartPath, module.Content.Chart
 	if err := loaded.Validate(); err != nil {
 		report.fail(location, "Chart.yaml", "%v", err)
-		return nil
+		return nil, nil
 	}
 	if loaded.Metadata.Type == "library" {
 		report.fail(location, "Chart.yaml", "is a library chart, which has nothing to install")
-		return nil
+		return nil, nil
 	}
 	if missing := missingDependencies(loaded); len(missing) > 0 {
 		report.fail(location, "Chart.yaml", "charts it depends on are not in charts/: %s; run `helm dependency build` first",
 			strings.Join(missing, ", "))
-		return nil
+		return nil, nil
 	}
 	version, err := chartutil.ParseKubeVersion(options.KubeVersion)
 	if err != nil {
 		report.fail(location, "", "Kubernetes version %q: %v", options.KubeVersion, err)
-		return nil
+		return nil, nil
 	}
 	if wanted := loaded.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, version.Version) {
 		report.fail(location, "Chart.yaml", "wants Kubernetes %s; checked for %s", wanted, version.Version)
@@ -47,9 +49,9 @@ func renderChart(module Module, options Options, report *Report) []object {
 	capabilities.KubeVersion = *version
 	if err := chartutil.ProcessDependenciesWithMerge(loaded, module.Content.Values); err != nil {
 		report.fail(location, "", "%v", err)
-		return nil
+		return nil, nil
 	}
-	render := func() (texts map[string]string, inValues bool, err error) {
+	renderOnce := func() (texts map[string]string, inValues bool, err error) {
 		// Without Helm's own check of the values, which would follow references of the chart's schema to wherever they lead.
 		values, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, module.Content.Values, chartutil.ReleaseOptions{
 			Name: module.Config.ModuleName, Namespace: remoteNamespace, Revision: 1, IsInstall: true,
@@ -64,22 +66,23 @@ func renderChart(module Module, options Options, report *Report) []object {
 		texts, err = engine.Render(loaded, values)
 		return texts, false, err
 	}
-	rendered, inValues, err := render()
+	rendered, inValues, err := renderOnce()
 	if inValues {
 		report.fail(location, "values", "%v", err)
-		return nil
+		return nil, nil
 	}
 	var again map[string]string
 	if err == nil {
-		again, _, err = render()
+		again, _, err = renderOnce()
 	}
 	if err != nil {
 		report.fail(location, "", "does not render: %v", err)
-		return nil
+		return nil, nil
 	}
-	var objects []object
 	for _, definition := range loaded.CRDObjects() {
-		objects = append(objects, parseDocuments(filepath.Join(location, definition.Filename), definition.File.Data, report)...)
+		file := filepath.Join(location, definition.Filename)
+		texts = append(texts, render.File{Name: file, Content: definition.File.Data})
+		objects = append(objects, parseDocuments(file, definition.File.Data, report)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(rendered)) {
 		if path.Base(name) == "NOTES.txt" || strings.HasPrefix(path.Base(name), "_") {
@@ -93,18 +96,23 @@ func renderChart(module Module, options Options, report *Report) []object {
 			checkSame(found, parseDocuments(file, []byte(again[name]), &Report{}), file, report)
 		}
 		checkHooks(found, report)
+		texts = append(texts, render.File{Name: file, Content: []byte(rendered[name])})
 		objects = append(objects, found...)
 	}
-	return objects
+	return objects, texts
 }
 
-// checkHooks warns of hooks that would run with Helm, or were meant to, and never do here. That tests do not run
+// checkHooks marks the hooks among objects, and warns of hooks that would run with Helm, or were meant to, and never do here. That tests do not run
 // surprises nobody. As for Helm and the installer, one event that is none leaves out the whole hook.
 func checkHooks(found []object, report *Report) {
 	expected := sets.New(release.HookPreInstall, release.HookPreUpgrade, release.HookPostInstall, release.HookPostUpgrade, release.HookTest, "test-success")
 	known := expected.Union(sets.New(release.HookPreDelete, release.HookPostDelete, release.HookPreRollback, release.HookPostRollback))
-	for _, object := range found {
-		said := object.GetAnnotations()[release.HookAnnotation]
+	for i, object := range found {
+		said, isHook := object.GetAnnotations()[release.HookAnnotation]
+		if !isHook {
+			continue
+		}
+		found[i].hook, found[i].neverRuns = true, render.NeverRuns(object.Unstructured)
 		if said == "" {
 			continue
 		}

@@ -76,6 +76,21 @@ func TestHooksThatNeverRunAreWarnedOf(t *testing.T) {
 	}
 }
 
+func TestWhatHelmTakesInAChartIsNoError(t *testing.T) {
+	const hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, namespace: kyma-system, annotations: {helm.sh/hook: %}}\n"
+	named := func(event string) string { return strings.ReplaceAll(hook, "%", event) }
+	lines, err := check(t, goodChart().
+		with("chart/templates/_cm.tpl", "{{ define \"cm\" }}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ . }}, namespace: kyma-system}{{ end }}").
+		with("chart/templates/glued.yaml", "---\n{{- include \"cm\" \"one\" }}\n---\n{{- include \"cm\" \"two\" }}\n").
+		with("chart/templates/hooks.yaml", named("pre-install")+"---\n"+named("post-install")+"---\n"+strings.Replace(named("test"), "}}", "}}\nspec: {nothing: a Job has}", 1)).
+		with("chart/templates/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a, namespace: {{ .Release.Namespace }}}\n").
+		with("values.yaml", "image: {tag: v0}\nimage: {tag: v1}\n"))
+	require.NoError(t, err, lines)
+	require.Len(t, lines, 2)
+	require.Contains(t, lines[0], "warning: values.yaml: of two equal keys the last one counts")
+	require.Contains(t, lines[1], "warning: chart/templates/role.yaml: document 1 (ClusterRole kyma-system/a): is cluster scoped: its namespace is dropped")
+}
+
 func TestTheObjectsOfAChartAreCounted(t *testing.T) {
 	_, report := lint.Check(goodChart().write(t), lint.Options{KubeVersion: "v1.36.1"})
 	require.Equal(t, 2, report.Objects)

@@ -57,8 +57,7 @@ func definitionOf(item object) (*apiextensions.CustomResourceDefinition, error) 
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, read); err != nil {
 		return nil, fmt.Errorf("read the definition: %w", err)
 	}
-	apiextensionsv1.SetDefaults_CustomResourceDefinition(read)
-	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&read.Spec)
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(read)
 	if conversion := read.Spec.Conversion; conversion != nil && conversion.Webhook != nil && conversion.Webhook.ClientConfig != nil {
 		// Placeholders for what is filled in later are left out at the installation.
 		conversion.Webhook.ClientConfig.CABundle = nil

@@ -34,6 +34,9 @@ func checkDefaultCR(known kinds, module Module, report *Report) []byte {
 		report.warn(file, resource.where(), "has a status, which is dropped: the module's operator writes it")
 		unstructured.RemoveNestedField(resource.Object, "status")
 	}
+	if warnOfOwners(resource, report) {
+		unstructured.RemoveNestedField(resource.Object, "metadata", "ownerReferences")
+	}
 	checkDefinition(known, resource, module.Config, report)
 	data, err := resource.MarshalJSON()
 	if err != nil {
@@ -57,9 +60,10 @@ func checkDefinition(known kinds, resource object, module config.Module, report 
 		report.fail(module.File(), "clusterScoped", "%s is namespaced by its CustomResourceDefinition", kind.GroupKind())
 	case !found.namespaced && !module.ClusterScoped:
 		report.fail(module.File(), "clusterScoped", "must be true: %s is cluster scoped by its CustomResourceDefinition", kind.GroupKind())
-	case !found.namespaced && resource.GetNamespace() != "":
-		report.fail(resource.file, resource.where(), "is cluster scoped and cannot be in a namespace")
 	default:
+		if !found.namespaced && resource.GetNamespace() != "" {
+			report.warn(resource.file, resource.where(), "%s", clusterScopedText)
+		}
 		known.custom.check(resource, report)
 	}
 }

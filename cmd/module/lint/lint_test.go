@@ -124,6 +124,42 @@ func TestAGoodModuleHasNoFindings(t *testing.T) {
 	require.Empty(t, lines)
 }
 
+// Whoever lets kubebuilder scaffold a webhook names no port.
+func TestWhatTheAPIServerFillsInMayBeMissing(t *testing.T) {
+	conversion := "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: b, path: /convert}}}}\n"
+	f := good()
+	lines, err := check(t, f.with("manifest.yaml", f["manifest.yaml"]+conversion+`---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: a}
+webhooks: [{name: a.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: b}}}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.example.org}
+spec: {group: example.org, version: v1, groupPriorityMinimum: 1, versionPriority: 1, service: {name: a, namespace: b}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: a}
+spec: {ports: [{port: 443}]}
+`))
+	require.NoError(t, err, lines)
+	require.Empty(t, lines)
+}
+
+func TestWhatTheInstallationTakesIsNoError(t *testing.T) {
+	f := good()
+	f = f.with("manifest.yaml", "\ufeff"+f["manifest.yaml"]+"---apiVersion: v1\nkind: ConfigMap\nmetadata: {name: glued}\n---\n"+
+		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}, {apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: b}}]\n---\n"+
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: named, generateName: a-}\n")
+	lines, err := check(t, f)
+	require.NoError(t, err, lines)
+	require.Empty(t, lines)
+	_, report := lint.Check(f.write(t), lint.Options{KubeVersion: "v1.36.1"})
+	require.Equal(t, 5, report.Objects)
+}
+
 func TestNullsInMetadataAreNoFindings(t *testing.T) {
 	f := good()
 	lines, err := check(t, f.with("manifest.yaml", f["manifest.yaml"]+"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: nulls, namespace: null, labels: null, annotations: null}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: empty, labels: {x: null}}\n"))
@@ -270,11 +306,19 @@ func TestFindings(t *testing.T) {
 		},
 		"an object with a generated name": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n"),
-			`error: manifest.yaml: document 2 (ConfigMap ): has generateName`,
+			`error: manifest.yaml: document 2 (ConfigMap ): has generateName and no name`,
 		},
-		"a list": {
-			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: List\nitems: []\n"),
-			`error: manifest.yaml: document 2 (List ): is a list`,
+		"a list within a list": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: []}]\n"),
+			`error: manifest.yaml: item 1 of document 2 (List ): is a list within a list`,
+		},
+		"an object in a list that an API server refuses": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {}}]\n"),
+			`error: manifest.yaml: item 1 of document 2 (ConfigMap a): unknown field "dat"`,
+		},
+		"labels that are no texts, of a kind that nobody knows": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: example.org/v1\nkind: Thing\nmetadata: {name: a, labels: {x: 1}}\n"),
+			`(Thing a): metadata.labels is not a map of strings`,
 		},
 		"an object that is there twice": {
 			good().with("manifest.yaml", goodDefinition+"---"+configMap+"---"+configMap),
@@ -286,7 +330,25 @@ func TestFindings(t *testing.T) {
 		},
 		"a cluster scoped object in a namespace": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a, namespace: b}\n"),
-			`error: manifest.yaml: document 2 (ClusterRole b/a): is cluster scoped and cannot be in a namespace`,
+			`warning: manifest.yaml: document 2 (ClusterRole b/a): is cluster scoped: its namespace is dropped`,
+		},
+		"a cluster scoped object of the module's own kind in a namespace": {
+			good().with("manifest.yaml", strings.Replace(goodDefinition, "Namespaced", "Cluster", 1)+"---"+strings.Replace(goodDefaultCR, "default", "a\n  namespace: b", 1)+"spec: {size: 1}\n").
+				with("module-config.yaml", goodConfig+"clusterScoped: true\n"),
+			`warning: manifest.yaml: document 2 (Widget b/a): is cluster scoped: its namespace is dropped`,
+		},
+		"a cluster scoped default custom resource in a namespace": {
+			good().with("manifest.yaml", strings.Replace(goodDefinition, "Namespaced", "Cluster", 1)).
+				with("module-config.yaml", goodConfig+"clusterScoped: true\n").with("default-cr.yaml", goodDefaultCR+"  namespace: b\n"),
+			`warning: default-cr.yaml: document 1 (Widget b/default): is cluster scoped: its namespace is dropped`,
+		},
+		"an object with an owner": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(configMap, "settings", "settings, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: x}]", 1)),
+			`warning: manifest.yaml: document 2 (ConfigMap settings): has ownerReferences, which are dropped`,
+		},
+		"a default custom resource with an owner": {
+			good().with("default-cr.yaml", goodDefaultCR+"  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: x}]\n"),
+			`warning: default-cr.yaml: document 1 (Widget default): has ownerReferences, which are dropped`,
 		},
 		"an object of somebody else's kind": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: other.com/v1\nkind: Thing\nmetadata: {name: a}\n"),
@@ -306,7 +368,11 @@ func TestFindings(t *testing.T) {
 		},
 		"a variable that is there twice": {
 			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "env: [", "env: [{name: A, value: z}, ", 1)),
-			`duplicate entries for key [name="A"]`,
+			`warning: manifest.yaml: document 2 (Deployment operator): spec.template.spec.containers[0].env has A more than once: the last one counts`,
+		},
+		"a port that has two names": {
+			good().with("manifest.yaml", goodDefinition+"---"+strings.Replace(deployment, "env: [", "ports: [{containerPort: 80, name: a}, {containerPort: 80, name: b}], env: [", 1)),
+			`duplicate entries for key [containerPort=80,protocol="TCP"]`,
 		},
 		"a version of a kind that is not served any more": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"),

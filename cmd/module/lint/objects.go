@@ -51,6 +51,9 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		if !checkIdentity(item, report) {
 			continue
 		}
+		if item.neverRuns {
+			continue
+		}
 		if why := reservedWhy(item); why != "" {
 			report.fail(item.file, item.where(), "cannot come with a module: %s", why)
 			continue
@@ -61,6 +64,7 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		namespaced, isKnown := known.scope(item)
 		checkScope(item, namespaced, isKnown, report)
 		checkReplacement(item, report)
+		warnOfOwners(item, report)
 		known.checkFields(item, report)
 
 		key := identity{item.GroupVersionKind().GroupKind(), item.GetNamespace(), item.GetName()}
@@ -70,7 +74,9 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		case key.namespace == "":
 			key.namespace = remoteNamespace
 		}
-		if other, twice := first[key]; twice {
+		if other, twice := first[key]; twice && item.hook && other.hook {
+			continue // they run one after the other
+		} else if twice {
 			report.fail(item.file, item.where(), "is there twice; first in %s, document %d", other.file, other.document)
 			continue
 		}
@@ -97,10 +103,10 @@ func checkIdentity(item object, report *Report) bool {
 		report.fail(item.file, item.where(), "has no apiVersion or no kind")
 	case strings.HasPrefix(item.GetAPIVersion(), "kustomize.config.k8s.io/"):
 		report.fail(item.file, item.where(), "%v", layers.ErrKustomize)
-	case item.IsList():
-		report.fail(item.file, item.where(), "is a list; ship its items as documents of their own")
-	case item.GetGenerateName() != "":
-		report.fail(item.file, item.where(), "has generateName; an object that is kept up to date needs a name")
+	case item.item > 0 && item.IsList():
+		report.fail(item.file, item.where(), "is a list within a list")
+	case item.GetName() == "" && item.GetGenerateName() != "":
+		report.fail(item.file, item.where(), "has generateName and no name; an object that is kept up to date needs a name")
 	case item.GetName() == "":
 		report.fail(item.file, item.where(), "has no metadata.name")
 	default:
@@ -116,7 +122,7 @@ func checkScope(item object, namespaced, known bool, report *Report) {
 			"%s is neither built into Kubernetes nor defined by this module: the module waits until the cluster knows it; with the annotation %s: \"true\" the object is left out until then",
 			item.GroupVersionKind().GroupKind(), shared.AnnotationOptional)
 	case known && !namespaced && item.GetNamespace() != "":
-		report.fail(item.file, item.where(), "is cluster scoped and cannot be in a namespace")
+		report.warn(item.file, item.where(), "%s", clusterScopedText)
 	}
 }
 
@@ -131,6 +137,19 @@ func checkReplacement(item object, report *Report) {
 	case kind == (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) || kind == (schema.GroupKind{Kind: "Namespace"}):
 		report.warn(item.file, item.where(), "the annotation %s is ignored: no %s is replaced", shared.AnnotationReplace, kind.Kind)
 	}
+}
+
+// clusterScopedText is the warning about a namespace that an object cannot have.
+const clusterScopedText = "is cluster scoped: its namespace is dropped"
+
+// warnOfOwners reports whether the object has owner references, which the installation drops, and warns of them.
+func warnOfOwners(item object, report *Report) bool {
+	found, _, _ := unstructured.NestedFieldNoCopy(item.Object, "metadata", "ownerReferences")
+	if references, _ := found.([]any); len(references) == 0 {
+		return false
+	}
+	report.warn(item.file, item.where(), "has ownerReferences, which are dropped: the uid of the owner is of another cluster, so that Kubernetes would delete the object")
+	return true
 }
 
 // definition is what a CustomResourceDefinition says of a kind.

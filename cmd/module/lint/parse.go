@@ -1,17 +1,15 @@
 package lint
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 )
 
@@ -20,6 +18,10 @@ type object struct {
 	*unstructured.Unstructured
 	file     string
 	document int
+	// item is the place in a list, from 1; 0 for an object that is in none.
+	item int
+	// hook is set for a chart's hook, and neverRuns for one that is left out at the installation.
+	hook, neverRuns bool
 	// size is the number of bytes of the object as JSON.
 	size int
 }
@@ -29,6 +31,9 @@ func (o object) where() string {
 	name := o.GetName()
 	if o.GetNamespace() != "" {
 		name = o.GetNamespace() + "/" + name
+	}
+	if o.item > 0 {
+		return fmt.Sprintf("item %d of document %d (%s %s)", o.item, o.document, o.GetKind(), name)
 	}
 	return fmt.Sprintf("document %d (%s %s)", o.document, o.GetKind(), name)
 }
@@ -42,21 +47,15 @@ func parseManifests(files []layers.File, report *Report) []object {
 }
 
 // parseDocuments reads the YAML documents of a file as the installer does:
-// with the YAML of kubectl, in which a bare y means true. What is no object is
-// reported and left out; empty documents are passed over.
+// with the YAML of kubectl, in which a bare y means true, and with the objects
+// of a list one by one. What is no object is reported and left out; empty
+// documents are passed over.
 func parseDocuments(file string, data []byte, report *Report) []object {
 	var objects []object
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for document := 1; ; document++ {
-		text, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return objects
-		}
+	document := 0
+	for text := range render.Split(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+		document++
 		where := fmt.Sprintf("document %d", document)
-		if err != nil {
-			report.fail(file, where, "is no YAML: %v", err)
-			return objects
-		}
 		raw, err := yaml.YAMLToJSON(text)
 		if err != nil {
 			report.fail(file, where, "is no YAML: %v", err)
@@ -65,9 +64,7 @@ func parseDocuments(file string, data []byte, report *Report) []object {
 		if bytes.Equal(raw, []byte("null")) {
 			continue
 		}
-		if _, err := yaml.YAMLToJSONStrict(text); err != nil {
-			report.warn(file, where, "of two equal keys the last one counts: %v", err)
-		}
+		warnOfEqualKeys(file, where, text, report)
 		// Not unstructured's own decoder, which refuses an object without a kind
 		// before we can say what else it lacks.
 		parsed := map[string]any{}
@@ -75,9 +72,39 @@ func parseDocuments(file string, data []byte, report *Report) []object {
 			report.fail(file, where, "is no Kubernetes object: %v", err)
 			continue
 		}
-		objects = append(objects, object{
-			Unstructured: &unstructured.Unstructured{Object: parsed},
-			file:         file, document: document, size: len(raw),
-		})
+		read := object{Unstructured: &unstructured.Unstructured{Object: parsed}, file: file, document: document, size: len(raw)}
+		if !read.IsList() || !strings.HasSuffix(read.GetKind(), "List") {
+			objects = append(objects, read.normalized(report))
+			continue
+		}
+		items, _ := parsed["items"].([]any)
+		for i, content := range items {
+			fields, isMap := content.(map[string]any)
+			if !isMap {
+				report.fail(file, where, "item %d is no Kubernetes object", i+1)
+				continue
+			}
+			item := object{Unstructured: &unstructured.Unstructured{Object: fields}, file: file, document: document, item: i + 1}
+			if encoded, err := json.Marshal(fields); err == nil {
+				item.size = len(encoded)
+			}
+			objects = append(objects, item.normalized(report))
+		}
 	}
+	return objects
+}
+
+// warnOfEqualKeys warns of a key that a map has twice. As for kubectl and Helm, the last one counts.
+func warnOfEqualKeys(file, where string, text []byte, report *Report) {
+	if _, err := yaml.YAMLToJSONStrict(text); err != nil {
+		report.warn(file, where, "of two equal keys the last one counts: %v", err)
+	}
+}
+
+// normalized writes the object as the installation does, and warns of what that leaves out.
+func (o object) normalized(report *Report) object {
+	for _, repeated := range render.Normalize(o.Unstructured) {
+		report.warn(o.file, o.where(), "%s: the last one counts", repeated)
+	}
+	return o
 }

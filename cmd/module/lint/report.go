@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/layers"
 )
@@ -109,8 +110,16 @@ func Check(path string, options Options) (Module, Report) {
 		return module, report
 	}
 	objects := parseManifests(module.Content.Manifests, &report)
+	for _, layer := range module.Content.Layers {
+		if layer.Name == layers.NameConfig {
+			warnOfEqualKeys(loaded.Path(loaded.Values), "", layer.Data, &report)
+		}
+	}
+	var rendered []render.File
 	if module.Content.Chart != nil {
-		objects = append(objects, renderChart(module, options, &report)...)
+		var ofChart []object
+		ofChart, rendered = renderChart(module, options, &report)
+		objects = append(objects, ofChart...)
 	}
 	report.Objects = len(objects)
 	known, err := kindsOf(objects, options.KubeVersion, &report)
@@ -124,5 +133,27 @@ func Check(path string, options Options) (Module, Report) {
 		module.Config.ClusterScoped = known.saysClusterScoped(module.Content.DefaultCR)
 	}
 	module.DefaultCR = checkDefaultCR(known, module, &report)
+	if report.Err() == nil {
+		checkInstallable(module, rendered, &report)
+	}
 	return module, report
+}
+
+// checkInstallable reads the documents once more as the installation does, so that nothing is found right here that it
+// refuses.
+func checkInstallable(module Module, rendered []render.File, report *Report) {
+	limits := render.Limits{}.WithDefaults()
+	if module.Content.Chart != nil {
+		if _, err := (render.Answer{Texts: rendered}).Objects(limits); err != nil {
+			report.fail(module.Content.ChartPath, "", "%v", err)
+		}
+		return
+	}
+	parser := render.NewParser(limits)
+	for _, file := range module.Content.Manifests {
+		if err := parser.Documents(file.Path, file.Data); err != nil {
+			report.fail(file.Path, "", "%v", err)
+			return
+		}
+	}
 }

@@ -2,10 +2,14 @@ package lifecycle
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -72,4 +76,91 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: once, image: 
 	again := s.apply()
 	require.Equal(t, shared.StateReady, s.ready(s.settle(again)).State)
 	require.Nil(t, s.get("batch/v1", "Job", "ID-remote", "once"), "it runs once for a version")
+}
+
+// exportedYAML is what people ship: stringData, the old name of a pod's account, a variable twice, an owner from elsewhere.
+const exportedYAML = `
+apiVersion: v1
+kind: Secret
+metadata: {name: plain}
+stringData: {user: admin, oldkey: "1", shared: a}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: owned
+  ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 99999999-2222-3333-4444-555555555555}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: exported}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: x}}
+  template:
+    metadata: {labels: {app: x}}
+    spec:
+      serviceAccount: old
+      containers: [{name: c, image: i, env: [{name: LEVEL, value: info}, {name: LEVEL, value: debug}]}]
+`
+
+// upgradedYAML is the next version of exportedYAML, without what it can do without.
+func upgradedYAML() string {
+	next := strings.Replace(exportedYAML, `{user: admin, oldkey: "1", shared: a}`, `{user: root, newkey: "2", shared: a}`, 1)
+	return strings.Replace(next, "      serviceAccount: old\n", "", 1)
+}
+
+func TestWhatAnAPIServerMovesToOtherFieldsGoesWithTheVersionThatDropsIt(t *testing.T) {
+	s := newEnvironment(t, exportedYAML, nil)
+	installed := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, installed.Outcome, installed.Observed.Message)
+	require.Empty(t, s.get("v1", "ConfigMap", "ID-remote", "owned").GetOwnerReferences(), "Kubernetes would delete it")
+	pod, _, _ := unstructured.NestedMap(s.get("apps/v1", "Deployment", "ID-remote", "exported").Object, "spec", "template", "spec")
+	require.Equal(t, "old", pod["serviceAccountName"])
+	require.Contains(t, fmt.Sprint(pod["containers"]), "env:[map[name:LEVEL value:debug]]")
+
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Version = "1.1.0"
+		m.Spec.Install.Source = s.layer(upgradedYAML())
+	})
+	upgraded := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, upgraded.Outcome, upgraded.Observed.Message)
+	require.Equal(t, map[string]any{"user": "cm9vdA==", "newkey": "Mg==", "shared": "YQ=="}, s.get("v1", "Secret", "ID-remote", "plain").Object["data"])
+	pod, _, _ = unstructured.NestedMap(s.get("apps/v1", "Deployment", "ID-remote", "exported").Object, "spec", "template", "spec")
+	require.NotContains(t, pod, "serviceAccountName")
+	require.NotContains(t, pod, "serviceAccount")
+}
+
+// Earlier releases applied stringData as it is, so that they own no key in data.
+func TestASecretThatAnEarlierReleaseAppliedLosesTheKeysThatAVersionDrops(t *testing.T) {
+	s := newEnvironment(t, exportedYAML, nil)
+	installed := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, installed.Outcome, installed.Observed.Message)
+	apply := func(manager string, change func(map[string]any)) {
+		live := s.get("v1", "Secret", "ID-remote", "plain")
+		body := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": live.GetName(), "namespace": live.GetNamespace()}}
+		secret := &unstructured.Unstructured{Object: body}
+		if manager == shared.FieldManagerModuleResources {
+			secret.SetLabels(live.GetLabels())
+			secret.SetAnnotations(live.GetAnnotations())
+		}
+		change(secret.Object)
+		require.NoError(t, s.remote.Patch(t.Context(), secret, client.Apply, client.FieldOwner(manager), client.ForceOwnership)) //nolint:staticcheck // as the release did
+	}
+	apply(shared.FieldManagerModuleResources, func(secret map[string]any) {
+		secret["stringData"] = map[string]any{"user": "admin", "oldkey": "1", "shared": "a", "kept": "x"}
+	})
+	apply("somebody", func(secret map[string]any) { secret["data"] = map[string]any{"kept": "eA==", "theirs": "eA=="} })
+
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Version = "1.1.0"
+		m.Spec.Install.Source = s.layer(upgradedYAML())
+	})
+	upgraded := s.apply()
+	require.Equal(t, manifests.OutcomeApplied, upgraded.Outcome, upgraded.Observed.Message)
+	require.Equal(t, map[string]any{"user": "cm9vdA==", "newkey": "Mg==", "shared": "YQ==", "kept": "eA==", "theirs": "eA=="},
+		s.get("v1", "Secret", "ID-remote", "plain").Object["data"], "what somebody else owns stays")
+	s.requests.take()
+	s.apply()
+	require.Empty(t, writes(s.requests.take()), "the ownership moves once")
 }

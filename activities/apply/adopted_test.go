@@ -122,3 +122,30 @@ func TestALeftoverThatCannotBeDeletedIsTriedAgainUnlessThatIsForbidden(t *testin
 		})
 	}
 }
+
+func TestTheKeysOfASecretThatWasAppliedAsStringDataBecomeOurs(t *testing.T) {
+	secret := upstreams("v1", "Secret", "kyma-system", "plain")
+	secret.ManagedFields[0].Manager = shared.FieldManagerModuleResources
+	secret.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{"f:data":{"f:a":{}},"f:stringData":{"f:b":{}},"f:type":{}}`)
+	job, cluster := agentJob(secret)
+	job.Manifest.Annotations = nil
+	at := bundle.Placed{
+		Object:   &bundle.Object{GVK: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}},
+		Resource: clusters.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Namespaced: true},
+		Name:     types.NamespacedName{Namespace: "kyma-system", Name: "plain"},
+		Entry:    v1beta2.InventoryEntry{ID: "the Secret", UID: "Secretplain", Hash: "x"},
+	}
+	job.Repair.Recorded[at.Entry.ID] = at.Entry
+	job.Repair.Before.Seen = map[string]objects.LiveObject{at.Entry.ID: {Meta: secret}}
+	body := []byte(`{"apiVersion":"v1","kind":"Secret","data":{"a":"YQ=="}}`)
+	require.NoError(t, takeFields(t.Context(), job, at, body))
+	require.Equal(t, "patch secrets", verbs(cluster), "what was read before need not be read again")
+	patch, isPatch := cluster.Actions()[0].(clienttesting.PatchAction)
+	require.True(t, isPatch)
+	require.Contains(t, string(patch.GetPatch()), `{"f:data":{"f:a":{},"f:b":{}},"f:type":{}}`)
+
+	secret.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(`{"f:data":{"f:a":{},"f:b":{}},"f:type":{}}`)
+	cluster.ClearActions()
+	require.NoError(t, takeFields(t.Context(), job, at, body))
+	require.Empty(t, verbs(cluster), "the ownership moves once")
+}

@@ -3,13 +3,10 @@ package artifacts
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"path"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
-
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
@@ -22,7 +19,6 @@ const (
 	componentDescriptors   = "component-descriptors"
 	componentDescriptorTar = "component-descriptor.yaml"
 	buildSeparator         = ".build-"
-	maxManifestBytes       = 1 << 20
 )
 
 // FetchDescriptor returns the component descriptor of a component version as it is stored (YAML or JSON),
@@ -86,24 +82,7 @@ func (r *registry) descriptor(ctx context.Context, repository, component, versio
 		}
 		return content, nil
 	}
-	return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s has no layer with a component descriptor", what)
-}
-
-func (r *registry) componentManifest(ctx context.Context, place name.Repository, tag, what string) (*v1.Manifest, error) {
-	body, err := r.open(ctx, place, "manifests/"+tag, acceptedManifests, what, ReasonDescriptorNotFound)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = body.Close() }()
-	var manifest v1.Manifest
-	raw, err := io.ReadAll(io.LimitReader(body, maxManifestBytes))
-	if err != nil {
-		return nil, classify(err, what, "")
-	}
-	if err := json.Unmarshal(raw, &manifest); err != nil {
-		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s is not an OCI manifest", what)
-	}
-	return &manifest, nil
+	return nil, withoutDescriptor(manifest, what)
 }
 
 func (r *registry) descriptorLayer(ctx context.Context, place name.Repository, layer v1.Descriptor, what string) ([]byte, error) {
@@ -111,12 +90,12 @@ func (r *registry) descriptorLayer(ctx context.Context, place name.Repository, l
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidDescriptor, "%s: %w", what, err)
 	}
-	body, err := r.open(ctx, place, "blobs/"+layer.Digest.String(), "", what, ReasonDescriptorNotFound)
+	response, err := r.open(ctx, place, "blobs/"+layer.Digest.String(), "", what, ReasonDescriptorNotFound)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = body.Close() }()
-	return readVerified(body, sum, r.limits.DescriptorBytes, what)
+	defer func() { _ = response.Body.Close() }()
+	return readVerified(response.Body, sum, r.limits.DescriptorBytes, what)
 }
 
 // descriptorForm tells how a layer of this media type holds a component descriptor. Beside OCM's own

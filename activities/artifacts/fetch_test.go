@@ -2,6 +2,7 @@ package artifacts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -404,16 +405,117 @@ func TestFetchDescriptorReadsEveryWayThatItIsStored(t *testing.T) {
 
 func (r *testRegistry) pushComponent(t *testing.T, mediaType string, layer []byte, tag string) {
 	t.Helper()
+	r.pushManifest(t, "application/vnd.ocm.software.component.config.v1+json", mediaType, layer, tag)
+}
+
+// pushManifest stores a manifest with one layer, under a tag or else under its digest, and returns its entry in an index.
+func (r *testRegistry) pushManifest(t *testing.T, configType, mediaType string, layer []byte, tag string) map[string]any {
+	t.Helper()
 	config := []byte("{}")
 	r.push(t, layer)
 	r.push(t, config)
-	manifest, err := json.Marshal(map[string]any{
-		"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
-		"config": map[string]any{"mediaType": "application/vnd.ocm.software.component.config.v1+json", "digest": digest(config), "size": len(config)},
+	return r.putManifest(t, "application/vnd.oci.image.manifest.v1+json", tag, map[string]any{
+		"config": map[string]any{"mediaType": configType, "digest": digest(config), "size": len(config)},
 		"layers": []any{map[string]any{"mediaType": mediaType, "digest": digest(layer), "size": len(layer)}},
 	})
+}
+
+func (r *testRegistry) pushIndex(t *testing.T, tag string, manifests ...map[string]any) map[string]any {
+	t.Helper()
+	return r.putManifest(t, "application/vnd.oci.image.index.v1+json", tag, map[string]any{"manifests": manifests})
+}
+
+func (r *testRegistry) putManifest(t *testing.T, mediaType, tag string, content map[string]any) map[string]any {
+	t.Helper()
+	content["schemaVersion"], content["mediaType"] = 2, mediaType
+	encoded, err := json.Marshal(content)
 	require.NoError(t, err)
-	r.put(t, "/v2/sub/component-descriptors/"+component+"/manifests/"+tag, "application/vnd.oci.image.manifest.v1+json", manifest)
+	r.put(t, "/v2/sub/component-descriptors/"+component+"/manifests/"+cmp.Or(tag, digest(encoded)), mediaType, encoded)
+	return map[string]any{"mediaType": mediaType, "digest": digest(encoded), "size": len(encoded)}
+}
+
+func annotated(entry map[string]any) map[string]any {
+	entry["annotations"] = map[string]string{"software.ocm.descriptor": "true"}
+	return entry
+}
+
+func TestAComponentVersionMayBeAnIndex(t *testing.T) {
+	t.Parallel()
+	const yaml, ocm = "application/vnd.ocm.software.component-descriptor.v2+yaml", "application/vnd.ocm.software.component.config.v1+json"
+	r := newTestRegistry(t)
+	described := func(content string) map[string]any { return r.pushManifest(t, ocm, yaml, []byte(content), "") }
+	image := r.pushManifest(t, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("an image"), "")
+	r.pushIndex(t, "1.0.0", described("the only one"))
+	r.pushIndex(t, "1.1.0", described("the first"), image, described("another"))
+	r.pushIndex(t, "1.2.0", image, annotated(described("the annotated")))
+	r.pushIndex(t, "2.0.0")
+	r.pushIndex(t, "2.1.0", annotated(described("one")), annotated(described("two")))
+	r.pushIndex(t, "2.2.0", r.pushIndex(t, "", image))
+	r.pushIndex(t, "2.3.0", image)
+	lying := r.pushIndex(t, "", image)
+	lying["mediaType"] = "application/vnd.oci.image.manifest.v1+json"
+	r.pushIndex(t, "2.4.0", lying)
+	r.pushManifest(t, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", []byte("an image"), "2.5.0")
+	r.pushManifest(t, "application/vnd.docker.container.image.v1+json", "application/vnd.docker.image.rootfs.diff.tar.gzip", []byte("an image"), "2.6.0")
+	r.pushManifest(t, "application/vnd.cncf.helm.config.v1+json", ChartMediaType, []byte("a chart"), "2.7.0")
+	r.pushManifest(t, "application/vnd.oci.empty.v1+json", "application/x-thing", []byte("a thing"), "2.8.0")
+	r.putManifest(t, "application/vnd.oci.image.manifest.v1+json", "2.9.0", map[string]any{})
+	for version, want := range map[string]string{"1.0.0": "the only one", "1.1.0": "the first", "1.2.0": "the annotated"} {
+		content, err := r.store(t, nil).FetchDescriptor(t.Context(), r.host+"/sub", component, version)
+		require.NoError(t, err, version)
+		require.Equal(t, want, string(content))
+	}
+	for version, want := range map[string]string{
+		"2.0.0": "is an OCI index without a manifest",
+		"2.1.0": "is an OCI index with 2 manifests that have the annotation software.ocm.descriptor; one may have it",
+		"2.2.0": "is an OCI index whose component descriptor is said to be in another index",
+		"2.3.0": "is a container image: it has no layer with a component descriptor",
+		"2.4.0": "is an OCI index whose component descriptor is said to be in another index",
+		"2.5.0": "is a container image: it has no layer with a component descriptor",
+		"2.6.0": "is a container image: it has no layer with a component descriptor",
+		"2.7.0": "is a Helm chart: it has no layer with a component descriptor",
+		"2.8.0": "is an OCI artifact of another kind (application/x-thing): it has no layer with a component descriptor",
+		"2.9.0": "is an OCI manifest without layers: it has no layer with a component descriptor",
+	} {
+		_, err := r.store(t, nil).FetchDescriptor(t.Context(), r.host+"/sub", component, version)
+		require.EqualError(t, err, "component version "+component+":"+version+" "+want)
+		require.Equal(t, fault.Rejected, fault.Of(err).Kind)
+		require.Equal(t, ReasonInvalidDescriptor, fault.Of(err).Reason)
+	}
+}
+
+// A proxy that answers in the registry's place, or damages what passes, does not make a component version invalid.
+func TestAManifestThatIsDamagedOnItsWayIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	r := newTestRegistry(t)
+	r.pushComponent(t, "application/vnd.ocm.software.component-descriptor.v2+yaml", []byte("meta: {}"), "1.0.0")
+	for name, answer := range map[string]func(http.ResponseWriter){
+		"a page": func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>login</html>")) },
+		"other JSON": func(w http.ResponseWriter) {
+			w.Header().Set("Docker-Content-Digest", digest([]byte("it")))
+			_, _ = w.Write([]byte("{}"))
+		},
+		"what breaks off in it": func(w http.ResponseWriter) {
+			w.Header().Set("Docker-Content-Digest", digest([]byte("{}")))
+			_, _ = w.Write([]byte("{"))
+		},
+	} {
+		var well atomic.Bool
+		r.answer = func(w http.ResponseWriter, req *http.Request) bool {
+			if well.Load() || !strings.Contains(req.URL.Path, "/manifests/") {
+				return false
+			}
+			answer(w)
+			return true
+		}
+		s := r.store(t, nil)
+		_, err := s.FetchDescriptor(t.Context(), r.host+"/sub", component, "1.0.0")
+		require.Equal(t, fault.Transient, fault.Of(err).Kind, name)
+		require.Equal(t, ReasonDigestMismatch, fault.Of(err).Reason, name)
+		well.Store(true)
+		_, err = s.FetchDescriptor(t.Context(), r.host+"/sub", component, "1.0.0")
+		require.NoError(t, err, name)
+	}
 }
 
 func TestFetchDescriptorSaysWhatIsWrong(t *testing.T) {

@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -98,12 +97,12 @@ func (r *registry) blob(ctx context.Context, l Layer, path, accept, sum string) 
 
 // blobOnce also tells whether the connection broke while the content came in, or something else came.
 func (r *registry) blobOnce(ctx context.Context, repository name.Repository, l Layer, path, accept, sum string) (_ []byte, broken bool, _ error) {
-	body, err := r.open(ctx, repository, path+l.Digest, accept, l.String(), ReasonLayerNotFound)
+	response, err := r.open(ctx, repository, path+l.Digest, accept, l.String(), ReasonLayerNotFound)
 	if err != nil {
 		return nil, false, err
 	}
-	defer func() { _ = body.Close() }()
-	content, err := readVerified(body, sum, r.limits.LayerBytes, l.String())
+	defer func() { _ = response.Body.Close() }()
+	content, err := readVerified(response.Body, sum, r.limits.LayerBytes, l.String())
 	return content, err != nil && fault.Of(err).Kind == fault.Transient, err
 }
 
@@ -140,20 +139,21 @@ func (r *registry) repository(reference string) (name.Repository, error) {
 }
 
 // open requests something of a repository. The caller closes the body.
-func (r *registry) open(ctx context.Context, repository name.Repository, path, accept, what, missing string) (io.ReadCloser, error) {
+func (r *registry) open(ctx context.Context, repository name.Repository, path, accept, what, missing string) (*http.Response, error) {
 	leave, err := r.hosts.enter(ctx, repository.RegistryStr())
 	if err != nil {
 		return nil, classify(err, what, missing)
 	}
-	body, err := r.request(ctx, repository, path, accept, what, missing)
+	response, err := r.request(ctx, repository, path, accept, what, missing)
 	if err != nil {
 		leave()
 		return nil, err
 	}
-	return &slotBody{ReadCloser: body, release: leave}, nil
+	response.Body = &slotBody{ReadCloser: response.Body, release: leave}
+	return response, nil
 }
 
-func (r *registry) request(ctx context.Context, repository name.Repository, path, accept, what, missing string) (io.ReadCloser, error) {
+func (r *registry) request(ctx context.Context, repository name.Repository, path, accept, what, missing string) (*http.Response, error) {
 	client, err := r.client(ctx, repository)
 	if err != nil {
 		return nil, r.classify(nil, err, what, missing)
@@ -174,7 +174,7 @@ func (r *registry) request(ctx context.Context, repository name.Repository, path
 		_ = response.Body.Close()
 		return nil, r.classify(response, err, what, missing)
 	}
-	return response.Body, nil
+	return response, nil
 }
 
 // classify turns the error of a request into a fault that says when to ask again, and has refused credentials read
@@ -206,5 +206,3 @@ func (r *registry) client(ctx context.Context, repository name.Repository) (*htt
 	}
 	return &http.Client{Transport: authenticated}, nil
 }
-
-const acceptedManifests = string(types.OCIManifestSchema1) + ", " + string(types.DockerManifestSchema2)

@@ -336,9 +336,19 @@ func TestAnArtifactIsItsOneLayerOrItsChart(t *testing.T) {
 		r.put(t, "/v2/sub/component-descriptors/"+component+"/manifests/"+digest(manifest), "application/vnd.oci.image.manifest.v1+json", manifest)
 		return Layer{Repository: r.host + "/sub/component-descriptors", Name: component, Digest: digest(manifest), Artifact: true}
 	}
+	index := func(of ...Layer) Layer {
+		var manifests []map[string]any
+		for _, l := range of {
+			manifests = append(manifests, map[string]any{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": l.Digest, "size": 1})
+		}
+		entry, _ := r.pushIndex(t, "", manifests...)["digest"].(string)
+		return Layer{Repository: r.host + "/sub/component-descriptors", Name: component, Digest: entry, Artifact: true}
+	}
+	one := artifact(layer("application/x-yaml", []byte(configMapNamed("a"))))
 	for name, l := range map[string]Layer{
+		"an index of one artifact":       index(one),
 		"the chart, with its provenance": artifact(layer(ChartMediaType, chart), layer("application/vnd.cncf.helm.chart.provenance.v1.prov", []byte("signed"))),
-		"the one layer":                  artifact(layer("application/x-yaml", []byte(configMapNamed("a")))),
+		"the one layer":                  one,
 	} {
 		request, err := s.Prepare(context.Background(), Source{Install: l}, &fakeCluster{})
 		require.NoError(t, err, name)
@@ -346,11 +356,19 @@ func TestAnArtifactIsItsOneLayerOrItsChart(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, []string{"a"}, names(rendered), name)
 	}
-	_, err := s.Fetch(context.Background(), artifact(layer("a/b", []byte("one")), layer("a/b", []byte("two"))))
-	require.Equal(t, render.ReasonUnsupported, fault.Of(err).Reason)
+	for what, l := range map[string]Layer{
+		"an OCI artifact of 2 layers":   artifact(layer("a/b", []byte("one")), layer("a/b", []byte("two"))),
+		"an OCI index of 2 manifests":   index(one, artifact(layer("a/b", []byte("one")))),
+		"an OCI index of 0 manifests":   index(),
+		"an OCI index of another index": index(index(one)),
+	} {
+		_, err := s.Fetch(context.Background(), l)
+		require.Equal(t, render.ReasonUnsupported, fault.Of(err).Reason, what)
+		require.ErrorContains(t, err, "it is "+what)
+	}
 	blob := r.push(t, []byte("no manifest"))
 	blob.Artifact = true
-	_, err = s.Fetch(context.Background(), blob)
+	_, err := s.Fetch(context.Background(), blob)
 	require.Equal(t, ReasonLayerNotFound, fault.Of(err).Reason)
 }
 

@@ -56,15 +56,11 @@ func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 	if !l.Artifact {
 		return s.fetch(ctx, l, "blobs/", "")
 	}
-	manifest, err := s.fetch(ctx, l, "manifests/", acceptedManifests)
+	layer, err := s.artifactLayer(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := onlyLayer(manifest)
-	if err != nil {
-		return nil, inLayer(l, err)
-	}
-	return s.fetch(ctx, Layer{Repository: l.Repository, Name: l.Name, Digest: digest}, "blobs/", "")
+	return s.fetch(ctx, layer, "blobs/", "")
 }
 
 // fetch returns what a digest names from memory, the folder or the registry, where it is at this path.

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/activities/signature"
@@ -75,7 +77,8 @@ func (p *planner) describe(e *entry) *versions.Refusal {
 		case errors.Is(err, signature.ErrSignature):
 			refusal.Reason = versions.ReasonSignature
 		case !errors.Is(err, versions.ErrDescriptor):
-			refusal.Reason = versions.ReasonDescriptorMissing
+			// What is wrong with what the registry has is no matter of access to it: what to do is said by its own reason.
+			refusal.Reason, refusal.Hint = versions.ReasonDescriptorMissing, hint.For(fault.Of(err).Reason)
 			if refusal.Transient = versions.IsRetryable(err); !refusal.Transient {
 				refusal.Elsewhere = "the component version in the registry"
 			}

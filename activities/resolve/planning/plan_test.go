@@ -819,10 +819,11 @@ func TestARejectedFetchIsFinal(t *testing.T) {
 		kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")},
 		metas: []*v1beta2.ModuleReleaseMeta{desiredtest.ReleaseMeta("keda", "regular=1.0.0")},
 		describe: func(*v1beta2.ModuleTemplate, string, string) (*versions.Descriptor, error) {
-			return nil, fault.New(fault.Rejected, "NotFound", "no such component version")
+			return nil, fault.New(fault.Rejected, artifacts.ReasonInvalidDescriptor, "it is a Helm chart")
 		},
 	}
 	plans, _ := s.plan(t)
 	require.Equal(t, versions.ReasonDescriptorMissing, plans["keda"].Refusal.Reason)
+	require.Equal(t, hint.For(artifacts.ReasonInvalidDescriptor), plans["keda"].Refusal.Hint, "access to the registry is not what is wrong")
 	require.False(t, plans["keda"].Refusal.Transient)
 }

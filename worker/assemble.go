@@ -100,6 +100,8 @@ type Assembly struct {
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
 	known      *fleet.Fleet
+	// Registries wakes what waits for a registry.
+	Registries *Registries
 	// Work measures what workers do.
 	Work *Work
 	// PullSecret is nil where none is configured.
@@ -175,6 +177,7 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the artifact store: %w", err)
 	}
+	a.Registries = &Registries{Store: store, Kicks: a.Kicks, Manifests: p.Cache, Log: p.Log.WithName("registries")}
 	if err := a.assembleWatching(p, controlPlane); err != nil {
 		return nil, fmt.Errorf("assemble what remote clusters send events by: %w", err)
 	}

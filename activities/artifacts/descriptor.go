@@ -43,19 +43,22 @@ func (s *Store) FetchDescriptor(ctx context.Context, repository, component, vers
 		}
 		return descriptor{content: content, at: s.options.Clock()}, int64(len(content)), err
 	})
-	if err == nil {
-		return fresh.content, nil
+	if f := fault.Of(err); f.Kind == fault.Transient && !f.SlowRetry {
+		if isKnown {
+			return known.content, nil
+		}
+		if content, ok := s.disk.recall(key); ok {
+			return content, nil
+		}
 	}
-	if f := fault.Of(err); f.Kind != fault.Transient || f.SlowRetry {
+	s.awaited.asked(ctx, "descriptor "+key, repository, err, func(ctx context.Context) error {
+		_, err := s.FetchDescriptor(ctx, repository, component, version)
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	if isKnown {
-		return known.content, nil
-	}
-	if content, ok := s.disk.recall(key); ok {
-		return content, nil
-	}
-	return nil, err
+	return fresh.content, nil
 }
 
 func (r *registry) descriptor(ctx context.Context, repository, component, version string) ([]byte, error) {

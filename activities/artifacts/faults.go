@@ -35,8 +35,17 @@ const (
 	ReasonRegistryUnauthorized = "RegistryUnauthorized"
 )
 
-// slowRetry is a fault that people fix at the registry. Nothing of ours changes when they have, so it is tried again, but
-// only now and then.
+// MayPass reports whether a fault with this reason is the registry's, so that it may pass without a change of ours.
+func MayPass(reason string) bool {
+	switch reason {
+	case ReasonLayerNotFound, ReasonDescriptorNotFound, ReasonDigestMismatch, ReasonRegistryUnavailable, ReasonRegistryUnauthorized:
+		return true
+	}
+	return false
+}
+
+// slowRetry is a fault that people fix at the registry. Nothing of ours changes when they have. The workflow tries again
+// only now and then: the store asks the registry more often, for all workflows that wait for the same (see awaited).
 func slowRetry(reason, format string, args ...any) error {
 	f := fault.New(fault.Transient, reason, format, args...)
 	f.SlowRetry = true

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
 
 const (
@@ -101,4 +103,13 @@ func retryAfter(response *http.Response, now time.Time) time.Duration {
 		return min(max(at.Sub(now), 0), maxRetryAfter)
 	}
 	return 0
+}
+
+// retryAfterOf is how long the registry of a failed fetch asked us to wait; 0 where it did not say.
+func retryAfterOf(err error) time.Duration {
+	var known *fault.Error
+	if !errors.As(err, &known) {
+		return 0
+	}
+	return known.RetryAfter
 }

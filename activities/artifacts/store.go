@@ -22,6 +22,7 @@ type Store struct {
 	infos       *Cache[layerInfo]
 	descriptors *Cache[descriptor]
 	renderer    *render.Renderer
+	awaited     *awaited
 	counts      struct{ pulls, parses, renderings atomic.Int64 }
 }
 
@@ -41,6 +42,7 @@ func New(o Options) (*Store, error) {
 		infos:       NewCache[layerInfo](infoBudget),
 		descriptors: NewCache[descriptor](descriptorBudget),
 		renderer:    render.NewRenderer(o.Renderer, o.Renderers, o.Limits.Limits),
+		awaited:     newAwaited(o.Clock),
 	}
 	if o.CacheDir != "" {
 		if err := os.MkdirAll(o.CacheDir, 0o750); err != nil {
@@ -71,7 +73,7 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 	}
 	fetched := &atomic.Bool{}
 	defer func() { s.options.Counter.ArtifactAsked(KindLayer, !fetched.Load()) }()
-	return s.layers.Get(ctx, l.key(), func(ctx context.Context) ([]byte, int64, error) {
+	content, err := s.layers.Get(ctx, l.key(), func(ctx context.Context) ([]byte, int64, error) {
 		if content, ok := s.disk.read(l.key(), sum); ok {
 			return content, int64(len(content)), nil
 		}
@@ -87,6 +89,11 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 		s.disk.write(layerFile(l.key(), sum), content)
 		return content, int64(len(content)), nil
 	})
+	s.awaited.asked(ctx, l.key(), l.Repository, err, func(ctx context.Context) error {
+		_, err := s.fetch(ctx, l, path, accept)
+		return err
+	})
+	return content, err
 }
 
 // answered counts a fetch, with all its tries. The reasons of faults are few.

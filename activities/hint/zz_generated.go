@@ -117,11 +117,11 @@ func ofReason(reason string) string {
 	case "InvalidReference":
 		return "publish the module again"
 	case "LayerNotFound":
-		return "push it again: it is asked for every 15 minutes"
+		return "push it again: the registry is asked again within a minute"
 	case "DescriptorNotFound":
-		return "push it again: it is looked up every 15 minutes; or fix the release meta"
+		return "push it again: the registry is asked again within a minute; or fix the release meta"
 	case "DigestMismatch":
-		return "find out who changed it: nothing of it was used; it is asked for every 15 minutes"
+		return "find out who changed it: nothing of it was used; the registry is asked again within a minute"
 	case "LayerTooLarge":
 		return "make it smaller"
 	case "InvalidManifest":
@@ -130,6 +130,8 @@ func ofReason(reason string) string {
 		return "the message has Helm's words"
 	case "Unsupported":
 		return "publish it as raw manifests"
+	case "RegistryUnavailable":
+		return "check that the registry runs and that the workers reach it: DNS, egress, proxy, its certificate; the registry is asked again within a minute of its return"
 	case "RegistryUnauthorized":
 		return "renew the Secret of --oci-registry-cred-secret; it is read again by itself"
 	case "RendererFailed":

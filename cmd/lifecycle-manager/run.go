@@ -225,6 +225,9 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 			BuildID:     thisBuild().BuildID,
 			Versioned:   f.workerVersioning,
 		})
+		if err := mgr.Add(agreement.Gate{Runnable: a.Registries, Reached: agreed.Reached()}); err != nil {
+			return err
+		}
 		return mgr.Add(agreement.Gate{Runnable: workers, Reached: agreed.Reached()})
 	}
 	return nil

@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+const (
+	// reasonRegistry is the reason of the kicks: the label of a metric.
+	reasonRegistry = "a registry has what it lacked"
+	// wakeApart is how far apart workflows act that wait for the same layer, so that thousands do not act at once.
+	wakeApart = 20 * time.Millisecond
+)
+
+// Registries wakes workflows that wait for a registry, as soon as it gives what they wait for. Each process does so for what
+// its own workers could not fetch.
+type Registries struct {
+	// Store asks the registries.
+	Store interface {
+		Watch(ctx context.Context, wake func(ctx context.Context, workflows []string))
+	}
+	// Kicks wakes the open run of a workflow.
+	Kicks interface {
+		SignalOpen(ctx context.Context, workflowID string, k kick.Kick) error
+	}
+	// Manifests lists Manifests, from a cache.
+	Manifests client.Reader
+	Log       logr.Logger
+}
+
+// Start wakes workflows until ctx is done. It implements manager.Runnable.
+func (r *Registries) Start(ctx context.Context) error {
+	r.wake(ctx, r.waiting(ctx))
+	r.Store.Watch(ctx, r.wake)
+	return nil
+}
+
+// NeedLeaderElection is false: every process fetches for itself.
+func (r *Registries) NeedLeaderElection() bool { return false }
+
+// waiting are the workflows that waited for a registry in a process before this one, which may have ended since. They try
+// once; if that fails, this process asks the registry for them.
+func (r *Registries) waiting(ctx context.Context) []string {
+	var all v1beta2.ManifestList
+	if err := r.Manifests.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		r.Log.Error(err, "Manifests that wait for a registry cannot be listed: their workflows retry by themselves")
+		return nil
+	}
+	var ids []string
+	for i := range all.Items {
+		if last := all.Items[i].Status.LastOperation; last != nil && artifacts.MayPass(last.Reason) {
+			ids = append(ids, kick.ManifestWorkflowID(kick.RefOf(&all.Items[i])))
+		}
+	}
+	return ids
+}
+
+// wake kicks workflows, each a moment after the one before.
+func (r *Registries) wake(ctx context.Context, workflows []string) {
+	began := time.Now()
+	for i, id := range workflows {
+		k := kick.Kick{Reason: reasonRegistry}
+		if i > 0 {
+			at := began.Add(time.Duration(i) * wakeApart).UTC().Truncate(time.Millisecond)
+			k.NotBefore = &at
+		}
+		if err := r.Kicks.SignalOpen(ctx, id, k); err != nil && ctx.Err() == nil {
+			r.Log.Error(err, "a workflow that waits for a registry is not woken: it retries by itself", logkey.WorkflowID, id)
+		}
+	}
+}

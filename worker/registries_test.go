@@ -1,0 +1,56 @@
+package worker
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+type watched []string
+
+func (w watched) Watch(ctx context.Context, wake func(context.Context, []string)) { wake(ctx, w) }
+
+type kicked []string
+
+func (k *kicked) SignalOpen(_ context.Context, id string, kick kick.Kick) error {
+	at := ""
+	if kick.NotBefore != nil {
+		at = " later"
+	}
+	*k = append(*k, id+at)
+	return nil
+}
+
+func TestWhoeverWaitsForARegistryIsWokenAlsoAfterARestart(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	var all []client.Object
+	for name, reason := range map[string]string{
+		"missing": artifacts.ReasonLayerNotFound, "down": artifacts.ReasonRegistryUnavailable, "failed": readiness.ReasonApplyFailed, "invalid": artifacts.ReasonInvalidReference,
+	} {
+		all = append(all, &v1beta2.Manifest{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: "u"},
+			Status:     v1beta2.ManifestStatus{LastOperation: &v1beta2.LastOperation{Reason: reason}},
+		})
+	}
+	all = append(all, &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "new", UID: "u"}})
+	var woken kicked
+	r := &Registries{
+		Store: watched{"kyma/n/k/u"}, Kicks: &woken, Log: logr.Discard(),
+		Manifests: fake.NewClientBuilder().WithScheme(scheme).WithObjects(all...).Build(),
+	}
+	require.NoError(t, r.Start(t.Context()))
+	require.Equal(t, "manifest/n/down/u, manifest/n/missing/u later, kyma/n/k/u", strings.Join(woken, ", "))
+}

@@ -86,7 +86,7 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 // sourceOf is what the Manifest is rendered from.
 func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 	source := artifacts.Source{
-		Install: layerOf(m.Spec.Install.Source),
+		Install: layerOf(m, m.Spec.Install.Source),
 		Release: render.Release{Name: m.ModuleName(), Namespace: remoteNamespace},
 	}
 	if source.Release.Name == "" {
@@ -104,15 +104,15 @@ func sourceOf(m *v1beta2.Manifest, remoteNamespace string) artifacts.Source {
 		}
 	}
 	if m.Spec.Config != nil {
-		config := layerOf(*m.Spec.Config)
+		config := layerOf(m, *m.Spec.Config)
 		source.Config = &config
 	}
 	return source
 }
 
-func layerOf(image v1beta2.ImageSpec) artifacts.Layer {
+func layerOf(m *v1beta2.Manifest, image v1beta2.ImageSpec) artifacts.Layer {
 	return artifacts.Layer{
-		Repository: image.Repo, Name: image.Name, Digest: image.Ref, Artifact: image.MediaType == descriptor.ArtifactMediaType,
+		Repository: descriptor.FromManifest(image.Repo, image.Name, m.ComponentName()), Name: image.Name, Digest: image.Ref, Artifact: image.MediaType == descriptor.ArtifactMediaType,
 	}
 }
 

@@ -123,3 +123,15 @@ func zipped(t *testing.T, files map[string]string) []byte {
 	require.NoError(t, zip.Close())
 	return archive.Bytes()
 }
+
+func TestALayerIsReadFromEitherFormOfItsRepository(t *testing.T) {
+	m := &v1beta2.Manifest{}
+	m.Annotations = map[string]string{"operator.kyma-project.io/fqdn": "kyma-project.io/module/keda"}
+	for _, repo := range []string{"registry.example.com/prod", "registry.example.com/prod/component-descriptors"} {
+		image := v1beta2.ImageSpec{Repo: repo, Name: "kyma-project.io/module/keda", Ref: "sha256:1", Type: v1beta2.ImageSourceOCIRef}
+		m.Spec.Install.Source, m.Spec.Config = image, &image
+		source := sourceOf(m, "kyma-system")
+		require.Equal(t, "registry.example.com/prod/component-descriptors", source.Install.Repository)
+		require.Equal(t, source.Install, *source.Config)
+	}
+}

@@ -31,6 +31,27 @@ func (d *Descriptor) Place(repository string) (repo, name string) {
 	}
 }
 
+// InManifest is the repository of a component's blob, as Place returns it, in the form that a Manifest has it. Upstream
+// appends the folder of components itself when it reads a layer, so a Manifest does not name the folder. A blob that is
+// kept under another name than the component's is not in that folder: its repository stays as it is.
+func InManifest(repo, name, component string) string {
+	base, in := strings.CutSuffix(repo, "/"+componentDescriptors)
+	if !in || name != component || strings.HasSuffix(base, "/"+componentDescriptors) {
+		return repo
+	}
+	return base
+}
+
+// FromManifest returns the repository of a blob by what a Manifest of this component says. It reads the form that
+// InManifest writes, and the one with the folder of components, which older builds and older releases of upstream wrote.
+func FromManifest(repo, name, component string) string {
+	repo = strings.TrimSuffix(repo, "/")
+	if name != component || strings.HasSuffix(repo, "/"+componentDescriptors) {
+		return repo
+	}
+	return repo + "/" + componentDescriptors
+}
+
 // ArtifactMediaType is the media type of a Part whose digest is that of an OCI manifest, of which the one layer is
 // meant.
 const ArtifactMediaType = "application/vnd.oci.image.manifest.v1+json"

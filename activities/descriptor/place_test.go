@@ -40,6 +40,28 @@ func TestWhereTheBlobsOfAComponentAre(t *testing.T) {
 	require.Empty(t, repo+name)
 }
 
+func TestTheRepositoryInAManifestIsInUpstreamsForm(t *testing.T) {
+	const component = "kyma-project.io/module/keda"
+	for _, test := range []struct{ name, repo, of, inManifest, also string }{
+		{"below the components", "registry.example.com/prod/component-descriptors", component, "registry.example.com/prod", "registry.example.com/prod/"},
+		{"of a host alone", "registry.example.com:5000/component-descriptors", component, "registry.example.com:5000", "registry.example.com:5000/component-descriptors"},
+		{"with a scheme", "http://registry.example.com/component-descriptors", component, "http://registry.example.com", "http://registry.example.com/component-descriptors"},
+		{"whose own path ends alike", "registry.example.com/component-descriptors/component-descriptors", component, "registry.example.com/component-descriptors/component-descriptors", ""},
+		{"of a name that is a digest", "registry.example.com/modules", "4be1439ff005799f5a23dc8f82f371dd715d0c75170d9474e4b366b761e69520", "registry.example.com/modules", "registry.example.com/modules/"},
+		{"of a blob elsewhere", "ghcr.io/org", "blobs", "ghcr.io/org", ""},
+		{"of a blob elsewhere, in a folder of that name", "ghcr.io/component-descriptors", "blobs", "ghcr.io/component-descriptors", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			written := InManifest(test.repo, test.of, component)
+			require.Equal(t, test.inManifest, written)
+			require.Equal(t, test.repo, FromManifest(written, test.of, component))
+			if test.also != "" {
+				require.Equal(t, test.repo, FromManifest(test.also, test.of, component))
+			}
+		})
+	}
+}
+
 func TestWhichBlobAnAccessMeans(t *testing.T) {
 	one, two := "sha256:"+strings.Repeat("1", 64), "sha256:"+strings.Repeat("2", 64)
 	elsewhere := &Access{Type: "ociBlob", Digest: two, Reference: "ghcr.io/org/blobs"}

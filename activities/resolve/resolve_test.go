@@ -254,7 +254,7 @@ func TestADescriptorIsFetchedWhereNoneIsEmbedded(t *testing.T) {
 	b := newBench(t, desiredtest.Kyma("fetched"), desired.Settings{DescriptorRepository: "registry.example.com/modules"},
 		template, desiredtest.ReleaseMeta("fetched", "regular=1.0.0"))
 	require.Len(t, b.reconcile(t).Created, 1)
-	require.Equal(t, "registry.example.com/modules/component-descriptors", b.manifests(t)[0].Spec.Install.Source.Repo)
+	require.Equal(t, "registry.example.com/modules", b.manifests(t)[0].Spec.Install.Source.Repo)
 }
 
 func TestAComponentVersionThatTheRegistryDoesNotHaveIsRequestedAgain(t *testing.T) {
@@ -283,7 +283,7 @@ func TestAnEmbeddedDescriptorsBlobsAreFetchedFromWhereItSays(t *testing.T) {
 	template.Spec.Descriptor.Raw = []byte(strings.Replace(string(template.Spec.Descriptor.Raw), "{", `{"metadata":5,`, 1))
 	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, template, desiredtest.ReleaseMeta("keda", "regular=1.0.0"))
 	b.reconcile(t)
-	require.Equal(t, "registry.example.com/modules/component-descriptors", b.only(t).Spec.Install.Source.Repo)
+	require.Equal(t, "registry.example.com/modules", b.only(t).Spec.Install.Source.Repo)
 }
 
 func TestAManifestOfAnotherKymaIsNeverTakenOver(t *testing.T) {

@@ -78,8 +78,10 @@ const (
 
 // ImageSpec says where a layer is, and how to read it.
 type ImageSpec struct {
-	// Repo is the registry with the path before the component name, for example
-	// "registry.example.com/modules/component-descriptors".
+	// Repo is the registry with the path below which the components are, for example
+	// "registry.example.com/modules". For a blob outside of its component, it is the
+	// registry with the path before the name. A trailing "/component-descriptors"
+	// is read as well.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Repo string `json:"repo"`

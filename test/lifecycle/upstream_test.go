@@ -81,7 +81,10 @@ func (s *environment) status(change func(*v1beta2.Manifest)) {
 // planned gives the Manifest the spec that the plan of its Kyma has for it.
 func (s *environment) planned(module string) {
 	s.Helper()
-	s.update(func(m *v1beta2.Manifest) { m.Spec.Remote, m.Spec.Install.Source = true, s.layer(module) })
+	s.update(func(m *v1beta2.Manifest) {
+		m.Spec.Remote, m.Spec.Install.Source = true, s.layer(module)
+		m.Spec.Install.Source.Repo = strings.TrimSuffix(m.Spec.Install.Source.Repo, "/component-descriptors")
+	})
 }
 
 // identity is what must stay of an object that is taken over. The generation of a Deployment counts changed annotations

@@ -68,6 +68,9 @@ func (p *planner) decideOne(e *entry) {
 			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory, fetch: p.DefaultCR,
 		}.manifest()
 	}
+	if e.Refusal == nil && e.manifest != nil {
+		keepForm(e.manifest, manifest)
+	}
 	switch {
 	case e.Refusal != nil:
 		p.decideRefused(e)

@@ -68,7 +68,7 @@ func sourceType(part descriptor.Part) v1beta2.ImageSourceType {
 }
 
 // imageOf translates a part into a source: `<repository>/component-descriptors`, the component name,
-// and the digest (docs/contract.md#resources). A blob that names a repository of its own is taken from there.
+// and the digest. A Manifest has the repository in another form (descriptor.InManifest). A blob that names a repository of its own is taken from there.
 func imageOf(described *versions.Descriptor, part descriptor.Part, repository string) *v1beta2.ImageSpec {
 	repo, name := described.Place(repository)
 	image := &v1beta2.ImageSpec{

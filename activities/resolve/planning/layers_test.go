@@ -57,7 +57,7 @@ func TestEveryKindOfAccessLeadsToItsBlob(t *testing.T) {
 func TestTransferredComponentsAreFetchedFromWhereTheyAreNow(t *testing.T) {
 	settings := desired.Settings{Mode: desired.ModeSingleCluster, DescriptorRepository: "mirror.example.com/kyma"}
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
-	require.Equal(t, "mirror.example.com/kyma/component-descriptors", manifestOf(t, desiredtest.Kyma("keda"), settings, template).Spec.Install.Source.Repo)
+	require.Equal(t, "mirror.example.com/kyma", manifestOf(t, desiredtest.Kyma("keda"), settings, template).Spec.Install.Source.Repo)
 
 	b := manifestInputs{settings: settings, choice: versions.Choice{Template: template}}
 	require.Equal(t, "mirror.example.com/kyma", b.repository())

@@ -65,6 +65,9 @@ func (in manifestInputs) manifest() (*v1beta2.Manifest, *versions.Refusal) {
 			LocalizedImages:      parts.images,
 		},
 	}
+	for _, image := range imagesOf(&manifest.Spec) {
+		image.Repo = descriptor.InManifest(image.Repo, image.Name, in.descriptor.Component)
+	}
 	annotations, refusal := in.annotations(manifest.Labels)
 	if refusal != nil {
 		return nil, refusal
@@ -228,6 +231,41 @@ func Differs(existing, wanted *v1beta2.Manifest) bool {
 		!maps.Equal(planned.Keep(existing.Annotations, planned.Annotations()), planned.Keep(wanted.Annotations, planned.Annotations())) ||
 		!sameOwner(existing, wanted) ||
 		!sameSpec(existing.Spec, wanted.Spec)
+}
+
+// keepForm gives a wanted Manifest the repositories as the existing one names them, if the two specs differ in nothing
+// else. Older builds wrote another form (descriptor.FromManifest); writing a Manifest again for the form alone would
+// install its module once more.
+func keepForm(existing, wanted *v1beta2.Manifest) {
+	if desired.IsEdited(existing) || !sameSpec(located(existing), located(wanted)) {
+		return
+	}
+	before := imagesOf(&existing.Spec)
+	for i, image := range imagesOf(&wanted.Spec) {
+		image.Repo = before[i].Repo
+	}
+	wanted.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(wanted.Spec)
+}
+
+// located is the spec of a Manifest with the full repositories of its layers.
+func located(m *v1beta2.Manifest) v1beta2.ManifestSpec {
+	spec := m.Spec
+	if spec.Config != nil {
+		spec.Config = spec.Config.DeepCopy()
+	}
+	for _, image := range imagesOf(&spec) {
+		image.Repo = descriptor.FromManifest(image.Repo, image.Name, m.ComponentName())
+	}
+	return spec
+}
+
+// imagesOf are the layers that a spec names.
+func imagesOf(spec *v1beta2.ManifestSpec) []*v1beta2.ImageSpec {
+	images := []*v1beta2.ImageSpec{&spec.Install.Source}
+	if spec.Config != nil {
+		images = append(images, spec.Config)
+	}
+	return images
 }
 
 func sameOwner(existing, wanted *v1beta2.Manifest) bool {

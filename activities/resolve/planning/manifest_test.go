@@ -65,7 +65,7 @@ func TestAManifestIsMadeAsTheContractSays(t *testing.T) {
 	require.Equal(t, "0.2.3", manifest.Spec.Version)
 	require.Equal(t, v1beta2.CustomResourcePolicyIgnore, manifest.Spec.CustomResourcePolicy)
 	require.Equal(t, v1beta2.InstallInfo{Name: "raw-manifest", Source: v1beta2.ImageSpec{
-		Repo: "registry.example.com/modules/component-descriptors", Name: "kyma.project.io/module/btp-operator",
+		Repo: "registry.example.com/modules", Name: "kyma.project.io/module/btp-operator",
 		Ref: desiredtest.Digest("a"), Type: "oci-ref", MediaType: "application/x-yaml",
 	}}, manifest.Spec.Install)
 	require.JSONEq(t, `{"apiVersion":"operator.example.com/v1","kind":"BTP","metadata":{"name":"default","namespace":"kyma-system"},"spec":{"a":1}}`,

@@ -6,16 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
-
-// descriptors is the part of a repository below which components are. Upstream appends it when it reads a layer, we write
-// it into the Manifest.
-const descriptors = "/component-descriptors"
 
 // keepAsInCatalog decides about a Manifest that stays as it is, for a maintenance window or because its entry is refused,
 // although no plan of this Kyma has decided about it: upstream wrote it, or the Kyma's status was lost. Nobody would work
@@ -65,6 +62,7 @@ func (p *planner) asInCatalog(e *entry) *v1beta2.Manifest {
 	if refusal != nil {
 		return nil
 	}
+	keepForm(e.manifest, manifest)
 	return manifest
 }
 
@@ -92,14 +90,8 @@ func (p *planner) inOurForm(existing *v1beta2.Manifest) *v1beta2.Manifest {
 		Spec: *existing.Spec.DeepCopy(),
 	}
 	manifest.Spec.Remote = true
-	images := []*v1beta2.ImageSpec{&manifest.Spec.Install.Source}
-	if manifest.Spec.Config != nil {
-		images = append(images, manifest.Spec.Config)
-	}
-	for _, image := range images {
-		if !strings.HasSuffix(image.Repo, descriptors) {
-			image.Repo = strings.TrimSuffix(image.Repo, "/") + descriptors
-		}
+	for _, image := range imagesOf(&manifest.Spec) {
+		image.Repo = descriptor.InManifest(strings.TrimSuffix(image.Repo, "/"), image.Name, existing.ComponentName())
 	}
 	manifest.Annotations[desired.AnnotationRemoteNamespace] = p.Settings.SyncNamespace
 	manifest.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(manifest.Spec)

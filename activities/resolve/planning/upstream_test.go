@@ -16,14 +16,42 @@ import (
 // byUpstream is a Manifest as upstream writes it.
 func byUpstream(m *v1beta2.Manifest) *v1beta2.Manifest {
 	m.Spec.Remote = false
-	m.Spec.Install.Source.Repo = "registry.example.com/modules"
+	m.Spec.Install.Source.Repo, m.Spec.Install.Source.Name = "registry.example.com/modules", "kyma-project.io/module/keda"
 	m.Status.Synced = []v1beta2.SyncedObject{{Version: "v1", Kind: "ConfigMap", Name: "settings", Namespace: "kyma-system"}}
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
 	delete(m.Annotations, desired.AnnotationSpecDigest)
 	m.Annotations["sync-oci-ref"] = "sha256:1"
+	m.Annotations["operator.kyma-project.io/fqdn"] = "kyma-project.io/module/keda"
 	return m
+}
+
+// Upstream appends the folder of components to spec.install.source.repo when it reads a layer, and does not write a
+// Manifest again whose version and channel stay.
+func TestTheFormOfARepositoryAloneIsNoChange(t *testing.T) {
+	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
+	kyma, settings := desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeSingleCluster}
+	planned := func(manifest *v1beta2.Manifest) ModulePlan {
+		plans, _ := (&setup{kyma: kyma, settings: settings, templates: []*v1beta2.ModuleTemplate{template}, manifests: []*v1beta2.Manifest{manifest}}).plan(t)
+		return plans["keda"]
+	}
+	wanted := manifestOf(t, kyma, settings, template)
+	older := wanted.DeepCopy()
+	older.Spec.Install.Source.Repo += "/component-descriptors"
+	older.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(older.Spec)
+
+	plan := planned(older)
+	require.Equal(t, ActionKeep, plan.Action, "its module is not installed again")
+	require.Equal(t, desired.SpecDigest(older.Spec), plan.Destination.Record.SpecDigest, "the decision is about what is written")
+	require.Equal(t, ActionKeep, planned(wanted).Action)
+
+	edited := wanted.DeepCopy()
+	edited.Spec.Install.Source.Repo += "/component-descriptors"
+	require.Equal(t, ActionUpdate, planned(edited).Action, "an edit is undone")
+
+	template.Spec.Descriptor = desiredtest.Descriptor(wanted.ComponentName(), "1.1.0")
+	require.Equal(t, "registry.example.com/modules", planned(older).Manifest.Spec.Install.Source.Repo, "the next version has upstream's form")
 }
 
 func TestAManifestOfUpstreamsThatStaysIsTakenOverOnlyAsTheCatalogHasIt(t *testing.T) {

@@ -91,12 +91,17 @@ func CreateDefaultCR(ctx context.Context, remote client.Client, m *v1beta2.Manif
 	return remote.Create(ctx, cr, client.FieldOwner(creator))
 }
 
-// Shape gives a Manifest the spec, labels, annotations and finalizers that upstream gives it: it neither says that it is
-// for a remote cluster, nor where in the registry descriptors are.
+// Shape gives a Manifest the spec, labels, annotations and finalizers that upstream gives it. Upstream does not say that
+// a Manifest is for a remote cluster, names a repository without the folder of components, and knows none of our own
+// labels and annotations: its plan applies a Manifest with our field manager and by force, so that ours go.
 func Shape(m *v1beta2.Manifest) {
 	m.Spec.Remote = false
-	m.Spec.Install.Source.Repo = strings.TrimSuffix(m.Spec.Install.Source.Repo, "/component-descriptors")
-	m.Spec.Install.Source.MediaType, m.Spec.Install.Source.Size = "", 0
+	for _, image := range []*v1beta2.ImageSpec{&m.Spec.Install.Source, m.Spec.Config} {
+		if image != nil {
+			image.Repo = strings.TrimSuffix(image.Repo, "/component-descriptors")
+			image.MediaType, image.Size = "", 0
+		}
+	}
 	m.Finalizers = []string{"declarative.kyma-project.io/finalizer", "label-removal-finalizer"}
 	if m.Spec.Resource != nil {
 		m.Finalizers = append(m.Finalizers, creator)
@@ -104,8 +109,16 @@ func Shape(m *v1beta2.Manifest) {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}
-	delete(m.Annotations, "operator.kyma-project.io/spec-digest")
-	delete(m.Annotations, "operator.kyma-project.io/remote-namespace")
+	for _, own := range []string{
+		"spec-digest", "remote-namespace", "remote-strategy", "custom-state-check", "associated-kinds", "image-pull-secret", "module-entry",
+		"background", "since", "trace",
+	} {
+		delete(m.Annotations, "operator.kyma-project.io/"+own)
+	}
+	delete(m.Labels, "operator.kyma-project.io/shared-module")
+	for _, component := range []string{"operator.kyma-project.io/fqdn", "operator.kyma-project.io/ocm-component-name"} {
+		m.Annotations[component] = m.Spec.Install.Source.Name
+	}
 	m.Annotations["sync-oci-ref"] = m.Spec.Install.Source.Ref
 }
 

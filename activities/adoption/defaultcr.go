@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -31,7 +32,7 @@ func defaultCR(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, re
 	if meta.IsStatusConditionTrue(m.Status.Conditions, string(shared.ConditionModuleCR)) {
 		gone = inventory.RecordOf(wanted, uidUnknown)
 	}
-	resource, err := c.Mapper.Resource(ctx, wanted.GroupVersionKind())
+	resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, wanted.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return gone, nil
 	}

@@ -65,11 +65,8 @@ func read(
 	ctx context.Context, c *clusters.Cluster, o v1beta2.SyncedObject, known map[string]v1beta2.InventoryEntry,
 ) (v1beta2.InventoryEntry, *metav1.PartialObjectMetadata, error) {
 	gvk := schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}
-	resource, err := c.Mapper.Resource(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		resource, err = c.Mapper.Resource(ctx, schema.GroupVersionKind{Group: o.Group, Kind: o.Kind})
-		gvk.Version = cmp.Or(resource.Version, gvk.Version)
-	}
+	resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, gvk)
+	gvk.Version = cmp.Or(resource.Version, gvk.Version)
 	if meta.IsNoMatchError(err) {
 		return v1beta2.InventoryEntry{}, nil, nil
 	}

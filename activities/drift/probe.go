@@ -3,13 +3,10 @@ package drift
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -154,19 +151,12 @@ func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool,
 		return false, err
 	}
 	gvk, name := inventory.RecordedCR(m.Status.DefaultCR)
-	resource, err := c.Mapper.Resource(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return readiness.RecreatesDefaultCR(m), nil
-	}
+	cr, err := objects.Recorded(ctx, c, gvk, name)
 	if err != nil {
-		return false, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+		return false, err
 	}
-	cr, err := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if cr == nil {
 		return readiness.RecreatesDefaultCR(m), nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
 	}
 	observed := readiness.Judge(readiness.Health{}, readiness.ManagerHealth{},
 		readiness.ModuleCR{Tracked: true, Exists: true, State: readiness.MapState(cr, checks)})

@@ -236,13 +236,19 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 	before := m.Status.DeepCopy()
 	// What was refused before is applied now.
 	recovered := result.Outcome == manifests.OutcomeApplied && !job.Repair.Only && before.State == shared.StateError
-	err := a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
+	wanted, err := m.Spec.DefaultCR()
+	if err != nil {
+		// Whoever creates it says what is wrong with it; a record stays as it is.
+		wanted = nil
+	}
+	err = a.steps.RecordStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 		job.Repair.Remember(s, a.steps.Now())
 		inventory.SetInventory(s, inventory.Record(s.Inventory, applied.Entries, gone))
 		s.Skipped = job.Plan.Skipped
 		if applied.Complete() {
 			s.InstalledVersion, s.InstalledRef = job.Plan.Version, job.Plan.Ref
 			s.TakenOverFrom = nil
+			s.DefaultCR = inventory.MovedOn(s.DefaultCR, wanted)
 		}
 		total := inventory.Count(s.Inventory)
 		failed := int32(len(applied.Failures)) //nolint:gosec // as above

@@ -22,6 +22,18 @@ func RecordedCR(r *v1beta2.DefaultCRRecord) (schema.GroupVersionKind, types.Name
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind), types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 }
 
+// MovedOn is the record of a default custom resource after a version of its module was installed whose own default
+// custom resource is this one: with its API version, because an older one may not be served any more. The record of
+// another kind stays. It may be nil.
+func MovedOn(recorded *v1beta2.DefaultCRRecord, cr *unstructured.Unstructured) *v1beta2.DefaultCRRecord {
+	if recorded == nil || cr == nil || schema.FromAPIVersionAndKind(recorded.APIVersion, recorded.Kind).GroupKind() != cr.GroupVersionKind().GroupKind() {
+		return recorded
+	}
+	moved := *recorded
+	moved.APIVersion = cr.GetAPIVersion()
+	return &moved
+}
+
 // IsRecorded tells whether an object is the default custom resource that we created or adopted. Where only the intent to
 // create it was recorded, it is ours when it carries our labels.
 func IsRecorded(recorded *v1beta2.DefaultCRRecord, cr *metav1.PartialObjectMetadata) bool {

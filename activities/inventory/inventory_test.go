@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -74,4 +75,19 @@ func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	require.Less(t, len(encoded), etcd-128<<10, "there is room for the rest")
 	require.NotEmpty(t, m.Status.Synced)
 	require.Len(t, m.Status.Inventory, len(inventory))
+}
+
+func TestTheRecordOfADefaultCRMovesOnToTheVersionOfTheModule(t *testing.T) {
+	t.Parallel()
+	cr := func(apiVersion, kind string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	}
+	recorded := &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1alpha1", Kind: "Bump", Namespace: "ns", Name: "default", UID: "1"}
+	moved := MovedOn(recorded, cr("example.com/v1beta1", "Bump"))
+	require.Equal(t, &v1beta2.DefaultCRRecord{APIVersion: "example.com/v1beta1", Kind: "Bump", Namespace: "ns", Name: "default", UID: "1"}, moved)
+	require.Equal(t, "example.com/v1alpha1", recorded.APIVersion, "what was read is not changed")
+	require.Equal(t, recorded, MovedOn(recorded, cr("example.com/v1", "Other")))
+	require.Equal(t, recorded, MovedOn(recorded, cr("other.com/v1", "Bump")))
+	require.Equal(t, recorded, MovedOn(recorded, nil))
+	require.Nil(t, MovedOn(nil, cr("example.com/v1beta1", "Bump")))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -42,6 +43,17 @@ func (k Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (clus
 		}
 	}
 	return k.Cluster.Resource(ctx, gvk)
+}
+
+// Served returns how objects of a kind are addressed: in this version, or in another one if the cluster does not serve
+// it any more. The objects are the same, so a record of an object outlives the version in it.
+func (k Mapper) Served(ctx context.Context, gvk schema.GroupVersionKind) (clusters.Resource, error) {
+	resource, err := k.Resource(ctx, gvk)
+	if gvk.Version != "" && meta.IsNoMatchError(err) {
+		gvk.Version = ""
+		resource, err = k.Cluster.Resource(ctx, gvk)
+	}
+	return resource, err
 }
 
 // GroupVersions are the API versions that the module's definitions serve.

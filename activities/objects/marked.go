@@ -26,13 +26,14 @@ func Marked(ctx context.Context, c *clusters.Cluster, owner inventory.Owner, giv
 			return nil
 		}
 		seen[gvk.GroupKind()] = true
-		resource, err := c.Mapper.Resource(ctx, gvk)
+		resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, gvk)
 		if meta.IsNoMatchError(err) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
 		}
+		gvk.Version = resource.Version
 		return MetadataOf(ctx, c, resource, owner.Selector(), func(live *metav1.PartialObjectMetadata) {
 			entry, err := v1beta2.NewInventoryEntry(gvk, types.NamespacedName{Namespace: live.Namespace, Name: live.Name})
 			if err != nil || !owner.Owns(live) || metav1.GetControllerOf(live) != nil {

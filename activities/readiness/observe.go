@@ -91,7 +91,7 @@ func (o *Observer) Resources(ctx context.Context, entries []v1beta2.InventoryEnt
 
 // kind reads all objects of one kind.
 func (o *Observer) kind(ctx context.Context, gvk schema.GroupVersionKind, entries []v1beta2.InventoryEntry) error {
-	resource, err := o.Mapper.Resource(ctx, gvk)
+	resource, err := o.Mapper.Served(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		for _, e := range entries {
 			if err := o.Note(ctx, e, nil, nil); err != nil {
@@ -309,24 +309,18 @@ func (o *Observer) ModuleCR(ctx context.Context, m *v1beta2.Manifest) (ModuleCR,
 	}
 	gvk, name = inventory.RecordedCR(recorded)
 	cr.name = objects.Describe(gvk.Kind, name)
-	resource, err := o.Mapper.Resource(ctx, gvk)
-	if err != nil && !meta.IsNoMatchError(err) {
-		return ModuleCR{}, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+	u, err := objects.Recorded(ctx, o.Cluster, gvk, name)
+	if err != nil {
+		return ModuleCR{}, err
 	}
-	if err == nil {
-		u, err := o.get(ctx, gvk, resource, name)
-		if err != nil {
-			return ModuleCR{}, fmt.Errorf("read %s: %w", cr.name, err)
-		}
-		if u != nil {
-			checks, err := StateChecks(m)
-			if err != nil {
-				return ModuleCR{}, err
-			}
-			cr.Exists, cr.State = true, MapState(u, checks)
-			return cr, nil
-		}
+	if u == nil {
+		cr.wanted = RecreatesDefaultCR(m)
+		return cr, nil
 	}
-	cr.wanted = RecreatesDefaultCR(m)
+	checks, err := StateChecks(m)
+	if err != nil {
+		return ModuleCR{}, err
+	}
+	cr.Exists, cr.State = true, MapState(u, checks)
 	return cr, nil
 }

@@ -58,7 +58,7 @@ func (a *Removals) intended(ctx context.Context, c *clusters.Cluster, m *v1beta2
 	if err != nil || wanted == nil {
 		return nil, err
 	}
-	resource, err := c.Mapper.Resource(ctx, wanted.GroupVersionKind())
+	resource, err := kinds.Mapper{Cluster: c.Mapper}.Served(ctx, wanted.GroupVersionKind())
 	if meta.IsNoMatchError(err) {
 		return nil, nil //nolint:nilnil // without its kind there is none
 	}

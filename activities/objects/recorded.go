@@ -1,0 +1,50 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/kinds"
+)
+
+// Recorded reads an object of which a record has the kind and the name. A later version of the module may have stopped
+// serving the API version in the record; then the object is read in another one. It is nil when the object, or its kind
+// in every version, does not exist.
+func Recorded(ctx context.Context, c *clusters.Cluster, gvk schema.GroupVersionKind, name types.NamespacedName) (*unstructured.Unstructured, error) {
+	mapper := kinds.Mapper{Cluster: c.Mapper}
+	for again := true; ; again = false {
+		resource, err := mapper.Served(ctx, gvk)
+		if meta.IsNoMatchError(err) {
+			return nil, nil //nolint:nilnil // that it does not exist is an ordinary case
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look up kind %s: %w", gvk.Kind, err)
+		}
+		u, err := c.Dynamic.Resource(resource.GroupVersionResource).Namespace(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		switch {
+		case again && isUnserved(err):
+			// What is known of the cluster is out of date.
+			c.Mapper.Forget(resource.GroupVersion().WithKind(gvk.Kind))
+		case apierrors.IsNotFound(err):
+			return nil, nil //nolint:nilnil // as above
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", Describe(gvk.Kind, name), err)
+		default:
+			return u, nil
+		}
+	}
+}
+
+// isUnserved reports whether a server does not know the path of a request. An object that does not exist is named in a
+// Status; an unknown path is answered with plain text.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}

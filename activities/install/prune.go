@@ -38,6 +38,7 @@ func (a *Activities) prune(ctx context.Context, job *apply.Installation) (map[st
 		return nil, err
 	}
 	a.steps.Recorder.KeptForOthers(job.Manifest, stay)
+	defer func() { a.steps.Recorder.KeptByPolicy(job.Manifest, r.KeptByPolicy) }()
 	for s := kinds.StageCount - 1; s >= 0; s-- {
 		if err := r.RemoveAll(ctx, inventory.OfStage(old, s), a.applier.Options.Parallel); err != nil {
 			return nil, err

@@ -32,6 +32,9 @@ const (
 	// EventKeptForOthers: objects that a module no longer needs remain, since other Kymas in the same cluster use them, or
 	// a namespace, since it is in use. It is on the Kyma, which outlives the module.
 	EventKeptForOthers = "LeftToOtherKymas"
+	// EventKeptByPolicy: objects that a module no longer has remain, since they carry Helm's annotation for it. It is on the
+	// Kyma, which outlives the module.
+	EventKeptByPolicy = "KeptByResourcePolicy"
 	// EventReleasedUnseen: a Manifest of which nothing is known was released although its cluster was not checked, where
 	// the module's objects may remain. It is on the Kyma, which outlives the module.
 	EventReleasedUnseen = "ReleasedWithoutCluster"
@@ -128,6 +131,18 @@ func (r *Recorder) KeptForOthers(m *v1beta2.Manifest, names []string) {
 		return
 	}
 	r.Record(KymaOf(m), corev1.EventTypeNormal, EventKeptForOthers, message)
+}
+
+// KeptByPolicy records which objects remain in the cluster, and are no longer the module's, because of Helm's annotation.
+func (r *Recorder) KeptByPolicy(m *v1beta2.Manifest, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	message := fmt.Sprintf("%d of the objects of module %s stay in the cluster and are no longer the module's, as helm.sh/resource-policy: keep asks: %s",
+		len(names), m.ModuleName(), objects.FirstOf(names))
+	if !r.RecordedLately(string(m.UID) + message) {
+		r.Record(KymaOf(m), corev1.EventTypeNormal, EventKeptByPolicy, message)
+	}
 }
 
 // ReleasedWithoutCluster records that a Manifest was released although its cluster was not checked, and why.

@@ -99,6 +99,12 @@ func (p *purger) cluster(ctx context.Context) error {
 	}
 	r := removal.NewRemover(m, cluster)
 	p.remover = r
+	defer func() {
+		a.steps.Recorder.KeptByPolicy(m, r.KeptByPolicy)
+		for _, what := range r.KeptByPolicy {
+			p.stay(what + " is kept by helm.sh/resource-policy")
+		}
+	}()
 	entries, stay, err := a.removals.HandOverToOthers(ctx, r, m, m.Status.Inventory)
 	if err != nil {
 		return err

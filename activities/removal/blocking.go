@@ -50,6 +50,9 @@ func (a *Removals) BlockingCRs(ctx context.Context, r *Remover, m *v1beta2.Manif
 	if seen.others, err = used.withoutUsed(ctx, r, seen.others); err != nil {
 		return seen, clusters.Classify(err)
 	}
+	if seen.others, err = withoutKept(ctx, r, seen.others); err != nil {
+		return seen, clusters.Classify(err)
+	}
 	if seen.own != nil {
 		id, err := v1beta2.InventoryID(seen.own.kind, types.NamespacedName{Namespace: seen.own.meta.Namespace, Name: seen.own.meta.Name})
 		if err == nil && used.ByID[id] != nil {
@@ -65,6 +68,24 @@ func (a *Removals) BlockingCRs(ctx context.Context, r *Remover, m *v1beta2.Manif
 	}
 	seen.allowed = len(seen.others) > 0 && *r.allowed
 	return seen, nil
+}
+
+// withoutKept returns those of the custom resources whose definition goes with the module.
+func withoutKept(ctx context.Context, r *Remover, crs []foundCR) ([]foundCR, error) {
+	stays := map[schema.GroupKind]bool{}
+	var lost []foundCR
+	for _, cr := range crs {
+		if _, known := stays[cr.kind]; !known {
+			var err error
+			if stays[cr.kind], err = r.definitionStays(ctx, cr.resource); err != nil {
+				return nil, err
+			}
+		}
+		if !stays[cr.kind] {
+			lost = append(lost, cr)
+		}
+	}
+	return lost, nil
 }
 
 // withoutUsed returns those of the custom resources whose kind nobody else uses.

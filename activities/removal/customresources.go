@@ -36,6 +36,8 @@ type BlockingCRs struct {
 	module, mark string
 	// own is the default custom resource that is ours to delete, while it exists.
 	own *foundCR
+	// stays is the default custom resource when it carries Helm's annotation that it is kept.
+	stays *foundCR
 	// others are those that users created, in order; with the policy Ignore the default one is among them.
 	others []foundCR
 	// allowed is true when their owner allowed that they are deleted with the module.
@@ -67,7 +69,7 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs
 	group.SetLimit(objects.ParallelLists)
 	for _, kind := range kinds {
 		group.Go(func() error {
-			own, others, err := r.crsOf(ctx, kind, module)
+			own, stays, others, err := r.crsOf(ctx, kind, module)
 			if err != nil {
 				return fmt.Errorf("list %s: %w", kind.Kind, err)
 			}
@@ -75,6 +77,9 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs
 			defer mu.Unlock()
 			if own != nil {
 				seen.own = own
+			}
+			if stays != nil {
+				seen.stays = stays
 			}
 			seen.others = append(seen.others, others...)
 			return nil
@@ -87,12 +92,16 @@ func (r *Remover) findCRs(ctx context.Context, m *v1beta2.Manifest) (BlockingCRs
 
 // crsOf lists the custom resources of one kind that a removal waits for. Where the API server cannot answer in one
 // version, as when its conversion webhook is down, the kind is listed in another.
-func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own *foundCR, others []foundCR, err error) {
+func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects) (own, stays *foundCR, others []foundCR, err error) {
 	_, err = inOneOf(kind.resources, func(resource clusters.Resource) error {
-		own, others = nil, nil
+		own, stays, others = nil, nil, nil
 		return r.eachCR(ctx, resource.GroupVersionResource, func(cr *metav1.PartialObjectMetadata) {
 			found := foundCR{kind: kind.GroupKind, resource: resource.GroupVersionResource, meta: cr}
 			switch {
+			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr) && Keeps(cr):
+				stays = &found
+			case Keeps(cr):
+				// Its definition stays as well.
 			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr):
 				own = &found
 			case !module.owns(cr):
@@ -100,7 +109,7 @@ func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 			}
 		}, func() bool { return len(others) >= countedCRs })
 	})
-	return own, others, err
+	return own, stays, others, err
 }
 
 // toDelete are those that have to be deleted and are not being deleted yet.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -60,6 +61,12 @@ func namesModule(kyma metav1.Object, m *v1beta2.Manifest) bool {
 
 // deleteCRs deletes custom resources, while the module's operator still runs and can release them.
 func (a *Removals) deleteCRs(ctx context.Context, r *Remover, m *v1beta2.Manifest, seen BlockingCRs) error {
+	if seen.stays != nil {
+		name := types.NamespacedName{Namespace: seen.stays.meta.Namespace, Name: seen.stays.meta.Name}
+		if err := r.letStay(ctx, seen.stays.kind.WithVersion(""), name, inventory.CreatedByUs); err != nil {
+			return clusters.Classify(err)
+		}
+	}
 	crs := seen.toDelete()
 	if len(crs) == 0 {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that exists and is the module's own.
+// EachOwnDefinition calls do for each CustomResourceDefinition among the entries that exists, is the module's own, and is
+// deleted with it.
 func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.InventoryEntry, do func(name string, resource clusters.Resource) error) error {
 	for _, e := range inventory.OfStage(entries, kinds.StageDefinitions) {
 		gvk, name, err := e.Object()
@@ -22,7 +23,7 @@ func (r *Remover) EachOwnDefinition(ctx context.Context, entries []v1beta2.Inven
 		if err != nil {
 			return fmt.Errorf("read %s: %w", objects.Describe(gvk.Kind, name), err)
 		}
-		if live == nil || !r.Owner.Owns(live) {
+		if live == nil || !r.Owner.Owns(live) || r.keepsOwn(live) {
 			continue
 		}
 		if err := do(name.Name, resource); err != nil {

@@ -51,6 +51,8 @@ func (r *Remover) remove(ctx context.Context, e v1beta2.InventoryEntry) (bool, e
 		return false, r.releaseNamespace(ctx, gvk, live, resource)
 	case !live.DeletionTimestamp.IsZero():
 		return true, nil
+	case r.keepsOwn(live):
+		return false, r.letStay(ctx, gvk, name, r.Owner.Owns)
 	}
 	keep, err := r.keeps(ctx, gvk, name)
 	if err != nil {

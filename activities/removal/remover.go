@@ -46,6 +46,8 @@ type Remover struct {
 	RemainingObjects []string
 	// Kept are the namespaces that stay because others use them, each with what shows that.
 	Kept []string
+	// KeptByPolicy are the objects that stay because they carry Helm's annotation for it, as "Kind namespace/name", in order.
+	KeptByPolicy []string
 	// Deleted counts the objects whose deletion was accepted.
 	Deleted int
 }
@@ -103,10 +105,7 @@ func (r *Remover) resources(ctx context.Context, gvk schema.GroupVersionKind) ([
 	if stored := r.groups.stored(gvk.GroupKind()); len(stored) > 0 {
 		return stored, nil
 	}
-	resource, err := r.Mapper.Resource(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		resource, err = r.Mapper.Resource(ctx, schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
-	}
+	resource, err := r.Mapper.Served(ctx, gvk)
 	return []clusters.Resource{resource}, err
 }
 

@@ -2,6 +2,7 @@ package removal
 
 import (
 	"context"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -32,7 +33,7 @@ func (r *Remover) keeps(ctx context.Context, gvk schema.GroupVersionKind, name t
 }
 
 // keepsDefinition tells whether a definition, named <plural>.<group>, has objects that would be deleted with it and
-// must not.
+// must not. One of them may carry Helm's annotation that it is kept.
 //
 // The kind is listed even where the answer does not matter: the API server begins to serve a kind with the first
 // request for it, and when that is its own request, for the definition's deletion, it fails, and may be retried only
@@ -45,10 +46,24 @@ func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error
 	if err != nil {
 		return false, err
 	}
-	found, err := r.Cluster.Metadata.Resource(gvk.GroupVersion().WithResource(kinds.ResourceOfDefinition(name).Resource)).List(ctx, metav1.ListOptions{Limit: 1})
+	some, kept := false, false
+	err = objects.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
+		page, err := r.Cluster.Metadata.Resource(gvk.GroupVersion().WithResource(kinds.ResourceOfDefinition(name).Resource)).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		some = some || len(page.Items) > 0
+		kept = kept || slices.ContainsFunc(page.Items, func(cr metav1.PartialObjectMetadata) bool { return Keeps(&cr) })
+		if kept || some && r.KeepUserData {
+			return "", nil
+		}
+		return page.Continue, nil
+	})
 	switch {
+	case err == nil && kept && !r.KeepUserData:
+		return true, r.letStay(ctx, kinds.DefinitionKind().WithVersion("v1"), types.NamespacedName{Name: name}, r.Owner.Owns)
 	case err == nil:
-		return r.KeepUserData && len(found.Items) > 0, nil
+		return r.KeepUserData && some, nil
 	case r.KeepUserData || apierrors.IsTooManyRequests(err):
 		return false, objects.IgnoreUnserved(err)
 	}

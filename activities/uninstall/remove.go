@@ -115,6 +115,7 @@ func (a *Activities) removeAll(ctx context.Context, m *v1beta2.Manifest) (*readi
 		return nil, err
 	}
 	r := removal.NewRemover(m, cluster)
+	defer func() { a.steps.Recorder.KeptByPolicy(m, r.KeptByPolicy) }()
 	waiting, err := a.removals.RemoveModuleCRs(ctx, r, m)
 	if err == nil && waiting != nil && waiting.Reason == readiness.ReasonWaitingForModuleCR {
 		err = a.upgradeWhileDeleting(ctx, m, *waiting)

@@ -296,6 +296,10 @@ func TestFindings(t *testing.T) {
 			good().with("manifest.yaml", goodDefinition+"---"+configMap+"data: {a: one}\ndata: {a: two}\n"),
 			`warning: manifest.yaml: document 2: of two equal keys the last one counts`,
 		},
+		"an object that stays": {
+			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/resource-policy: keep}}\n"),
+			`warning: manifest.yaml: document 2 (ConfigMap a): carries helm.sh/resource-policy: keep: it stays in the cluster`,
+		},
 		"an object without a kind": {
 			good().with("manifest.yaml", goodDefinition+"---\napiVersion: v1\nmetadata: {name: a}\n"),
 			`error: manifest.yaml: document 2 ( a): has no apiVersion or no kind`,

@@ -61,6 +61,9 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		if item.size > maxObjectSize {
 			report.fail(item.file, item.where(), "has %d bytes; an API server stores at most about %d", item.size, maxObjectSize)
 		}
+		if strings.EqualFold(strings.TrimSpace(item.GetAnnotations()["helm.sh/resource-policy"]), "keep") {
+			report.warn(item.file, item.where(), "carries helm.sh/resource-policy: keep: it stays in the cluster when a later version no longer has it, and when the module is removed")
+		}
 		namespaced, isKnown := known.scope(item)
 		checkScope(item, namespaced, isKnown, report)
 		checkReplacement(item, report)

@@ -42,6 +42,8 @@ type kymaRequest struct {
 // cause identifies the object whose change led to a request.
 type cause struct {
 	Kind, Namespace, Name, ResourceVersion string
+	// Paced is true when a rollout in stages decides whom the change reaches when.
+	Paced bool
 }
 
 func causeOf(kind string, obj client.Object) cause {

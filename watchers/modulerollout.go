@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,6 +134,7 @@ func (w *watcher) rolloutsOfTemplate() handler.TypedFuncs[*v1beta2.ModuleTemplat
 
 // rolloutsOfManifest kicks the rollouts of a module one of whose Manifests settled, or failed.
 func (w *watcher) rolloutsOfManifest() handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest] {
+	settled := settledCounts{}
 	return handler.TypedFuncs[*v1beta2.Manifest, rolloutRequest]{
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.Manifest], q rolloutQueue) {
 			before, after := e.ObjectOld.Status, e.ObjectNew.Status
@@ -144,7 +146,11 @@ func (w *watcher) rolloutsOfManifest() handler.TypedFuncs[*v1beta2.Manifest, rol
 			channel := e.ObjectNew.Labels[shared.LabelChannel]
 			for _, r := range w.openRollouts(ctx, desired.EntryOf(e.ObjectNew)) {
 				if r.Spec.Channel == channel {
-					q.AddAfter(rolloutRequest{Ref: kick.RefOf(r)}, spacing(r, after.State == shared.StateError, w.Now()))
+					wait := spacing(r, after.State == shared.StateError, w.Now())
+					if staged.SettledEnough(r, settled.add(r)) {
+						wait = staged.MinSpacing
+					}
+					q.AddAfter(rolloutRequest{Ref: kick.RefOf(r)}, wait)
 				}
 			}
 		},
@@ -186,26 +192,46 @@ func remoteGeneration(kyma *v1beta2.Kyma) int64 {
 	return kyma.Status.Remote.ObservedGeneration
 }
 
-const (
-	// minSpacing and maxSpacing are the least and the most time between two kicks of a rollout for what clusters do.
-	minSpacing, maxSpacing = time.Second, time.Minute
-	// spacingShare is by what part of the time that a stage has taken it may take longer for the sake of fewer steps: a rollout
-	// over 10,000 clusters has few hundred of them.
-	spacingShare = 6
-	// promotionSpacing is that time for one whose version stays well for days before it is promoted.
-	promotionSpacing = 5 * time.Minute
-)
+// promotionSpacing is the time between two kicks of a rollout whose version stays well for days before it is promoted.
+const promotionSpacing = 5 * time.Minute
 
 // spacing is how long to wait for further clusters before a rollout takes a step for one. It does not wait for more failures.
 func spacing(r *v1beta2.ModuleRollout, failed bool, now time.Time) time.Duration {
-	if r.IsBeingPromoted() {
+	switch {
+	case r.IsBeingPromoted():
 		return promotionSpacing
+	case failed:
+		return staged.MinSpacing
+	default:
+		return staged.Spacing(r, now)
 	}
-	stage := int(r.Status.Stage)
-	if failed || stage >= len(r.Status.Stages) || r.Status.Stages[stage].FirstReleasedAt == nil {
-		return minSpacing
+}
+
+// maxSettledCounts bounds for how many rollouts settledCounts remembers something.
+const maxSettledCounts = 1000
+
+// settledCounts counts by rollout the Manifests that settled since the rollout's last step. Only the events of Manifests use it,
+// which come one after the other.
+type settledCounts map[types.UID]settledCount
+
+type settledCount struct {
+	// step is the resource version that the rollout's last step wrote.
+	step  string
+	count int32
+}
+
+// add counts a Manifest for a rollout, and returns how many there are.
+func (c settledCounts) add(r *v1beta2.ModuleRollout) int32 {
+	if len(c) >= maxSettledCounts {
+		clear(c)
 	}
-	return min(max(now.Sub(r.Status.Stages[stage].FirstReleasedAt.Time)/spacingShare, minSpacing), maxSpacing)
+	of := c[r.UID]
+	if of.step != r.ResourceVersion {
+		of = settledCount{step: r.ResourceVersion}
+	}
+	of.count++
+	c[r.UID] = of
+	return of.count
 }
 
 // openRollouts are the rollouts of a module for which something may be to be done: also those that are being promoted.

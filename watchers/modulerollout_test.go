@@ -3,6 +3,7 @@ package watchers
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,13 +187,28 @@ func TestAManifestThatSettlesKicksTheRolloutOfItsChannel(t *testing.T) {
 	})), "regular", "a long name is in an annotation")
 }
 
+// A longer wait would leave the control plane idle.
+func TestARolloutWaitsForNoMoreClustersWhenNearlyAllHaveSettled(t *testing.T) {
+	w := indexed(t, stagedRollout(ageOf(time.Hour), func(r *v1beta2.ModuleRollout) { r.Status.Stages[0].Updating = 20 }))
+	var waits []time.Duration
+	manifests := w.rolloutsOfManifest()
+	for range 19 {
+		waits = append(waits, due(func(q rolloutQueue) { manifests.Update(t.Context(), settling(shared.StateProcessing, shared.StateReady), q) })["keda-regular-1.1.0"])
+	}
+	require.Equal(t, slices.Repeat([]time.Duration{5 * time.Minute}, 17), waits[:17])
+	require.Equal(t, []time.Duration{time.Second, time.Second}, waits[17:])
+}
+
 func TestKicksForClustersAreSpacedByTheAgeOfTheStage(t *testing.T) {
 	for age, want := range map[time.Duration]time.Duration{
-		0: time.Second, 6 * time.Second: time.Second, 12 * time.Second: 2 * time.Second, time.Minute: 10 * time.Second, 6 * time.Minute: time.Minute, 24 * time.Hour: time.Minute,
+		0: time.Second, 6 * time.Second: time.Second, 12 * time.Second: 2 * time.Second, time.Minute: 10 * time.Second, 6 * time.Minute: time.Minute, 24 * time.Hour: 5 * time.Minute,
 	} {
 		require.Equal(t, want, spacing(stagedRollout(ageOf(age)), false, now), age)
 		require.Equal(t, time.Second, spacing(stagedRollout(ageOf(age)), true, now), age)
 	}
+	held := stagedRollout(ageOf(24 * time.Hour))
+	held.Status.Phase = v1beta2.RolloutHeld
+	require.Equal(t, time.Minute, spacing(held, false, now), "people wait for it")
 	require.Equal(t, time.Second, spacing(stagedRollout(), false, now), "it has not begun")
 	require.Equal(t, time.Second, spacing(stagedRollout(ageOf(time.Hour), released(1, 0)), false, now), "its next stage has not")
 	require.Equal(t, time.Second, spacing(stagedRollout(ageOf(time.Hour), released(2, 0)), false, now), "it is at its end")

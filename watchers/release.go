@@ -32,19 +32,22 @@ func (w *watcher) releases() handler.TypedFuncs[*v1beta2.ModuleRollout, kymaRequ
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*v1beta2.ModuleRollout], q kymaQueue) {
 			// Those to which it had not released its version may get it now, and the others may not.
-			w.enqueueConcerned(ctx, e.Object, func(staged.Cluster) bool { return true }, q)
+			// Nothing else spreads that.
+			w.enqueueConcerned(ctx, e.Object, false, func(staged.Cluster) bool { return true }, q)
 		},
 	}
 }
 
+// enqueueReleased asks for the Kymas whose place was released or taken back. The first rollout of a channel, which is for the
+// version that the channel has already, has no stages: it releases all clusters in one step, so its release is spread.
 func (w *watcher) enqueueReleased(ctx context.Context, before, after *v1beta2.ModuleRollout, q kymaQueue) {
 	was, is := staged.Placer(before), staged.Placer(after)
-	w.enqueueConcerned(ctx, after, func(c staged.Cluster) bool {
+	w.enqueueConcerned(ctx, after, after.Spec.From != after.Spec.To, func(c staged.Cluster) bool {
 		return staged.Released(before, was(c)) != staged.Released(after, is(c))
 	}, q)
 }
 
-func (w *watcher) enqueueConcerned(ctx context.Context, r *v1beta2.ModuleRollout, is func(staged.Cluster) bool, q kymaQueue) {
+func (w *watcher) enqueueConcerned(ctx context.Context, r *v1beta2.ModuleRollout, paced bool, is func(staged.Cluster) bool, q kymaQueue) {
 	kymas, err := advance.Concerned(ctx, w.reader, w.Settings, r)
 	if err != nil {
 		// Nothing is lost: the sweep computes every Kyma's digest.
@@ -52,6 +55,7 @@ func (w *watcher) enqueueConcerned(ctx context.Context, r *v1beta2.ModuleRollout
 		return
 	}
 	why := causeOf(shared.KindModuleRollout, r)
+	why.Paced = paced
 	for _, kyma := range kymas {
 		if is(staged.ClusterOf(kyma)) {
 			q.Add(kymaRequest{Ref: kick.RefOf(kyma), Cause: why})

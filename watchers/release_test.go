@@ -76,7 +76,7 @@ func TestAReleaseKicksThoseWhosePlaceWasReleasedAndNobodyElse(t *testing.T) {
 		for _, req := range asked(func(q kymaQueue) {
 			w.releases().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.ModuleRollout]{ObjectOld: before, ObjectNew: after}, q)
 		}) {
-			require.Equal(t, cause{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "keda-regular-1.1.0", ResourceVersion: after.ResourceVersion}, req.Cause)
+			require.Equal(t, cause{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "keda-regular-1.1.0", ResourceVersion: after.ResourceVersion, Paced: true}, req.Cause)
 			require.False(t, req.Own, "nobody waits for it")
 			names = append(names, req.Name)
 		}
@@ -136,8 +136,24 @@ func TestARolloutThatAppearsOrGoesKicksThoseWhoGetAnotherVersion(t *testing.T) {
 		w.releases().Delete(t.Context(), event.TypedDeleteEvent[*v1beta2.ModuleRollout]{Object: stagedRollout(released(1, 0))}, q)
 	}) {
 		names = append(names, req.Name)
+		require.False(t, req.Cause.Paced, "no stage spreads that")
 	}
 	require.ElementsMatch(t, []string{"canary", "one", "two"}, names, "all whom it is about")
+}
+
+// A mandatory module that is new would reach the whole fleet at once.
+func TestTheFirstRolloutOfAChannelIsSpreadAsOtherChangesOfTheCatalog(t *testing.T) {
+	w := stagedFleet(t)
+	first := func(r *v1beta2.ModuleRollout) { r.Spec.From = r.Spec.To }
+	asking := asked(func(q kymaQueue) {
+		w.releases().Update(t.Context(), event.TypedUpdateEvent[*v1beta2.ModuleRollout]{
+			ObjectOld: stagedRollout(ofChannel(""), first), ObjectNew: stagedRollout(ofChannel(""), first, released(2, 0)),
+		}, q)
+	})
+	require.NotEmpty(t, asking)
+	for _, req := range asking {
+		require.False(t, req.Cause.Paced)
+	}
 }
 
 func TestAReleaseOfAPlaceNobodyHasKicksNobody(t *testing.T) {
@@ -156,7 +172,7 @@ func TestWhatARolloutReleasesIsNotSpreadFurther(t *testing.T) {
 	kyma := behindBy(1, nil)[0]
 	w, kicks, _ := newWatcher(t, kyma)
 	require.Equal(t, time.Hour, w.Settings.RolloutSpread)
-	release := kymaRequest{Ref: kick.RefOf(kyma), Cause: cause{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "r", ResourceVersion: "7"}}
+	release := kymaRequest{Ref: kick.RefOf(kyma), Cause: cause{Kind: "ModuleRollout", Namespace: "kcp-system", Name: "r", ResourceVersion: "7", Paced: true}}
 
 	res, err := w.rollOut(t.Context(), ofCatalog(kyma))
 	require.NoError(t, err)

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
-	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -95,7 +94,7 @@ func (w *watcher) rollOut(ctx context.Context, req kymaRequest) (reconcile.Resul
 		return reconcile.Result{}, err
 	}
 	spread := w.Settings.RolloutSpread
-	if req.Cause.Kind == shared.KindModuleRollout {
+	if req.Cause.Paced {
 		spread = 0 // what a rollout releases is not to be delayed further
 	}
 	if wait := w.rollout.wait(req.UID, digest, spread); wait > 0 {

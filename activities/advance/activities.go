@@ -140,7 +140,7 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 	if r.Status = next; r.IsBeingPromoted() {
 		return a.promote(ctx, r, observed, situation)
 	}
-	within := recheck
+	within := rollout.Recheck(r, situation.Now)
 	if concernsQuiet(&before, r, sights) {
 		within = recheckQuiet
 	}
@@ -151,7 +151,7 @@ func (a *Activities) decide(ctx context.Context, r *v1beta2.ModuleRollout) (time
 const recheckQuiet = 5 * time.Second
 
 // concernsQuiet tells whether a step is about clusters that cannot be updated now: nothing of them changes, so no kick comes
-// for them, and those after them would wait for recheck. They are not passed over at once, for what they wait for may have been
+// for them, and those after them would wait for rollout.Recheck. They are not passed over at once, for what they wait for may have been
 // another version: with this one they may update, and then they count.
 func concernsQuiet(before, after *v1beta2.ModuleRollout, sights []rollout.Sight) bool {
 	if before.Status.Stage == after.Status.Stage && before.Status.Released == after.Status.Released {
@@ -163,10 +163,6 @@ func concernsQuiet(before, after *v1beta2.ModuleRollout, sights []rollout.Sight)
 		return (s.Unreachable || s.Waits) && rollout.Released(before, at) != rollout.Released(after, at)
 	})
 }
-
-// recheck is when clusters that are on their way are counted again at the latest. The kick that came for the last of them may
-// have come before this process's informers knew of it.
-const recheck = time.Minute
 
 func notAfter(until time.Time, phase v1beta2.RolloutPhase, at time.Time) time.Time {
 	isUnderWay := phase == v1beta2.RolloutProgressing || phase == v1beta2.RolloutReverting

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,11 +24,8 @@ func annotationsThatMatter() []string {
 	}
 }
 
-// InputsDigest is the digest of everything that decides what is done for a Kyma (docs/design/sweep.md#seen-already):
-// the Kyma's identity, spec, labels and relevant annotations, what its remote side last asked for, the instance's
-// settings, the candidates of each wanted module, and the versions of the access Secret and the image pull Secret (see
-// Secrets), the fingerprint of the keys that are trusted, and what agents are to be. What our own writes change (status, finalizers, resource
-// versions) is not in it.
+// InputsDigest is the digest of everything that decides what is done for a Kyma (docs/design/sweep.md#seen-already).
+// What our own writes change (status, finalizers, resource versions) is not in it.
 func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secrets []SecretVersion,
 	trusted, agents string,
 ) string {
@@ -55,7 +53,9 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(catalog)) {
-		own = append(own, "module", name, catalog[name].userProvidedInputs())
+		if !strings.HasPrefix(name, "@") { // a mandatory module that comes or goes is no change of the Kyma's own
+			own = append(own, "module", name, catalog[name].userProvidedInputs())
+		}
 	}
 	if agents != "" {
 		common = append(common, "agents", agents)

@@ -15,9 +15,19 @@ func TestWhichChangesConcernManyKymas(t *testing.T) {
 		change func(*world)
 		many   bool
 	}{
-		"nothing changed":          {func(*world) {}, false},
-		"a moved channel":          {func(w *world) { w.meta.Generation++ }, true},
-		"an edited template":       {func(w *world) { w.template.Generation++ }, true},
+		"nothing changed":    {func(*world) {}, false},
+		"a moved channel":    {func(w *world) { w.meta.Generation++ }, true},
+		"an edited template": {func(w *world) { w.template.Generation++ }, true},
+		"a new mandatory module": {func(w *world) {
+			meta := desiredtest.ReleaseMeta("warden")
+			meta.Spec.Mandatory = &v1beta2.MandatoryVersion{Version: "1.0.0"}
+			w.others = append(w.others, meta, desiredtest.Template("warden", "1.0.0"))
+		}, true},
+		"a mandatory module that goes": {func(w *world) {
+			meta := desiredtest.ReleaseMeta("warden", "regular=1.0.0")
+			meta.Finalizers = []string{shared.FinalizerMandatoryModule}
+			w.others = append(w.others, meta)
+		}, true},
 		"another flag":             {func(w *world) { w.settings.RestrictedModules = []string{"keda"} }, true},
 		"an edited Kyma":           {func(w *world) { w.kyma.Generation++ }, false},
 		"an edited remote Kyma":    {func(w *world) { w.kyma.Status.Remote.Modules = []v1beta2.Module{{Name: "btp"}} }, false},

@@ -12,6 +12,7 @@
 //	decide.go   what a rollout does next: release, wait, hold, take back, end
 //	approvals.go whose approval is missing
 //	promote.go  what becomes of its version then: wait, move to the next channel, or not
+//	spacing.go  when it takes its next step
 //	analysis.go what queries of Prometheus say of a stage, and when they are asked
 //
 // Nothing here reads or writes anything: package advance does.

@@ -193,7 +193,9 @@ func TestARolloutWaitsForNoMoreClustersWhenNearlyAllHaveSettled(t *testing.T) {
 	var waits []time.Duration
 	manifests := w.rolloutsOfManifest()
 	for range 19 {
-		waits = append(waits, due(func(q rolloutQueue) { manifests.Update(t.Context(), settling(shared.StateProcessing, shared.StateReady), q) })["keda-regular-1.1.0"])
+		waits = append(waits, due(func(q rolloutQueue) {
+			manifests.Update(t.Context(), settling(shared.StateProcessing, shared.StateReady), q)
+		})["keda-regular-1.1.0"])
 	}
 	require.Equal(t, slices.Repeat([]time.Duration{5 * time.Minute}, 17), waits[:17])
 	require.Equal(t, []time.Duration{time.Second, time.Second}, waits[17:])

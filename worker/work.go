@@ -12,9 +12,15 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
@@ -27,24 +33,58 @@ func NewWork(registry prometheus.Registerer, perCluster bool) (*Work, error) {
 	return &Work{metrics: measured}, err
 }
 
-// requeueReasons are the words of today's generation for what the activities do.
-func requeueReasons() map[string]string {
-	return map[string]string{
-		"SyncRemote":       "module_catalog_sync",
-		"LookInBackground": "module_catalog_sync",
-		"ResolveKyma":      "manifest_reconciliation",
-		"ReportKyma":       "status_sync_to_remote",
-		"DeleteManifests":  "cleanup_manifest_crs",
-		"CleanupRemote":    "kyma_deletion",
-		"ReleaseKyma":      "kyma_deletion",
-		"ApplyManifest":    "manifest_sync_resources",
-		"EnsureDefaultCR":  "manifest_sync_resources",
-		"WaitManifest":     "manifest_sync_resources_enqueue_required",
-		"RemoveManifest":   "manifest_pre_delete",
-		"PurgeManifest":    "manifest_pre_delete",
-		"WaitRemoval":      "manifest_pre_delete_enqueue_required",
-		"ReportManifest":   "manifest_reconcile_finished",
+// step says in upstream's words what an activity does, and which word stands for a failure to reach the cluster.
+type step struct{ reason, unreachable string }
+
+// steps are the activities whose work upstream's reconcilers do, by name. Words that upstream does not have would be in none
+// of its dashboards' legends and alerts.
+func steps() map[string]step {
+	const context, client = "sync_context_retrieval", "manifest_client_init"
+	return map[string]step{
+		"SyncRemote":       {"module_catalog_sync", context},
+		"LookInBackground": {"module_catalog_sync", context},
+		"ResolveKyma":      {"manifest_reconciliation", context},
+		"ReportKyma":       {"status_sync_to_remote", context},
+		"DeleteManifests":  {"manifest_crs_cleanup", context},
+		"CleanupRemote":    {"remote_kyma_deletion", context},
+		"ReleaseKyma":      {"kyma_deletion", context},
+		"ApplyManifest":    {"manifest_sync_resources", client},
+		"EnsureDefaultCR":  {"manifest_sync_resources", client},
+		"WaitManifest":     {"manifest_sync_resources_enqueue_required", client},
+		"RemoveManifest":   {"manifest_pre_delete", client},
+		"PurgeManifest":    {"manifest_pre_delete", client},
+		"WaitRemoval":      {"manifest_pre_delete_enqueue_required", client},
 	}
+}
+
+// failed is the word for a failure of an activity.
+func (s step) failed(name string, f fault.Fault) string {
+	ofManifest := s.unreachable == "manifest_client_init"
+	switch f.Reason {
+	case clusters.ReasonAccessSecretNotFound:
+		if name == "CleanupRemote" || name == "DeleteManifests" {
+			return "kyma_under_deletion_with_no_access_secret"
+		}
+		return s.unreachable
+	case clusters.ReasonUnreachableUnauthorized, clusters.ReasonUnreachableForbidden:
+		if ofManifest {
+			return "manifest_unauthorized"
+		}
+	case artifacts.ReasonInvalidReference, artifacts.ReasonLayerNotFound, artifacts.ReasonDigestMismatch, artifacts.ReasonRegistryUnavailable, artifacts.ReasonRegistryUnauthorized:
+		if ofManifest {
+			return "manifest_parse_spec"
+		}
+	case render.ReasonLayerTooLarge, render.ReasonInvalidManifest, render.ReasonInvalidChart, render.ReasonUnsupported, render.ReasonRendererFailed:
+		return "manifest_render_resources"
+	case definitions.ReasonNotSynced:
+		return "crds_sync"
+	case syncing.ReasonAgent, syncing.ReasonNoRuntimeID:
+		return "skr_webhook_installation"
+	}
+	if f.Kind == fault.Unreachable {
+		return s.unreachable
+	}
+	return s.reason
 }
 
 const (
@@ -55,7 +95,7 @@ const (
 // done counts the end of an activity.
 func (w *Work) done(name string, args []any, result any, err error, took time.Duration) {
 	w.measureApplied(args, result, err)
-	reason, known := requeueReasons()[name]
+	step, known := steps()[name]
 	if !known {
 		return
 	}
@@ -63,11 +103,11 @@ func (w *Work) done(name string, args []any, result any, err error, took time.Du
 	switch {
 	case temporal.IsCanceledError(err):
 	case errors.As(err, &failure) && failure.Category() == temporal.ApplicationErrorCategoryBenign:
-		w.metrics.Requeues.WithLabelValues(reason, intended).Inc()
+		w.metrics.Requeues.WithLabelValues(step.reason, intended).Inc()
 	case err != nil:
-		w.metrics.Requeues.WithLabelValues(reason, unexpected).Inc()
-	case name == "ReleaseKyma", name == "ReportManifest":
-		w.metrics.Requeues.WithLabelValues(reason, intended).Inc()
+		w.metrics.Requeues.WithLabelValues(step.failed(name, fault.FromTemporal(err)), unexpected).Inc()
+	case name == "ReleaseKyma":
+		w.metrics.Requeues.WithLabelValues(step.reason, intended).Inc()
 	case name == "ApplyManifest":
 		w.metrics.Installs.Observe(took.Seconds())
 	}

@@ -17,10 +17,15 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	sdkworker "go.temporal.io/sdk/worker"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts/render"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
+	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
 )
 
@@ -58,10 +63,39 @@ lifecycle_mgr_requeue_reason_total{requeue_reason="kyma_deletion",requeue_type="
 lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_reconciliation",requeue_type="unexpected"} 1
 lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_sync_resources_enqueue_required",requeue_type="intended"} 1
 `)))
+	reasons := upstreamsReasons()
+	for name, step := range steps() {
+		for _, reason := range []string{
+			"", clusters.ReasonAccessSecretNotFound, clusters.ReasonUnreachableUnauthorized, artifacts.ReasonLayerNotFound,
+			render.ReasonInvalidChart, definitions.ReasonNotSynced, syncing.ReasonAgent,
+		} {
+			require.Contains(t, reasons, step.failed(name, fault.Fault{Kind: fault.Rejected, Reason: reason}), "%s, %s", name, reason)
+		}
+		require.Contains(t, reasons, step.reason)
+		require.Contains(t, reasons, step.failed(name, fault.Fault{Kind: fault.Unreachable}), name)
+	}
+	require.Equal(t, "manifest_client_init", steps()["ApplyManifest"].failed("ApplyManifest", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableNetwork}))
+	require.Equal(t, "manifest_unauthorized", steps()["WaitManifest"].failed("WaitManifest", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonUnreachableUnauthorized}))
+	require.Equal(t, "kyma_under_deletion_with_no_access_secret", steps()["CleanupRemote"].failed("CleanupRemote", fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound}))
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Installs))
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Manifests, "reconcile_duration_seconds"))
 	run(t, work, "RemoveManifest", uninstall.RemoveInput{Ref: manifest}, nil)
 	require.Zero(t, testutil.CollectAndCount(work.metrics.Manifests), "a Manifest that goes leaves no series")
+}
+
+// upstreamsReasons are those of its reconcilers of Kymas and Manifests (internal/pkg/metrics there).
+func upstreamsReasons() []string {
+	return []string{
+		"kyma_under_deletion_with_no_access_secret", "kyma_status_update_to_deleting", "labels_and_finalizers_update", "crd_annotations_update",
+		"crds_sync", "manifest_reconciliation", "module_catalog_sync", "skr_webhook_installation", "initial_state_handling", "sync_context_retrieval",
+		"remote_kyma_deletion", "spec_replacement_from_remote", "status_sync_to_remote", "processing_kyma_state", "finalizers_removal_from_remote_kyma",
+		"remote_module_catalog_deletion", "manifest_crs_cleanup", "kyma_deletion", "kyma_retrieval",
+		"manifest_type_cast", "manifest_retrieval", "manifest_initialize", "manifest_add_finalizer", "manifest_parse_spec",
+		"manifest_update_synced_oci_ref", "manifest_init_synced_oci_ref", "manifest_remove_finalizer_in_deleting",
+		"manifest_remove_finalizer_when_parse_spec", "manifest_remove_finalizer_when_secret_gone", "manifest_client_init",
+		"manifest_render_resources", "manifest_prune_diff_not_finished", "manifest_prune_diff", "manifest_pre_delete_enqueue_required",
+		"manifest_pre_delete", "manifest_sync_resources_enqueue_required", "manifest_sync_resources", "manifest_unauthorized",
+	}
 }
 
 func TestSeriesPerClusterCanBeSwitchedOff(t *testing.T) {

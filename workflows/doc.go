@@ -1,5 +1,5 @@
-// Package workflows holds the durable workflows of Lifecycle Manager. Workers register KymaWorkflow, ManifestWorkflow and
-// SweepWorkflow; whoever kicks starts them (package kick).
+// Package workflows holds the durable workflows of Kymas, Manifests and the sweep. Packages below it hold the others. Workers
+// register them; whoever kicks starts them (package kick).
 //
 //	kyma.go        KymaWorkflow: one per Kyma, open as long as the Kyma exists
 //	               kyma_versions.go has the versions of objects that kicks named;

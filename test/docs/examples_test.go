@@ -54,7 +54,7 @@ func TestTheExamplesAreUsableAndListed(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(files), 8)
 	list := pages(t)["examples/README.md"]
-	templates, assigned := map[string]bool{}, []string{}
+	templates, assigned, kinds := map[string]bool{}, []string{}, map[string]bool{}
 	for _, file := range files {
 		name := filepath.Base(file)
 		if name == "README.md" {
@@ -72,8 +72,9 @@ func TestTheExamplesAreUsableAndListed(t *testing.T) {
 		}
 		require.True(t, bytes.HasPrefix(content, []byte("# ")), "%s does not say what it is for", name)
 		for document := range strings.SplitSeq(string(content), "\n---\n") {
-			object, _, err := strictDecoder(t).Decode([]byte(document), nil, nil)
+			object, kind, err := strictDecoder(t).Decode([]byte(document), nil, nil)
 			require.NoError(t, err, name)
+			kinds[kind.Kind] = true
 			switch object := object.(type) {
 			case *v1beta2.ModuleTemplate:
 				require.Empty(t, descriptor.ValidateTemplate(object), name)
@@ -89,6 +90,9 @@ func TestTheExamplesAreUsableAndListed(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, assigned)
+	for _, kind := range []string{"Kyma", "ModuleTemplate", "ModuleReleaseMeta", "Watcher", "RolloutPolicy", "ModuleRollout"} {
+		require.True(t, kinds[kind], "no example shows a %s", kind)
+	}
 	for _, name := range assigned {
 		require.True(t, templates[name], "no example is the ModuleTemplate %s", name)
 	}

@@ -106,6 +106,22 @@ func TestThePagesNameTheMetricsThatThereAre(t *testing.T) {
 	}
 }
 
+// A table that lists packages is wrong as soon as somebody adds one.
+func TestThePageAboutContributingNamesEveryPackage(t *testing.T) {
+	page := pages(t)["docs/contributing.md"]
+	for _, folder := range []string{"activities", "test", "workflows"} {
+		entries, err := os.ReadDir(filepath.Join(testfleet.Root(t), folder))
+		require.NoError(t, err)
+		for _, entry := range entries {
+			code, err := filepath.Glob(filepath.Join(testfleet.Root(t), folder, entry.Name(), "*.go"))
+			require.NoError(t, err)
+			if len(code) > 0 {
+				require.Regexp(t, "(?m)^\\| `("+folder+"/)?"+entry.Name()+"` \\|", page, "it does not say what is in %s/%s", folder, entry.Name())
+			}
+		}
+	}
+}
+
 // elsewhere are fields that pages name of kinds that are not ours.
 func elsewhere() map[string]bool {
 	return map[string]bool{

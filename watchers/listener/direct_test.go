@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -120,6 +121,11 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 				_ = response.Body.Close()
 				require.Equal(t, tc.status, response.StatusCode, string(text))
 				require.NotEmpty(t, text, "it says why")
+				counted := f.metrics.Upstream
+				require.Equal(t, 1, testutil.CollectAndCount(counted.Requests), "a path of an agent's own makes no series")
+				require.Equal(t, tc.result == resultNotFound, testutil.ToFloat64(counted.Errors.WithLabelValues(otherPath)) == 1)
+				require.Equal(t, tc.result == resultTooLarge, testutil.ToFloat64(counted.TooLarge.WithLabelValues(path)) == 1)
+				require.Equal(t, tc.certificate != nil || tc.header != "" || tc.later != 0, testutil.ToFloat64(counted.Unproven.WithLabelValues(path)) == 1)
 				require.Empty(t, f.kicks.all())
 				require.Zero(t, f.counted(resultAccepted))
 			}

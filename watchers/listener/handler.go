@@ -61,8 +61,22 @@ type answer struct {
 
 // ServeHTTP implements http.Handler.
 func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began, path, counted := l.options.Now(), l.pathOf(r), l.metrics.Upstream
+	counted.Inflight.WithLabelValues(path).Inc()
+	defer counted.Inflight.WithLabelValues(path).Dec()
 	a := l.handle(w, r)
 	l.metrics.Received.WithLabelValues(a.result).Inc()
+	counted.Requests.WithLabelValues(path).Inc()
+	counted.Duration.WithLabelValues(path).Observe(l.options.Now().Sub(began).Seconds())
+	if a.status != http.StatusOK {
+		counted.Errors.WithLabelValues(path).Inc()
+	}
+	switch a.result {
+	case resultTooLarge:
+		counted.TooLarge.WithLabelValues(path).Inc()
+	case resultUnauthenticated, resultSmuggled, resultUnknown, resultAmbiguous, resultRevoked:
+		counted.Unproven.WithLabelValues(path).Inc()
+	}
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
@@ -82,9 +96,21 @@ func (l *Listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// otherPath stands for all paths that are none of the listener's.
+const otherPath = "other"
+
+// pathOf is the path of a request as metrics have it: whoever sends one must not make a series.
+func (l *Listener) pathOf(r *http.Request) string {
+	switch path := r.URL.Path; path {
+	case shared.EventPath(l.options.Manager), shared.EventPathV1(l.options.Manager):
+		return path
+	}
+	return otherPath
+}
+
 // handle decides on a request: whose it is before any of its body is read.
 func (l *Listener) handle(w http.ResponseWriter, r *http.Request) answer {
-	if path := r.URL.Path; path != shared.EventPath(l.options.Manager) && path != shared.EventPathV1(l.options.Manager) {
+	if l.pathOf(r) == otherPath {
 		return answer{result: resultNotFound, status: http.StatusNotFound, text: "there is nothing here, or for another manager"}
 	}
 	if r.Method != http.MethodPost {

@@ -63,6 +63,38 @@ func TestARolloutGoesFromStageToStageUntilItHasCompleted(t *testing.T) {
 	require.Equal(t, Out{Ended: true, Phase: "Completed", Progress: "2/2"}, out)
 }
 
+// etcd went back to a snapshot: what was approved and released since is not known any more, and time has gone on.
+func TestARolloutFromASnapshotGoesOnWhereThatWas(t *testing.T) {
+	first, second, objects := fleetOf()
+	r := rolloutTo("1.1.0", func(r *v1beta2.ModuleRollout) {
+		canary := &r.Spec.Plan.Stages[0]
+		canary.Soak = &metav1.Duration{Duration: 24 * time.Hour}
+		canary.Approval = &v1beta2.RolloutApprovalRule{When: v1beta2.ApproveAfter}
+	})
+	b := newBench(t, append(objects, r)...)
+	b.step(r)
+	b.upgrade(first, "1.1.0")
+	require.Equal(t, "Soaking", b.step(r).Phase)
+	old := r.DeepCopy()
+	old.ResourceVersion = ""
+	snapshot := []client.Object{old, first, second, installed(first, "1.1.0"), installed(second, "1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.1.0")}
+
+	b.now = b.now.Add(24 * time.Hour)
+	require.Equal(t, "AwaitingApproval", b.step(r).Phase)
+	r.Spec.Approvals = []v1beta2.RolloutApproval{{Stage: "canary", By: "ada"}}
+	require.NoError(t, b.Update(t.Context(), r))
+	require.Equal(t, "rest", b.step(r).Stage)
+	b.upgrade(second, "1.1.0")
+	require.True(t, b.step(r).Ended)
+
+	restored := newBench(t, snapshot...)
+	restored.now = b.now
+	out := restored.step(r)
+	require.Equal(t, "AwaitingApproval", out.Phase, "the approval is gone, and the soak time is over at once")
+	require.Equal(t, "canary", out.Stage)
+	require.EqualValues(t, 0, r.Status.Stage, "the other cluster is not released")
+}
+
 // No kick comes for a cluster that stays as it is: those after it must not wait for it long.
 func TestAReleaseToAClusterThatCannotBeUpdatedIsFollowedUpSoon(t *testing.T) {
 	for name, change := range map[string]func(*v1beta2.Kyma){

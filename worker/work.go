@@ -39,21 +39,21 @@ type step struct{ reason, unreachable string }
 // steps are the activities whose work upstream's reconcilers do, by name. Words that upstream does not have would be in none
 // of its dashboards' legends and alerts.
 func steps() map[string]step {
-	const context, client = "sync_context_retrieval", "manifest_client_init"
+	const ofKyma, ofManifest = "sync_context_retrieval", "manifest_client_init"
 	return map[string]step{
-		"SyncRemote":       {"module_catalog_sync", context},
-		"LookInBackground": {"module_catalog_sync", context},
-		"ResolveKyma":      {"manifest_reconciliation", context},
-		"ReportKyma":       {"status_sync_to_remote", context},
-		"DeleteManifests":  {"manifest_crs_cleanup", context},
-		"CleanupRemote":    {"remote_kyma_deletion", context},
-		"ReleaseKyma":      {"kyma_deletion", context},
-		"ApplyManifest":    {"manifest_sync_resources", client},
-		"EnsureDefaultCR":  {"manifest_sync_resources", client},
-		"WaitManifest":     {"manifest_sync_resources_enqueue_required", client},
-		"RemoveManifest":   {"manifest_pre_delete", client},
-		"PurgeManifest":    {"manifest_pre_delete", client},
-		"WaitRemoval":      {"manifest_pre_delete_enqueue_required", client},
+		"SyncRemote":       {"module_catalog_sync", ofKyma},
+		"LookInBackground": {"module_catalog_sync", ofKyma},
+		"ResolveKyma":      {"manifest_reconciliation", ofKyma},
+		"ReportKyma":       {"status_sync_to_remote", ofKyma},
+		"DeleteManifests":  {"manifest_crs_cleanup", ofKyma},
+		"CleanupRemote":    {"remote_kyma_deletion", ofKyma},
+		"ReleaseKyma":      {"kyma_deletion", ofKyma},
+		"ApplyManifest":    {"manifest_sync_resources", ofManifest},
+		"EnsureDefaultCR":  {"manifest_sync_resources", ofManifest},
+		"WaitManifest":     {"manifest_sync_resources_enqueue_required", ofManifest},
+		"RemoveManifest":   {"manifest_pre_delete", ofManifest},
+		"PurgeManifest":    {"manifest_pre_delete", ofManifest},
+		"WaitRemoval":      {"manifest_pre_delete_enqueue_required", ofManifest},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -203,6 +204,37 @@ func driftedFrom(entries []v1beta2.InventoryEntry, seen map[string]objects.LiveO
 		}
 	}
 	return all
+}
+
+// Drifted are the objects of a module that differ from what was applied, as "Kind namespace/name": those that are gone, or
+// lost our labels, and those that changed. It reads their metadata with one LIST per kind. An object whose fields somebody
+// keeps changing is not named before it may be corrected again.
+func Drifted(ctx context.Context, target objects.Target, now time.Time) (gone, changed []string, err error) {
+	m := target.Manifest
+	listed := map[schema.GroupKind]schema.GroupVersionKind{}
+	for _, gvk := range surveyedKinds(m) {
+		listed[gvk.GroupKind()] = gvk
+	}
+	surveyor := objects.Surveyor{Target: target, Selector: target.Owner.Selector(), InFull: objects.NothingInFull}
+	survey, err := surveyor.Read(ctx, listed)
+	if err == nil {
+		err = unreadOf(m, survey)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range driftedFrom(m.Status.Inventory, survey.Seen) {
+		gvk, name, err := e.Object()
+		_, there := survey.Seen[e.ID]
+		switch {
+		case err != nil || e.Leaving || there && waitsForRest(m.Status.Corrections, e.ID, now):
+		case there:
+			changed = append(changed, objects.Describe(gvk.Kind, name))
+		default:
+			gone = append(gone, objects.Describe(gvk.Kind, name))
+		}
+	}
+	return gone, changed, nil
 }
 
 // unknownTo are the objects with our ownership annotation that are not in the inventory, as "Kind namespace/name".

@@ -97,6 +97,9 @@ func (a *Activities) applyOnce(ctx context.Context, ref kick.Ref, until time.Tim
 	}
 	job, err := a.applier.Prepare(ctx, m)
 	if err != nil {
+		if observed, known := a.observeUnfetched(ctx, m, result.InputsDigest, err); known {
+			return result.incomplete(observed), nil
+		}
 		return ApplyResult{}, a.steps.RecordRejected(ctx, m, err)
 	}
 	job.Until, job.AsOf = until, asOf

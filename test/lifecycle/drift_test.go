@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -198,6 +199,30 @@ func TestDriftOfAModuleThatStaysInErrorIsCorrected(t *testing.T) {
 	differing, err := s.activities.Drift.Probe(context.Background(), []*v1beta2.Manifest{stale}, 0)
 	require.NoError(t, err)
 	require.Empty(t, differing, "the live Manifest says that something happened since")
+}
+
+func TestDriftThatWaitsForARegistryIsShown(t *testing.T) {
+	s := newEnvironment(t, moduleYAML, withDefaultCR)
+	s.installReady()
+	s.restart() // so that no layer is in memory
+	s.lost.Store(true)
+	s.by("kubectl-edit", s.settings(), `{"data":{"key":"edited"}}`)
+	result := s.apply()
+	require.Equal(t, manifests.OutcomeIncomplete, result.Outcome)
+	require.Equal(t, shared.StateWarning, result.Observed.State)
+	require.Contains(t, result.Observed.Message, "changed: ConfigMap "+s.settings().GetNamespace()+"/"+s.settings().GetName()+"; the repair waits for the registry: ")
+	s.report(result.Observed, false)
+	require.NoError(t, s.remote.Delete(context.Background(), s.settings()))
+	result = s.apply()
+	require.Equal(t, shared.StateError, result.Observed.State)
+	require.Contains(t, result.Observed.Message, "missing: ConfigMap")
+	s.report(result.Observed, false)
+	require.Equal(t, artifacts.ReasonLayerNotFound, s.read().Status.LastOperation.Reason)
+
+	s.lost.Store(false)
+	s.installReady()
+	require.Equal(t, shared.StateReady, s.read().Status.State)
+	require.NotNil(t, s.settings())
 }
 
 func TestAnObjectThatIsNoLongerReadyIsDetected(t *testing.T) {

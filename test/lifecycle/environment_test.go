@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,8 +66,12 @@ type environment struct {
 	remote     client.Client
 	requests   *requests
 	registry   *httptest.Server
-	kicks      *kicks
-	recorded   *recordedEvents
+	// lost is true while the registry has nothing.
+	lost atomic.Bool
+	// restart makes the activities again, as another process has them: with nothing in memory.
+	restart  func()
+	kicks    *kicks
+	recorded *recordedEvents
 	// later is added to the time that the activities see.
 	later    time.Duration
 	manifest *v1beta2.Manifest
@@ -243,23 +248,33 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 		ObjectMeta: metav1.ObjectMeta{Name: "access", Namespace: s.id, Labels: map[string]string{shared.LabelKymaName: "kyma"}},
 		Data:       map[string][]byte{shared.AccessSecretKey: kubeconfig},
 	})
-	s.registry = httptest.NewServer(ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0))))
+	registry := ociregistry.New(ociregistry.Logger(log.New(io.Discard, "", 0)))
+	s.registry = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if s.lost.Load() {
+			http.NotFound(w, request)
+			return
+		}
+		registry.ServeHTTP(w, request)
+	}))
 	t.Cleanup(s.registry.Close)
 
 	access, err := clusters.New(clusters.Options{ControlPlane: config, Scheme: scheme(t), WrapTransport: s.requests.wrap})
 	require.NoError(t, err)
-	store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{s.host()}})
-	require.NoError(t, err)
-	s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
-		Steps: manifests.Options{
-			ControlPlane: direct, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
-			Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) },
-		},
-		Apply:   apply.Options{Artifacts: store},
-		Install: install.Options{ReadyWithin: -1},
-		Purge:   purge.Options{Manifests: s.kicks},
-	})
-	require.NoError(t, err)
+	s.restart = func() {
+		store, err := artifacts.New(artifacts.Options{PlainHTTPHosts: []string{s.host()}})
+		require.NoError(t, err)
+		s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
+			Steps: manifests.Options{
+				ControlPlane: direct, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
+				Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) },
+			},
+			Apply:   apply.Options{Artifacts: store},
+			Install: install.Options{ReadyWithin: -1},
+			Purge:   purge.Options{Manifests: s.kicks},
+		})
+		require.NoError(t, err)
+	}
+	s.restart()
 	s.createManifest(module, change)
 	t.Cleanup(s.cleanUp)
 	return s

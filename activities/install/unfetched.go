@@ -1,0 +1,80 @@
+package install
+
+import (
+	"context"
+
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// observeUnfetched returns the state of a module that is installed as wanted, but whose layers cannot be fetched now to
+// repair it: what the cluster and the inventory show, with the objects that wait for the repair. Without it, the module
+// would show a state that it had before it drifted, or the registry's fault in place of its own. It returns false if this
+// is not such a module, or if its cluster cannot be read either.
+func (a *Activities) observeUnfetched(ctx context.Context, m *v1beta2.Manifest, digest string, failure error) (readiness.Observed, bool) {
+	f := fault.Of(failure)
+	if f.Kind != fault.Transient || !artifacts.MayPass(f.Reason) || m.Status.InputsDigest != digest || m.Status.InstalledRef != inventory.LayersRef(m) {
+		return readiness.Observed{}, false
+	}
+	cluster, err := a.steps.Target(ctx, m)
+	if err != nil {
+		return readiness.Observed{}, false
+	}
+	observed, err := readiness.Observe(ctx, cluster, m, a.steps.RemoteNamespace(m), a.steps.Options.Clock, a.Options.StuckWorkloadTimeout)
+	if err != nil {
+		return readiness.Observed{}, false
+	}
+	gone, changed, err := drift.Drifted(ctx, objects.NewTarget(m, cluster, nil), a.steps.Options.Clock())
+	if err != nil {
+		return readiness.Observed{}, false
+	}
+	return withoutRepair(observed, gone, changed, f), true
+}
+
+// withoutRepair adds to the observed state of a module which objects wait for the registry.
+func withoutRepair(o readiness.Observed, gone, changed []string, f fault.Fault) readiness.Observed {
+	o.DefaultCRWanted = false
+	drifted := ""
+	switch {
+	case len(gone) > 0 && len(changed) > 0:
+		drifted = "missing: " + objects.FirstOf(gone) + "; changed: " + objects.FirstOf(changed)
+	case len(gone) > 0:
+		drifted = "missing: " + objects.FirstOf(gone)
+	case len(changed) > 0:
+		drifted = "changed: " + objects.FirstOf(changed)
+	case o.State == shared.StateReady:
+		// It is as it was applied. The conditions stay true.
+		o.Reason, o.Message, o.Hint = f.Reason, "the module is ready, but its layers cannot be fetched: "+f.Message, f.Hint
+		return o
+	default:
+		return o
+	}
+	failed := o.State == shared.StateError && o.Message != ""
+	own := o.Message
+	o.Reason, o.Hint = f.Reason, f.Hint
+	o.Message = drifted + "; the repair waits for the registry: " + f.Message
+	if failed {
+		o.Message = own + "; " + o.Message
+	}
+	switch {
+	case len(gone) > 0:
+		o.State = shared.StateError
+	case o.State == shared.StateReady:
+		o.State = shared.StateWarning
+	}
+	o.Message = fault.Message(o.Message)
+	return o
+}
+
+// incomplete is the result of a reconcile that observed the module, but could not apply anything.
+func (r ApplyResult) incomplete(o readiness.Observed) ApplyResult {
+	r.Outcome, r.Observed = manifests.OutcomeIncomplete, o
+	return r
+}

@@ -52,8 +52,8 @@ BENCH_ON_FLEET = $(filter ./... ./test/e2e ./test/signals,$(PACKAGES))
 GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference.md docs/rights.md activities/hint/zz_generated.go \
 	deploy/helm/lifecycle-manager/README.md deploy/helm/lifecycle-manager/files/rights.yaml deploy/helm/lifecycle-manager/files/crds/*.yaml
 
-# Packages with a fuzz target, FuzzParse.
-FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc
+# Packages with a fuzz target each.
+FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
 
 # What `make image` builds, and for which platforms.
 IMAGE     ?= lifecycle-manager
@@ -149,7 +149,7 @@ scale-compare: ## Compare two records of make scale, as Markdown: A=one.json B=o
 fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME=10s for a short run
 	@for package in $(FUZZED); do \
 		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
-		go test $$package -run '^$$' -fuzz FuzzParse -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
+		go test $$package -run '^$$' -fuzz . -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
 
 .PHONY: dashboard-pictures

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 )
 
@@ -95,7 +95,7 @@ func leftoversOf(live, wanted map[string]any, managed []metav1.ManagedFieldsEntr
 func itemsIn(managed []metav1.ManagedFieldsEntry) map[string][]fieldpath.PathElement {
 	all, known := map[string][]fieldpath.PathElement{}, map[string]bool{}
 	for i := range managed {
-		for path := range drift.FieldsIn(&managed[i]).All() {
+		for path := range inventory.FieldsIn(&managed[i]).All() {
 			for at := range path {
 				if path[at].Key == nil || known[path[:at+1].String()] {
 					continue

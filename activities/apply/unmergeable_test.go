@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -181,9 +180,9 @@ func TestOnlyWhatTheNewRenderingLeavesNoRoomForIsInTheWay(t *testing.T) {
 				require.Nil(t, managed, "nothing is written")
 				return
 			}
-			own := drift.FieldsIn(inventory.OwnEntry(managed))
+			own := inventory.FieldsIn(inventory.OwnEntry(managed))
 			for i := range managed {
-				for path := range drift.FieldsIn(&managed[i]).All() {
+				for path := range inventory.FieldsIn(&managed[i]).All() {
 					if managed[i].Manager == "cert-manager" {
 						require.NotContains(t, path.String(), tc.want[0])
 					}

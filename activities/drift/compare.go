@@ -226,8 +226,9 @@ func Drifted(ctx context.Context, target objects.Target, now time.Time) (gone, c
 	for _, e := range driftedFrom(m.Status.Inventory, survey.Seen) {
 		gvk, name, err := e.Object()
 		_, there := survey.Seen[e.ID]
+		_, waits := readiness.Waiting(m.Status.Corrections, e.ID, !there, now)
 		switch {
-		case err != nil || e.Leaving || there && waitsForRest(m.Status.Corrections, e.ID, now):
+		case err != nil || e.Leaving || there && waits:
 		case there:
 			changed = append(changed, objects.Describe(gvk.Kind, name))
 		default:

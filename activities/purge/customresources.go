@@ -68,7 +68,7 @@ func (p *purger) kind(ctx context.Context, r *removal.Remover, kind schema.Group
 	mine := func(cr *metav1.PartialObjectMetadata) bool {
 		mark := inventory.MarkOn(cr)
 		// What another Manifest brought is removed with that one. What Helm's annotation keeps stays, with its definition.
-		return !removal.Keeps(cr) && (mark == "" || mark == r.Owner.Mark) && (chosen == nil || chosen(cr))
+		return !inventory.IsKept(cr) && (mark == "" || mark == r.Owner.Mark) && (chosen == nil || chosen(cr))
 	}
 	remaining, fresh := false, false
 	if err := p.each(ctx, r, kind, resource, mine, func(ctx context.Context, cr *metav1.PartialObjectMetadata) error {

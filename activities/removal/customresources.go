@@ -98,9 +98,9 @@ func (r *Remover) crsOf(ctx context.Context, kind dataKind, module moduleObjects
 		return r.eachCR(ctx, resource.GroupVersionResource, func(cr *metav1.PartialObjectMetadata) {
 			found := foundCR{kind: kind.GroupKind, resource: resource.GroupVersionResource, meta: cr}
 			switch {
-			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr) && Keeps(cr):
+			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr) && inventory.IsKept(cr):
 				stays = &found
-			case Keeps(cr):
+			case inventory.IsKept(cr):
 				// Its definition stays as well.
 			case kind.GroupKind == module.defaultKind && inventory.IsRecorded(module.defaultCR, cr):
 				own = &found

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 )
@@ -20,14 +21,9 @@ import (
 // set it by hand, who wants the same. So an object is kept while the version that brings it says so, whatever the next
 // version has.
 
-// Keeps reports whether an object carries Helm's annotation that it must not be deleted with its chart.
-func Keeps(live metav1.Object) bool {
-	return strings.EqualFold(strings.TrimSpace(live.GetAnnotations()["helm.sh/resource-policy"]), "keep")
-}
-
-// keepsOwn is Keeps for an object that a module brought. The agent is no module: it goes with its cluster.
+// keepsOwn is inventory.IsKept for an object that a module brought. The agent is no module: it goes with its cluster.
 func (r *Remover) keepsOwn(live metav1.Object) bool {
-	return Keeps(live) && (r.Manifest == nil || !desired.IsAgent(r.Manifest))
+	return inventory.IsKept(live) && (r.Manifest == nil || !desired.IsAgent(r.Manifest))
 }
 
 // letStay leaves an object in the cluster for good: without the marks that make it a module's, so that nobody takes it
@@ -58,5 +54,5 @@ func (r *Remover) definitionStays(ctx context.Context, resource schema.GroupVers
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil && Keeps(live), err
+	return err == nil && inventory.IsKept(live), err
 }

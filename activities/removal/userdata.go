@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 )
@@ -53,7 +54,7 @@ func (r *Remover) keepsDefinition(ctx context.Context, name string) (bool, error
 			return "", err
 		}
 		some = some || len(page.Items) > 0
-		kept = kept || slices.ContainsFunc(page.Items, func(cr metav1.PartialObjectMetadata) bool { return Keeps(&cr) })
+		kept = kept || slices.ContainsFunc(page.Items, func(cr metav1.PartialObjectMetadata) bool { return inventory.IsKept(&cr) })
 		if kept || some && r.KeepUserData {
 			return "", nil
 		}

@@ -245,7 +245,10 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, open Open
 	_, isOpen := open[id]
 	switch {
 	case manifests.IsRefused(m) && !m.DeletionTimestamp.IsZero():
-		// It is checked again when somebody changes it.
+		// The change of the Kyma's plan that allows it may have been missed: the next reconcile asks for a plan once more.
+		if w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval && w.refusals.due(m.UID, "", w.options.Now(), w.options.Interval) {
+			w.kickManifest(ctx, m, "the Manifest is still refused")
+		}
 		return false
 	case !desired.InControlPlane(m) && !remote.answers:
 		return false

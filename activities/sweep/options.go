@@ -84,9 +84,9 @@ type Activities struct {
 	options Options
 	// reconnects are of Kymas whose clusters were marked unreachable although they answered the sweep's probe, removals of
 	// those that wait for a newer version of a module to end its removal,
-	// missed of those that have a Manifest on record that is gone.
-	reconnects, removals, missed reminders
-	rollouts                     rollouts
+	// missed of those that have a Manifest on record that is gone. refusals has Manifests instead.
+	reconnects, removals, missed, refusals reminders
+	rollouts                               rollouts
 }
 
 // New returns the activities.

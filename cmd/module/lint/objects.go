@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/reserved"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/cmd/module/config"
@@ -61,7 +62,7 @@ func checkObjects(objects []object, module config.Module, known kinds, report *R
 		if item.size > maxObjectSize {
 			report.fail(item.file, item.where(), "has %d bytes; an API server stores at most about %d", item.size, maxObjectSize)
 		}
-		if strings.EqualFold(strings.TrimSpace(item.GetAnnotations()["helm.sh/resource-policy"]), "keep") {
+		if inventory.IsKept(item) {
 			report.warn(item.file, item.where(), "carries helm.sh/resource-policy: keep: it stays in the cluster when a later version no longer has it, and when the module is removed")
 		}
 		namespaced, isKnown := known.scope(item)

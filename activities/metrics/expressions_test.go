@@ -1,0 +1,176 @@
+package metrics
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
+)
+
+// exported is a registry that keeps which labels each metric has.
+type exported map[string]sets.Set[string]
+
+func (e exported) Register(collector prometheus.Collector) error {
+	described := make(chan *prometheus.Desc)
+	go func() {
+		defer close(described)
+		collector.Describe(described)
+	}()
+	for each := range described {
+		e.add(each)
+	}
+	return nil
+}
+
+func (e exported) MustRegister(...prometheus.Collector) {}
+func (e exported) Unregister(prometheus.Collector) bool { return false }
+
+// add reads name and labels out of the only thing that a description shows, its text.
+func (e exported) add(described *prometheus.Desc) {
+	found := regexp.MustCompile(`fqName: "([^"]+)".* constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`).FindStringSubmatch(described.String())
+	labels := sets.New[string]()
+	for _, label := range strings.Split(found[2]+","+found[3], ",") {
+		name, _, _ := strings.Cut(label, "=")
+		labels.Insert(strings.TrimSpace(name))
+	}
+	e[found[1]] = labels
+}
+
+// all are the labels of every metric of ours, by its name.
+func all(t *testing.T) exported {
+	t.Helper()
+	e := exported{}
+	for _, err := range []error{
+		second(NewArtifacts(e)), second(NewKicks(e)), second(NewDrift(e)), second(NewPurges(e)), second(NewTaskFailures(e)), second(NewLink(e)),
+		second(NewSettingsAgree(e)), second(NewWork(e, true)), second(NewEvents(e, nil, func() int { return 0 })),
+		RegisterBuild(e, "", "", ""), RegisterPolicyRead(e, func() bool { return true }), RegisterCertificates(e, map[string]func() *x509.Certificate{}),
+	} {
+		require.NoError(t, err)
+	}
+	for _, family := range []*Family{KymaStates(), ModuleStates(), MandatoryModuleStates()} {
+		require.NoError(t, e.Register(family))
+	}
+	for _, described := range []*prometheus.Desc{
+		MandatoryModules(), RolloutPhase(), RolloutClusters(), RemovalsHeld(), Clusters(), ModuleVersionManifests(), OldestUnsettled(), Unsettled(),
+		OpenWorkflows(), SweepLag(), SweepInterval(), CertificatesNotRenewed(), ListenerCertificateCloseToExpiry(), ClusterCredentials(), ClusterCredentialsEnd(),
+	} {
+		e.add(described)
+	}
+	return e
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// A panel that asks for a label which nothing exports shows what a fleet shows that is well: nothing, or the 0 of
+// `or vector(0)`. The same is true of an alert.
+func TestExpressionsOfTheChartNameLabelsThatTheirMetricsHave(t *testing.T) {
+	known, asked := all(t), 0
+	for where, expressions := range expressionsOfTheChart(t) {
+		for _, expression := range expressions {
+			unknown, metrics := unknownLabels(known, expression)
+			require.Empty(t, unknown, "%s: %s", where, expression)
+			asked += metrics
+		}
+	}
+	require.Greater(t, asked, 50)
+}
+
+func TestALabelThatNoMetricHasIsFound(t *testing.T) {
+	known := all(t)
+	for expression, expected := range map[string][]string{
+		`sum(lifecycle_mgr_module_version_manifests{job=~"$job", status="Error"}) or vector(0)`:                   {"status"},
+		`sum by (cause, job) (rate(lifecycle_mgr_workflow_task_failures_total{job="a"}[5m])) or vector(0)`:        nil,
+		`sum by (reason) (rate(lifecycle_mgr_workflow_task_failures_total[5m])) or vector(0)`:                     {"reason"},
+		`histogram_quantile(0.9, sum by (le) (rate(lifecycle_mgr_events_delay_seconds_bucket{job=~"$job"}[5m])))`: nil,
+		`lifecycle_mgr_nothing`: {"lifecycle_mgr_nothing"},
+	} {
+		unknown, _ := unknownLabels(known, expression)
+		require.Equal(t, expected, unknown, expression)
+	}
+}
+
+// unknownLabels are the labels in selectors and groupings of an expression that its metrics of ours do not have, and metrics
+// of ours that there are not. It also counts the metrics.
+func unknownLabels(known exported, expression string) (unknown []string, metrics int) {
+	// Every series gets these when it is scraped, or counted in buckets.
+	anywhere := sets.New("job", "instance", "pod", "namespace", "exported_namespace", "le")
+	grouped, foreign := sets.New[string](), regexp.MustCompile(`\b(temporal|rest_client|workqueue|controller_runtime|go|process|reconcile|leader_election)_\w+`).MatchString(expression)
+	for _, each := range regexp.MustCompile(`(lifecycle_mgr_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expression, -1) {
+		name := each[1]
+		labels, exists := known[name]
+		if !exists {
+			name = regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
+			labels, exists = known[name]
+		}
+		if !exists {
+			unknown = append(unknown, name)
+			continue
+		}
+		metrics++
+		grouped = grouped.Union(labels)
+		for _, matcher := range regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`).FindAllStringSubmatch(each[2], -1) {
+			if !labels.Has(matcher[1]) && !anywhere.Has(matcher[1]) {
+				unknown = append(unknown, matcher[1])
+			}
+		}
+	}
+	if metrics == 0 || foreign {
+		return unknown, metrics
+	}
+	for _, by := range regexp.MustCompile(`\b(?:by|on)\s*\(([^)]*)\)`).FindAllStringSubmatch(expression, -1) {
+		for _, label := range strings.Split(by[1], ",") {
+			if label = strings.TrimSpace(label); label != "" && !grouped.Has(label) && !anywhere.Has(label) {
+				unknown = append(unknown, label)
+			}
+		}
+	}
+	return unknown, metrics
+}
+
+// expressionsOfTheChart are those of alerts and panels, by where they are.
+func expressionsOfTheChart(t *testing.T) map[string][]string {
+	t.Helper()
+	files := filepath.Join("..", "..", "deploy", "helm", "lifecycle-manager", "files")
+	found := map[string][]string{}
+	content, err := os.ReadFile(filepath.Join(files, "alerts.yaml"))
+	require.NoError(t, err)
+	var alerts struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(content, &alerts))
+	for _, group := range alerts.Groups {
+		for _, rule := range group.Rules {
+			found[rule.Alert] = append(found[rule.Alert], rule.Expr)
+		}
+	}
+	dashboards, err := filepath.Glob(filepath.Join(files, "dashboards", "*.json"))
+	require.NoError(t, err)
+	for _, path := range dashboards {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var dashboard struct {
+			Panels []struct {
+				Title   string
+				Targets []struct{ Expr string }
+			}
+		}
+		require.NoError(t, json.Unmarshal(content, &dashboard))
+		for _, panel := range dashboard.Panels {
+			for _, target := range panel.Targets {
+				where := filepath.Base(path) + ", " + panel.Title
+				found[where] = append(found[where], target.Expr)
+			}
+		}
+	}
+	return found
+}

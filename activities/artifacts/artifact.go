@@ -1,8 +1,6 @@
 package artifacts
 
 import (
-	"context"
-	"encoding/json"
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -13,44 +11,6 @@ import (
 
 // ChartMediaType is the media type of a Helm chart's layer, and of charts as `helm push` stores them.
 const ChartMediaType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-
-// artifactLayer returns the layer of an OCI artifact that is meant. An index is read if it has one manifest.
-func (s *Store) artifactLayer(ctx context.Context, l Layer) (Layer, error) {
-	found, err := s.artifactManifest(ctx, l)
-	if err != nil {
-		return Layer{}, err
-	}
-	if found.isIndex() {
-		if len(found.Manifests) != 1 {
-			return Layer{}, inLayer(l, fault.New(fault.Rejected, render.ReasonUnsupported, "it is an OCI index of %d manifests; an index of one can be installed", len(found.Manifests)))
-		}
-		inner := l
-		inner.Digest = found.Manifests[0].Digest.String()
-		if found, err = s.artifactManifest(ctx, inner); err != nil {
-			return Layer{}, err
-		}
-		if found.isIndex() {
-			return Layer{}, inLayer(l, fault.New(fault.Rejected, render.ReasonUnsupported, "it is an OCI index of another index; an index of one manifest can be installed"))
-		}
-	}
-	digest, err := onlyLayer(found)
-	if err != nil {
-		return Layer{}, inLayer(l, err)
-	}
-	return Layer{Repository: l.Repository, Name: l.Name, Digest: digest}, nil
-}
-
-func (s *Store) artifactManifest(ctx context.Context, l Layer) (*stored, error) {
-	raw, err := s.fetch(ctx, l, "manifests/", acceptedManifests)
-	if err != nil {
-		return nil, err
-	}
-	var found stored
-	if err := json.Unmarshal(raw, &found); err != nil {
-		return nil, inLayer(l, render.Invalid("it is not an OCI manifest"))
-	}
-	return &found, nil
-}
 
 // onlyLayer returns the digest of the layer of an OCI artifact that is meant: its chart, or its only one. A chart may
 // have its provenance beside it.

@@ -3,6 +3,7 @@ package artifacts
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -63,6 +64,44 @@ func (s *Store) Fetch(ctx context.Context, l Layer) ([]byte, error) {
 		return nil, err
 	}
 	return s.fetch(ctx, layer, "blobs/", "")
+}
+
+// artifactLayer returns the layer of an OCI artifact that is meant. An index is read if it has one manifest.
+func (s *Store) artifactLayer(ctx context.Context, l Layer) (Layer, error) {
+	found, err := s.artifactManifest(ctx, l)
+	if err != nil {
+		return Layer{}, err
+	}
+	if found.isIndex() {
+		if len(found.Manifests) != 1 {
+			return Layer{}, inLayer(l, fault.New(fault.Rejected, render.ReasonUnsupported, "it is an OCI index of %d manifests; an index of one can be installed", len(found.Manifests)))
+		}
+		inner := l
+		inner.Digest = found.Manifests[0].Digest.String()
+		if found, err = s.artifactManifest(ctx, inner); err != nil {
+			return Layer{}, err
+		}
+		if found.isIndex() {
+			return Layer{}, inLayer(l, fault.New(fault.Rejected, render.ReasonUnsupported, "it is an OCI index of another index; an index of one manifest can be installed"))
+		}
+	}
+	digest, err := onlyLayer(found)
+	if err != nil {
+		return Layer{}, inLayer(l, err)
+	}
+	return Layer{Repository: l.Repository, Name: l.Name, Digest: digest}, nil
+}
+
+func (s *Store) artifactManifest(ctx context.Context, l Layer) (*stored, error) {
+	raw, err := s.fetch(ctx, l, "manifests/", acceptedManifests)
+	if err != nil {
+		return nil, err
+	}
+	var found stored
+	if err := json.Unmarshal(raw, &found); err != nil {
+		return nil, inLayer(l, render.Invalid("it is not an OCI manifest"))
+	}
+	return &found, nil
 }
 
 // fetch returns what a digest names from memory, the folder or the registry, where it is at this path.

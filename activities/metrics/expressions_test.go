@@ -49,7 +49,7 @@ func all(t *testing.T) exported {
 	t.Helper()
 	e := exported{}
 	for _, err := range []error{
-		second(NewArtifacts(e)), second(NewKicks(e)), second(NewDrift(e)), second(NewPurges(e)), second(NewTaskFailures(e)), second(NewLink(e)),
+		second(NewArtifacts(e)), second(NewKicks(e)), second(NewDrift(e)), second(NewRefused(e)), second(NewPurges(e)), second(NewTaskFailures(e)), second(NewLink(e)),
 		second(NewSettingsAgree(e)), second(NewWork(e, true)), second(NewEvents(e, nil, func() int { return 0 })),
 		RegisterBuild(e, "", "", ""), RegisterPolicyRead(e, func() bool { return true }), RegisterCertificates(e, map[string]func() *x509.Certificate{}),
 	} {

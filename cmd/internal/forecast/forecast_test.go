@@ -67,6 +67,11 @@ func (w *world) install() {
 		for _, plan := range view.Modules {
 			require.NotNil(w.t, plan.Manifest, "%+v", plan.Refusal)
 			w.options.Present = append(w.options.Present, plan.Manifest)
+			for _, present := range w.options.Present {
+				if kyma, isKyma := present.(*v1beta2.Kyma); isKyma && kyma.Name == kymas.Items[i].Name {
+					kyma.Status.Planned = append(kyma.Status.Planned, *plan.Record)
+				}
+			}
 		}
 	}
 }

@@ -87,9 +87,9 @@ type ManifestStatus struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 
 	// Corrections are the objects that somebody keeps changing, and that were
-	// corrected again.
-	// +listType=map
-	// +listMapKey=id
+	// corrected again. One object is in two entries if somebody changes it and
+	// somebody deletes it.
+	// +listType=atomic
 	// +optional
 	Corrections []Correction `json:"corrections,omitempty"`
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
@@ -83,10 +84,18 @@ spec:
   selector: {matchLabels: {a: b}}
   template:
     metadata: {labels: {a: b}}
-    spec: {containers: [{name: a, image: a, env: [{name: A, value: s3cret}, {name: A, value: other}]}]}
+    spec: {containers: [{name: a, image: a, ports: [{name: http, containerPort: 80}, {name: metrics, containerPort: 80}]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: last}
+spec: {containers: [{name: a, image: a, env: [{name: A, value: first}, {name: A, value: last}]}]}
 `, nil)
 	result := s.apply()
 	require.Equal(t, shared.StateError, result.Observed.State)
-	require.Contains(t, result.Observed.Message, `env: duplicate entries for key [name="A"]`)
-	require.NotContains(t, result.Observed.Message, "s3cret")
+	require.Contains(t, result.Observed.Message, "ports: duplicate entries for key")
+	// Of two environment variables the last one counts, as for kubectl.
+	containers, _, err := unstructured.NestedSlice(s.get("v1", "Pod", "ID-remote", "last").Object, "spec", "containers")
+	require.NoError(t, err)
+	require.Equal(t, []any{map[string]any{"name": "A", "value": "last"}}, containers[0].(map[string]any)["env"]) //nolint:errcheck // it is a container
 }

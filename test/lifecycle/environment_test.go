@@ -323,7 +323,7 @@ func (s *environment) cleanUp() {
 		_ = s.remote.Patch(ctx, &held.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
 	}
 	_ = s.control.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id}})
-	for _, name := range []string{s.id, s.id + "-remote"} {
+	for _, name := range []string{s.id, s.id + "-remote", s.id + "-data"} {
 		_ = s.remote.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	_ = s.remote.Delete(ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "samples." + s.id + ".example.com"}})

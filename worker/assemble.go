@@ -100,6 +100,7 @@ type Assembly struct {
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
 	known      *fleet.Fleet
+	refused    *metrics.Refused
 	// Registries wakes what waits for a registry.
 	Registries *Registries
 	// Work measures what workers do.
@@ -185,6 +186,9 @@ func Assemble(p Parts) (*Assembly, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assemble what purges: %w", err)
 	}
+	if a.refused, err = metrics.NewRefused(p.Registry); err != nil {
+		return nil, err
+	}
 	if err := a.assembleKymaSide(p, controlPlane, store, signatures, purges); err != nil {
 		return nil, fmt.Errorf("assemble what works on Kymas: %w", err)
 	}
@@ -205,7 +209,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	var err error
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known,
-		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events,
+		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events, Refused: a.refused,
 		PullSecret: a.Inputs.PullSecret, Clusters: a.Clusters,
 	}
 	if a.watching.agents != nil {
@@ -259,14 +263,10 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 	if err != nil {
 		return err
 	}
-	refused, err := metrics.NewRefused(p.Registry)
-	if err != nil {
-		return err
-	}
 	a.Activities.Manifests, err = AssembleManifests(ManifestOptions{
 		Steps: manifests.Options{
 			ControlPlane: controlPlane, Clusters: a.Clusters, Kymas: a.Kicks, RemoteNamespace: p.Config.Settings.SyncNamespace,
-			Events: p.Events, Drift: drift, Refused: refused, Settings: p.Config.Settings, Fleet: p.Cache, Known: a.known,
+			Events: p.Events, Drift: drift, Refused: a.refused, Settings: p.Config.Settings, Fleet: p.Cache, Known: a.known,
 			SignaturesRequired: p.Config.Signatures == signature.Require,
 		},
 		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},

@@ -112,33 +112,6 @@ func (w *want) failed(now time.Time, err error) {
 	w.next = now.Add(max(wait, retryAfterOf(err)))
 }
 
-// Watch asks registries again for what workflows wait for, and calls wake with the ids of those that have it now, until ctx
-// is done.
-func (s *Store) Watch(ctx context.Context, wake func(ctx context.Context, workflows []string)) {
-	for {
-		if ready := s.awaited.take(); len(ready) > 0 {
-			wake(ctx, ready)
-		}
-		due, next := s.awaited.due()
-		if len(due) > 0 {
-			s.awaited.askAgain(ctx, due)
-			if ctx.Err() != nil {
-				return
-			}
-			continue
-		}
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-s.awaited.changed:
-			timer.Stop()
-		case <-timer.C:
-		}
-	}
-}
-
 func (a *awaited) take() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -129,14 +129,18 @@ func (a *Steps) refusal(m *v1beta2.Manifest, kyma *v1beta2.Kyma) *readiness.Obse
 // EventNotPlanned: somebody made a Manifest for the Kyma that no plan has.
 const EventNotPlanned = "ManifestNotPlanned"
 
+// UnplannedMessage says that a Manifest was made by somebody else.
+func UnplannedMessage(m *v1beta2.Manifest) string {
+	return fmt.Sprintf("Manifest %s was not made by a plan of this Kyma: nothing of it is installed, and it is removed", m.Name)
+}
+
 // Unplanned records that a Manifest was refused that somebody else made.
 func (r *Recorder) Unplanned(m *v1beta2.Manifest) {
-	message := fmt.Sprintf("Manifest %s was not made by a plan of this Kyma: nothing of it is installed, and it is removed", m.Name)
 	if r.RecordedLately(string(m.UID) + EventNotPlanned) {
 		return
 	}
 	if r.refused != nil {
 		r.refused.ManifestRefused()
 	}
-	r.Record(KymaOf(m), corev1.EventTypeWarning, EventNotPlanned, message)
+	r.Record(KymaOf(m), corev1.EventTypeWarning, EventNotPlanned, UnplannedMessage(m))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 )
 
 // Activities are the activities of this package.
@@ -19,6 +20,7 @@ type Activities struct {
 	clusters     Clusters
 	certificates Certificates
 	events       EventRecorder
+	refused      manifests.RefusalCounter
 	now          func() time.Time
 }
 
@@ -45,6 +47,7 @@ func New(options Options) (*Activities, error) {
 		clusters:     options.Clusters,
 		certificates: options.Certificates,
 		events:       options.Events,
+		refused:      options.Refused,
 		now:          options.Now,
 	}, nil
 }

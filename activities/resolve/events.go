@@ -6,6 +6,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -14,6 +15,14 @@ func (a *Activities) record(object client.Object, reason, message, todo string) 
 	if a.events != nil {
 		hint.Record(a.events, object, corev1.EventTypeWarning, reason, message, todo)
 	}
+}
+
+// recordUnplanned records that a Manifest was removed that somebody else made, before anybody else saw it.
+func (a *Activities) recordUnplanned(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest) {
+	if a.refused != nil {
+		a.refused.ManifestRefused()
+	}
+	a.record(kyma, manifests.EventNotPlanned, manifests.UnplannedMessage(manifest), hint.For(manifests.EventNotPlanned))
 }
 
 // EventSpecRestored: somebody had edited the spec of a Manifest, and it is as planned again.

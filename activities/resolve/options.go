@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -108,6 +109,8 @@ type Options struct {
 	Limits Limits
 	// Events may be nil: then no Event is recorded.
 	Events EventRecorder
+	// Refused may be nil: then Manifests that no plan had are not counted.
+	Refused manifests.RefusalCounter
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 }

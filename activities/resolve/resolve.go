@@ -15,6 +15,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
@@ -119,7 +120,11 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 	}
 	failed = append(failed, a.remove(ctx, kyma, remove, result))
 	for _, manifest := range view.Unknown {
-		failed = append(failed, a.release(ctx, manifest))
+		err := a.release(ctx, manifest)
+		if err == nil && !manifests.IsRefused(manifest) {
+			a.recordUnplanned(kyma, manifest) // else whoever refused it did
+		}
+		failed = append(failed, err)
 	}
 	return joined(failed)
 }

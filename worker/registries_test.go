@@ -24,9 +24,9 @@ func (w watched) Watch(ctx context.Context, wake func(context.Context, []string)
 
 type kicked []string
 
-func (k *kicked) SignalOpen(_ context.Context, id string, kick kick.Kick) error {
+func (k *kicked) SignalOpen(_ context.Context, id string, sent kick.Kick) error {
 	at := ""
-	if kick.NotBefore != nil {
+	if sent.NotBefore != nil {
 		at = " later"
 	}
 	*k = append(*k, id+at)

@@ -34,7 +34,8 @@ func TestWhatWaitsForARegistryIsWokenWhenItHasIt(t *testing.T) {
 				well := time.Now().Add(outage)
 				asked := 0
 				fetch := func(context.Context) error {
-					if asked++; time.Now().Before(well) {
+					asked++
+					if time.Now().Before(well) {
 						return failure
 					}
 					return nil
@@ -66,7 +67,8 @@ func TestARegistryThatDoesNotAnswerIsAskedForOneThingAndThenForAll(t *testing.T)
 		asked := 0
 		for _, key := range []string{"a", "b", "c", "d"} {
 			s.awaited.note("manifest/"+key, key, "https://registry.example.com", down, func(context.Context) error {
-				if asked++; time.Now().Before(well) {
+				asked++
+				if time.Now().Before(well) {
 					return down
 				}
 				return nil

@@ -70,7 +70,8 @@ func descriptorManifest(manifests []v1.Descriptor, what string) (v1.Descriptor, 
 	chosen, annotated := manifests[0], 0
 	for _, m := range manifests {
 		if m.Annotations[descriptorAnnotation] == "true" {
-			if annotated++; annotated == 1 {
+			annotated++
+			if annotated == 1 {
 				chosen = m
 			}
 		}
@@ -118,7 +119,8 @@ func (r *registry) manifest(ctx context.Context, place name.Repository, referenc
 
 // withoutDescriptor says what is stored in the place of a component version.
 func withoutDescriptor(found *stored, what string) error {
-	config, is := string(found.Config.MediaType), ""
+	config := string(found.Config.MediaType)
+	var is string
 	switch {
 	case found.Config.MediaType == types.DockerConfigJSON, found.Config.MediaType == types.OCIConfigJSON && len(found.Layers) > 0 && found.Layers[0].MediaType.IsLayer():
 		is = "a container image"

@@ -108,7 +108,7 @@ func (a *Prober) compareModule(
 	if of.kinds != nil {
 		recorded = inventory.Fingerprint(of.of(m.Status.Inventory))
 	}
-	differing, comparable := map[string]bool{}, true
+	differing, compared := map[string]bool{}, true
 	if inventory.FingerprintOf(entries) != recorded {
 		found, err := a.compareAgain(ctx, of, marked, survey)
 		if err != nil {
@@ -117,10 +117,10 @@ func (a *Prober) compareModule(
 		if found.drifted {
 			return differsInResources, nil
 		}
-		differing, comparable = found.differing, !found.changed
+		differing, compared = found.differing, !found.changed
 	}
 	switch {
-	case comparable && conflictEnds(of.corrections(), differing, a.steps.Options.Clock()):
+	case compared && conflictEnds(of.corrections(), differing, a.steps.Options.Clock()):
 		return differsInConflicts, nil
 	case m.Status.Settled && holdsMore(m.Status.Corrections, marked):
 		return differsInState, nil

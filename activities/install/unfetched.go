@@ -41,7 +41,7 @@ func (a *Activities) observeUnfetched(ctx context.Context, m *v1beta2.Manifest, 
 // withoutRepair adds to the observed state of a module which objects wait for the registry.
 func withoutRepair(o readiness.Observed, gone, changed []string, f fault.Fault) readiness.Observed {
 	o.DefaultCRWanted = false
-	drifted := ""
+	var drifted string
 	switch {
 	case len(gone) > 0 && len(changed) > 0:
 		drifted = "missing: " + objects.FirstOf(gone) + "; changed: " + objects.FirstOf(changed)

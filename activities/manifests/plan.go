@@ -6,7 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -56,11 +56,11 @@ func (a *Steps) recorded(ctx context.Context, m *v1beta2.Manifest, kyma *v1beta2
 	owner := KymaRefOf(m)
 	now := &v1beta2.Kyma{}
 	err := a.Options.ControlPlane.Get(ctx, owner.Key(), now)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return nil, fmt.Errorf("read the plan of Kyma %s: %w", owner, err)
-	case err != nil || now.UID != owner.UID:
+	if apierrors.IsNotFound(err) || err == nil && now.UID != owner.UID {
 		return nil, nil //nolint:nilnil // being gone is an ordinary case
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the plan of Kyma %s: %w", owner, err)
 	}
 	return now, nil
 }

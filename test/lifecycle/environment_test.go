@@ -67,7 +67,7 @@ type environment struct {
 	requests   *requests
 	registry   *httptest.Server
 	// lost is true while the registry has nothing.
-	lost atomic.Bool
+	lost *atomic.Bool
 	// restart makes the activities again, as another process has them: with nothing in memory.
 	restart  func()
 	kicks    *kicks
@@ -225,7 +225,7 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 	t.Helper()
 	controlPath, remotePath := testfleet.Require(t, "LM_TEST_CONTROL_PLANE"), testfleet.Require(t, remote)
 	t.Parallel()
-	s := &environment{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), requests: &requests{}, kicks: &kicks{}, recorded: &recordedEvents{}}
+	s := &environment{T: t, id: fmt.Sprintf("i%x", time.Now().UnixNano()), lost: &atomic.Bool{}, requests: &requests{}, kicks: &kicks{}, recorded: &recordedEvents{}}
 	config, err := clientcmd.BuildConfigFromFlags("", controlPath)
 	require.NoError(t, err)
 	config.QPS = -1
@@ -333,17 +333,17 @@ func (s *environment) host() string { return strings.TrimPrefix(s.registry.URL, 
 
 func (s *environment) installDefinitions() { s.installDefinitionsIn(s.control) }
 
-func (s *environment) installDefinitionsIn(cluster client.Client) {
+func (s *environment) installDefinitionsIn(c client.Client) {
 	s.Helper()
 	definitions, err := crds.Get(crds.Kymas, crds.Manifests)
 	require.NoError(s, err)
 	for _, definition := range definitions {
 		definition.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-		require.NoError(s, cluster.Patch(context.Background(), definition, client.Apply, client.FieldOwner("test"), client.ForceOwnership)) //nolint:staticcheck // a typed object
+		require.NoError(s, c.Patch(context.Background(), definition, client.Apply, client.FieldOwner("test"), client.ForceOwnership)) //nolint:staticcheck // a typed object
 	}
 	require.Eventually(s, func() bool {
-		return cluster.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
-			cluster.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
+		return c.List(context.Background(), &v1beta2.ManifestList{}, client.Limit(1)) == nil &&
+			c.List(context.Background(), &v1beta2.KymaList{}, client.Limit(1)) == nil
 	}, time.Minute, 100*time.Millisecond)
 }
 

@@ -236,14 +236,14 @@ func TestOnlyWhatWasDecidedAndIsAllowedGoesIntoTheControlPlane(t *testing.T) {
 			t.Parallel()
 			kyma, m := owned(test.change)
 			a, _, _ := acting(t, test.settings, kyma)
-			cluster, err := a.Steps.Target(context.Background(), m)
+			target, err := a.Steps.Target(context.Background(), m)
 			if test.cluster == "" {
 				require.Equal(t, fault.Rejected, fault.Of(err).Kind)
 				require.Equal(t, "ControlPlaneTargetNotAllowed", fault.Of(err).Reason)
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, test.cluster, cluster.Name)
+			require.Equal(t, test.cluster, target.Name)
 		})
 	}
 }

@@ -74,7 +74,8 @@ func (p *Parser) Documents(where string, content []byte) error {
 	}
 	number := 0
 	for document := range Split(bytes.TrimPrefix(content, []byte("\ufeff"))) {
-		if number++; number > p.limits.Objects {
+		number++
+		if number > p.limits.Objects {
 			return fault.New(fault.Rejected, ReasonLayerTooLarge, "%s has more than %d documents", where, p.limits.Objects)
 		}
 		if err := p.document(fmt.Sprintf("document %d of %s", number, where), document); err != nil {

@@ -32,7 +32,7 @@ func byUpstream(m *v1beta2.Manifest) *v1beta2.Manifest {
 func TestTheFormOfARepositoryAloneIsNoChange(t *testing.T) {
 	template := desiredtest.ChannelTemplate("keda", "regular", "1.0.0")
 	kyma, settings := desiredtest.Kyma("keda"), desired.Settings{Mode: desired.ModeSingleCluster}
-	planned := func(manifest *v1beta2.Manifest) ModulePlan {
+	planOf := func(manifest *v1beta2.Manifest) ModulePlan {
 		plans, _ := (&setup{kyma: kyma, settings: settings, templates: []*v1beta2.ModuleTemplate{template}, manifests: []*v1beta2.Manifest{manifest}}).plan(t)
 		return plans["keda"]
 	}
@@ -41,17 +41,17 @@ func TestTheFormOfARepositoryAloneIsNoChange(t *testing.T) {
 	older.Spec.Install.Source.Repo += "/component-descriptors"
 	older.Annotations[desired.AnnotationSpecDigest] = desired.SpecDigest(older.Spec)
 
-	plan := planned(older)
+	plan := planOf(older)
 	require.Equal(t, ActionKeep, plan.Action, "its module is not installed again")
 	require.Equal(t, desired.SpecDigest(older.Spec), plan.Destination.Record.SpecDigest, "the decision is about what is written")
-	require.Equal(t, ActionKeep, planned(wanted).Action)
+	require.Equal(t, ActionKeep, planOf(wanted).Action)
 
 	edited := wanted.DeepCopy()
 	edited.Spec.Install.Source.Repo += "/component-descriptors"
-	require.Equal(t, ActionUpdate, planned(edited).Action, "an edit is undone")
+	require.Equal(t, ActionUpdate, planOf(edited).Action, "an edit is undone")
 
 	template.Spec.Descriptor = desiredtest.Descriptor(wanted.ComponentName(), "1.1.0")
-	require.Equal(t, "registry.example.com/modules", planned(older).Manifest.Spec.Install.Source.Repo, "the next version has upstream's form")
+	require.Equal(t, "registry.example.com/modules", planOf(older).Manifest.Spec.Install.Source.Repo, "the next version has upstream's form")
 }
 
 func TestAManifestOfUpstreamsThatStaysIsTakenOverOnlyAsTheCatalogHasIt(t *testing.T) {

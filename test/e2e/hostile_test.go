@@ -51,12 +51,10 @@ func hostiles() []hostile {
 	for i := range 10_001 {
 		many = append(many, &tar.Header{Name: fmt.Sprintf("%d.md", i)})
 	}
-	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: hostile-namespace}\n---\n"
 	return []hostile{
 		{module: "missing-blob", content: []byte(object), digest: "sha256:" + strings.Repeat("0", 64), says: "the registry does not have it"},
 		{module: "not-yaml", content: []byte("a: [b"), says: "is not valid YAML"},
 		{module: "alias-bomb", content: []byte(bomb), says: "its aliases expand to more than is allowed"},
-		{module: "key-twice", content: []byte(namespace + object + "kind: Secret\n"), says: `key "kind" already set`},
 		{module: "many-documents", content: []byte(strings.Repeat("---\n{}\n", 100_000)), says: "more than 5000 documents"},
 		{module: "large-object", content: []byte(object + "data: {x: " + strings.Repeat("x", 1<<20) + "}\n"), says: "a cluster cannot store an object above 1048576 bytes"},
 		{module: "traversal", content: archived(&tar.Header{Name: "../../etc/passwd"}), says: "which leaves it"},

@@ -20,8 +20,6 @@ const (
 	previousVersion = "0.0.0-0.previous"
 	// previousFile names the release, by a tag or the hash of a commit.
 	previousFile = "test/previous"
-	// chartFile names one whose chart is taken for that of the previous release; without the file, it is that release itself.
-	chartFile = "test/previous-chart"
 	// chartFolder is where a release has its chart.
 	chartFolder = "deploy/helm/lifecycle-manager"
 )
@@ -32,7 +30,7 @@ var errNotThere = errors.New("not in this repository")
 // buildPrevious builds lifecycle-manager from the sources of the previous release, which it takes from the history of this
 // repository, unless what is there was built from the same commit, and puts its chart beside it. The target of b is the
 // folder. Without that history, as in a shallow clone or an archive of the sources, it says so, and the tests that need it
-// are skipped.
+// fail where a fleet is required.
 func buildPrevious(ctx context.Context, b build) error {
 	folder := b.target
 	commit, err := commitIn(ctx, previousFile)
@@ -92,11 +90,6 @@ func commitIn(ctx context.Context, file string) (string, error) {
 
 // exportChart writes the chart of the previous release, whose commit is given, into a folder.
 func exportChart(ctx context.Context, commit, folder string) error {
-	if _, err := os.Stat(chartFile); err == nil {
-		if commit, err = commitIn(ctx, chartFile); err != nil {
-			return err
-		}
-	}
 	if err := os.RemoveAll(folder); err != nil {
 		return fmt.Errorf("remove the chart of before: %w", err)
 	}

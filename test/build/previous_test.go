@@ -78,10 +78,6 @@ func TestThePreviousReleaseIsBuiltFromItsOwnSources(t *testing.T) {
 	content, err = os.ReadFile(program)
 	require.NoError(t, err)
 	require.True(t, bytes.HasSuffix(content, []byte("mark")), "of the same commit, it is not built again")
-
-	write(t, chartFile, "v0.1.0\n")
-	built("HEAD")
-	require.Equal(t, "then", chart(), "of another release, where that one had none")
 }
 
 func TestARepositoryWithoutThePreviousReleaseSaysHowToGetIt(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/deploy/crds"
@@ -32,10 +33,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// The chart of the previous release is installed as an operator would, in a namespace with restricted Pod Security; the pods
-// of the fleet are simulated, so the processes that they would have run are run here, with the arguments, the environment
-// and the account of each. It is upgraded to this one, rolled back and uninstalled under a Kyma that does not notice.
+// The previous release is installed by its chart as an operator would, in a namespace with restricted Pod Security, with its
+// own program, definitions and rights. The pods of the fleet are simulated, so the processes that they would have run are run
+// here, with the arguments, the environment and the account of each. The release is upgraded to this one, rolled back and
+// uninstalled under a Kyma that does not notice.
 func TestTheChartRunsWhatItInstalls(t *testing.T) {
+	previous := testfleet.Previous(t)
 	s := harness.NewEnvironment(t)
 	restrict(s, "restricted")
 	t.Cleanup(func() { restrict(s, "") })
@@ -58,32 +61,35 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 		"settings": map[string]any{"resync-interval": "3s", "module-upgrade-rollout-max-delay": "0s", "oci-registry-plain-http": []string{s.Registry}},
 	}
 	this := filepath.Join(testfleet.Root(t), "deploy", "helm", "lifecycle-manager")
-	upgradeTo(t, s, earlierChart(t, this), values, "--install")
+	upgradeTo(t, s, withoutColumns(t, filepath.Join(previous, "chart")), values, "--install")
 	t.Cleanup(func() {
 		if t.Failed() {
 			_ = exec.CommandContext(context.Background(), os.Getenv("HELM"), "uninstall", release, "--namespace", harness.ControlPlaneNamespace, "--kubeconfig", s.ControlPlane.Kubeconfig).Run()
 		}
 	})
 	require.Empty(t, columnsOfKymas(s))
-	for name, definition := range all {
-		now := &apiextensionsv1.CustomResourceDefinition{}
-		require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKey{Name: name}, now))
-		require.Len(t, now.Spec.Versions, len(definition.Spec.Versions))
-	}
-
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
-	watchers, workers := runPod(s, release+"-watchers"), runPod(s, release+"-workers")
+	before, now := filepath.Join(previous, release), testfleet.Binary(t, release)
+	watchers, workers := runPod(s, before, release+"-watchers"), runPod(s, before, release+"-workers")
 	s.Create(harness.NewKyma("charted", "sample"))
 	s.BecomesReady("charted", "sample@1.0.0")
 
 	t.Run("an upgrade to this chart changes the settings of the instance", func(t *testing.T) {
 		values["settings"].(map[string]any)["resync-interval"] = "2s" //nolint:forcetypeassert,errcheck // see above
 		upgradeTo(t, s, this, values)
-		require.NotEmpty(t, columnsOfKymas(s), "definitions are upgraded")
+		require.NotEmpty(t, columnsOfKymas(s))
+		for name, definition := range all {
+			upgraded := &apiextensionsv1.CustomResourceDefinition{}
+			require.NoError(t, s.ControlPlane.Get(t.Context(), client.ObjectKey{Name: name}, upgraded))
+			require.Len(t, upgraded.Spec.Versions, len(definition.Spec.Versions))
+			for i, version := range definition.Spec.Versions {
+				require.Equal(t, version.Schema, upgraded.Spec.Versions[i].Schema, "%s %s", name, version.Name)
+			}
+		}
 		rendered := chart.Release{Name: release, Namespace: harness.ControlPlaneNamespace, Values: values}
 		s.RecordRights(rendered, rendered.Objects(t))
-		watchers, workers = rollOut(s, watchers, workers)
+		watchers, workers = rollOut(s, now, watchers, workers)
 		require.Contains(t, watchers.args, "--resync-interval=2s")
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "fast" })
 		s.BecomesReady("charted", "sample@1.1.0")
@@ -93,9 +99,13 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 	t.Run("a roll-back takes them back, and keeps definitions and Kymas", func(t *testing.T) {
 		s.ForgetRights() // the earlier chart may have given others
 		helm(t, s, "rollback", release, "1", "--wait")
-		watchers, workers = rollOut(s, watchers, workers)
+		watchers, workers = rollOut(s, before, watchers, workers)
 		require.Contains(t, watchers.args, "--resync-interval=3s")
-		s.BecomesReady("charted", "sample@1.1.0")
+		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Channel = "regular" })
+		harness.Edit(t, s.ControlPlane, s.Kyma("charted"), func(k *v1beta2.Kyma) {
+			metav1.SetMetaDataAnnotation(&k.ObjectMeta, desired.AnnotationAllowDowngrade, shared.ValueTrue)
+		})
+		s.BecomesReady("charted", "sample@1.0.0")
 	})
 	t.Run("after it is uninstalled, definitions and Kymas are there still", func(t *testing.T) {
 		watchers.stop()
@@ -108,40 +118,27 @@ func TestTheChartRunsWhatItInstalls(t *testing.T) {
 			require.True(t, now.DeletionTimestamp.IsZero())
 		}
 		require.Equal(t, "charted", s.Kyma("charted").Name)
-		require.Equal(t, "1.1.0", s.MinimalVersion(harness.RemoteNamespace, "sample-operator"), "and so is what is in the remote cluster")
+		require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "sample-operator"), "and so is what is in the remote cluster")
 	})
 	t.Run("installed again in one Deployment, it goes on where it was", func(t *testing.T) {
 		const name = "whole" // the fleet has a ClusterRoleBinding of the release's name
 		values["shape"], values["fullnameOverride"], values["webhook"] = "all", name, map[string]any{"enabled": true}
 		upgradeTo(t, s, this, values, "--install")
 		removeWebhook(s, name+"-webhook", name+"-webhook-tls")
-		runPod(s, name)
+		runPod(s, now, name)
 		s.EditRemote(func(k *v1beta2.Kyma) { k.Spec.Modules = nil })
 		s.BecomesReady("charted")
 	})
 }
 
-// earlierChart is the chart of the previous release in a folder of its own, whose definition of Kymas has no columns for
-// kubectl, as if this release had added them: where definitions have not changed since, nothing would be upgraded.
-func earlierChart(t *testing.T, this string) string {
+// withoutColumns is a copy of a chart whose definition of Kymas has no columns for kubectl, as if this release had added
+// them: if no definition has changed since, nothing would be upgraded.
+func withoutColumns(t *testing.T, from string) string {
 	t.Helper()
-	from := this
-	if previous, exists := testfleet.Previous(t); exists {
-		from = filepath.Join(previous, "chart")
-	} else {
-		t.Log("this clone has no earlier chart, so it is upgraded from this one")
-	}
-	earlier := filepath.Join(t.TempDir(), "lifecycle-manager")
+	earlier := filepath.Join(t.TempDir(), release)
 	require.NoError(t, os.CopyFS(earlier, os.DirFS(from)))
-	// The program that runs is this one, whatever the chart: it needs its own definitions and rights.
-	definitions, rights := filepath.Join("files", "crds"), filepath.Join("files", "rights.yaml")
-	require.NoError(t, os.RemoveAll(filepath.Join(earlier, definitions)))
-	require.NoError(t, os.CopyFS(filepath.Join(earlier, definitions), os.DirFS(filepath.Join(this, definitions))))
-	content, err := os.ReadFile(filepath.Join(this, rights))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(earlier, rights), content, 0o600))
-	path := filepath.Join(earlier, definitions, "operator.kyma-project.io_kymas.yaml")
-	content, err = os.ReadFile(path)
+	path := filepath.Join(earlier, "files", "crds", "operator.kyma-project.io_kymas.yaml")
+	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var definition apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, yaml.UnmarshalStrict(content, &definition))
@@ -162,13 +159,13 @@ func columnsOfKymas(s *harness.Environment) []apiextensionsv1.CustomResourceColu
 	return now.Spec.Versions[len(now.Spec.Versions)-1].AdditionalPrinterColumns
 }
 
-// rollOut replaces the processes as their Deployments do: new ones come before old ones go. Workers are ready when the new
+// rollOut replaces the processes by those of a program as their Deployments do: new ones come before old ones go. Workers are ready when the new
 // leader has the settings of both.
-func rollOut(s *harness.Environment, watchers, workers pod) (newWatchers, newWorkers pod) {
+func rollOut(s *harness.Environment, program string, watchers, workers pod) (newWatchers, newWorkers pod) {
 	s.T.Helper()
-	newWatchers = runPod(s, release+"-watchers")
+	newWatchers = runPod(s, program, release+"-watchers")
 	watchers.stop()
-	newWorkers = runPod(s, release+"-workers")
+	newWorkers = runPod(s, program, release+"-workers")
 	workers.stop()
 	return newWatchers, newWorkers
 }
@@ -227,9 +224,9 @@ type pod struct {
 
 func (p pod) stop() { p.Stop(syscall.SIGTERM) }
 
-// runPod runs the process of a Deployment as its pod would, but for the addresses and folders of its own, of which a machine
+// runPod runs a program as the pod of a Deployment would, but for the addresses and folders of its own, of which a machine
 // has one, and waits until it is ready.
-func runPod(s *harness.Environment, name string) pod {
+func runPod(s *harness.Environment, program, name string) pod {
 	s.T.Helper()
 	deployment := &appsv1.Deployment{}
 	require.NoError(s.T, s.ControlPlane.Get(s.T.Context(), deploymentKey(name), deployment))
@@ -255,7 +252,7 @@ func runPod(s *harness.Environment, name string) pod {
 			s.T.Logf("the log of %s ends with:\n%s", name, content[max(0, len(content)-6000):])
 		}
 	})
-	p.Process = process.Start(s.T, log, env, testfleet.Binary(s.T, "lifecycle-manager"), args...)
+	p.Process = process.Start(s.T, log, env, program, args...)
 	if strings.HasSuffix(name, "-workers") { // watchers are ready when there are workers
 		require.Eventually(s.T, func() bool { return process.IsReady(p.probe) || !p.Running() }, time.Minute, 50*time.Millisecond)
 	}

@@ -39,13 +39,11 @@ type mixedRun struct {
 }
 
 // The previous release (test/previous) and this one work on one fleet, side by side and one after the other, forward and
-// back, while intents change and processes of either are killed. Whatever happens, every workflow task succeeds, every
+// back, while intents change, versions are rolled out in stages, and processes of either are killed. Whatever happens, every workflow task succeeds, every
 // Kyma gets what was last asked for, and nothing remains of those that are deleted. What happens is chosen at random:
 // MIXED_SEED repeats a choice, though not its timing.
 func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
-	if _, exists := testfleet.Previous(t); !exists {
-		t.Skip("this clone does not have the previous release, a shallow one gets it by `git fetch --unshallow --tags`")
-	}
+	testfleet.Previous(t)
 	seed := mixedSeed(t)
 	t.Logf("MIXED_SEED=%d", seed)
 	m := &mixedRun{t: t, Environment: harness.NewMultiClusterEnvironment(t), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets
@@ -56,12 +54,16 @@ func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	m.run("the previous release", previousBuild, previousBuild)
 	m.createKymas()
 	m.load(20)
+	m.rollOut() // which soaks while processes are replaced
 	m.run("both, on the way forward", previousBuild, thisBuild)
 	m.mix(45)
+	m.rollOut()
 	m.run("this release", thisBuild, thisBuild)
 	m.load(20)
+	m.rollOut()
 	m.run("both, on the way back", thisBuild, previousBuild)
 	m.mix(45)
+	m.rollOut()
 	m.run("the previous release again", previousBuild, previousBuild)
 	m.load(20)
 	m.keepBusy(previousVersion)
@@ -208,40 +210,51 @@ func (m *mixedRun) delete() {
 	}
 }
 
-// checkRuns reads the histories of all runs that there were: no workflow task failed, no run ended otherwise than it
-// should, and both builds worked, also on the same runs.
+// checkRuns requires that both builds worked, also on the same runs of each workflow.
 func (m *mixedRun) checkRuns() {
 	m.t.Helper()
-	byBuild, byType, mixed := map[string]int{}, map[string]int{}, map[string]int{}
 	candidates := map[string]*historypb.History{}
-	runs := m.Runs("")
-	for _, run := range runs {
-		assert.NotContains(m.t, []enums.WorkflowExecutionStatus{
+	mixed := bothWorked(m.Environment, func(run harness.Run, record tasks.Record, history *historypb.History) {
+		if len(record.Builds) > 1 {
+			keepLonger(candidates, scenarioOf(run.Type, record.Builds), history)
+		}
+	})
+	for _, workflow := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow, kick.RolloutWorkflow} {
+		require.Positive(m.t, mixed[workflow], "both have worked on the same run of %s", workflow)
+	}
+	for scenario, history := range candidates {
+		recordMixed(m.Environment, scenario, history)
+	}
+}
+
+// bothWorked reads the histories of all runs that there were: no workflow task failed, no run ended otherwise than it should,
+// and both builds worked. It returns on how many runs of each workflow both did. each is called with every run.
+func bothWorked(s *harness.Environment, each func(harness.Run, tasks.Record, *historypb.History)) (mixed map[string]int) {
+	s.T.Helper()
+	byBuild, byType := map[string]int{}, map[string]int{}
+	mixed = map[string]int{}
+	for _, run := range s.Runs("") {
+		assert.NotContains(s.T, []enums.WorkflowExecutionStatus{
 			enums.WORKFLOW_EXECUTION_STATUS_FAILED, enums.WORKFLOW_EXECUTION_STATUS_TERMINATED, enums.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, enums.WORKFLOW_EXECUTION_STATUS_CANCELED,
 		}, run.Status, "run %s of %s", run.RunID, run.ID)
 		byType[run.Type]++
-		history := m.HistoryOf(run)
+		history := s.HistoryOf(run)
 		record := tasks.Of(history)
 		for _, failure := range record.Failures {
-			m.t.Errorf("run %s of %s: %s", run.RunID, run.ID, failure)
+			s.T.Errorf("run %s of %s: %s", run.RunID, run.ID, failure)
 		}
 		for _, build := range record.Builds {
 			byBuild[build]++
 		}
 		if len(record.Builds) > 1 {
 			mixed[run.Type]++
-			keepLonger(candidates, scenarioOf(run.Type, record.Builds), history)
 		}
+		each(run, record, history)
 	}
-	m.t.Logf("runs: %v; with tasks of each build: %v; with tasks of both: %v", byType, byBuild, mixed)
-	require.Positive(m.t, byBuild[previousVersion], "the previous release has done workflow tasks")
-	require.Positive(m.t, byBuild[thisVersion], "this release has done workflow tasks")
-	for _, workflow := range []string{kick.KymaWorkflow, kick.ManifestWorkflow, kick.SweepWorkflow} {
-		require.Positive(m.t, mixed[workflow], "both have worked on the same run of %s", workflow)
-	}
-	for scenario, history := range candidates {
-		recordMixed(m.Environment, scenario, history)
-	}
+	s.T.Logf("runs: %v; with tasks of each build: %v; with tasks of both: %v", byType, byBuild, mixed)
+	require.Positive(s.T, byBuild[previousVersion], "the previous release has done workflow tasks")
+	require.Positive(s.T, byBuild[thisVersion], "this release has done workflow tasks")
+	return mixed
 }
 
 // scenarioOf names what a run that both builds worked on shows: who took over from whom, or both in turn.

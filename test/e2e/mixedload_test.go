@@ -28,7 +28,9 @@ import (
 
 const (
 	moduleSample, moduleAlpha, moduleBeta = "sample", "alpha", "beta"
-	channelRegular, channelFast           = "regular", "fast"
+	// moduleStaged is what every Kyma has in the channel regular, where new versions come in stages.
+	moduleStaged                = "staged-module"
+	channelRegular, channelFast = "regular", "fast"
 )
 
 // mixedCatalog is what the catalog has.
@@ -61,6 +63,15 @@ func (m *mixedRun) newCatalog() *mixedCatalog {
 			m.PushModule(harness.MinimalModule{Name: module, Version: version, Channels: "fast, regular=1.0.0"})
 		}
 	}
+	c.versions[moduleStaged], c.channels[moduleStaged] = []string{"1.0.0"}, map[string]string{channelRegular: "1.0.0"}
+	m.PushModule(harness.MinimalModule{Name: moduleStaged, Version: "1.0.0", Channels: channelRegular})
+	first, soak := int32(1), metav1.Duration{Duration: 10 * time.Second}
+	require.NoError(m.t, m.ControlPlane.Create(m.t.Context(), &v1beta2.RolloutPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: moduleStaged, Namespace: harness.ControlPlaneNamespace},
+		Spec: v1beta2.RolloutPolicySpec{Modules: []string{moduleStaged}, RolloutPlan: v1beta2.RolloutPlan{
+			Stages: []v1beta2.RolloutStage{{Name: "canary", Count: &first, Soak: &soak}},
+		}},
+	}))
 	for _, module := range []string{moduleSample, moduleAlpha, moduleBeta} {
 		c.versions[module] = []string{"1.0.0", "1.1.0"}
 		c.channels[module] = map[string]string{channelRegular: "1.0.0", channelFast: "1.1.0"}
@@ -80,10 +91,10 @@ func (c *mixedCatalog) versionsOf(k *mixedKyma) []string {
 // addKymas plans five Kymas in three clusters. The modules of two of them are in a namespace of their own.
 func (m *mixedRun) addKymas() {
 	for i, name := range []string{"red", "green", "blue"} {
-		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: harness.RemoteNamespace, byOwner: true, modules: map[string]string{moduleSample: channelRegular}})
+		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: harness.RemoteNamespace, byOwner: true, modules: map[string]string{moduleSample: channelRegular, moduleStaged: channelRegular}})
 	}
 	for i, name := range []string{"grey", "white"} {
-		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: name, modules: map[string]string{moduleAlpha: channelFast}})
+		m.kymas = append(m.kymas, &mixedKyma{name: name, remote: i, namespace: name, modules: map[string]string{moduleAlpha: channelFast, moduleStaged: channelRegular}})
 	}
 }
 
@@ -227,7 +238,7 @@ func (m *mixedRun) oneOf(of ...string) string { return of[m.random.IntN(len(of))
 // createAgain creates one of the same name as soon as the deleted one is gone.
 func (m *mixedRun) createAgain(k *mixedKyma) {
 	m.t.Helper()
-	k.modules = map[string]string{m.oneOf(moduleAlpha, moduleBeta): m.oneOf(channelRegular, channelFast)}
+	k.modules = map[string]string{m.oneOf(moduleAlpha, moduleBeta): m.oneOf(channelRegular, channelFast), moduleStaged: channelRegular}
 	if m.IsGone(harness.NewKyma(k.name)) {
 		m.create(k)
 	}
@@ -254,6 +265,15 @@ func (m *mixedRun) release(module string) {
 	m.PushModule(harness.MinimalModule{Name: module, Version: version})
 	m.catalog.versions[module] = append(m.catalog.versions[module], version)
 	m.moveChannel(module, channelFast, version)
+}
+
+// rollOut publishes a new version of the module that every Kyma has. A rollout that is under way is superseded.
+func (m *mixedRun) rollOut() {
+	m.t.Helper()
+	version := fmt.Sprintf("1.%d.0", len(m.catalog.versions[moduleStaged]))
+	m.PushModule(harness.MinimalModule{Name: moduleStaged, Version: version, Channels: channelRegular})
+	m.catalog.versions[moduleStaged] = append(m.catalog.versions[moduleStaged], version)
+	m.catalog.channels[moduleStaged][channelRegular] = version
 }
 
 // loseObject deletes an object of a module, as somebody in the cluster may.

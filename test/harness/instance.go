@@ -28,8 +28,8 @@ type Instance struct {
 	Variables []string
 	// Values are further ones of the chart, by which its account and rights are made.
 	Values map[string]any
-	// AllNamespaces gives it all rights in the control plane instead of those of the chart, which are for some namespaces:
-	// earlier builds know no such limit.
+	// AllNamespaces gives it all rights in the control plane instead of those of the chart, which are for some namespaces and
+	// for this build.
 	AllNamespaces bool
 
 	t           testing.TB

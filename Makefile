@@ -55,6 +55,10 @@ GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference
 # Packages with a fuzz target each.
 FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
 
+# Packages whose goroutines share memory. The race detector compiles everything that they import once more, so those are
+# chosen that import little, or what others of them import anyway.
+RACED := ./cmd/agent/internal/... ./watchers/listener/... ./activities/artifacts ./activities/clusters ./activities/fleet ./activities/memo
+
 # What `make image` builds, and for which platforms.
 IMAGE     ?= lifecycle-manager
 PLATFORMS ?= linux/amd64,linux/arm64
@@ -151,6 +155,10 @@ fuzz: ## Feed the parsers of what comes from outside with random input; FUZZTIME
 		echo "fuzzing $$package for $(or $(FUZZTIME),60s)"; \
 		go test $$package -run '^$$' -fuzz . -fuzztime $(or $(FUZZTIME),60s) -fuzzminimizetime 10x; \
 	done
+
+.PHONY: race
+race: ## Run the tests of packages whose goroutines share memory, with the race detector; it needs a C compiler
+	@CGO_ENABLED=1 go test -race -vet=off $(RACED)
 
 .PHONY: dashboard-pictures
 dashboard-pictures: $(PROMETHEUS) $(PROMTOOL) ## Draw docs/assets/dashboard-*.svg anew: the dashboards' main panels, from a run on real clusters

@@ -28,6 +28,7 @@ func addModule(s *harness.Environment, module string) {
 // A change or loss of the access to one cluster affects no other cluster.
 func TestLosingTheAccessToOneClusterAffectsNoOther(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t)
+	s.SweepOften() // that a cluster answers again is found by passes
 	s.PushMinimal("first")
 	s.PushMinimal("second")
 	s.Instance.Start()
@@ -76,6 +77,7 @@ func TestLosingTheAccessToOneClusterAffectsNoOther(t *testing.T) {
 // Kymas of equal name in different namespaces have each its own cluster, also where one of them has no access.
 func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t, "--namespaces", harness.ControlPlaneNamespace+",twins-one,twins-two,twins-three")
+	s.SweepOften()
 	modules := []string{"dawn", "noon", "dusk"}
 	for _, module := range modules {
 		s.PushMinimal(module)
@@ -133,6 +135,7 @@ func TestKymasOfEqualNameNeverGetEachOthersCluster(t *testing.T) {
 // Each owner gets what is asked for in the own cluster, and reads there what became of it.
 func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t)
+	s.SweepOften()
 	s.PushModule(harness.MinimalModule{Name: "common"})
 	s.PushModule(harness.MinimalModule{Name: "common", Version: "2.0.0", Channels: "fast, regular=1.0.0"})
 	s.PushMinimal("extra")
@@ -191,6 +194,7 @@ func TestTheOwnersOfThreeClustersAskForDifferentThings(t *testing.T) {
 // written to the third.
 func TestTheDeletionOfKymasTouchesNoOtherCluster(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t)
+	s.SweepOften()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	names := []string{"background", "foreground", "staying"}
@@ -242,6 +246,7 @@ func ourDefinitions(t *testing.T, c cluster.Cluster) []string {
 func TestAPurgeTouchesNoOtherCluster(t *testing.T) {
 	const grace = 10 * time.Second
 	s := harness.NewMultiClusterEnvironment(t, "--purge-orderly-attempt", "2s", "--purge-grace-period", grace.String())
+	s.SweepOften()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	blocked, lost, steady := s.At(0), s.At(1), s.At(2)

@@ -57,6 +57,7 @@ spec:
 func TestDriftIsCorrectedRecordedAndCountedAndAFieldOwnershipConflictIsReported(t *testing.T) {
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics)
+	s.SweepOften() // drift is found by passes
 	s.PushModule(harness.MinimalModule{Name: steadfast, Channels: "regular", Manifest: steadfastManifest})
 	s.Instance.Start()
 	s.Create(harness.NewKyma("drifting", steadfast))

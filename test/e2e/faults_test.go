@@ -25,6 +25,7 @@ import (
 // applied when it is back. Meanwhile the status has the last known states.
 func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften() // that a cluster answers again is found by passes
 	s.Push("test/modules/sample/1.0.0")
 	s.PushMinimal("early")
 	s.Instance.Start()
@@ -72,6 +73,7 @@ func isNotThere(s *harness.Environment, object client.Object) {
 // New credentials are used at once, and the old ones never again.
 func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.PushMinimal("first")
 	s.PushMinimal("second")
 	s.Instance.Start()
@@ -100,6 +102,7 @@ func TestCredentialsAreRotatedAndTheOldOnesRevoked(t *testing.T) {
 // Without its Secret an installation stops, and a deletion waits; with it they continue.
 func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "lost-access", Namespace: harness.ControlPlaneNamespace}}
@@ -128,6 +131,7 @@ func TestTheAccessSecretIsDeletedDuringAnInstallationAndDuringADeletion(t *testi
 // when the server is back.
 func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.Push("test/modules/sample/1.0.0")
 	s.PushMinimal("early")
 	s.Instance.Start()

@@ -22,6 +22,7 @@ import (
 // is.
 func TestTheImagePullSecretIsKeptInTheRemoteCluster(t *testing.T) {
 	s := harness.NewEnvironment(t, "--skr-image-pull-secret", "pull-images")
+	s.SweepOften() // a change of the Secret in the cluster is found by passes
 	original := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "pull-images", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{"ours": "alone"}},
 		Type:       corev1.SecretTypeDockerConfigJson,

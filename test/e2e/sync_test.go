@@ -25,6 +25,7 @@ import (
 // A remote Kyma that its owner deletes is created again with its last spec, and no module is touched.
 func TestADeletedRemoteKymaIsCreatedAgainWithItsSpec(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften() // what happens to a remote Kyma is found by passes
 	s.PushMinimal("given")
 	s.PushMinimal("added")
 	s.Instance.Start()
@@ -82,6 +83,7 @@ func untouched(t *testing.T, s *harness.Environment, kyma string, modules ...str
 // The remote Kyma follows spec.sync.namespace, with what its owner asks for; installed modules stay where they are.
 func TestTheRemoteKymaMovesToAnotherNamespace(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	for _, module := range []string{"given", "added", "later"} {
 		s.PushMinimal(module)
 	}
@@ -143,6 +145,7 @@ func withoutDefaults(modules []v1beta2.Module) []v1beta2.Module {
 // its own, and its deletion takes nothing that is not its own.
 func TestAKymaThatIsSynchronizedIntoTheControlPlaneAffectsNoOther(t *testing.T) {
 	s := harness.NewEnvironment(t, "--allow-control-plane-modules")
+	s.SweepOften()
 	s.PushMinimal("steady")
 	s.PushMinimal("inner")
 	s.Instance.Start()

@@ -23,6 +23,7 @@ import (
 // wants; the status says so, and it blocks no deletion.
 func TestUnmanagedModulesAndSkippedObjectsStayUnchanged(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften() // drift is found by passes
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()

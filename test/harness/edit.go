@@ -32,7 +32,7 @@ func EditObject(t testing.TB, c cluster.Cluster, object client.Object, change fu
 	}))
 }
 
-// EditRemote edits the remote Kyma as its owner does, and triggers the sweep.
+// EditRemote edits the remote Kyma as its owner does, and triggers a pass of the sweep: without events, only that finds the edit.
 func (s *Environment) EditRemote(change func(*v1beta2.Kyma)) {
 	s.T.Helper()
 	s.EditRemoteKyma(s.RemoteKyma(), change)

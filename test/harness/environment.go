@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,8 +44,8 @@ type Environment struct {
 	// Instance is the one that all tests have; see NewInstance for more.
 	Instance *Instance
 
-	sweepsRarely *atomic.Bool
-	rights       *rights
+	sweeps *sweeps
+	rights *rights
 }
 
 // NewEnvironment waits for a free fleet, and prepares its control plane, one remote cluster and an instance with these flags,
@@ -66,7 +65,8 @@ func NewMultiClusterEnvironment(t testing.TB, flags ...string) *Environment {
 func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	t.Helper()
 	fleet := fleets.Take(t, remotes)
-	s := &Environment{T: t, Fleet: fleet, sweepsRarely: &atomic.Bool{}, ControlPlane: cluster.Open(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
+	s := &Environment{T: t, Fleet: fleet, sweeps: &sweeps{}, ControlPlane: cluster.Open(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
+	s.sweeps.rarely.Store(os.Getenv(sweepsVariable) == "rarely")
 	for _, remote := range fleet.Remotes {
 		s.Remotes = append(s.Remotes, cluster.Open(t, remote))
 	}

@@ -83,7 +83,7 @@ func (i *Instance) Launch() {
 	}
 	args := append([]string{
 		"run", "--kubeconfig", kubeconfig, "--metrics-bind-address", "0", "--health-probe-bind-address", i.Probe,
-		"--resync-interval", resync.String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.environment.Registry,
+		"--resync-interval", i.environment.resyncInterval().String(), "--sweep-concurrency", atOnce, "--module-upgrade-rollout-max-delay", "0s", "--oci-registry-plain-http", i.environment.Registry,
 		"--stop-timeout", "5s",
 	}, append(more, i.Flags...)...)
 	if i.Container != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,12 +35,34 @@ const (
 	maxTriggered = 8
 )
 
-// SweepRarely turns frequent sweeps off; call it before the instance is started. It is for tests that count the events of
-// an installation, or runs of workflows: on a slow machine, frequent passes find what is in progress or has just ended, and
-// what their kicks cause would count.
+// sweepsVariable is the environment variable that, if it is rarely, has tests run without frequent sweeps unless they call
+// SweepOften. A watcher that forgets a kick then fails a test, instead of being made good for by a pass some seconds later.
+const sweepsVariable = "LM_TEST_SWEEPS"
+
+// sweeps says when the sweep walks the shards of an environment's Kymas, besides its passes at the resync interval.
+type sweeps struct {
+	// rarely: not every few seconds. never: not after an edit in a remote cluster either.
+	rarely, never atomic.Bool
+}
+
+// SweepRarely turns frequent sweeps off, and those that EditRemote triggers; call it before the instance is started. It is
+// for tests that count the events of an installation, or runs of workflows: on a slow machine, frequent passes find what is
+// in progress or has just ended, and what their kicks cause would count. It is also for tests of events.
 func (s *Environment) SweepRarely() {
-	s.sweepsRarely.Store(true)
-	s.Instance.Flags = append(s.Instance.Flags, "--resync-interval", time.Hour.String())
+	s.sweeps.rarely.Store(true)
+	s.sweeps.never.Store(true)
+}
+
+// SweepOften turns frequent sweeps on for a test of what only a sweep finds, such as drift or a cluster that answers again;
+// call it before the instance is started.
+func (s *Environment) SweepOften() { s.sweeps.rarely.Store(false) }
+
+// resyncInterval is the one that instances are started with.
+func (s *Environment) resyncInterval() time.Duration {
+	if s.sweeps.rarely.Load() {
+		return time.Hour
+	}
+	return resync
 }
 
 // TriggerSweeps has the instances of a Temporal namespace walk the shards of the environment's Kymas more often than the
@@ -51,7 +74,7 @@ func (s *Environment) TriggerSweeps(namespace temporal.Client) {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			// Neither may answer: some tests stop the API server or Temporal. The next trigger is another attempt.
 			shards, err := s.shards(ctx)
-			if err != nil {
+			if err != nil || s.sweeps.rarely.Load() {
 				return
 			}
 			for shard := range shards {
@@ -69,7 +92,7 @@ func (s *Environment) shards(ctx context.Context) (sets.Set[int], error) {
 	var kymas v1beta2.KymaList
 	err := s.ControlPlane.List(ctx, &kymas)
 	shards := sets.New[int]()
-	if s.sweepsRarely.Load() || len(kymas.Items) > maxTriggered {
+	if s.sweeps.never.Load() || len(kymas.Items) > maxTriggered {
 		return shards, err
 	}
 	for _, kyma := range kymas.Items {

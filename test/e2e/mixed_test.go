@@ -47,7 +47,7 @@ func TestThePreviousReleaseAndThisOneWorkOnOneFleet(t *testing.T) {
 	seed := mixedSeed(t)
 	t.Logf("MIXED_SEED=%d", seed)
 	m := &mixedRun{t: t, Environment: harness.NewMultiClusterEnvironment(t), random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets
-	m.SweepOften() // some changes of the load are found by passes only
+	m.SweepOften()                                                                                                   // some changes of the load are found by passes only
 	m.addProcesses()
 	m.catalog = m.newCatalog()
 	m.addKymas()

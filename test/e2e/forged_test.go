@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,11 +20,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
+	"github.com/kyma-project/lifecycle-manager/test/harness/chart"
 	"github.com/kyma-project/lifecycle-manager/test/harness/cluster"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 )
 
-// Somebody who may only create and edit Manifests gets nothing into a cluster.
+// Somebody who may only create and edit Manifests gets nothing into a cluster, and the chart's policy keeps her from it
+// altogether.
 func TestWhoMayWriteManifestsGetsNothingIntoACluster(t *testing.T) {
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics)
@@ -94,6 +98,28 @@ func TestWhoMayWriteManifestsGetsNothingIntoACluster(t *testing.T) {
 		assert.True(c, now.Status.Settled)
 	})
 	require.Empty(t, s.MinimalVersion(harness.RemoteNamespace, "bait"))
+
+	for _, object := range (chart.Release{Name: "lifecycle-manager", Namespace: harness.ControlPlaneNamespace, Values: map[string]any{
+		"temporal": map[string]any{"address": "unused:7233"}, "fullnameOverride": "instance", // the account of the harness
+	}}).Objects(t) {
+		if strings.HasPrefix(object.GetKind(), "ValidatingAdmissionPolicy") {
+			require.NoError(t, s.ControlPlane.Create(t.Context(), object))
+			t.Cleanup(func() { _ = s.ControlPlane.Delete(context.WithoutCancel(t.Context()), object) })
+		}
+	}
+	s.Eventually("the policy of the chart is in force", time.Minute, func(c *assert.CollectT) {
+		err := mallory.Create(t.Context(), forged("late", func(*v1beta2.Manifest) {}), client.DryRunAll)
+		assert.True(c, apierrors.IsForbidden(err), err)
+		assert.ErrorContains(c, err, "written by Lifecycle Manager alone")
+	})
+	edited = s.Manifests(kyma)[0].DeepCopy()
+	edited.Spec.Version = "9.9.9"
+	require.True(t, apierrors.IsForbidden(mallory.Update(t.Context(), edited)))
+	labelled := s.Manifests(kyma)[0].DeepCopy()
+	labelled.Labels["example.com/seen"] = "true"
+	require.NoError(t, mallory.Update(t.Context(), labelled), "what decides nothing may be changed")
+	s.PushModule(harness.MinimalModule{Name: "fine", Version: "1.1.0", Channels: "regular"})
+	s.BecomesReady("victim", "fine@1.1.0")
 }
 
 // writerOfManifests is a client of somebody who has no right but to write Manifests.

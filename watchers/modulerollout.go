@@ -118,16 +118,28 @@ func (w *watcher) rolloutsOfReleaseMeta() handler.TypedFuncs[*v1beta2.ModuleRele
 	}
 }
 
-// rolloutsOfTemplate kicks the rollouts of a module of which a template says anew to what one may go back.
+// rolloutsOfTemplate kicks a module's rollouts when a template's annotations revertible-to or priority change. One that has
+// them from the beginning may replace another.
 func (w *watcher) rolloutsOfTemplate() handler.TypedFuncs[*v1beta2.ModuleTemplate, rolloutRequest] {
-	return handler.TypedFuncs[*v1beta2.ModuleTemplate, rolloutRequest]{
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleTemplate], q rolloutQueue) {
-			if e.ObjectOld.Annotations[shared.AnnotationRevertibleTo] == e.ObjectNew.Annotations[shared.AnnotationRevertibleTo] {
-				return
+	compare := func(ctx context.Context, before map[string]string, template *v1beta2.ModuleTemplate, q rolloutQueue) {
+		for _, name := range []string{shared.AnnotationRevertibleTo, shared.AnnotationPriority} {
+			if before[name] == template.Annotations[name] {
+				continue
 			}
-			for _, r := range w.openRollouts(ctx, desired.ModuleNameOf(e.ObjectNew)) {
+			for _, r := range w.openRollouts(ctx, desired.ModuleNameOf(template)) {
 				q.Add(rolloutRequest{Ref: kick.RefOf(r)})
 			}
+			return
+		}
+	}
+	return handler.TypedFuncs[*v1beta2.ModuleTemplate, rolloutRequest]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.ModuleTemplate], q rolloutQueue) {
+			if !e.IsInInitialList {
+				compare(ctx, nil, e.Object, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.ModuleTemplate], q rolloutQueue) {
+			compare(ctx, e.ObjectOld.Annotations, e.ObjectNew, q)
 		},
 	}
 }

@@ -138,6 +138,18 @@ func TestARolloutHearsWhatTheCatalogWishes(t *testing.T) {
 	edited := allowing.DeepCopy()
 	edited.Generation, edited.Annotations["theirs"] = 2, "stays"
 	require.Empty(t, template(allowing, edited))
+	urgent := allowing.DeepCopy()
+	urgent.Annotations[shared.AnnotationPriority] = shared.PriorityHotFix
+	require.Equal(t, all, template(allowing, urgent), "a promotion may wait for less time now")
+	require.Equal(t, all, template(urgent, allowing))
+	again := func(object *v1beta2.ModuleTemplate, atStart bool) map[string]time.Duration {
+		return due(func(q rolloutQueue) {
+			templates.Create(ctx, event.TypedCreateEvent[*v1beta2.ModuleTemplate]{Object: object, IsInInitialList: atStart}, q)
+		})
+	}
+	require.Equal(t, all, again(urgent, false), "it may replace one without them")
+	require.Empty(t, again(urgent, true))
+	require.Empty(t, again(forbidding, false))
 }
 
 func settling(before, after shared.State, changes ...func(before, after *v1beta2.Manifest)) event.TypedUpdateEvent[*v1beta2.Manifest] {

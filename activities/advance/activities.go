@@ -5,11 +5,11 @@
 //	activities.go the activity
 //	sights.go     what informers know of the clusters that a rollout concerns
 //	analysis.go   what Prometheus says of a stage
-//	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back
+//	catalog.go    what the release meta wishes, whether there is a newer rollout, whether one may go back, whether it is a hot-fix
 //	promotion.go  what the release meta says of the next channel, and the edit that gives it the version
 //	status.go     the status, and Events about what is new in it
 //	concerns.go   which clusters a rollout concerns, for watchers too
-//	expected.go   the rollout that a version would get, and how large its stages would be, for forecasts
+//	expected.go   the rollout that a version would get, its stages, and what its promotion would wait for, for forecasts
 package advance
 
 import (

@@ -41,8 +41,14 @@ func (a *Activities) readCatalog(ctx context.Context, r *v1beta2.ModuleRollout, 
 			s.Superseded = rollout.IsNewer(inForce[0], r) || r.IsByHand() && !inForce[0].IsByHand()
 		}
 	}
-	s.NotRevertible, err = a.notRevertible(ctx, index, r)
-	return err
+	template, err := a.template(ctx, index, r)
+	if err != nil {
+		return err
+	}
+	if s.NotRevertible = notRevertible(template, r); template != nil {
+		s.Urgency = rollout.UrgencyOf(template)
+	}
+	return nil
 }
 
 // ChannelsOf are the versions of a release meta by channel; that of a mandatory module has no name.
@@ -63,40 +69,54 @@ func wished(meta *v1beta2.ModuleReleaseMeta, channel string) string {
 	return ""
 }
 
-// notRevertible says why clusters cannot be taken back to the version that they had: the template of the new version must
-// allow it, for whoever wrote the module knows whether the older one understands the data of the newer one.
-func (a *Activities) notRevertible(ctx context.Context, index desired.Index, r *v1beta2.ModuleRollout) (string, error) {
+// template returns the ModuleTemplate of a rollout's new version; nil if there is none. It is read live, for somebody may have
+// annotated it just now because the rollout waits for that.
+func (a *Activities) template(ctx context.Context, index desired.Index, r *v1beta2.ModuleRollout) (*v1beta2.ModuleTemplate, error) {
 	templates, err := index.Templates(ctx, r.Spec.ModuleName)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, known := range templates {
-		if known.Namespace != r.Namespace || known.Spec.Version != r.Spec.To || !a.Settings.Ours(known.Labels) {
+		if !isOfRollout(a.Settings, known, r) {
 			continue
 		}
-		// Read live: somebody may have allowed it just now, since the rollout waits for that.
 		template := &v1beta2.ModuleTemplate{}
-		if err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), template); err != nil {
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			return "", fmt.Errorf("read ModuleTemplate %s: %w", desired.NameOf(known), err)
+		err := a.ControlPlane.Get(ctx, client.ObjectKeyFromObject(known), template)
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read ModuleTemplate %s: %w", desired.NameOf(known), err)
 		}
-		text := template.Annotations[shared.AnnotationRevertibleTo]
-		if text == "" {
-			return fmt.Sprintf("ModuleTemplate %s has no annotation %s", template.Name, shared.AnnotationRevertibleTo), nil
-		}
-		versions, err := semver.NewConstraint(text)
-		if err != nil {
-			return fmt.Sprintf("annotation %s of ModuleTemplate %s is no range of versions: %v", shared.AnnotationRevertibleTo, template.Name, err), nil
-		}
-		versions.IncludePrerelease = true
-		if !contains(versions, r.Spec.From) {
-			return fmt.Sprintf("annotation %s of ModuleTemplate %s allows %s, and not %s", shared.AnnotationRevertibleTo, template.Name, text, r.Spec.From), nil
-		}
-		return "", nil
+		return template, nil
 	}
-	return fmt.Sprintf("there is no ModuleTemplate of module %s in version %s", r.Spec.ModuleName, r.Spec.To), nil
+	return nil, nil //nolint:nilnil // having none is an ordinary case
+}
+
+// isOfRollout reports whether a template of the module is of the version that a rollout brings.
+func isOfRollout(settings desired.Settings, template *v1beta2.ModuleTemplate, r *v1beta2.ModuleRollout) bool {
+	return template.Namespace == r.Namespace && template.Spec.Version == r.Spec.To && settings.Ours(template.Labels)
+}
+
+// notRevertible says why clusters cannot be taken back to the version that they had: the template of the new version must
+// allow it, for whoever wrote the module knows whether the older one understands the data of the newer one.
+func notRevertible(template *v1beta2.ModuleTemplate, r *v1beta2.ModuleRollout) string {
+	if template == nil {
+		return fmt.Sprintf("there is no ModuleTemplate of module %s in version %s", r.Spec.ModuleName, r.Spec.To)
+	}
+	text := template.Annotations[shared.AnnotationRevertibleTo]
+	if text == "" {
+		return fmt.Sprintf("ModuleTemplate %s has no annotation %s", template.Name, shared.AnnotationRevertibleTo)
+	}
+	versions, err := semver.NewConstraint(text)
+	if err != nil {
+		return fmt.Sprintf("annotation %s of ModuleTemplate %s is no range of versions: %v", shared.AnnotationRevertibleTo, template.Name, err)
+	}
+	versions.IncludePrerelease = true
+	if !contains(versions, r.Spec.From) {
+		return fmt.Sprintf("annotation %s of ModuleTemplate %s allows %s, and not %s", shared.AnnotationRevertibleTo, template.Name, text, r.Spec.From)
+	}
+	return ""
 }
 
 // contains tells whether a range has a version; it has none that cannot be read.

@@ -3,6 +3,7 @@ package advance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,37 @@ func Expected(settings desired.Settings, meta *v1beta2.ModuleReleaseMeta, channe
 			Sequence: chain[0].Spec.Sequence + 1, Plan: policy.Spec.RolloutPlan,
 		},
 	}
+}
+
+// ExpectedPromotion returns what the promotion of a rollout that completes now would wait for, in the words of the rollout's
+// status; empty if its version would move nowhere.
+func ExpectedPromotion(ctx context.Context, informers client.Reader, settings desired.Settings, r *v1beta2.ModuleRollout) (string, error) {
+	index := desired.NewCached(informers)
+	metas, err := index.ReleaseMetas(ctx, r.Spec.ModuleName)
+	if err != nil {
+		return "", err
+	}
+	metas = slices.DeleteFunc(slices.Clone(metas), func(meta *v1beta2.ModuleReleaseMeta) bool {
+		return meta.Namespace != r.Namespace || !settings.Ours(meta.Labels)
+	})
+	if len(metas) != 1 {
+		return "", nil
+	}
+	templates, err := index.Templates(ctx, r.Spec.ModuleName)
+	if err != nil {
+		return "", err
+	}
+	situation := rollout.Situation{Wished: wished(metas[0], r.Spec.Channel)}
+	for _, template := range templates {
+		if isOfRollout(settings, template, r) {
+			situation.Urgency = rollout.UrgencyOf(template)
+			break
+		}
+	}
+	completed := r.DeepCopy()
+	completed.Status.Promotion = nil
+	status, _, _ := rollout.Promote(completed, rollout.Observed{}, situation, rollout.NextChannel{Version: wished(metas[0], r.NextChannel())})
+	return status.WaitsFor, nil
 }
 
 func inNamespace(policies []v1beta2.RolloutPolicy, namespace string) []v1beta2.RolloutPolicy {

@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -105,6 +106,33 @@ func TestTheStepThatCompletesARolloutBeginsItsPromotion(t *testing.T) {
 	require.True(t, r.Status.CompletedAt.Time.Equal(begun))
 	require.True(t, r.Status.Promotion.Since.Time.Equal(begun))
 	require.Equal(t, "1.1.0", first(b.given())["slow"])
+}
+
+func TestATemplateThatBecomesAHotFixShortensAWaitThatHasBegun(t *testing.T) {
+	r := completedOn(func(r *v1beta2.ModuleRollout) {
+		r.Spec.Plan.Promotion.After.HotFix = &metav1.Duration{Duration: time.Hour}
+	})
+	template := desiredtest.Template("keda", "1.1.1")
+	b := promoted(t, r, channelsOfKeda("regular=1.1.1", "slow=1.1.0"), template)
+	require.Contains(t, r.Status.WaitsFor, "for 24h0m0s, ")
+
+	template.Annotations[shared.AnnotationPriority] = shared.PriorityHotFix
+	require.NoError(t, b.Update(t.Context(), template))
+	require.Equal(t, begun.Add(time.Hour), b.step(r).Until.UTC())
+	require.Equal(t, shared.PriorityHotFix, r.Status.Promotion.Priority)
+	require.Equal(t, "the clusters to stay well for 1h0m0s instead of 24h0m0s, before channel slow gets the version, a patch change and a hot-fix", r.Status.WaitsFor)
+
+	b.now = begun.Add(time.Hour)
+	require.True(t, b.step(r).Ended)
+	versions, why := b.given()
+	require.Equal(t, "1.1.1", versions["slow"])
+	require.Equal(t, "keda 1.1.1 from regular to slow: ModuleRollout keda-regular-1.1.1 completed 2026-03-01T12:00:00Z, "+
+		"well since 2026-03-01T12:00:00Z, a hot-fix, for which it takes 1h0m0s instead of 24h0m0s", why)
+	require.True(t, rollout.IsPromoted(r, why))
+	require.Equal(t, []string{
+		"Normal VersionPromoted " + why,
+		"Normal VersionPromoted module keda 1.1.1: channel slow got the version, a hot-fix, for which it takes 1h0m0s instead of 24h0m0s",
+	}, b.recorded())
 }
 
 func first[A, B any](a A, _ B) A { return a }

@@ -20,6 +20,8 @@ type Situation struct {
 	Wished string
 	// NotRevertible says why clusters cannot be taken back; empty where they can.
 	NotRevertible string
+	// Urgency is how urgent the version is. Only its promotion depends on that.
+	Urgency
 	// SameFailures is how many clusters may fail in the same way before the rollout is held, whatever its budget is.
 	SameFailures int32
 	// NoApprovals says why approvals are not accepted; empty where they are.

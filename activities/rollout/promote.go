@@ -9,6 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -21,6 +22,23 @@ const (
 	defaultAfterMinor = 7 * 24 * time.Hour
 	defaultAfterMajor = 14 * 24 * time.Hour
 )
+
+// Urgency is what the ModuleTemplate of a version says of how urgent the version is.
+type Urgency struct {
+	// HotFix is true if the version is a hot-fix.
+	HotFix bool
+	// Unclear says why the annotation has no effect; empty if it is understood.
+	Unclear string
+}
+
+// UrgencyOf reads the annotation of a template.
+func UrgencyOf(template *v1beta2.ModuleTemplate) Urgency {
+	hotFix, err := shared.IsHotFix(template.Annotations)
+	if err != nil {
+		return Urgency{Unclear: fmt.Sprintf("annotation %s of ModuleTemplate %s has no effect: %v", shared.AnnotationPriority, template.Name, err)}
+	}
+	return Urgency{HotFix: hotFix}
+}
 
 // NextChannel is what is known of the channel that a version is promoted to.
 type NextChannel struct {
@@ -89,6 +107,10 @@ func (p *promoter) promote() bool {
 			p.stop(fmt.Sprintf("channel %s has version %s, %s", to, p.next.Version, why))
 			return false
 		}
+		p.status.Promotion.Priority = ""
+		if p.HotFix {
+			p.status.Promotion.Priority = shared.PriorityHotFix
+		}
 		return p.isDue()
 	}
 	return false
@@ -102,7 +124,7 @@ func (p *promoter) isDue() bool {
 		p.waitFor(why)
 		return false
 	}
-	after := p.after()
+	after, otherwise := waitOf(p.rollout.Spec.Plan.Promotion, now)
 	now.Since = cmp.Or(now.Since, &p.now)
 	now.Until = &metav1.Time{Time: now.Since.Add(after)}
 	people := p.people()
@@ -110,8 +132,8 @@ func (p *promoter) isDue() bool {
 	case p.rollout.Spec.Paused:
 		p.waitFor("somebody to set spec.paused to false, before channel " + now.ToChannel + " gets the version")
 	case p.begins || p.Now.Before(now.Until.Time):
-		what := fmt.Sprintf("the clusters to stay well for %s, before channel %s gets the version, a %s change",
-			after, now.ToChannel, now.Change)
+		what := fmt.Sprintf("the clusters to stay well for %s, before channel %s gets the version, %s",
+			inWords(after, otherwise), now.ToChannel, p.kind())
 		if people != "" {
 			what += "; and for " + people
 		}
@@ -139,17 +161,55 @@ func (p *promoter) unwell() string {
 	return ""
 }
 
-// after is how long the clusters must stay well.
-func (p *promoter) after() time.Duration {
-	times := p.rollout.Spec.Plan.Promotion.After
-	switch p.status.Promotion.Change {
+// waitOf is how long the clusters must stay well, and how long it would be without the hot-fix.
+func waitOf(plan *v1beta2.RolloutPromotion, status *v1beta2.RolloutPromotionStatus) (after, otherwise time.Duration) {
+	times := plan.After
+	switch status.Change {
 	case v1beta2.ChangePatch:
-		return duration(defaultAfterPatch, times.Patch)
+		otherwise = duration(defaultAfterPatch, times.Patch)
 	case v1beta2.ChangeMinor:
-		return duration(defaultAfterMinor, times.Minor)
+		otherwise = duration(defaultAfterMinor, times.Minor)
 	case v1beta2.ChangeMajor:
+		otherwise = duration(defaultAfterMajor, times.Major)
+	default:
+		otherwise = duration(defaultAfterMajor, times.Major)
 	}
-	return duration(defaultAfterMajor, times.Major)
+	if status.Priority != shared.PriorityHotFix {
+		return otherwise, otherwise
+	}
+	return min(otherwise, duration(otherwise, times.HotFix)), otherwise
+}
+
+// inWords names a wait, and says by how much a hot-fix has shortened it.
+func inWords(after, otherwise time.Duration) string {
+	if after == otherwise {
+		return after.String()
+	}
+	return fmt.Sprintf("%s instead of %s", after, otherwise)
+}
+
+// kind says what decides how long the clusters must stay well.
+func (p *promoter) kind() string {
+	kind := fmt.Sprintf("a %s change", p.status.Promotion.Change)
+	if p.HotFix {
+		kind += " and a hot-fix"
+		if p.rollout.Spec.Plan.Promotion.After.HotFix == nil {
+			kind += ", for which the plan has no time of its own (promotion.after.hotFix)"
+		}
+	}
+	if p.Urgency.Unclear != "" {
+		kind += "; " + p.Urgency.Unclear
+	}
+	return kind
+}
+
+// asHotFix tells people that a shorter time was enough because the version is a hot-fix; it is empty if that was not so.
+func asHotFix(plan *v1beta2.RolloutPromotion, status *v1beta2.RolloutPromotionStatus) string {
+	after, otherwise := waitOf(plan, status)
+	if after == otherwise {
+		return ""
+	}
+	return ", a hot-fix, for which it takes " + inWords(after, otherwise)
 }
 
 // people says whose approval is missing; empty where none is.
@@ -177,7 +237,7 @@ func (p *promoter) waitFor(what string) { p.wait(v1beta2.RolloutCompleted, what,
 
 func (p *promoter) promoted() {
 	p.status.Promotion.PromotedAt = &p.now
-	p.stop(fmt.Sprintf("channel %s got the version", p.status.Promotion.ToChannel))
+	p.stop(fmt.Sprintf("channel %s got the version%s", p.status.Promotion.ToChannel, asHotFix(p.rollout.Spec.Plan.Promotion, p.status.Promotion)))
 }
 
 // stop ends the promotion. The rollout has completed, whatever becomes of that.
@@ -215,7 +275,7 @@ func changeOf(from, to string) (change v1beta2.VersionChange, why string) {
 func PromotionReason(r *v1beta2.ModuleRollout, s Situation) string {
 	reason := promotionOf(r)
 	if p := r.Status.Promotion; p != nil && p.Since != nil {
-		reason += ", well since " + p.Since.UTC().Format(time.RFC3339)
+		reason += ", well since " + p.Since.UTC().Format(time.RFC3339) + asHotFix(r.Spec.Plan.Promotion, p)
 	}
 	if persons := s.approvers(r, ApprovePromotion); len(persons) > 0 {
 		reason += ", approved by " + strings.Join(persons, ", ")

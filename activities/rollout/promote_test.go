@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -162,6 +164,64 @@ func TestAVersionMovesToTheNextChannelAfterATimeThatDependsOnHowBigTheChangeIs(t
 		"the version is no semver":           {at: day, ended: "and latest is no semantic version", with: []func(*promotable){promotionWished("latest"), func(p *promotable) { p.Spec.To = "latest" }}},
 		"there is no next channel":           {at: day, ended: "the ModuleReleaseMeta of module keda has no channel regular", with: []func(*promotable){func(p *promotable) { p.next.Version = "" }}},
 	})
+}
+
+func hotFix(p *promotable) { p.s.HotFix = true }
+
+func hotFixAfter(after time.Duration) func(*promotable) {
+	return promoteBy(func(p *v1beta2.RolloutPromotion) { p.After.HotFix = &metav1.Duration{Duration: after} })
+}
+
+func TestAHotFixWaitsForLessTimeWhereThePlanSaysSoAndForTheSamePeople(t *testing.T) {
+	const got = "channel regular got the version"
+	with := func(all ...func(*promotable)) []func(*promotable) { return all }
+	hour := hotFixAfter(time.Hour)
+	unclear := func(p *promotable) {
+		p.s.Urgency = UrgencyOf(&v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{
+			Name: "keda-1.2.3", Annotations: map[string]string{shared.AnnotationPriority: "urgent"},
+		}})
+	}
+	for name, test := range map[string]struct {
+		promotion
+		priority string
+	}{
+		"within its time": {promotion{
+			with: with(hotFix, hour), until: time.Hour,
+			waits: "the clusters to stay well for 1h0m0s instead of 24h0m0s, before channel regular gets the version, a patch change and a hot-fix",
+		}, "hot-fix"},
+		"after its time": {promotion{
+			at: time.Hour, with: with(hotFix, hour), due: true, ended: got + ", a hot-fix, for which it takes 1h0m0s instead of 24h0m0s",
+		}, "hot-fix"},
+		"of a minor version": {promotion{from: "1.1.0", at: time.Hour, with: with(hotFix, hour), due: true, ended: "1h0m0s instead of 168h0m0s"}, "hot-fix"},
+		"of a major version, which somebody must approve": {promotion{
+			from: "0.9.0", at: time.Hour, with: with(hotFix, hour), waits: "the approval of the promotion to channel regular by one more person",
+		}, "hot-fix"},
+		"of a patch that somebody must approve": {promotion{
+			at: day, with: with(hotFix, hour, approvalOf(v1beta2.ApproveAll, 1)), waits: "the approval of the promotion",
+		}, "hot-fix"},
+		"under a plan that knows none": {promotion{
+			at: time.Hour, with: with(hotFix), until: 23 * time.Hour,
+			waits: "for 24h0m0s, before channel regular gets the version, a patch change and a hot-fix, for which the plan has no time of its own (promotion.after.hotFix)",
+		}, "hot-fix"},
+		"under a plan in which it would be longer": {promotion{at: day, with: with(hotFix, hotFixAfter(2*day)), due: true, ended: got}, "hot-fix"},
+		"whose clusters are not well":              {promotion{fleet: "rr/ffrr", at: day, with: with(hotFix, hour), unwell: true, waits: "to be well again"}, "hot-fix"},
+		"a version that is none":                   {promotion{at: time.Hour, with: with(hour), until: 23 * time.Hour, waits: "for 24h0m0s, before"}, ""},
+		"a version that is none any more": {promotion{
+			at: time.Hour, with: with(hour, func(p *promotable) { p.Status.Promotion.Priority = "hot-fix" }), until: 23 * time.Hour, waits: "for 24h0m0s, before",
+		}, ""},
+		"a version whose priority is none": {promotion{
+			at: time.Hour, with: with(hour, unclear), until: 23 * time.Hour,
+			waits: `a patch change; annotation operator.kyma-project.io/priority of ModuleTemplate keda-1.2.3 has no effect: "urgent" is no priority: it must be hot-fix or regular`,
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := test.decide(t)
+			require.Equal(t, test.priority, status.Promotion.Priority)
+			if test.due && test.promotion.from == "" {
+				require.Equal(t, test.ended != got, strings.Contains(status.Promotion.Ended, "hot-fix"))
+			}
+		})
+	}
 }
 
 func promoteAll(t *testing.T, all map[string]promotion) {

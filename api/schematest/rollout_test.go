@@ -45,6 +45,8 @@ func planVerdicts(prefix, at string) []verdict {
 		{"what to do", "{onFailure: revert, revertScope: stage}", ""},
 		{"a promotion", "promotion: {channels: [fast, regular]}", ""},
 		{"a promotion with all", "promotion: {channels: [edge, fast, regular], after: {patch: 1h, minor: 72h, major: 336h}, approval: all, persons: 2}", ""},
+		{"a promotion of hot-fixes", "promotion: {channels: [fast, regular], after: {hotFix: 1h}}", ""},
+		{"a time of hot-fixes without a unit", "promotion: {channels: [fast, regular], after: {hotFix: '5'}}", at + "promotion.after.hotFix"},
 		{"a promotion of nothing", "promotion: {approval: none}", at + "promotion.channels: Required value"},
 		{"a promotion to nowhere", "promotion: {channels: [fast]}", at + "promotion.channels"},
 		{"a promotion in a circle", "promotion: {channels: [fast, regular, fast]}", "a version comes to each channel once"},
@@ -104,7 +106,8 @@ func TestModuleRolloutStatus(t *testing.T) {
 			"stages: [{name: a, bound: 1, total: 1, released: 1, updating: 1, ready: 1, failed: 1, broken: 1, waiting: 1, deferred: 1, unreachable: 1, startedAt: '2026-11-20T23:42:00Z', failedWhenSettled: 1, " +
 			"analysis: [{name: a, state: Failed, value: '0.5', message: b, since: '2026-11-20T23:42:00Z'}]}], " +
 			"deferrals: [{kyma: a/b, until: '2026-11-20T23:42:00Z'}], " +
-			"promotion: {toChannel: b, change: major, since: '2026-11-20T23:42:00Z', until: '2026-11-20T23:42:00Z', promotedAt: '2026-11-20T23:42:00Z', ended: c}}", ""},
+			"promotion: {toChannel: b, change: major, priority: hot-fix, since: '2026-11-20T23:42:00Z', until: '2026-11-20T23:42:00Z', promotedAt: '2026-11-20T23:42:00Z', ended: c}}", ""},
+		{"an unknown priority", spec + "status: {promotion: {toChannel: b, priority: urgent}}", "status.promotion.priority: Unsupported value"},
 		{"an unknown change", spec + "status: {promotion: {toChannel: b, change: huge}}", "status.promotion.change: Unsupported value"},
 		{"an unknown state of a query", spec + "status: {stages: [{name: a, total: 1, released: 1, updating: 1, ready: 1, failed: 1, analysis: [{name: a, state: Odd}]}]}", "analysis[0].state: Unsupported value"},
 		{"an unknown phase", spec + "status: {phase: Stuck}", "status.phase: Unsupported value"},

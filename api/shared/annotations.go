@@ -1,5 +1,7 @@
 package shared
 
+import "fmt"
+
 // Annotations of module resources in the target cluster.
 const (
 	// AnnotationAppliedDigest is the digest of an object as rendered; the
@@ -67,7 +69,33 @@ const (
 	// AnnotationRevertibleTo is a range of versions, such as ">=1.2.0 <2.0.0", that a
 	// cluster may be taken back to when the template's version turns out to be bad.
 	AnnotationRevertibleTo = OperatorGroup + "/revertible-to"
+	// AnnotationPriority says how urgent the template's version is: PriorityRegular,
+	// the default, or PriorityHotFix.
+	AnnotationPriority = OperatorGroup + "/priority"
 )
+
+// Values of AnnotationPriority.
+const (
+	// PriorityRegular is the priority of a version that is promoted after the time
+	// of its class.
+	PriorityRegular = "regular"
+	// PriorityHotFix is the priority of a version that a RolloutPolicy may promote
+	// sooner (promotion.after.hotFix).
+	PriorityHotFix = "hot-fix"
+)
+
+// IsHotFix reports whether the annotations of a ModuleTemplate say that its version
+// is a hot-fix. The error names a value that is no priority.
+func IsHotFix(annotations map[string]string) (bool, error) {
+	switch value := annotations[AnnotationPriority]; value {
+	case PriorityHotFix:
+		return true, nil
+	case "", PriorityRegular:
+		return false, nil
+	default:
+		return false, fmt.Errorf("%q is no priority: it must be %s or %s", value, PriorityHotFix, PriorityRegular)
+	}
+}
 
 // Annotations of a Manifest.
 const (

@@ -63,6 +63,16 @@ type PromotionTimes struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Major *metav1.Duration `json:"major,omitempty"`
+
+	// HotFix is for a version whose ModuleTemplate has the annotation
+	// operator.kyma-project.io/priority: hot-fix, whatever its size, where it is
+	// shorter. Unset: a hot-fix waits like any other version. Approvals are needed
+	// as for any other version.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	// +optional
+	HotFix *metav1.Duration `json:"hotFix,omitempty"`
 }
 
 // PromotionApproval says which promotions somebody must approve.
@@ -103,6 +113,11 @@ type RolloutPromotionStatus struct {
 	// Change is how big the change is for that channel.
 	// +optional
 	Change VersionChange `json:"change,omitempty"`
+
+	// Priority is hot-fix if the ModuleTemplate of the version says so.
+	// +kubebuilder:validation:Enum=hot-fix;regular
+	// +optional
+	Priority string `json:"priority,omitempty"`
 
 	// Since is since when the clusters are well; unset while too many are not.
 	// +optional

@@ -34,6 +34,10 @@ func broken(t *testing.T) *runtime.RawExtension {
 		resource("config", map[string]any{"localReference": desiredtest.Digest("b")}))
 }
 
+func withPriority(value string) func(*v1beta2.ModuleTemplate) {
+	return func(m *v1beta2.ModuleTemplate) { m.Annotations[shared.AnnotationPriority] = value }
+}
+
 func TestModuleTemplatesAtCreation(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -68,6 +72,12 @@ func TestModuleTemplatesAtCreation(t *testing.T) {
 				m.Spec.CustomStateCheck = []v1beta2.CustomStateCheck{{JSONPath: "status.ok", Value: "yes", MappedState: "Ready"}, {JSONPath: "status.nodes[", Value: "yes", MappedState: "Ready"}}
 			},
 			refused: `spec.customStateCheck[1].jsonPath: Invalid value: "status.nodes[" is no JSONPath`,
+		},
+		{name: "a hot-fix", change: withPriority("hot-fix")},
+		{name: "no hot-fix", change: withPriority("regular")},
+		{
+			name: "a priority that is none", change: withPriority("hotfix"),
+			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "hotfix" is no priority: it must be hot-fix or regular`,
 		},
 		{
 			name: "a copy of another is none of ours",
@@ -140,6 +150,15 @@ func TestModuleTemplatesAtUpdate(t *testing.T) {
 		{
 			name: "a mistake is made", before: byVersion(), refused: "spec.descriptor.component.resources[1].access.type",
 			change: func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) },
+		},
+		{name: "it becomes a hot-fix", before: byVersion(), change: withPriority("hot-fix")},
+		{
+			name: "it gets a priority that is none", before: byVersion(), change: withPriority("urgent"),
+			refused: `metadata.annotations[operator.kyma-project.io/priority]: Invalid value: "urgent" is no priority`,
+		},
+		{
+			name: "a priority that is none, and is stored, does not hinder a label", before: modified(byVersion(), withPriority("urgent")),
+			change: func(m *v1beta2.ModuleTemplate) { m.Labels["a"] = "b" },
 		},
 		{name: "a mistake that is stored can be fixed", before: modified(byVersion(), func(m *v1beta2.ModuleTemplate) { m.Spec.Descriptor = broken(t) }), change: func(m *v1beta2.ModuleTemplate) {
 			m.Spec.Descriptor = desiredtest.Descriptor(desiredtest.Component("keda"), "1.0.0")

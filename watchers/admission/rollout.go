@@ -108,6 +108,7 @@ func problemsOfPlan(path *field.Path, plan v1beta2.RolloutPlan) field.ErrorList 
 		problems = append(problems, negative(after.Child("patch"), promotion.After.Patch)...)
 		problems = append(problems, negative(after.Child("minor"), promotion.After.Minor)...)
 		problems = append(problems, negative(after.Child("major"), promotion.After.Major)...)
+		problems = append(problems, negative(after.Child("hotFix"), promotion.After.HotFix)...)
 	}
 	return problems
 }

@@ -33,6 +33,7 @@ func mistakes() map[string]func(*v1beta2.RolloutPlan) {
 		`promotion.after.patch: Invalid value: "-1h0m0s": must not be`:         func(p *v1beta2.RolloutPlan) { p.Promotion.After.Patch = taking(-time.Hour) },
 		`promotion.after.minor: Invalid value: "-1h0m0s": must not be`:         func(p *v1beta2.RolloutPlan) { p.Promotion.After.Minor = taking(-time.Hour) },
 		`promotion.after.major: Invalid value: "-1h0m0s": must not be`:         func(p *v1beta2.RolloutPlan) { p.Promotion.After.Major = taking(-time.Hour) },
+		`promotion.after.hotFix: Invalid value: "-1h0m0s": must not be`:        func(p *v1beta2.RolloutPlan) { p.Promotion.After.HotFix = taking(-time.Hour) },
 		`stages[0].selector: Invalid value: {"matchExpressions":`:              func(p *v1beta2.RolloutPlan) { p.Stages[0].Selector = unreadableSelector() },
 	}
 }

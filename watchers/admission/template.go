@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,16 +29,23 @@ func (v templates) ValidateCreate(_ context.Context, template *v1beta2.ModuleTem
 	if passes(v.settings, template) {
 		return nil, nil
 	}
-	return nil, refused(shared.KindModuleTemplate, template, append(descriptor.ValidateTemplate(template), nameless(template)...))
+	return nil, refused(shared.KindModuleTemplate, template, slices.Concat(descriptor.ValidateTemplate(template), nameless(template), noPriority(template)))
 }
 
-// ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What does not touch the
-// spec passes, so that a template that was stored before can still be labelled and released.
+// ValidateUpdate refuses what ValidateCreate does, and another version in the same place. What touches neither the
+// spec nor the priority passes, so that a template that was stored before can still be labelled and released.
 func (v templates) ValidateUpdate(_ context.Context, before, after *v1beta2.ModuleTemplate) (admission.Warnings, error) {
-	if passes(v.settings, after) || equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+	if passes(v.settings, after) {
 		return nil, nil
 	}
-	problems := append(movedInPlace(before, after), descriptor.ValidateTemplate(after)...)
+	var problems field.ErrorList
+	if before.Annotations[shared.AnnotationPriority] != after.Annotations[shared.AnnotationPriority] {
+		problems = noPriority(after)
+	}
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return nil, refused(shared.KindModuleTemplate, after, problems)
+	}
+	problems = slices.Concat(problems, movedInPlace(before, after), descriptor.ValidateTemplate(after))
 	if !equality.Semantic.DeepEqual(before.Spec.Data, after.Spec.Data) {
 		problems = append(problems, nameless(after)...)
 	}
@@ -95,4 +103,13 @@ func nameless(template *v1beta2.ModuleTemplate) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Required(field.NewPath("spec", "data", "metadata", "name"), "of the default custom resource")}
+}
+
+// noPriority refuses an annotation that would have no effect. It is refused only when it is new.
+func noPriority(template *v1beta2.ModuleTemplate) field.ErrorList {
+	if _, err := shared.IsHotFix(template.Annotations); err != nil {
+		at := field.NewPath("metadata", "annotations").Key(shared.AnnotationPriority)
+		return field.ErrorList{field.Invalid(at, field.OmitValueType{}, err.Error())}
+	}
+	return nil
 }

@@ -37,6 +37,8 @@ type Forecast struct {
 	Groups  []Group `json:"changes"`
 	// Holds are the rollouts that would be held, with the reason: too many Kymas would refuse the version.
 	Holds []string `json:"holds,omitempty"`
+	// Promotions say what versions wait for that would move on to another channel, as far as that would change.
+	Promotions []string `json:"promotions,omitempty"`
 	// Problems are Kymas that nothing could be planned for, with the reason.
 	Problems []string `json:"problems,omitempty"`
 	// Objects are those that change with the modules, where somebody asks for them.
@@ -99,7 +101,8 @@ func Make(ctx context.Context, o Options) (Forecast, error) {
 	found.Groups = Grouped(changes)
 	found.Objects = objects.compare(ctx)
 	found.Holds = refused.holds(sizes)
-	return found, nil
+	found.Promotions, err = promotions(ctx, before.Snapshot, after.Snapshot, o.Settings)
+	return found, err
 }
 
 // newSide is the catalog with these objects applied.

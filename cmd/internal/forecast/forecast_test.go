@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/worker"
 )
@@ -161,6 +164,47 @@ func TestAVersionUnderAPolicyGoesThroughItsStages(t *testing.T) {
 	require.Equal(t, []string{"keda 2.0.0: 40 Kymas refuse it for the same reason"}, w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0")).Holds)
 	w.options.SameFailures = 41
 	require.Empty(t, w.forecast(desiredtest.ReleaseMeta("keda", "regular=2.0.0")).Holds)
+}
+
+func TestWhatAVersionWaitsForBeforeItMovesToTheNextChannelIsForecast(t *testing.T) {
+	const regular = "keda 1.1.0 of channel regular waits for the clusters to stay well for 168h0m0s, before channel slow gets the version, a minor change"
+	const urgent = "keda 1.1.0 of channel regular waits for the clusters to stay well for 1h0m0s instead of 168h0m0s, before channel slow gets the version, a minor change and a hot-fix"
+	w := newWorld(t, 2)
+	plan := v1beta2.RolloutPlan{Promotion: &v1beta2.RolloutPromotion{
+		Channels: []string{"regular", "slow"}, After: v1beta2.PromotionTimes{HotFix: &metav1.Duration{Duration: time.Hour}},
+	}}
+	policy := &v1beta2.RolloutPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all", Namespace: desiredtest.Namespace}}
+	policy.Spec.RolloutPlan = plan
+	first := &v1beta2.ModuleRollout{ObjectMeta: metav1.ObjectMeta{Name: "first", Namespace: desiredtest.Namespace, UID: "first"}}
+	first.Spec = v1beta2.ModuleRolloutSpec{ModuleName: "keda", Channel: "regular", From: "1.0.0", To: "1.0.0", Policy: "all", Sequence: 1, Plan: plan}
+	first.Status.Phase, first.Status.Stage = v1beta2.RolloutCompleted, 1
+	w.options.Present = append(w.options.Present, policy, first)
+	meta, hotFix := desiredtest.ReleaseMeta("keda", "regular=1.1.0", "slow=1.0.0"), desiredtest.Template("keda", "1.1.0")
+	hotFix.Annotations[shared.AnnotationPriority] = shared.PriorityHotFix
+	text := &bytes.Buffer{}
+	require.Equal(t, []string{regular}, w.forecast(meta).Promotions)
+	found := w.forecast(meta, hotFix)
+	require.Equal(t, []string{urgent}, found.Promotions)
+	require.NoError(t, found.WriteText(text))
+	require.Contains(t, text.String(), "\npromotion: "+urgent+"\n")
+
+	// A rollout that has completed waits already.
+	second := first.DeepCopy()
+	second.Name, second.UID, second.Spec.To, second.Spec.Sequence = "second", "second", "1.1.0", 2
+	w.options.Present = slices.DeleteFunc(w.options.Present, func(object client.Object) bool {
+		_, isManifest := object.(*v1beta2.Manifest)
+		_, isMeta := object.(*v1beta2.ModuleReleaseMeta)
+		return isManifest || isMeta
+	})
+	w.options.Present = append(w.options.Present, second, meta)
+	w.install()
+	require.Empty(t, w.forecast(meta).Promotions)
+	found = w.forecast(hotFix)
+	require.Empty(t, found.Groups)
+	require.False(t, found.IsEmpty())
+	text.Reset()
+	require.NoError(t, found.WriteText(text))
+	require.Equal(t, "nothing would change for 2 Kymas\npromotion: "+urgent+"\n", text.String())
 }
 
 func TestAFileIsReadAsStrictlyAsTheAPIServerDoes(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 )
 
 // IsEmpty tells whether nothing would change.
-func (f Forecast) IsEmpty() bool { return len(f.Groups) == 0 }
+func (f Forecast) IsEmpty() bool { return len(f.Groups) == 0 && len(f.Promotions) == 0 }
 
 // WriteJSON writes the forecast for programs.
 func (f Forecast) WriteJSON(to io.Writer) error {
@@ -26,8 +26,8 @@ func (f Forecast) WriteJSON(to io.Writer) error {
 
 // WriteText writes it for people: a line for each group, the most Kymas first.
 func (f Forecast) WriteText(to io.Writer) error {
-	if f.IsEmpty() {
-		_, err := fmt.Fprintf(to, "nothing would change for %d Kymas\n", f.Kymas)
+	if len(f.Groups) == 0 {
+		_, err := fmt.Fprintf(to, "nothing would change for %d Kymas\n%s", f.Kymas, strings.TrimPrefix(f.promotionNotes()+"\n", "\n"))
 		return errors.Join(err, f.writeProblems(to))
 	}
 	if _, err := fmt.Fprintf(to, "%d of %d Kymas would change\n\n", f.Changed, f.Kymas); err != nil {
@@ -53,12 +53,21 @@ func (f Forecast) WriteText(to io.Writer) error {
 	for _, held := range f.Holds {
 		notes += "\nwould be held: " + held
 	}
+	notes += f.promotionNotes()
 	if notes != "" || len(f.Objects) == 0 {
 		if _, err := fmt.Fprintln(to, notes); err != nil {
 			return err
 		}
 	}
 	return errors.Join(writeObjects(to, f.Objects), f.writeProblems(to))
+}
+
+func (f Forecast) promotionNotes() string {
+	notes := ""
+	for _, promotion := range f.Promotions {
+		notes += "\npromotion: " + promotion
+	}
+	return notes
 }
 
 func (f Forecast) writeProblems(to io.Writer) error {

@@ -2,7 +2,9 @@ package forecast
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,4 +78,40 @@ func fixBounds(ctx context.Context, s *Snapshot, settings desired.Settings, made
 		sizes[r] = advance.StageSizes(r, kymas)
 	}
 	return sizes, nil
+}
+
+// promotions say what each version waits for that moves on to another channel, where that is another thing afterwards.
+func promotions(ctx context.Context, before, after *Snapshot, settings desired.Settings) ([]string, error) {
+	known, err := promotionsOf(ctx, before, settings)
+	if err != nil {
+		return nil, err
+	}
+	all, err := promotionsOf(ctx, after, settings)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(text string) bool { return slices.Contains(known, text) }), nil
+}
+
+func promotionsOf(ctx context.Context, s *Snapshot, settings desired.Settings) ([]string, error) {
+	var rollouts v1beta2.ModuleRolloutList
+	if err := s.List(ctx, &rollouts); err != nil {
+		return nil, err
+	}
+	var all []string
+	for i := range rollouts.Items {
+		r := &rollouts.Items[i]
+		if !r.IsBeingPromoted() || !settings.Ours(r.Labels) {
+			continue
+		}
+		waits, err := advance.ExpectedPromotion(ctx, s, settings, r)
+		if err != nil {
+			return nil, err
+		}
+		if waits != "" {
+			all = append(all, fmt.Sprintf("%s %s of channel %s waits for %s", r.Spec.ModuleName, r.Spec.To, r.Spec.Channel, waits))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }

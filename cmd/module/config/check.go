@@ -9,6 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/kyma-project/lifecycle-manager/activities/statecheck"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -36,6 +37,7 @@ func (m Module) Check() []Problem {
 	m.checkNames(&problems)
 	m.checkSources(&problems)
 	m.checkRelease(&problems)
+	m.checkAnnotations(&problems)
 	m.checkLinks(&problems)
 	m.checkState(&problems)
 	if m.modulectl {
@@ -118,6 +120,12 @@ func (m Module) checkRelease(problems *problemList) {
 		if _, err := ParseChannel(text, m.Version); err != nil {
 			problems.add(fmt.Sprintf("channels[%d]", i), "%v", err)
 		}
+	}
+}
+
+func (m Module) checkAnnotations(problems *problemList) {
+	if _, err := shared.IsHotFix(m.Annotations); err != nil {
+		problems.add(fmt.Sprintf("annotations[%s]", shared.AnnotationPriority), "%v", err)
 	}
 }
 

@@ -256,6 +256,10 @@ func TestFindings(t *testing.T) {
 			good().with("module-config.yaml", goodConfig+"target: moon\n"),
 			`error: module-config.yaml: target: "moon" is neither "control-plane" nor "remote"`,
 		},
+		"a priority that is none": {
+			good().with("module-config.yaml", goodConfig+"annotations: {operator.kyma-project.io/priority: urgent}\n"),
+			`error: module-config.yaml: annotations[operator.kyma-project.io/priority]: "urgent" is no priority: it must be hot-fix or regular`,
+		},
 		"a link that is none": {
 			good().with("module-config.yaml", goodConfig+"resources: [{name: notes, link: notes.md}]\n"),
 			`error: module-config.yaml: resources[0].link: "notes.md" is no address`,

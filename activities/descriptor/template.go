@@ -51,11 +51,18 @@ func validateStateChecks(template *v1beta2.ModuleTemplate, at *field.Path) field
 	return problems
 }
 
+// MaxDefaultCRBytes is how large a default custom resource may be, as JSON. It is part of the Manifest, whose inventory has to
+// fit into etcd with it.
+const MaxDefaultCRBytes = 256 << 10
+
 // validateDefaultCR wants a default custom resource to be one. A name is not asked for: without one it gets the
 // Manifest's (docs/contract.md#namespaces-and-defaults), but a name that is there must be text.
 func validateDefaultCR(template *v1beta2.ModuleTemplate, at *field.Path) field.ErrorList {
 	if IsEmpty(template.Spec.Data) {
 		return nil
+	}
+	if len(template.Spec.Data.Raw) > MaxDefaultCRBytes {
+		return field.ErrorList{field.TooLong(at, "", MaxDefaultCRBytes)}
 	}
 	var content struct {
 		APIVersion any `json:"apiVersion"`

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
+	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -45,7 +46,7 @@ func lossOf(before, after []metav1.ManagedFieldsEntry) (Loss, bool) {
 	return Loss{field: firstOf(lost)}, true
 }
 
-// firstOf is the first field of a set by name.
+// firstOf is the first field of a set by name, shortened: a path may have whole texts in it, as of the items of a list.
 func firstOf(set *fieldpath.Set) string {
 	first := ""
 	for path := range set.All() {
@@ -53,7 +54,7 @@ func firstOf(set *fieldpath.Set) string {
 			first = name
 		}
 	}
-	return first
+	return objects.Shorten(first)
 }
 
 // Round is what one reconcile found and did, for the corrections that are recorded.

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,4 +191,15 @@ func fieldsOf(raw string) *metav1.FieldsV1 {
 	f := &metav1.FieldsV1{}
 	f.SetRawBytes([]byte(raw))
 	return f
+}
+
+func TestTheFieldOfACorrectionIsShortened(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	loss, taken := lossOf(
+		[]metav1.ManagedFieldsEntry{managed("kubectl", "Update", "", `{"f:spec":{"f:list":{"v:\"`+long+`\"":{}}}}`)},
+		[]metav1.ManagedFieldsEntry{managed(shared.FieldManagerModuleResources, "Apply", "", `{"f:spec":{"f:list":{"v:\"`+long+`\"":{}}}}`)})
+	require.True(t, taken)
+	require.Equal(t, "kubectl", loss.manager)
+	require.LessOrEqual(t, len(loss.field), 160)
+	require.True(t, strings.HasPrefix(loss.field, `.spec.list[="xxx`), loss.field)
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,6 +33,40 @@ func Shorten(text string, limit int) string {
 		cut--
 	}
 	return text[:cut] + more
+}
+
+// List joins as many of a list as fit into limit bytes, and says how many more there are.
+func List(all []string, separator string, limit int) string {
+	whole := 0
+	for _, each := range all {
+		whole += len(separator) + len(each)
+	}
+	if len(all) == 0 || whole-len(separator) <= limit {
+		return strings.Join(all, separator)
+	}
+	named, size := 0, 0
+	for ; named < len(all)-1; named++ {
+		next := size + len(all[named])
+		if named > 0 {
+			next += len(separator)
+		}
+		if next+len(andMore(len(all)-named-1)) > limit {
+			break
+		}
+		size = next
+	}
+	if named == 0 {
+		rest := andMore(len(all) - 1)
+		return Shorten(all[0], limit-len(rest)) + rest
+	}
+	return strings.Join(all[:named], separator) + andMore(len(all)-named)
+}
+
+func andMore(number int) string {
+	if number == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", number)
 }
 
 // oneLine joins the lines of a text and takes out what is no text.

@@ -13,13 +13,13 @@ type Recorder interface {
 	AnnotatedEventf(object runtime.Object, annotations map[string]string, eventType, reason, format string, args ...any)
 }
 
-// Record records an Event with what can be done about it, which is in an annotation beside the message. The message is
-// bounded like that of a fault.
+// Record records an Event with what can be done about it, which is in an annotation beside the message. Both are bounded
+// like the message of a fault.
 func Record(events Recorder, object runtime.Object, eventType, reason, message, hint string) {
 	message = fault.Message(message)
 	if hint == "" {
 		events.Event(object, eventType, reason, message)
 		return
 	}
-	events.AnnotatedEventf(object, map[string]string{shared.AnnotationHint: hint}, eventType, reason, "%s", message)
+	events.AnnotatedEventf(object, map[string]string{shared.AnnotationHint: fault.Message(hint)}, eventType, reason, "%s", message)
 }

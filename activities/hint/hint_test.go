@@ -1,11 +1,17 @@
 package hint_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
 func TestAReasonComesWithWhatCanBeDoneAboutIt(t *testing.T) {
@@ -15,4 +21,28 @@ func TestAReasonComesWithWhatCanBeDoneAboutIt(t *testing.T) {
 	require.Empty(t, hint.For("Unheard"))
 	require.Equal(t, "did you mean keda?", hint.Or("did you mean keda?", "ModuleNotFound"))
 	require.Equal(t, hint.For("ModuleNotFound"), hint.Or("", "ModuleNotFound"))
+}
+
+// recorded are the messages and hints of Events.
+type recorded []string
+
+func (r *recorded) Event(_ runtime.Object, _, _, message string) { *r = append(*r, message) }
+
+func (r *recorded) AnnotatedEventf(_ runtime.Object, annotations map[string]string, _, _, format string, args ...any) {
+	*r = append(*r, fmt.Sprintf(format, args...), annotations[shared.AnnotationHint])
+}
+
+func TestAnEventIsOfBoundedSizeWhoeverWroteItsTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("größer \n", 10_000)
+	var texts recorded
+	hint.Record(&texts, nil, "Warning", "Reason", long, "")
+	hint.Record(&texts, nil, "Warning", "Reason", long, long)
+	require.Len(t, texts, 3)
+	for _, text := range texts {
+		require.LessOrEqual(t, len(text), fault.MaxMessage)
+		require.True(t, utf8.ValidString(text))
+		require.True(t, strings.HasSuffix(text, "…"))
+		require.NotContains(t, text, "\n")
+	}
 }

@@ -112,6 +112,8 @@ func ofReason(reason string) string {
 		return "check registry and credentials; it is retried"
 	case "ManifestNameCollision":
 		return "rename one"
+	case "TooManyModules":
+		return "take modules out, or wait until those that are being removed are gone"
 	case "KymaNameTooLong":
 		return "give the Kyma a shorter name"
 	case "InvalidReference":

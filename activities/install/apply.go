@@ -196,8 +196,8 @@ func (a *Activities) CarryOut(ctx context.Context, job *apply.Installation, resu
 func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, digest string) error {
 	m := job.Manifest
 	entries := inventory.Union(m.Status.Inventory, job.Plan.Entries)
-	if inventory.Bytes(entries) > inventory.MaxInventoryBytes {
-		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(entries), inventory.MaxInventoryBytes)
+	if err := tooMany(m, entries); err != nil {
+		return err
 	}
 	at, err := job.Cluster.UID(ctx)
 	if err != nil {
@@ -228,6 +228,22 @@ func (a *Activities) recordIntent(ctx context.Context, job *apply.Installation, 
 	}
 	if changed && before.State != shared.StateUnknown && manifests.IsNews(before, &m.Status) {
 		return a.steps.KickKyma(ctx, m)
+	}
+	return nil
+}
+
+// tooMany refuses an inventory with which the Manifest would not fit into etcd.
+func tooMany(m *v1beta2.Manifest, entries []v1beta2.InventoryEntry) error {
+	if inventory.Bytes(entries) > inventory.MaxInventoryBytes {
+		return fault.New(fault.Rejected, ReasonTooManyObjects, "the inventory of %d objects is above %d bytes", len(entries), inventory.MaxInventoryBytes)
+	}
+	whole, err := inventory.ManifestBytes(m, entries)
+	if err != nil {
+		return err
+	}
+	if whole > inventory.MaxManifestBytes {
+		return fault.New(fault.Rejected, ReasonTooManyObjects, "the Manifest would have %d bytes with its inventory of %d objects and its default custom resource, and may have %d",
+			whole, len(entries), inventory.MaxManifestBytes)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -8,11 +10,13 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// MaxInventoryBytes limits the inventory, and maxSyncedBytes what is repeated of it for users, so that a Manifest always
-// fits into etcd, which takes 1.5 MiB (docs/design/install-and-drift.md#inventory).
+// MaxInventoryBytes limits the inventory, maxSyncedBytes what is repeated of it for users, and MaxManifestBytes the whole
+// Manifest, so that it always fits into etcd, which takes 1.5 MiB (docs/design/install-and-drift.md#inventory). 64 KiB of
+// that are left for what changes later: messages, conditions, corrections, managed fields.
 const (
 	MaxInventoryBytes = 1 << 20
 	maxSyncedBytes    = 256 << 10
+	MaxManifestBytes  = 1536<<10 - 64<<10
 )
 
 // Union is the inventory before objects are applied: the old entries and the wanted ones. What is known of an object
@@ -110,6 +114,21 @@ func Bytes(inventory []v1beta2.InventoryEntry) int {
 	return total
 }
 
+// ManifestBytes is roughly the size of a Manifest in etcd with another inventory, once all of that was applied.
+func ManifestBytes(m *v1beta2.Manifest, inventory []v1beta2.InventoryEntry) (int, error) {
+	rest := *m
+	rest.Status.Inventory, rest.Status.Synced, rest.Status.Kinds = nil, nil, kindsOf(inventory)
+	encoded, err := json.Marshal(rest)
+	if err != nil {
+		return 0, fmt.Errorf("encode Manifest %s/%s: %w", m.Namespace, m.Name, err)
+	}
+	synced := 0
+	for _, e := range inventory {
+		synced += syncedBytes(e)
+	}
+	return len(encoded) + Bytes(inventory) + min(synced, maxSyncedBytes), nil
+}
+
 // SetInventory writes an inventory into a status, with all that is derived from it. Nothing else writes these fields.
 func SetInventory(s *v1beta2.ManifestStatus, inventory []v1beta2.InventoryEntry) {
 	s.Inventory = inventory
@@ -140,7 +159,7 @@ func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 		if err != nil || e.UID == "" {
 			continue
 		}
-		room -= len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`)
+		room -= syncedBytes(e)
 		if room < 0 {
 			return all
 		}
@@ -149,6 +168,11 @@ func syncedOf(inventory []v1beta2.InventoryEntry) []v1beta2.SyncedObject {
 		})
 	}
 	return all
+}
+
+// syncedBytes is how much an entry of an inventory takes in `status.synced`.
+func syncedBytes(e v1beta2.InventoryEntry) int {
+	return len(e.ID) + len(e.Version) + len(`{"group":"","version":"","kind":"","name":"","namespace":""},`)
 }
 
 // OfStage returns the entries of one stage. Entries that cannot be read belong to none: nothing is removed for them.

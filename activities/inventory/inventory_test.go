@@ -3,10 +3,13 @@ package inventory
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -75,6 +78,36 @@ func TestAManifestWithTheLargestInventoryFitsIntoEtcd(t *testing.T) {
 	require.Less(t, len(encoded), etcd-128<<10, "there is room for the rest")
 	require.NotEmpty(t, m.Status.Synced)
 	require.Len(t, m.Status.Inventory, len(inventory))
+}
+
+func TestTheSizeOfAManifestIsKnownBeforeItsObjectsAreApplied(t *testing.T) {
+	t.Parallel()
+	for name, entry := range map[string]func(i int) v1beta2.InventoryEntry{
+		"of a few kinds": func(i int) v1beta2.InventoryEntry {
+			return v1beta2.InventoryEntry{ID: fmt.Sprintf("apps_Deployment_a_%06d", i), Version: "v1"}
+		},
+		"each of a kind of its own": func(i int) v1beta2.InventoryEntry {
+			return v1beta2.InventoryEntry{ID: fmt.Sprintf("example.com_Kind%06d_a_b", i), Version: "v1"}
+		},
+	} {
+		var inventory []v1beta2.InventoryEntry
+		for i := range 4000 {
+			inventory = append(inventory, entry(i))
+		}
+		m := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns"}}
+		m.Spec.Resource = &runtime.RawExtension{Raw: []byte(`{"spec":"` + strings.Repeat("x", 256<<10) + `"}`)}
+		before, err := ManifestBytes(m, inventory)
+		require.NoError(t, err)
+		require.Empty(t, m.Status, "it is not changed")
+		for i := range inventory {
+			inventory[i].UID, inventory[i].Hash = "01234567-0123-0123-0123-0123456789ab", "0123456789abcdef"
+		}
+		SetInventory(&m.Status, inventory)
+		encoded, err := json.Marshal(m)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, before, len(encoded)-1024, name)
+		require.Less(t, before, len(encoded)+len(encoded)/5, name)
+	}
 }
 
 func TestTheRecordOfADefaultCRMovesOnToTheVersionOfTheModule(t *testing.T) {

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -97,4 +99,19 @@ func TestAnErrorHasItsReasonForPrograms(t *testing.T) {
 	require.Equal(t, "RegistryUnavailable", s.LastOperation.Reason)
 	SetObserved(m, &s, readiness.Observed{State: shared.StateReady, Reason: readiness.ReasonReady, Message: "module is ready"}, now)
 	require.Empty(t, s.LastOperation.Reason)
+}
+
+func TestTheTextsOfAStatusAreBoundedWhoeverWroteThem(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("müde\n", 10_000)
+	for _, reason := range []string{readiness.ReasonResourcesFailed, ReasonNotPlanned} {
+		m := &v1beta2.Manifest{}
+		SetObserved(m, &m.Status, readiness.Observed{State: shared.StateError, Reason: reason, Message: long, Hint: long}, metav1.Now())
+		require.LessOrEqual(t, len(m.Status.LastOperation.Operation), fault.MaxMessage)
+		require.LessOrEqual(t, len(m.Status.LastOperation.Hint), fault.MaxMessage)
+		require.NotEmpty(t, m.Status.Conditions)
+		for _, c := range m.Status.Conditions {
+			require.LessOrEqual(t, len(c.Message), 2*fault.MaxMessage)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -79,8 +80,10 @@ func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 	return v1beta2.LastOperation{Operation: s.LastOperation.Operation, Hint: s.LastOperation.Hint}
 }
 
-// SetObserved writes the observed state of the module into a status: state, last operation, counts, conditions.
+// SetObserved writes the observed state of the module into a status: state, last operation, counts, conditions. Its texts
+// are bounded like the message of a fault, whoever wrote them.
 func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Observed, now metav1.Time) {
+	o.Message, o.Hint = fault.Message(o.Message), fault.Message(o.Hint)
 	s.State = o.State
 	if o.Message != "" {
 		s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, o.Message, now).WithHint(hint.Or(o.Hint, o.Reason))

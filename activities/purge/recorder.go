@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
@@ -90,12 +92,25 @@ func (r *Recorder) Abandon(ctx context.Context, kyma kick.Ref, message string) e
 // AbandonObjects writes the Event that says what could not be reached, and which objects are left there: as many of them
 // as fit, while the log has them all.
 func (r *Recorder) AbandonObjects(ctx context.Context, kyma kick.Ref, message string, abandoned []string) error {
-	r.Log.Info("purge: abandoned", logkey.Kyma, kyma.String(), logkey.WorkflowID, kick.KymaWorkflowID(kyma), logkey.Message, message, logkey.Objects, abandoned)
-	return r.event(ctx, kyma, EventAbandoned, message+NameObjects(abandoned, maxMessage-len(message)), message)
+	line := func(some []string) {
+		r.Log.Info("purge: abandoned", logkey.Kyma, kyma.String(), logkey.WorkflowID, kick.KymaWorkflowID(kyma), logkey.Message, message, logkey.Objects, some)
+	}
+	if len(abandoned) == 0 {
+		line(nil)
+	}
+	for some := range slices.Chunk(abandoned, loggedObjects) {
+		line(some)
+	}
+	return r.event(ctx, kyma, EventAbandoned, message+NameObjects(abandoned, fault.MaxMessage-len(message)), message)
 }
 
-// maxNamed is how many objects are named to people at most.
-const maxNamed = 20
+const (
+	// maxNamed is how many objects are named to people at most.
+	maxNamed = 20
+	// loggedObjects is how many objects one line of the log names, because there may be thousands and what collects
+	// lines cuts long ones.
+	loggedObjects = 50
+)
 
 // NameObjects is such as `; 3 objects: ConfigMap a/b, Secret a/c and 1 more`, in at most so many bytes; empty when
 // there are none, or not even their number fits.
@@ -130,13 +145,7 @@ func (r *Recorder) Done(kyma kick.Ref, o Object) {
 	r.Log.Info("purge: forced", logkey.Kyma, kyma.String(), logkey.WorkflowID, kick.KymaWorkflowID(kyma), logkey.Kind, o.Kind, logkey.Namespace, o.Namespace, logkey.Name, o.Name, logkey.Finalizers, o.Finalizers)
 }
 
-// maxMessage is what a server takes for the message of an Event.
-const maxMessage = 1024
-
 func (r *Recorder) event(ctx context.Context, kyma kick.Ref, reason, message string, about ...string) error {
-	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage-3], "") + "…"
-	}
 	now := metav1.NewTime(r.Now())
 	event := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: kyma.Namespace, Name: eventName(kyma, append(about, reason))},
@@ -144,7 +153,7 @@ func (r *Recorder) event(ctx context.Context, kyma kick.Ref, reason, message str
 			APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindKyma,
 			Namespace: kyma.Namespace, Name: kyma.Name, UID: kyma.UID,
 		},
-		Type: corev1.EventTypeWarning, Reason: reason, Message: message,
+		Type: corev1.EventTypeWarning, Reason: reason, Message: fault.Message(message),
 		Source:         corev1.EventSource{Component: shared.FieldManagerLifecycleManager},
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}

@@ -77,7 +77,7 @@ func notDeleted(failed []error) fault.Fault {
 	if err == nil {
 		return fault.Fault{}
 	}
-	return fault.Fault{Kind: fault.Transient, Reason: ReasonManifestsNotDeleted, Message: err.Error()}
+	return fault.Fault{Kind: fault.Transient, Reason: ReasonManifestsNotDeleted, Message: fault.Message(err.Error())}
 }
 
 // missingAccess is the fault that no access Secret is there, by a complete reading. Whatever else is wrong with the

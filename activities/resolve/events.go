@@ -33,6 +33,6 @@ func (a *Activities) recordRestored(edited *v1beta2.Manifest) {
 	if a.events == nil || !desired.IsEdited(edited) {
 		return
 	}
-	a.events.Event(edited, corev1.EventTypeWarning, EventSpecRestored,
-		"the spec was edited by hand and is restored: what a module is follows from its Kyma, its ModuleTemplate and its ModuleReleaseMeta")
+	hint.Record(a.events, edited, corev1.EventTypeWarning, EventSpecRestored,
+		"the spec was edited by hand and is restored: what a module is follows from its Kyma, its ModuleTemplate and its ModuleReleaseMeta", "")
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -45,8 +46,8 @@ func (a *Activities) adoptOrphans(ctx context.Context, kyma *v1beta2.Kyma, view 
 		}
 		adopted = append(adopted, versionOf(after))
 		if a.events != nil {
-			a.events.Event(kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
-				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", planning.Describe(plan.Orphan)))
+			hint.Record(a.events, kyma, corev1.EventTypeNormal, EventOrphanAdopted, fmt.Sprintf(
+				"%s, which an earlier Kyma of this name left in the same cluster, is this Kyma's now, with all that it installed", planning.Describe(plan.Orphan)), "")
 		}
 	}
 	return adopted, nil

@@ -3,11 +3,11 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -141,14 +141,14 @@ func (d *decider) failing() (why string, bad bool) {
 	for _, f := range d.o.Failures {
 		if same := cmp.Or(d.SameFailures, DefaultSameFailures) + accepted; f.Clusters >= same {
 			return fmt.Sprintf("%d clusters failed in the same way with version %s (%s): %s: %s; on %s",
-				f.Clusters, d.rollout.Spec.To, cmp.Or(f.Layer, "no layer"), f.Reason, f.Message, strings.Join(f.Kymas, ", ")), f.Reason != ReasonNotStarted
+				f.Clusters, d.rollout.Spec.To, cmp.Or(f.Layer, "no layer"), f.Reason, f.Message, fault.List(f.Kymas, ", ", maxKymas)), f.Reason != ReasonNotStarted
 		}
 	}
 	for i, stage := range d.o.Stages {
 		if plan := planOf(d.rollout.Spec, i, stage.Total); stage.Failed > plan.maxFailures+accepted {
 			first := d.o.Failures[0]
 			return fmt.Sprintf("%d of %d clusters of stage %s failed with version %s, %d may: %s: %s; on %s",
-					stage.Failed, stage.Total, plan.Name, d.rollout.Spec.To, plan.maxFailures+accepted, first.Reason, first.Message, strings.Join(first.Kymas, ", ")),
+					stage.Failed, stage.Total, plan.Name, d.rollout.Spec.To, plan.maxFailures+accepted, first.Reason, first.Message, fault.List(first.Kymas, ", ", maxKymas)),
 				stage.Failed-stage.NotStarted > plan.maxFailures+accepted
 		}
 	}
@@ -332,8 +332,14 @@ func (d *decider) takeBack() {
 	}
 }
 
+const (
+	// maxWaitsFor is how many bytes status.waitsFor has at most, and maxKymas those of the Kymas that it names.
+	maxWaitsFor, maxKymas = 2 << 10, 256
+)
+
 // wait records what the rollout waits for, and until when; zero is until people act.
 func (d *decider) wait(phase v1beta2.RolloutPhase, what string, until time.Time) {
+	what = fault.Shorten(what, maxWaitsFor)
 	if d.status.WaitsFor != what || d.status.WaitsSince == nil {
 		d.status.WaitsSince = &d.now
 	}

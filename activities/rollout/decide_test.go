@@ -360,3 +360,15 @@ func TestTimesOfARolloutAreKept(t *testing.T) {
 	require.Equal(t, "5/6", at(2*time.Hour, "rr/rr/rf").Progress, "what is seen is shown also then")
 	require.Equal(t, since(5*time.Minute), g.Status.CompletedAt)
 }
+
+func TestWhatARolloutWaitsForIsOfBoundedSizeAndSaysWhatToDo(t *testing.T) {
+	names := []string{strings.Repeat("a", 300), strings.Repeat("b", 300), strings.Repeat("c", 300)}
+	failures := []v1beta2.RolloutFailure{{Reason: "Reason", Message: cut(strings.Repeat("ü", 10_000)), Clusters: 3, Kymas: names}}
+	d := &decider{Situation: Situation{SameFailures: 3}, rollout: &v1beta2.ModuleRollout{}, o: Observed{Failures: failures}}
+	why, _ := d.failing()
+	d.hold(why)
+	require.Less(t, len(d.status.WaitsFor), maxWaitsFor)
+	require.Contains(t, d.status.WaitsFor, " and 2 more. ", "what to do follows")
+	d.hold(strings.Repeat("x", 1<<20))
+	require.Len(t, d.status.WaitsFor, maxWaitsFor)
+}

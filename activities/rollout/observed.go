@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -259,12 +260,7 @@ const (
 	shownMessage = 512
 )
 
-func cut(message string) string {
-	if len(message) <= shownMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:shownMessage], "") + "…"
-}
+func cut(message string) string { return fault.Shorten(message, shownMessage) }
 
 func addFailure(groups map[string]*v1beta2.RolloutFailure, s Sight, to string) {
 	reason, message := s.Reason, s.Message

@@ -43,7 +43,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		}
 		rows = append(rows, row)
 	}
-	return onePerName(rows)
+	return fitted(onePerName(rows))
 }
 
 func namesOf(manifests []*v1beta2.Manifest) map[string]bool {

@@ -39,7 +39,7 @@ func next(o observation) v1beta2.KymaStatus {
 	if said.hint == "" && meta.IsStatusConditionTrue(status.Conditions, string(shared.ConditionRemoteKymaDecides)) {
 		said.hint = desired.EditIgnoredHint(o.view.Sync)
 	}
-	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, said.message, seconds(o.now)).WithHint(said.hint)
+	status.LastOperation = v1beta2.NextLastOperation(status.LastOperation, fault.Message(said.message), seconds(o.now)).WithHint(fault.Message(said.hint))
 	if status.State == shared.StateReady || status.State == shared.StateWarning {
 		status.ActiveChannel = o.view.Wanted.Channel
 	}
@@ -188,11 +188,11 @@ func removal(o observation) statement {
 		return statement{worst.Message, strings.Join(slices.DeleteFunc([]string{todo, remaining(o) + o.purgeNote()},
 			func(part string) bool { return part == "" }), "; ")}
 	case !worst.IsZero() && len(o.manifests) > 0:
-		return statement{worst.Message + "; " + remaining(o) + o.purgeNote(), todo}
+		return statement{fault.Shorten(worst.Message, maxListed) + "; " + remaining(o) + o.purgeNote(), todo}
 	case !worst.IsZero():
-		return statement{worst.Message + o.purgeNote(), todo}
+		return statement{fault.Shorten(worst.Message, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote(), todo}
 	case len(o.manifests) == 0 && o.in.Waiting != "":
-		return statement{message: o.in.Waiting + o.purgeNote()}
+		return statement{message: fault.Shorten(o.in.Waiting, fault.MaxMessage-len(o.purgeNote())) + o.purgeNote()}
 	}
 	return statement{remaining(o) + o.purgeNote(), toDo(o)}
 }
@@ -206,8 +206,12 @@ func toDo(o observation) string {
 		}
 	}
 	slices.Sort(all)
-	return strings.Join(all, "; ")
+	return fault.List(all, "; ", fault.MaxMessage)
 }
+
+// maxListed is how many bytes of modules a message has at most, and of an error before them: the time of a purge, which
+// comes last, is not to be cut.
+const maxListed = 384
 
 // remaining names the modules that are to go.
 func remaining(o observation) string {
@@ -219,7 +223,7 @@ func remaining(o observation) string {
 	if len(names) == 0 {
 		return shared.OperationWaitingForRemoval
 	}
-	return shared.OperationWaitingForRemoval + ": " + strings.Join(names, ", ")
+	return shared.OperationWaitingForRemoval + ": " + fault.List(names, ", ", maxListed)
 }
 
 // awaited names a module that is to go, with what its removal waits for.

@@ -66,7 +66,7 @@ func (a *Activities) noteRefused(ctx context.Context, kyma, copied *v1beta2.Kyma
 func invalidRemote(copied *v1beta2.Kyma, problem string) fault.Fault {
 	return fault.Fault{
 		Kind: fault.Rejected, Reason: ReasonRemoteKymaInvalid,
-		Message: fmt.Sprintf("remote Kyma %s cannot be accepted: %s", desired.NameOf(copied), problem),
+		Message: fault.Message(fmt.Sprintf("remote Kyma %s cannot be accepted: %s", desired.NameOf(copied), problem)),
 	}
 }
 

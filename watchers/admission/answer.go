@@ -1,12 +1,15 @@
 package admission
 
 import (
+	"fmt"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -15,10 +18,29 @@ func passes(settings desired.Settings, object client.Object) bool {
 	return desired.IsSyncedCopy(object) || !settings.Ours(object.GetLabels()) || !object.GetDeletionTimestamp().IsZero()
 }
 
-// refused is the answer that kubectl shows like one of the API server's own.
+// maxProblems is how many problems an answer has at most.
+const maxProblems = 20
+
+// refused is the answer that kubectl shows like one of the API server's own. What it repeats of the request is shortened.
 func refused(kind string, object client.Object, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
+	}
+	if more := len(problems) - maxProblems; more > 0 {
+		problems = append(problems[:maxProblems:maxProblems], field.Forbidden(field.NewPath("spec"), fmt.Sprintf("and %d more problems", more)))
+	}
+	for _, problem := range problems {
+		problem.Field, problem.Detail = fault.Message(problem.Field), fault.Message(problem.Detail)
+		switch value := problem.BadValue.(type) {
+		case field.OmitValueType:
+		case string:
+			problem.BadValue = fault.Shorten(value, warningBytes)
+		default:
+			problem.BadValue = field.OmitValueType{}
+			if text := fmt.Sprint(value); len(text) <= warningBytes {
+				problem.BadValue = value
+			}
+		}
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1beta2.GroupVersion.Group, Kind: kind}, object.GetName(), problems)
 }

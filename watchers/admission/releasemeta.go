@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/advance"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -73,7 +73,7 @@ func (v releaseMetas) warnings(ctx context.Context, before, after *v1beta2.Modul
 		if err != nil {
 			return warnings
 		}
-		warnings = append(warnings, cut(text))
+		warnings = append(warnings, fault.Shorten(text, warningBytes))
 	}
 	return warnings
 }
@@ -145,13 +145,4 @@ func numberOf(kymas []*v1beta2.Kyma) string {
 		return "1 Kyma"
 	}
 	return fmt.Sprintf("%d Kymas", len(kymas))
-}
-
-// cut shortens a text to what a warning may have.
-func cut(text string) string {
-	if len(text) <= warningBytes {
-		return text
-	}
-	const end = "…"
-	return strings.ToValidUTF8(text[:warningBytes-len(end)], "") + end
 }

@@ -2,12 +2,14 @@ package admission
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -143,4 +145,17 @@ func TestWhatIsNotOursToJudgePasses(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+func TestAnAnswerIsOfBoundedSize(t *testing.T) {
+	long := strings.Repeat("ü", 1<<20)
+	var problems field.ErrorList
+	for i := range 1000 {
+		problems = append(problems, field.Invalid(field.NewPath("spec").Index(i), long, long), field.Invalid(field.NewPath(long), []string{long}, "is bad"))
+	}
+	require.NoError(t, refused("Kyma", &v1beta2.Kyma{}, nil))
+	err := refused("Kyma", &v1beta2.Kyma{}, problems)
+	require.ErrorContains(t, err, "and 1980 more problems")
+	require.Less(t, len(err.Error()), 64<<10)
+	require.ErrorContains(t, refused("Kyma", &v1beta2.Kyma{}, field.ErrorList{field.Invalid(field.NewPath("spec"), 7, "is odd")}), "spec: Invalid value: 7: is odd")
 }

@@ -2,9 +2,9 @@ package planning
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -21,6 +21,7 @@ func (p *planner) assign() {
 			manifests[manifest.Name] = manifest
 		}
 	}
+	p.has = len(manifests)
 	p.refuseCollisions()
 	for _, e := range p.entries {
 		if e.component != "" && !e.isMandatoryEntry() {
@@ -84,7 +85,7 @@ func (p *planner) refuseDuplicates() {
 			}
 		}
 		e.Refusal = versions.Refuse(versions.ReasonDuplicateComponent, "module %s is the same component %s as %s: list it once",
-			e.Module.Name, e.component, strings.Join(others, ", "))
+			e.Module.Name, e.component, fault.List(others, ", ", maxOthers))
 	}
 }
 
@@ -107,4 +108,23 @@ func (p *planner) refuseCollisions() {
 				e.Module.Name, name)
 		}
 	}
+}
+
+const (
+	// MaxManifests is how many Manifests a Kyma has at most, with those of mandatory modules and those that are still being
+	// removed. Its status has a row or an entry for each, and has to fit into etcd.
+	MaxManifests = 256
+	// maxOthers is how many bytes of the names of other entries a message has at most.
+	maxOthers = 256
+)
+
+// oneMore refuses a further Manifest for a Kyma that has as many as its status has room for, with those that this plan
+// makes. Those that are there stay as they are.
+func (p *planner) oneMore(e *entry) *versions.Refusal {
+	if p.has >= MaxManifests {
+		return versions.Refuse(versions.ReasonTooManyModules,
+			"the Kyma has %d modules, with mandatory ones and those that are being removed: module %s would be one too many", p.has, e.Module.Name)
+	}
+	p.has++
+	return nil
 }

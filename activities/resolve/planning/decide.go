@@ -68,8 +68,12 @@ func (p *planner) decideOne(e *entry) {
 			name: p.nameFor(e), namespace: p.namespaceFor(e), remote: remote, mandatory: e.mandatory, fetch: p.DefaultCR,
 		}.manifest()
 	}
-	if e.Refusal == nil && e.manifest != nil {
+	switch {
+	case e.Refusal != nil:
+	case e.manifest != nil:
 		keepForm(e.manifest, manifest)
+	default:
+		e.Refusal = p.oneMore(e)
 	}
 	switch {
 	case e.Refusal != nil:

@@ -27,6 +27,7 @@ type planner struct {
 	sync     desired.Sync
 	entries  []*entry
 	assigned map[string]*entry // by Manifest name
+	has      int               // number of Manifests, with those that this plan makes
 }
 
 // isMandatoryEntry tells whether an entry lists a module that every Kyma has anyway: it is refused, and no Manifest

@@ -180,6 +180,10 @@ func (in manifestInputs) defaultCR(layer *v1beta2.ImageSpec) (*runtime.RawExtens
 	if err != nil {
 		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "ModuleTemplate %s: spec.data: %v", desired.NameOf(template), err)
 	}
+	if len(raw) > descriptor.MaxDefaultCRBytes {
+		return nil, versions.Refuse(versions.ReasonInvalidDefaultCR, "the default custom resource of module %s has %d bytes, and may have %d",
+			in.choice.Module.Name, len(raw), descriptor.MaxDefaultCRBytes).WithHint("publish the module with a smaller default custom resource")
+	}
 	return &runtime.RawExtension{Raw: raw}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
+	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -828,4 +829,53 @@ func TestARejectedFetchIsFinal(t *testing.T) {
 	require.Equal(t, versions.ReasonDescriptorMissing, plans["keda"].Refusal.Reason)
 	require.Equal(t, hint.For(artifacts.ReasonInvalidDescriptor), plans["keda"].Refusal.Hint, "access to the registry is not what is wrong")
 	require.False(t, plans["keda"].Refusal.Transient)
+}
+
+func TestAKymaHasNoMoreModulesThanItsStatusHasRoomFor(t *testing.T) {
+	var modules []string
+	s := &setup{}
+	add := func(name string) {
+		modules = append(modules, name)
+		s.templates = append(s.templates, desiredtest.Template(name, "1.0.0"))
+		s.metas = append(s.metas, desiredtest.ReleaseMeta(name, "regular=1.0.0"))
+	}
+	for i := range MaxManifests {
+		name := fmt.Sprintf("module-%03d", i)
+		s.manifests = append(s.manifests, installed(name, "1.0.0"))
+		if i > 1 {
+			add(name)
+		}
+	}
+	add("another")
+	s.kyma = desiredtest.Kyma(modules...)
+	plans, unwanted := s.plan(t)
+	require.Len(t, unwanted, 2)
+	require.Equal(t, versions.ReasonTooManyModules, plans["another"].Refusal.Reason, "those that are being removed count")
+	require.Equal(t, "the Kyma has 256 modules, with mandatory ones and those that are being removed: module another would be one too many", plans["another"].Refusal.Message)
+	require.NotEmpty(t, hint.For(versions.ReasonTooManyModules))
+	require.Equal(t, ActionNone, plans["another"].Action)
+	for _, module := range modules[:len(modules)-1] {
+		require.Nil(t, plans[module].Refusal, "what is installed stays")
+		require.NotEqual(t, ActionNone, plans[module].Action)
+	}
+	s.manifests = s.manifests[1:]
+	plans, _ = s.plan(t)
+	require.Equal(t, ActionCreate, plans["another"].Action, "when one is gone there is room")
+}
+
+func TestADefaultCRThatIsTooLargeIsRefused(t *testing.T) {
+	template := desiredtest.Template("keda", "1.0.0")
+	template.Spec.Data = &runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1","kind":"K","metadata":{"name":"n"},"spec":"` + strings.Repeat("x", 256<<10) + `"}`)}
+	s := &setup{kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{template}, metas: []*v1beta2.ModuleReleaseMeta{desiredtest.ReleaseMeta("keda", "regular=1.0.0")}}
+	plans, _ := s.plan(t)
+	require.Equal(t, versions.ReasonInvalidDefaultCR, plans["keda"].Refusal.Reason)
+	require.Contains(t, plans["keda"].Refusal.Message, "bytes, and may have 262144")
+	require.NotEmpty(t, descriptor.ValidateTemplate(template), "admission refuses it before")
+}
+
+func TestARefusalIsOfBoundedSize(t *testing.T) {
+	long := strings.Repeat("ü", 1<<20)
+	refusal := versions.Refuse("Reason", "%s", long).WithHint("%s", long)
+	require.LessOrEqual(t, len(refusal.Message), fault.MaxMessage)
+	require.LessOrEqual(t, len(refusal.Hint), fault.MaxMessage)
 }

@@ -30,6 +30,7 @@ const (
 	ReasonDescriptorMissing   = "DescriptorUnavailable"
 	ReasonNameCollision       = "ManifestNameCollision"
 	ReasonKymaName            = "KymaNameTooLong"
+	ReasonTooManyModules      = "TooManyModules"
 )
 
 // Refusal says why a module entry does not get what it asks for. A refused entry never loses the Manifest
@@ -59,14 +60,14 @@ func IsRetryable(err error) bool {
 	return f.Kind != fault.Rejected && !f.SlowRetry
 }
 
-// Refuse is a refusal that makes the module an error.
+// Refuse is a refusal that makes the module an error. Its message is bounded like that of a fault.
 func Refuse(reason, format string, args ...any) *Refusal {
-	return &Refusal{Reason: reason, Message: fmt.Sprintf(format, args...), State: shared.StateError}
+	return &Refusal{Reason: reason, Message: fault.Message(fmt.Sprintf(format, args...)), State: shared.StateError}
 }
 
 // WithHint adds what can be done about a refusal.
 func (r *Refusal) WithHint(format string, args ...any) *Refusal {
-	r.Hint = fmt.Sprintf(format, args...)
+	r.Hint = fault.Message(fmt.Sprintf(format, args...))
 	return r
 }
 

@@ -17,6 +17,7 @@ import (
 func TestAUserProvidedTemplateInTheRemoteClusterServesItsKyma(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	s.Instance.Flags = append(s.Instance.Flags, "--remote-template-registries", s.Registry)
+	s.SweepOften() // what happens to a template in the remote cluster is found by passes
 	s.PushMinimal("common")
 	template := s.Pack(harness.MinimalModule{Name: "own"})
 	s.Instance.Start()

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -64,7 +65,7 @@ func (a *Steps) RemoveFinalizers(ctx context.Context, m *v1beta2.Manifest) error
 		if len(others) > 0 && !m.DeletionTimestamp.IsZero() {
 			if _, err := a.WriteStatus(ctx, m, func(s *v1beta2.ManifestStatus) {
 				s.State = shared.StateDeleting
-				s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, shared.OtherFinalizersPresent(others), a.Now()).WithHint(hint.OtherFinalizers)
+				s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, fault.Message(shared.OtherFinalizersPresent(others)), a.Now()).WithHint(hint.OtherFinalizers)
 			}); err != nil && !isConflict(err) {
 				return err
 			}

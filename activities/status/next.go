@@ -129,9 +129,6 @@ func setConditions(status *v1beta2.KymaStatus, o observation, deleting bool) {
 	}
 }
 
-// statement is a message and what can be done about it.
-type statement struct{ message, hint string }
-
 // operation says what was last done or waited for, or the error (docs/contract.md#states).
 func operation(status v1beta2.KymaStatus, o observation, deleting bool) statement {
 	if deleting {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -114,6 +115,19 @@ func TestAKymaThatOthersFinalizersHoldSaysSoWhenItIsReleased(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, OutcomeReleased, released.Outcome)
 	require.Empty(t, b.control.Writes())
+}
+
+func TestAKymaThatHundredsOfFinalizersHoldNamesTheFirst(t *testing.T) {
+	var others []string
+	for i := range 500 {
+		others = append(others, fmt.Sprintf("example.com/other-%d", i))
+	}
+	b, _ := heldBench(t, others...)
+	released, err := b.ReleaseKyma(context.Background(), ReleaseInput{Ref: b.in.Ref})
+	require.NoError(t, err)
+	require.Contains(t, released.Message, "example.com/other-9 ")
+	require.LessOrEqual(t, len(released.Message), fault.MaxMessage)
+	require.Equal(t, released.Message, b.report(t).Message, "a report says the same")
 }
 
 // During a deletion nobody asks the cluster but who writes the copy of the status.

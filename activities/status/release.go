@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
@@ -69,7 +70,7 @@ func (a *Activities) nameOthers(ctx context.Context, kyma *v1beta2.Kyma) error {
 	}
 	before := kyma.DeepCopy()
 	kyma.Status.State = shared.StateDeleting
-	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OtherFinalizersPresent(others), seconds(a.now())).
+	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, fault.Message(shared.OtherFinalizersPresent(others)), seconds(a.now())).
 		WithHint(hint.OtherFinalizers)
 	_, err := a.write(ctx, before, kyma, eventDetails{})
 	return err

@@ -77,7 +77,7 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		}
 	})
 	t.Run("a module enabled and disabled inside the remote cluster follows", func(t *testing.T) {
-		harness.Edit(t, s.Remote, s.RemoteKyma(), func(k *v1beta2.Kyma) {
+		s.EditRemote(func(k *v1beta2.Kyma) {
 			k.Spec.Modules = nil
 		})
 		s.Eventually("the module is removed", 2*time.Minute, func(c *assert.CollectT) {
@@ -86,13 +86,13 @@ func TestTheLifeOfAKymaWithARemoteCluster(t *testing.T) {
 		})
 		require.Empty(t, s.OfModule(t, s.Remote), "nothing of the module remains in the remote cluster")
 
-		harness.Edit(t, s.Remote, s.RemoteKyma(), func(k *v1beta2.Kyma) {
+		s.EditRemote(func(k *v1beta2.Kyma) {
 			k.Spec.Modules = []v1beta2.Module{{Name: "sample"}}
 		})
 		s.BecomesReady("life", "sample@1.0.0")
 	})
 	t.Run("a channel that is moved upgrades the module and prunes what it no longer has", func(t *testing.T) {
-		harness.Edit(t, s.Remote, s.RemoteKyma(), func(k *v1beta2.Kyma) {
+		s.EditRemote(func(k *v1beta2.Kyma) {
 			k.Spec.Channel = "fast"
 		})
 		s.BecomesReady("life", "sample@1.1.0")

@@ -78,6 +78,7 @@ func TestAProcessKilledDuringItsWorkHasTheSameResult(t *testing.T) {
 // remote cluster.
 func TestALostTemporalDatabaseChangesNothing(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("settled", "sample"))
@@ -108,6 +109,7 @@ func TestALostTemporalDatabaseChangesNothing(t *testing.T) {
 // The real thing: the server is stopped, its database removed, and it starts empty.
 func TestTemporalsServerLosesItsDatabase(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.Namespace, s.Temporal = "default", nil
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()

@@ -24,6 +24,7 @@ const fleetSize = 13
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t)
+	s.SweepOften() // two whole passes are waited for
 	catalog := s.Pack(harness.MinimalModule{Name: "common", Channels: "regular"})
 	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, catalog)
 	s.Instance.Start()

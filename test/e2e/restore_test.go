@@ -41,7 +41,9 @@ type restored struct {
 
 // The worst case: Lifecycle Manager works all the time, and Temporal knows of what the control plane has forgotten.
 func TestARestoredControlPlaneIsConvergedTo(t *testing.T) {
-	r := newRestored(t, harness.NewEnvironment(t))
+	s := harness.NewEnvironment(t)
+	s.SweepOften() // what a cluster has is compared by passes
+	r := newRestored(t, s)
 	r.restore()
 	r.isAsTheOwnerWants()
 	r.Eventually("the module is what the restored control plane says", time.Minute, func(c *assert.CollectT) {
@@ -80,6 +82,7 @@ func TestARestoredControlPlaneIsConvergedTo(t *testing.T) {
 // By the steps of docs/backup.md: nothing works until the control plane is up to date.
 func TestAControlPlaneIsRestoredAndTemporalStartsEmpty(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.Namespace, s.Temporal = "default", nil
 	r := newRestored(t, s)
 	r.RunFleet("stop", "temporal")
@@ -107,6 +110,7 @@ func TestAControlPlaneIsRestoredAndTemporalStartsEmpty(t *testing.T) {
 // Without any backup of the control plane: the Kymas are created again, with other uids.
 func TestKymasThatAreCreatedAgainTakeOverWhatTheirClustersHave(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften()
 	s.Push("test/modules/sample/1.0.0")
 	s.PushMinimal("later")
 	s.Instance.Start()

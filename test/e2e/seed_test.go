@@ -23,6 +23,7 @@ const customNamespace = "custom-sync"
 // both, and what names no namespace goes into that one.
 func TestAKymaThatSetsItsSynchronizationIsServedAsTheSeedsDescribe(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften() // edits in the remote cluster are found by passes
 	s.Push("test/modules/sample/1.0.0")
 	s.PushMinimal("extra")
 	s.PushMinimal("other")

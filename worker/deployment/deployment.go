@@ -10,6 +10,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kyma-project/lifecycle-manager/worker/taskqueues"
 )
@@ -26,9 +28,21 @@ type Deployment struct {
 	Now      func() time.Time
 }
 
+// isBusy tells whether Temporal answers that it has too much to do just now: it asks a workflow of its own about a deployment,
+// and takes one such query at a time.
+func isBusy(err error) bool {
+	var busy *serviceerror.ResourceExhausted
+	return errors.As(err, &busy)
+}
+
 // Read reads the state. Nothing is asked about pollers where no versioned worker ever polled.
 func (d Deployment) Read(ctx context.Context) (State, error) {
-	described, err := d.Temporal.DescribeWorkerDeployment(ctx, &workflowservice.DescribeWorkerDeploymentRequest{Namespace: d.Namespace, DeploymentName: Name})
+	var described *workflowservice.DescribeWorkerDeploymentResponse
+	someSeconds := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 7}
+	err := retry.OnError(someSeconds, isBusy, func() (err error) {
+		described, err = d.Temporal.DescribeWorkerDeployment(ctx, &workflowservice.DescribeWorkerDeploymentRequest{Namespace: d.Namespace, DeploymentName: Name})
+		return err
+	})
 	var unknown *serviceerror.NotFound
 	if errors.As(err, &unknown) {
 		return State{}, nil

@@ -31,7 +31,7 @@ func longNamed(i, length int) string {
 // largest is a Kyma with as many modules as it can have, on both sides, while as many others are still being removed, and
 // all of them say as much as they can. JSON escapes each character of these texts.
 func largest(names int, deleting bool) observation {
-	text := strings.Repeat("<", 100<<10)
+	text := strings.Repeat("<", 4*fault.MaxMessage)
 	now := metav1.NewTime(time.Unix(1_700_000_000, 0))
 	kyma := &v1beta2.Kyma{ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("k", 63), Namespace: strings.Repeat("n", 63), UID: "u"}}
 	if deleting {

@@ -57,7 +57,7 @@ FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event
 
 # Packages whose goroutines share memory. The race detector compiles everything that they import once more, so those are
 # chosen that import little, or what others of them import anyway.
-RACED := ./cmd/agent/internal/... ./watchers/listener/... ./activities/clusters ./activities/fleet ./activities/memo
+RACED := ./cmd/agent/internal/... ./activities/memo
 
 # What `make image` builds, and for which platforms.
 IMAGE     ?= lifecycle-manager

@@ -56,6 +56,7 @@ func TestWatchersAndWorkersCanBeProcessesOfTheirOwn(t *testing.T) {
 // notices it, so that the module does not stay Deleting, and can be had again.
 func TestARemovalThatNobodyWatchesComesToItsEnd(t *testing.T) {
 	s := harness.NewEnvironment(t, "--role", "watchers")
+	s.SweepOften() // only passes find what nobody watches
 	s.PushMinimal("left")
 	s.Instance.Launch()
 	workers := s.NewInstance("--role", "workers")

@@ -35,27 +35,34 @@ const (
 	maxTriggered = 8
 )
 
-// sweeps says when the sweep walks the shards of an environment's Kymas, besides its passes at the resync interval. Without
-// frequent passes, a watcher that forgets a kick fails a test, instead of being made good for some seconds later.
+// sweepsVariable is the environment variable that, if it is rarely, has tests run without frequent sweeps unless they call
+// SweepOften. A watcher that forgets a kick then fails a test, instead of being made good for by a pass some seconds later.
+const sweepsVariable = "LM_TEST_SWEEPS"
+
+// sweeps says when the sweep walks the shards of an environment's Kymas, besides its passes at the resync interval.
 type sweeps struct {
-	// often: every few seconds. never: not after an edit in a remote cluster either.
-	often, never atomic.Bool
+	// rarely: not every few seconds. never: not after an edit in a remote cluster either.
+	rarely, never atomic.Bool
 }
 
-// SweepRarely turns off the sweeps that EditRemote triggers as well; call it before the instance is started. It is for tests
-// that count the events of an installation, or runs of workflows, and for tests of events.
-func (s *Environment) SweepRarely() { s.sweeps.never.Store(true) }
+// SweepRarely turns frequent sweeps off, and those that EditRemote triggers; call it before the instance is started. It is
+// for tests that count the events of an installation, or runs of workflows: on a slow machine, frequent passes find what is
+// in progress or has just ended, and what their kicks cause would count. It is also for tests of events.
+func (s *Environment) SweepRarely() {
+	s.sweeps.rarely.Store(true)
+	s.sweeps.never.Store(true)
+}
 
 // SweepOften turns frequent sweeps on for a test of what only a sweep finds, such as drift or a cluster that answers again;
 // call it before the instance is started.
-func (s *Environment) SweepOften() { s.sweeps.often.Store(true) }
+func (s *Environment) SweepOften() { s.sweeps.rarely.Store(false) }
 
 // resyncInterval is the one that instances are started with.
 func (s *Environment) resyncInterval() time.Duration {
-	if s.sweeps.often.Load() {
-		return resync
+	if s.sweeps.rarely.Load() {
+		return time.Hour
 	}
-	return time.Hour
+	return resync
 }
 
 // TriggerSweeps has the instances of a Temporal namespace walk the shards of the environment's Kymas more often than the
@@ -67,7 +74,7 @@ func (s *Environment) TriggerSweeps(namespace temporal.Client) {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			// Neither may answer: some tests stop the API server or Temporal. The next trigger is another attempt.
 			shards, err := s.shards(ctx)
-			if err != nil || !s.sweeps.often.Load() {
+			if err != nil || s.sweeps.rarely.Load() {
 				return
 			}
 			for shard := range shards {

@@ -288,9 +288,9 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 
 // remove deletes Manifests that are no longer wanted. Deleting is decided on one complete reading, and only
 // if the Kyma is still the one that was read.
-func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, manifests []*v1beta2.Manifest, result *Result) error {
+func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []*v1beta2.Manifest, result *Result) error {
 	var due []*v1beta2.Manifest
-	for _, manifest := range manifests {
+	for _, manifest := range obsolete {
 		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
 			due = append(due, manifest)
 		}

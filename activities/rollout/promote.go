@@ -197,8 +197,8 @@ func (p *promoter) kind() string {
 			kind += ", for which the plan has no time of its own (promotion.after.hotFix)"
 		}
 	}
-	if p.Urgency.Unclear != "" {
-		kind += "; " + p.Urgency.Unclear
+	if p.Unclear != "" {
+		kind += "; " + p.Unclear
 	}
 	return kind
 }

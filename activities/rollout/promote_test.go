@@ -217,7 +217,7 @@ func TestAHotFixWaitsForLessTimeWhereThePlanSaysSoAndForTheSamePeople(t *testing
 		t.Run(name, func(t *testing.T) {
 			status := test.decide(t)
 			require.Equal(t, test.priority, status.Promotion.Priority)
-			if test.due && test.promotion.from == "" {
+			if test.due && test.from == "" {
 				require.Equal(t, test.ended != got, strings.Contains(status.Promotion.Ended, "hot-fix"))
 			}
 		})

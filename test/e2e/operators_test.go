@@ -19,8 +19,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
 )
 
-// Real operators as they are published: a chart with hooks and webhooks, a bundle of 4 MB with very large
-// definitions, and a chart with an aggregated API that stays unavailable, because no container runs here.
+// Real operators as they are published: a chart with hooks and webhooks, a bundle of 4 MB with very large definitions, and a
+// small chart.
 func TestPublishedOperatorsBecomeAvailableAndAreRemovedCompletely(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	s.SweepRarely()

@@ -28,12 +28,11 @@ const (
 // The image is all that an instance needs: pushed, pulled, and run in its own root as its own user, it installs a module
 // with an operator, and one that is a chart, for which it runs its own program once more.
 //
-// The image is that of `make image FIPS=1`, in a process that allows nothing but FIPS 140-3: what works there works without.
-// FIPS=0 in the environment takes the image without it.
+// With FIPS=1 in the environment, it is the image of `make image FIPS=1`, in which nothing but FIPS 140-3 is allowed.
 func TestTheImageInstallsModulesInItsOwnRoot(t *testing.T) {
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics)
-	fips := os.Getenv("FIPS") != "0"
+	fips := os.Getenv("FIPS") != ""
 	s.Instance.Container = pushedAndPulled(s, fips)
 	s.Push("test/modules/sample/1.0.0")
 	s.PushModule(harness.MinimalModule{

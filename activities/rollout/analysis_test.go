@@ -209,7 +209,7 @@ func TestAQueryIsShownAsItWasWhenItCameToItsState(t *testing.T) {
 		"none after a value":           {state(passed, "0"), noData, noDataPasses, v1beta2.RolloutAnalysisStatus{State: passed, Message: "the query gives no value", Since: then}},
 		"another port of no answer":    {v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234"}, noAnswer("dial 10.0.0.1:4321"), nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234", Since: then}},
 		"another reason for no answer": {v1beta2.RolloutAnalysisStatus{State: waiting, Message: "dial 10.0.0.1:1234"}, noData, nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: "the query gives no value", Since: then}},
-		"a long reason":                {state(passed, "0"), noAnswer(strings.Repeat("x", 5000)), nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: strings.Repeat("x", shownMessage) + "…", Since: now}},
+		"a long reason":                {state(passed, "0"), noAnswer(strings.Repeat("x", 5000)), nil, v1beta2.RolloutAnalysisStatus{State: waiting, Message: strings.Repeat("x", shownMessage-len("…")) + "…", Since: now}},
 	} {
 		change := func(*v1beta2.RolloutAnalysis) {}
 		if c.changes != nil {

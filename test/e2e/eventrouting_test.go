@@ -79,7 +79,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	through := []string{
 		"--watcher-routing", "istio", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
-		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", issuerName, "--resync-interval", "1h", "--sweep-shards", "1",
+		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", issuerName, "--resync-interval", "1h",
 		"--istio-gateway-namespace", gatewayNamespace,
 		"--istio-gateway-server-cert-switch-grace-period", "20s", // the other issuer has another authority
 	}

@@ -55,8 +55,8 @@ GENERATED = api/*/zz_generated.deepcopy.go deploy/crds/*.yaml docs/api-reference
 # Packages with a fuzz target each.
 FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event ./watchers/listener/xfcc ./cmd/agent/internal/admission
 
-# Packages whose goroutines share memory. The race detector compiles everything that they import once more, so those are
-# chosen that import little, or what others of them import anyway.
+# Packages whose goroutines share memory. The race detector compiles everything that they import once more, so these are
+# some that import little.
 RACED := ./cmd/agent/internal/... ./activities/memo
 
 # What `make image` builds, and for which platforms.

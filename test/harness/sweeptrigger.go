@@ -152,14 +152,8 @@ func (s *Environment) sweepNow(shard int) {
 	require.NoError(s.T, err)
 }
 
-// NoSweepRan requires that no pass over a shard has begun since a time, so that what happened since was done for other reasons.
-func (s *Environment) NoSweepRan(shard int, since time.Time) {
-	s.T.Helper()
-	require.Zero(s.T, s.walks(s.T, shard, since), "a pass over shard %d", shard)
-}
-
 // walks counts the passes over a shard that began after a time and have ended.
-func (s *Environment) walks(t testing.TB, shard int, from time.Time) int {
+func (s *Environment) walks(t *testing.T, shard int, from time.Time) int {
 	t.Helper()
 	walks, begun := 0, map[int64]bool{}
 	events := s.Temporal.GetWorkflowHistory(t.Context(), kick.SweepWorkflowID(shard), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/test/harness"
 	"github.com/kyma-project/lifecycle-manager/test/testfleet"
+	"github.com/kyma-project/lifecycle-manager/worker/deployment"
 )
 
 const (
@@ -75,9 +76,18 @@ func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
 		out, err := refused.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), "do not poll every task queue")
-		workerVersion(s, "set-current", "--force")
+		unversioned := s.NewInstance("--role", "workers", "--leader-election-namespace", harness.ControlPlaneNamespace)
+		t.Cleanup(unversioned.Stop)
+		unversioned.Start()
+		s.Eventually("unversioned workers are given the work", time.Minute, func(c *assert.CollectT) {
+			out, err := workerVersionCommand(s, "set-current").CombinedOutput()
+			assert.NoError(c, err, "%s", out)
+		})
 		gets(s, "unversioned workers", "all work")
+		modulesBecome(s, "versioned", "one", "two")
+		workedOnBy(s, "versioned", deployment.Unversioned)
 		workerVersion(s, "set-current", nextBuild)
+		gets(s, nextBuild, "all work")
 	})
 	s.RemoveKyma("versioned")
 }

@@ -21,6 +21,7 @@ const (
 	KindWatcher           = "Watcher"
 	KindRolloutPolicy     = "RolloutPolicy"
 	KindModuleRollout     = "ModuleRollout"
+	KindRemovalBudget     = "RemovalBudget"
 )
 
 // Plural resource names of the kinds, as in URLs and RBAC rules.
@@ -32,4 +33,5 @@ const (
 	ResourceWatchers           = "watchers"
 	ResourceRolloutPolicies    = "rolloutpolicies"
 	ResourceModuleRollouts     = "modulerollouts"
+	ResourceRemovalBudgets     = "removalbudgets"
 )

@@ -66,6 +66,11 @@ type KymaStatus struct {
 	// +optional
 	WaitsForChange bool `json:"waitsForChange,omitempty"`
 
+	// RemovalHeldSince is since when removals of this Kyma's modules wait for the
+	// RemovalBudget of the instance; unset if none waits.
+	// +optional
+	RemovalHeldSince *metav1.Time `json:"removalHeldSince,omitempty"`
+
 	// ModulesReady counts the modules that are ready, of all in the status, for
 	// people: "3/4".
 	// +optional

@@ -22,6 +22,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 		&Watcher{}, &WatcherList{},
 		&RolloutPolicy{}, &RolloutPolicyList{},
 		&ModuleRollout{}, &ModuleRolloutList{},
+		&RemovalBudget{}, &RemovalBudgetList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

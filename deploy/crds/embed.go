@@ -23,6 +23,7 @@ const (
 	Watchers           = "watchers.operator.kyma-project.io"
 	RolloutPolicies    = "rolloutpolicies.operator.kyma-project.io"
 	ModuleRollouts     = "modulerollouts.operator.kyma-project.io"
+	RemovalBudgets     = "removalbudgets.operator.kyma-project.io"
 )
 
 // ErrUnknown is wrapped by the error of Get for a name that is not ours.

@@ -20,6 +20,7 @@ func TestEveryKindServesTheVersionsOfBothGenerations(t *testing.T) {
 		"modulereleasemetas.operator.kyma-project.io": {"v1beta2"},
 		"rolloutpolicies.operator.kyma-project.io":    {"v1beta2"},
 		"modulerollouts.operator.kyma-project.io":     {"v1beta2"},
+		"removalbudgets.operator.kyma-project.io":     {"v1beta2"},
 	}
 
 	definitions, err := crds.All()

@@ -13,6 +13,7 @@
 //	agents.go       what agents in remote clusters are to be changed: every Kyma with a remote cluster, spread
 //	routing.go      a Watcher changed, is being deleted, or is gone; all of them are compared once in each resync interval
 //	istio.go       ... Gateways and VirtualServices of Istio that Watchers depend on
+//	removalbudget.go the removal budget has room again: the Kymas that wait for it
 //	sharing.go      the installation of a module changed that several Kymas share in the control plane
 //
 // Add is the entry point. A watcher decides whom to kick and nothing else: what writes is in package controllers, what
@@ -73,6 +74,8 @@ type Options struct {
 	Sweeps   SweepStarter
 	// Policies tells when the maintenance policy changes; nil where there is none to watch.
 	Policies PolicySource
+	// RemovalBudget tells which Kymas wait for it; nil where there is none.
+	RemovalBudget RemovalBudget
 	// RolloutAtOnce is how many Kymas a change of the catalog may occupy at once; DefaultRolloutAtOnce where it is zero.
 	RolloutAtOnce int
 	// Certificates keeps the workflow running that rotates the authorities of agents' certificates; nil where there are none.
@@ -99,7 +102,7 @@ func Add(mgr manager.Manager, o Options) error {
 	}
 	o = o.withDefaults()
 	w := &watcher{Options: o, reader: mgr.GetCache(), rollout: newRollout(o.RolloutAtOnce, o.Now)}
-	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting, w.addModuleRollouts} {
+	for _, add := range []func(manager.Manager) error{w.addKymas, w.addRollout, w.addManifests, w.addSecrets, w.addSweeps, w.addMaintenance, w.addPullSecret, w.addAgents, w.addSharing, w.addRouting, w.addModuleRollouts, w.addRemovalBudget} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add watcher: %w", err)
 		}

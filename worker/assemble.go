@@ -20,6 +20,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/background"
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/certificates"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -75,8 +76,10 @@ type Config struct {
 	Signatures signature.Policy
 	// RemoteTemplateRegistries are the registries that user-provided templates in remote clusters may refer to.
 	RemoteTemplateRegistries []string
-	// Removals bound what one change of the catalog may remove at once.
-	Removals resolve.Limits
+	// Removals bound what one change of the catalog may remove at once, RemovalBudget in how many clusters anything may remove
+	// modules within a window of time.
+	Removals      resolve.Limits
+	RemovalBudget budget.Limits
 	// WrapRemote, where set, wraps the transport to every remote cluster (see clusters.Options).
 	WrapRemote func(cluster string, next http.RoundTripper) http.RoundTripper
 	// PerClusterMetrics exports also metrics with a series per Manifest.
@@ -99,6 +102,8 @@ type Assembly struct {
 	Clusters   *clusters.Registry
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
+	// Budget is the removal budget of the instance.
+	Budget     *budget.Budget
 	known      *fleet.Fleet
 	refused    *metrics.Refused
 	// Registries wakes what waits for a registry.
@@ -160,6 +165,12 @@ func Assemble(p Parts) (*Assembly, error) {
 		Kicks:    kick.NewSender(p.Temporal, counter, known.TenantOf),
 		Inputs:   desired.Inputs{Settings: p.Config.Settings, Index: desired.NewCached(p.Cache), Secrets: known},
 	}
+	a.Budget, err = budget.New(budget.Options{
+		Settings: p.Config.Settings, Limits: p.Config.RemovalBudget, ControlPlane: controlPlane, Cache: p.Cache, Events: p.Events, NoApprovals: p.Config.NoApprovals,
+	})
+	if err != nil {
+		return nil, err
+	}
 	signatures, err := signature.New(signature.Options{Policy: cmp.Or(p.Config.Signatures, signature.Ignore), Keys: controlPlane})
 	if err != nil {
 		return nil, fmt.Errorf("prepare the verification of signatures: %w", err)
@@ -210,7 +221,7 @@ func (a *Assembly) assembleKymaSide(p Parts, controlPlane client.Client, store *
 	resolveOptions := resolve.Options{
 		Settings: p.Config.Settings, ControlPlane: controlPlane, Catalog: p.Cache, Known: a.known,
 		Descriptors: store, Objects: store, Signatures: signatures, Fleet: p.Cache, Windows: p.Config.Windows, Limits: p.Config.Removals, Events: p.Events, Refused: a.refused,
-		PullSecret: a.Inputs.PullSecret, Clusters: a.Clusters,
+		PullSecret: a.Inputs.PullSecret, Clusters: a.Clusters, Budget: a.Budget,
 	}
 	if a.watching.agents != nil {
 		resolveOptions.Agents, resolveOptions.Certificates = a.watching.agents, removing{a.watching.issuer}
@@ -271,7 +282,7 @@ func (a *Assembly) assembleManifestSide(p Parts, controlPlane client.Client, sto
 		},
 		Apply:   apply.Options{Artifacts: store, MissingAPITimeout: p.Config.MissingAPITimeout},
 		Install: install.Options{StuckWorkloadTimeout: p.Config.StuckWorkloadTimeout},
-		Purge:   purge.Options{Manifests: a.Kicks, Purges: purges, PurgeRules: p.Config.PurgeRules},
+		Purge:   purge.Options{Manifests: a.Kicks, Purges: purges, PurgeRules: p.Config.PurgeRules, Budget: a.Budget},
 	})
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func inputsOf(object client.Object, content any) any {
 	return []any{
 		object.GetUID(), content, labels,
 		object.GetAnnotations()[shared.AnnotationIsClusterScoped],
-		object.GetAnnotations()[AnnotationApproveRemoval],
+		object.GetAnnotations()[AnnotationApprovedRemoval],
 		!object.GetDeletionTimestamp().IsZero(),
 	}
 }

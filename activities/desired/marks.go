@@ -15,9 +15,9 @@ const (
 	AnnotationSyncedFrom = shared.OperatorGroup + "/synced-from"
 	// AnnotationAllowDowngrade with "true" on a Kyma lets its modules go back to older versions.
 	AnnotationAllowDowngrade = shared.OperatorGroup + "/allow-downgrade"
-	// AnnotationApproveRemoval on a ModuleTemplate or ModuleReleaseMeta approves removals that a change of it
-	// causes and that wait for approval (AnnotationGuardedRemoval): its value is that of AnnotationGuardedRemoval.
-	AnnotationApproveRemoval = shared.OperatorGroup + "/approve-removal"
+	// AnnotationApprovedRemoval on a ModuleTemplate or ModuleReleaseMeta notes that somebody approved, in the RemovalBudget, the
+	// removals that wait (AnnotationGuardedRemoval, whose value it has): it wakes the Kymas, and approves nothing by itself.
+	AnnotationApprovedRemoval = shared.OperatorGroup + "/approved-removal"
 	// AnnotationGuardedRemoval on a ModuleTemplate or ModuleReleaseMeta says that removals wait for approval, as they
 	// are too many at once; its value is the resource version of the change that causes them.
 	AnnotationGuardedRemoval = shared.OperatorGroup + "/held-removal"

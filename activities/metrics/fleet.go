@@ -60,9 +60,10 @@ func RolloutClusters() *prometheus.Desc {
 
 func rolloutLabels() []string { return []string{"namespace", "name", "module", "channel", "version"} }
 
-// RemovalsHeld has a series per object whose change waits for an approval; labels: kind, namespace, name.
+// RemovalsHeld has a series per object whose change waits for an approval, and for a RemovalBudget that holds removals; labels:
+// kind, namespace, name.
 func RemovalsHeld() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_removals_held",
-		"1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas.",
+		"1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas, and for a RemovalBudget that holds removals.",
 		[]string{"kind", "namespace", "name"}, nil)
 }

@@ -19,6 +19,8 @@ type Options struct {
 	Manifests Sender
 	// Purges records what is forced; by default with Events alone.
 	Purges *Recorder
+	// Budget may be nil: then nothing bounds purges.
+	Budget Budget
 	// PurgeRules say which finalizers may be removed.
 	PurgeRules Rules
 	// PurgeLimit bounds the work in the cluster of one purge, so that it ends within its step; 75 s.

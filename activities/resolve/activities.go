@@ -18,6 +18,7 @@ type Activities struct {
 	planner      *Planner
 	known        *fleet.Fleet
 	clusters     Clusters
+	budget       Budget
 	certificates Certificates
 	events       EventRecorder
 	refused      manifests.RefusalCounter
@@ -45,6 +46,7 @@ func New(options Options) (*Activities, error) {
 		planner:      planner,
 		known:        options.Known,
 		clusters:     options.Clusters,
+		budget:       options.Budget,
 		certificates: options.Certificates,
 		events:       options.Events,
 		refused:      options.Refused,

@@ -40,6 +40,13 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 	if own, err = a.withoutAgents(ctx, kyma, own); err != nil {
 		return DeleteResult{}, err
 	}
+	held, err := a.held(ctx, kyma, pointersTo(own))
+	if err != nil {
+		return DeleteResult{}, err
+	}
+	if !held.IsZero() {
+		return heldResult(result, own, held), nil
+	}
 	result.PurgeDue = !result.PurgeAt.IsZero() && !a.now().Before(result.PurgeAt)
 	var failed []error
 	for i := range own {
@@ -66,6 +73,26 @@ func (a *Activities) DeleteManifests(ctx context.Context, in Input) (DeleteResul
 		result.WithoutAccess = nil
 	}
 	return result, nil
+}
+
+// heldResult is the result of a deletion that the removal budget holds. No deadline runs: an orderly removal has not begun.
+// That the Manifests are named keeps a purge, should somebody ask for one, from the rest of the cluster: it would have to
+// force them first, which the budget holds as well.
+func heldResult(result DeleteResult, own []v1beta2.Manifest, held fault.Fault) DeleteResult {
+	for i := range own {
+		result.Remaining = append(result.Remaining, own[i].Name)
+		result.Manifests = append(result.Manifests, kick.RefOf(&own[i]))
+	}
+	result.PurgeAt, result.Fault = time.Time{}, held
+	return result
+}
+
+func pointersTo(all []v1beta2.Manifest) []*v1beta2.Manifest {
+	pointers := make([]*v1beta2.Manifest, len(all))
+	for i := range all {
+		pointers[i] = &all[i]
+	}
+	return pointers
 }
 
 // ReasonManifestsNotDeleted: the control plane refuses to delete Manifests of a Kyma under deletion.

@@ -22,6 +22,7 @@ import (
 type removalGuard struct {
 	settings desired.Settings
 	fleet    client.Reader
+	budget   Budget
 	limits   Limits
 	rate     *rate.Limiter
 	now      func() time.Time
@@ -50,7 +51,7 @@ func newRemovalGuard(options Options) *removalGuard {
 		limits.PerMinute = 60
 	}
 	return &removalGuard{
-		settings: options.Settings.WithDefaults(), fleet: options.Fleet, limits: limits, now: time.Now,
+		settings: options.Settings.WithDefaults(), fleet: options.Fleet, budget: options.Budget, limits: limits, now: time.Now,
 		rate:   rate.NewLimiter(rate.Every(time.Minute/time.Duration(limits.PerMinute)), max(1, limits.PerMinute/6)),
 		counts: map[string]count{},
 	}
@@ -63,24 +64,24 @@ func (g *removalGuard) check(ctx context.Context, kyma *v1beta2.Kyma, view *View
 		if plan.Action != planning.ActionRemove {
 			continue
 		}
-		guarded, affected, err := g.guarded(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
+		verdict, err := g.judge(ctx, causeOf(plan, kyma), plan.Existing, func(other *v1beta2.Kyma) bool {
 			return g.settings.Denied(other, plan.Chosen, plan.ReleaseMeta) != ""
 		})
 		if err != nil {
 			return err
 		}
-		plan.AffectedKymas = affected
-		if guarded != nil {
-			plan.Action, plan.Refusal, plan.Guarded = planning.ActionKeep, nil, guarded
+		plan.AffectedKymas, plan.RemovalApproved = verdict.affected, verdict.approved
+		if verdict.guarded != nil {
+			plan.Action, plan.Refusal, plan.Guarded = planning.ActionKeep, nil, verdict.guarded
 		}
 	}
 	for i := range view.Obsolete {
 		obsolete := &view.Obsolete[i]
-		guarded, affected, err := g.guarded(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
+		verdict, err := g.judge(ctx, obsolete.Cause, obsolete.Manifest, func(*v1beta2.Kyma) bool { return true })
 		if err != nil {
 			return err
 		}
-		obsolete.Guarded, obsolete.affectedKymas = guarded, affected
+		obsolete.Guarded, obsolete.affectedKymas, obsolete.approved = verdict.guarded, verdict.affected, verdict.approved
 	}
 	return nil
 }
@@ -95,25 +96,40 @@ func causeOf(p *planning.ModulePlan, kyma *v1beta2.Kyma) client.Object {
 	return p.ReleaseMeta
 }
 
-// guarded tells whether a removal must wait for approval; nil when it need not. affected is how many Kymas lose the
-// module by the same change.
-func (g *removalGuard) guarded(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, isAffected func(*v1beta2.Kyma) bool) (_ *planning.GuardedRemoval, affected int, _ error) {
+// verdict is what the guard says about one removal.
+type verdict struct {
+	// guarded is set if the removal must wait for an approval, approved is true if somebody gave it.
+	guarded  *planning.GuardedRemoval
+	approved bool
+	// affected is how many Kymas lose the module by the same change.
+	affected int
+}
+
+// judge decides whether a removal must wait for an approval.
+func (g *removalGuard) judge(ctx context.Context, cause client.Object, manifest *v1beta2.Manifest, isAffected func(*v1beta2.Kyma) bool) (verdict, error) {
 	if g.fleet == nil || !manifest.DeletionTimestamp.IsZero() {
-		return nil, 0, nil
+		return verdict{}, nil
 	}
 	change := changeOf(cause, g.settings)
 	c, err := g.count(ctx, string(cause.GetUID())+change, componentKey(manifest), manifest.IsMandatory(), isAffected)
 	if err != nil {
-		return nil, 0, err
+		return verdict{}, err
 	}
 	annotations := cause.GetAnnotations()
 	noticed := annotations[desired.AnnotationGuardedChange] == change
-	approved := noticed && annotations[desired.AnnotationGuardedRemoval] != "" &&
-		annotations[desired.AnnotationApproveRemoval] == annotations[desired.AnnotationGuardedRemoval]
-	if approved || !noticed && c.kymas <= c.limit {
-		return nil, c.kymas, nil
+	if !noticed && c.kymas <= c.limit {
+		return verdict{affected: c.kymas}, nil
 	}
-	return &planning.GuardedRemoval{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, c.kymas, nil
+	if held := annotations[desired.AnnotationGuardedRemoval]; noticed && held != "" && g.budget != nil {
+		approved, err := g.budget.Approves(ctx, held, annotations[desired.AnnotationApprovedRemoval] == held)
+		if err != nil {
+			return verdict{}, err
+		}
+		if approved {
+			return verdict{approved: true, affected: c.kymas}, nil
+		}
+	}
+	return verdict{guarded: &planning.GuardedRemoval{Cause: cause, Change: change, Kymas: c.kymas, Limit: c.limit}, affected: c.kymas}, nil
 }
 
 // count counts the Kymas that would lose a module.
@@ -183,7 +199,7 @@ func changeOf(cause client.Object, settings desired.Settings) string {
 func AwaitsApproval(object client.Object, settings desired.Settings) bool {
 	annotations := object.GetAnnotations()
 	guarded := annotations[desired.AnnotationGuardedRemoval]
-	return guarded != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApproveRemoval] != guarded
+	return guarded != "" && !MarksAreOutdated(object, settings) && annotations[desired.AnnotationApprovedRemoval] != guarded
 }
 
 // MarksAreOutdated tells whether a template or release meta carries the marks of a guarded removal that was about

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
@@ -51,9 +52,12 @@ func (a *Activities) markGuarded(ctx context.Context, guarded *planning.GuardedR
 	if err != nil {
 		return fmt.Errorf("note on %s %s that removals wait for approval: %w", desired.KindOf(now), desired.NameOf(now), err)
 	}
-	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until the annotation %s has the value %s",
-		guarded.Kymas, guarded.Limit, desired.AnnotationApproveRemoval, version), hint.For(EventRemovalHeld))
-	return nil
+	a.record(now, EventRemovalHeld, fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: nothing is removed until somebody approves change %s in RemovalBudget %s",
+		guarded.Kymas, guarded.Limit, version, budget.Key(a.settings)), hint.For(EventRemovalHeld))
+	if a.budget == nil {
+		return nil
+	}
+	return a.budget.Ensure(ctx)
 }
 
 // paced tells whether a removal that the catalog causes may begin now. If not, the result says when to reconcile again:

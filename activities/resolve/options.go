@@ -10,6 +10,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -67,6 +68,16 @@ type Certificates interface {
 	Remove(ctx context.Context, kyma *v1beta2.Kyma) error
 }
 
+// Budget bounds how many clusters lose modules, whatever causes it; *budget.Budget does.
+type Budget interface {
+	// Take counts a cluster that is about to lose modules, once within a window of time. The fault says why it must wait.
+	Take(ctx context.Context, kyma *v1beta2.Kyma) (fault.Fault, error)
+	// Approves reports whether somebody approved a change of the catalog; noted is true if the object that changed says so.
+	Approves(ctx context.Context, change string, noted bool) (bool, error)
+	// Ensure makes the object in which somebody can approve.
+	Ensure(ctx context.Context) error
+}
+
 // Limits bound what one change of the catalog may remove at once.
 type Limits struct {
 	// Kymas is the most Kymas that a change may remove a module from without approval; 10 by default.
@@ -105,6 +116,8 @@ type Options struct {
 	// Agents is nil where remote clusters have no agents, and so is Certificates.
 	Agents       Agents
 	Certificates Certificates
+	// Budget may be nil: then nothing bounds removals but Limits, and nobody can approve those that are held.
+	Budget Budget
 	// Limits bound removals that the catalog causes.
 	Limits Limits
 	// Events may be nil: then no Event is recorded.

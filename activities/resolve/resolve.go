@@ -96,13 +96,14 @@ func (a *Activities) read(ctx context.Context, ref kick.Ref) (*v1beta2.Kyma, Out
 // failed is returned in the end, so that the reconcile is repeated.
 func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, result *Result) error {
 	var failed []error
-	remove := view.Unwanted
+	remove, approved := view.Unwanted, map[string]bool{}
 	for _, plans := range [][]planning.ModulePlan{view.Modules, view.Mandatory} {
 		for i := range plans {
 			plan := &plans[i]
 			failed = append(failed, a.carryOut(ctx, kyma, plan, result)...)
 			if plan.Action == planning.ActionRemove && a.paced(plan.Existing, plan.AffectedKymas, result) {
 				remove = append(remove, plan.Existing)
+				approved[plan.Existing.Name] = plan.RemovalApproved
 			}
 		}
 	}
@@ -116,9 +117,10 @@ func (a *Activities) write(ctx context.Context, kyma *v1beta2.Kyma, view View, r
 		case !obsolete.Manifest.DeletionTimestamp.IsZero() || obsolete.Manifest.IsSkipReconciliation():
 		case a.paced(obsolete.Manifest, obsolete.affectedKymas, result):
 			remove = append(remove, obsolete.Manifest)
+			approved[obsolete.Manifest.Name] = obsolete.approved
 		}
 	}
-	failed = append(failed, a.remove(ctx, kyma, remove, result))
+	failed = append(failed, a.remove(ctx, kyma, remove, approved, result))
 	for _, manifest := range view.Unknown {
 		err := a.release(ctx, manifest)
 		if err == nil && !manifests.IsRefused(manifest) {
@@ -287,8 +289,8 @@ func (a *Activities) label(ctx context.Context, template *v1beta2.ModuleTemplate
 }
 
 // remove deletes Manifests that are no longer wanted. Deleting is decided on one complete reading, and only
-// if the Kyma is still the one that was read.
-func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []*v1beta2.Manifest, result *Result) error {
+// if the Kyma is still the one that was read. What somebody approved by name is not counted in the removal budget.
+func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []*v1beta2.Manifest, approved map[string]bool, result *Result) error {
 	var due []*v1beta2.Manifest
 	for _, manifest := range obsolete {
 		if manifest.DeletionTimestamp.IsZero() && !manifest.IsSkipReconciliation() {
@@ -305,8 +307,16 @@ func (a *Activities) remove(ctx context.Context, kyma *v1beta2.Kyma, obsolete []
 	if now.UID != kyma.UID || now.Generation != kyma.Generation || !sameRemote(now, kyma) {
 		return fault.New(fault.Transient, "Changed", "Kyma %s changed during the reconcile", desired.NameOf(kyma))
 	}
+	held, err := a.held(ctx, kyma, slices.DeleteFunc(slices.Clone(due), func(m *v1beta2.Manifest) bool { return approved[m.Name] }))
+	if err != nil {
+		return err
+	}
+	result.Fault = held
 	var failed []error
 	for _, manifest := range due {
+		if !held.IsZero() && !approved[manifest.Name] && removesModule(manifest) {
+			continue
+		}
 		if err := deleteManifest(ctx, a.controlPlane, manifest); err != nil {
 			failed = append(failed, err)
 			continue

@@ -31,6 +31,7 @@ type Obsolete struct {
 	Cause client.Object
 	// Guarded is set while its removal waits for approval.
 	Guarded       *planning.GuardedRemoval
+	approved      bool
 	affectedKymas int
 }
 

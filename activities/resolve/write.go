@@ -3,6 +3,7 @@ package resolve
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -38,6 +40,21 @@ func deleteManifest(ctx context.Context, c client.Client, manifest *v1beta2.Mani
 		return fmt.Errorf("delete %s: %w", planning.Describe(manifest), err)
 	}
 	return nil
+}
+
+// held counts a Kyma in the removal budget if deleting these Manifests removes a module from its cluster. The fault says why
+// that must wait.
+func (a *Activities) held(ctx context.Context, kyma *v1beta2.Kyma, due []*v1beta2.Manifest) (fault.Fault, error) {
+	if a.budget == nil || !slices.ContainsFunc(due, removesModule) {
+		return fault.Fault{}, nil
+	}
+	return a.budget.Take(ctx, kyma)
+}
+
+// removesModule reports whether deleting a Manifest begins the removal of a module: an agent is none, what is unmanaged stays
+// in the cluster, and what is being deleted has begun.
+func removesModule(m *v1beta2.Manifest) bool {
+	return m.DeletionTimestamp.IsZero() && !m.IsUnmanaged() && !desired.IsAgent(m)
 }
 
 // sameRemote tells whether two readings of a Kyma know of the same wishes of its remote side.

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
+	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -35,6 +37,8 @@ type eventDetails struct {
 	reasons map[string]string
 	// of is the reason of what the whole Kyma suffers from, if anything.
 	of string
+	// held is why removals wait, if any do.
+	held fault.Fault
 	// orphans are the names of Manifests that stay although their Kyma goes.
 	orphans map[string]bool
 }
@@ -75,6 +79,9 @@ func transitions(before, after v1beta2.KymaStatus, t eventDetails) []event {
 		default:
 			events = append(events, event{corev1.EventTypeNormal, EventModuleRemoved, fmt.Sprintf("module %s is removed", module.Name), ""})
 		}
+	}
+	if before.RemovalHeldSince == nil && after.RemovalHeldSince != nil {
+		events = append(events, event{corev1.EventTypeWarning, budget.ReasonHeld, t.held.Message, hint.Or(t.held.Hint, budget.ReasonHeld)})
 	}
 	return append(events, kymaEvents(before, after, t.of)...)
 }

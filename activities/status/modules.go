@@ -26,7 +26,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		if plan.Existing != nil {
 			shown[plan.Existing.Name] = true
 		}
-		row := wantedModule(kyma, plan)
+		row := wantedModule(kyma, plan, o.held())
 		if why := o.in.Refused[plan.Name]; why != "" && plan.Refusal != nil {
 			row.Message, row.Hint = why, ""
 		}
@@ -38,7 +38,7 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		if manifest.IsMandatory() || shown[manifest.Name] {
 			continue
 		}
-		row := otherModule(kyma, manifest, unwanted[manifest.Name])
+		row := otherModule(kyma, manifest, unwanted[manifest.Name], o.held())
 		if uncertain[manifest.Name] {
 			row.Hint = "fix that entry"
 			row.Message = "is not removed while another entry of the list cannot be resolved, for that may be its new name"
@@ -56,8 +56,8 @@ func namesOf(manifests []*v1beta2.Manifest) map[string]bool {
 	return names
 }
 
-// wantedModule is the row of a module entry.
-func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan) v1beta2.ModuleStatus {
+// wantedModule is the row of a module entry; held is why removals wait.
+func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan, held fault.Fault) v1beta2.ModuleStatus {
 	row := v1beta2.ModuleStatus{
 		Name: plan.Name, FQDN: plan.Component, OCMComponentName: plan.Component,
 		Channel: plan.Channel, Version: plan.Version, Template: plan.Template,
@@ -66,6 +66,9 @@ func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan) v1beta2.ModuleS
 		fillFromManifest(&row, plan.Existing)
 	}
 	switch {
+	case plan.Action == planning.ActionRemove && isHeld(kyma, plan.Existing, held):
+		asInstalled(&row, kyma, plan)
+		showHeld(&row, kyma, held)
 	case plan.Refusal != nil:
 		refused(&row, kyma, plan)
 	case plan.Deferred != nil:
@@ -96,6 +99,20 @@ func wantedModule(kyma *v1beta2.Kyma, plan *planning.ModulePlan) v1beta2.ModuleS
 	return row
 }
 
+// isHeld reports whether the removal of an installed module that nobody wants waits for the removal budget.
+func isHeld(kyma *v1beta2.Kyma, m *v1beta2.Manifest, held fault.Fault) bool {
+	return !held.IsZero() && m.DeletionTimestamp.IsZero() && !m.IsUnmanaged() && (!m.IsSkipReconciliation() || !kyma.DeletionTimestamp.IsZero())
+}
+
+// showHeld shows why a removal waits. A module whose owner deleted the whole Kyma is on its way all the same.
+func showHeld(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, held fault.Fault) {
+	row.State = shared.StateDeleting
+	if kyma.DeletionTimestamp.IsZero() {
+		row.State = shared.StateWarning
+	}
+	row.Message, row.Hint = held.Message, hint.Or(held.Hint, held.Reason)
+}
+
 // refused shows a module that does not get what it asks for. What is installed of it stays managed, and is
 // what the row shows; a graver state of it is not covered up.
 func refused(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.ModulePlan) {
@@ -118,7 +135,7 @@ func asInstalled(row *v1beta2.ModuleStatus, kyma *v1beta2.Kyma, plan *planning.M
 
 // otherModule is the row of a Manifest that no entry has: one that nobody wants, or one about which nothing
 // can be said while what is wanted is not completely known.
-func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool) v1beta2.ModuleStatus {
+func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool, held fault.Fault) v1beta2.ModuleStatus {
 	row := v1beta2.ModuleStatus{
 		Name: moduleName(kyma, manifest), FQDN: manifest.ComponentName(), OCMComponentName: manifest.ComponentName(),
 		Channel: manifest.Labels[shared.LabelChannel], Version: manifest.Spec.Version,
@@ -126,6 +143,8 @@ func otherModule(kyma *v1beta2.Kyma, manifest *v1beta2.Manifest, unwanted bool) 
 	row.Template = previous(kyma, row.Name).Template
 	fillFromManifest(&row, manifest)
 	switch {
+	case unwanted && isHeld(kyma, manifest, held):
+		showHeld(&row, kyma, held)
 	case unwanted && manifest.IsSkipReconciliation() && manifest.DeletionTimestamp.IsZero():
 		row.Message = fmt.Sprintf("is not removed, for its Manifest has the label %s", shared.LabelSkipReconciliation)
 		row.Hint = "take the label off when ready"

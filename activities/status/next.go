@@ -24,6 +24,7 @@ func next(o observation) v1beta2.KymaStatus {
 	deleting := !o.kyma.DeletionTimestamp.IsZero()
 
 	setReachable(&status, o)
+	status.RemovalHeldSince = o.heldSince()
 	status.Modules = moduleStatuses(o)
 	if since, out := outOfReach(status.Remote, o); out {
 		markStale(status.Modules, o.manifests, since)
@@ -73,6 +74,9 @@ func state(status v1beta2.KymaStatus, worst fault.Fault, deleting bool) shared.S
 	}
 	if !worst.IsZero() && worst.Kind != fault.Pending {
 		modules = append(modules, shared.StateError)
+	}
+	if status.RemovalHeldSince != nil {
+		modules = append(modules, shared.StateWarning) // also if no module in the status says it
 	}
 	var conditions []metav1.ConditionStatus
 	for _, condition := range status.Conditions {
@@ -143,6 +147,9 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) statemen
 		}
 		return ofModule(status.Modules, shared.StateError)
 	case shared.StateWarning:
+		if held := o.held(); !held.IsZero() && !slices.ContainsFunc(status.Modules, func(m v1beta2.ModuleStatus) bool { return m.State == shared.StateWarning }) {
+			return statement{held.Message, held.Hint}
+		}
 		return ofModule(status.Modules, shared.StateWarning)
 	default:
 		if !o.view.Wanted.Complete || o.kyma.Status.State == shared.StateUnknown && len(o.manifests) == 0 {
@@ -164,7 +171,7 @@ func (o observation) purgeNote() string {
 	switch {
 	case o.in.Purging:
 		note = "; it is being purged"
-	case !o.purge.IsZero():
+	case !o.purge.IsZero() && o.held().IsZero():
 		note = "; it is purged at " + o.purge.Format(time.RFC3339)
 	}
 	if o.purgeProblem != "" {

@@ -4,7 +4,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -51,6 +53,25 @@ type statement struct{ message, hint string }
 
 // worst is the fault that the whole Kyma suffers from, the one that people should fix first.
 func (o observation) worst() fault.Fault { return o.in.Faults.ToReport() }
+
+// held is why removals of this Kyma's modules wait for the removal budget; zero if none waits.
+func (o observation) held() fault.Fault {
+	if f := o.in.Faults[fault.PartResolve]; f.Reason == budget.ReasonHeld {
+		return f
+	}
+	return fault.Fault{}
+}
+
+// heldSince is since when they wait.
+func (o observation) heldSince() *metav1.Time {
+	if o.held().IsZero() {
+		return nil
+	}
+	if since := o.kyma.Status.RemovalHeldSince; since != nil {
+		return since
+	}
+	return ptr.To(seconds(o.now))
+}
 
 // waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such
 // thing.

@@ -45,7 +45,7 @@ func (a *Activities) ReportKyma(ctx context.Context, in ReportInput) (ReportResu
 	}
 	before := kyma.DeepCopy()
 	kyma.Status = next(o)
-	changed, err := a.write(ctx, before, kyma, eventDetails{reasons: refusals(o.view), of: o.worst().Reason, orphans: orphans(foreign)})
+	changed, err := a.write(ctx, before, kyma, eventDetails{reasons: refusals(o.view), of: o.worst().Reason, held: o.held(), orphans: orphans(foreign)})
 	if err != nil {
 		return ReportResult{}, err
 	}
@@ -80,7 +80,7 @@ func (a *Activities) manifests(ctx context.Context, kyma *v1beta2.Kyma, in Repor
 func (a *Activities) reportSkipped(ctx context.Context, kyma *v1beta2.Kyma) (ReportResult, error) {
 	before := kyma.DeepCopy()
 	kyma.Status.LastOperation = v1beta2.NextLastOperation(kyma.Status.LastOperation, shared.OperationSkipped, seconds(a.now()))
-	kyma.Status.InputsDigest = skippedDigest
+	kyma.Status.InputsDigest, kyma.Status.RemovalHeldSince = skippedDigest, nil
 	if _, err := a.write(ctx, before, kyma, eventDetails{}); err != nil {
 		return ReportResult{}, err
 	}

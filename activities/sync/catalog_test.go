@@ -96,7 +96,7 @@ func TestMarksOfTheControlPlaneAreNotWrittenIntoTheCatalog(t *testing.T) {
 	b.sync(t)
 	require.NoError(t, b.control.Get(ctx, client.ObjectKeyFromObject(template), template))
 	for _, mark := range []string{
-		desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+		desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApprovedRemoval, desired.AnnotationMandatoryBy,
 	} {
 		metav1.SetMetaDataAnnotation(&template.ObjectMeta, mark, "1")
 	}

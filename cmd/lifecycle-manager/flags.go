@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
@@ -65,7 +66,8 @@ type flags struct {
 	workflowSlots, controlPlaneSlots, remoteSlots, backgroundSlots int
 	rolloutAtOnce                                                  int
 
-	removals resolve.Limits
+	removals      resolve.Limits
+	removalBudget budget.Limits
 
 	// access says what access Secrets may ask for that is refused by default.
 	access accessFlags
@@ -159,6 +161,11 @@ func (f *flags) groups() flaggroups.Groups {
 	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
 	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
 
+	set = groups.Add("Removals")
+	set.IntVar(&f.removalBudget.Percent, "removal-budget-percent", 5, "what share of the Kymas may lose modules within --removal-budget-window without an approval, whatever causes it; the greater of this and --removal-budget-min counts")
+	set.IntVar(&f.removalBudget.Min, "removal-budget-min", 10, "how many Kymas may lose modules within --removal-budget-window in a fleet of any size")
+	set.DurationVar(&f.removalBudget.Window, "removal-budget-window", time.Hour, "for how long a Kyma that lost modules counts in the removal budget")
+
 	set = groups.Add("Deletion and purge")
 	set.BoolVar(&f.settings.Purge.Enabled, "enable-purge-finalizer", true, "force the deletion of a Kyma when its grace period is over; without it only lifecycle-manager purge does")
 	set.DurationVar(&f.settings.Purge.Grace, "purge-finalizer-timeout", 24*time.Hour, "grace period from a Kyma's deletion until it is forced, unless its annotation "+shared.AnnotationPurgeGracePeriod+" says otherwise")
@@ -234,6 +241,9 @@ func (f *flags) check() error {
 	}
 	if f.removals.Kymas < 1 || f.removals.Percent < 1 || f.removals.Percent > 100 || f.removals.PerMinute < 1 {
 		return errors.New("--catalog-removal-max-kymas and --catalog-removal-rate must be at least 1, --catalog-removal-max-percent between 1 and 100")
+	}
+	if b := f.removalBudget; b.Min < 1 || b.Percent < 1 || b.Percent > 100 || b.Window < time.Second {
+		return errors.New("--removal-budget-min must be at least 1, --removal-budget-percent between 1 and 100, --removal-budget-window at least 1s")
 	}
 	if f.settings.Purge.Grace < 0 || f.settings.Purge.Orderly < 0 {
 		return errors.New("--purge-finalizer-timeout (--purge-grace-period) and --purge-orderly-attempt must not be negative")

@@ -138,7 +138,7 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 			Settings: f.settings, ResyncInterval: f.resyncInterval, MissingAPITimeout: f.missingAPITimeout, StuckWorkloadTimeout: f.stuckWorkloadTimeout, SweepShards: f.sweepShards, SweepConcurrency: f.sweepConcurrency,
 			Access:   f.access.allowed(),
 			Limits:   clusters.Limits{QPS: f.remoteQPS, Burst: f.remoteBurst, Concurrency: f.remoteConcurrency},
-			Removals: f.removals, PurgeRules: purge.Rules{Never: f.neverPurged},
+			Removals: f.removals, RemovalBudget: f.removalBudget, PurgeRules: purge.Rules{Never: f.neverPurged},
 			SameFailures: f.sameFailures, NoApprovals: f.webhook.noApprovals(), Prometheus: prometheus,
 			Windows: resolve.PolicyWindows{Policies: policies, MinSize: f.maintenance.minSize, Now: time.Now},
 
@@ -186,7 +186,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		options := watchers.Options{
 			Settings: f.settings, Kicks: a.Kicks, Inputs: a.Inputs, Clusters: a.Clusters, Agents: a.Inputs.Agents,
 			Sweeps:   watchers.TemporalSweeps{Temporal: temporalClient, Interval: f.resyncInterval, Shards: f.sweepShards},
-			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, ResyncInterval: f.resyncInterval, Tracer: traces.Tracer(),
+			Policies: policies, RolloutAtOnce: f.rolloutAtOnce, ResyncInterval: f.resyncInterval, Tracer: traces.Tracer(), RemovalBudget: a.Budget,
 		}
 		if f.settings.Watching.Enabled() {
 			options.Certificates = watchers.TemporalCertificates{Temporal: temporalClient}
@@ -197,7 +197,7 @@ func addRoles(ctx context.Context, mgr manager.Manager, f *flags, traces *tracin
 		if err := f.watching.Listen(mgr, f.settings, a.Kicks); err != nil {
 			return err
 		}
-		if err := controllers.Add(mgr, f.settings, f.analysing.Configured()); err != nil {
+		if err := controllers.Add(mgr, f.settings, f.analysing.Configured(), a.Budget); err != nil {
 			return err
 		}
 		if err := mgr.Add(deploymentLeader(f, temporalClient, namespace, mgr.GetLogger())); err != nil {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
@@ -16,7 +17,7 @@ import (
 )
 
 // Catalog exports from the cache, in the leader, how many mandatory modules there are (docs/contract.md#metrics)
-// and which changes of the catalog wait for an approval because they would remove too much.
+// and which removals wait: those of a change of the catalog that would remove too much, and those that the removal budget holds.
 type Catalog struct {
 	reader    client.Reader
 	leads     <-chan struct{}
@@ -52,7 +53,8 @@ func (c *Catalog) Collect(out chan<- prometheus.Metric) {
 	defer cancel()
 	var metas v1beta2.ModuleReleaseMetaList
 	var templates v1beta2.ModuleTemplateList
-	for _, list := range []client.ObjectList{&metas, &templates} {
+	var budgets v1beta2.RemovalBudgetList
+	for _, list := range []client.ObjectList{&metas, &templates, &budgets} {
 		if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 			out <- prometheus.NewInvalidMetric(c.mandatory, err)
 			return
@@ -79,6 +81,11 @@ func (c *Catalog) Collect(out chan<- prometheus.Metric) {
 			mandatory.Insert(module)
 		}
 		c.collectGuarded(out, shared.KindModuleTemplate, template)
+	}
+	for i := range budgets.Items {
+		if b := &budgets.Items[i]; c.counts(b) && budget.IsHeld(b) {
+			out <- prometheus.MustNewConstMetric(c.guarded, prometheus.GaugeValue, 1, shared.KindRemovalBudget, b.Namespace, b.Name)
+		}
 	}
 	out <- prometheus.MustNewConstMetric(c.mandatory, prometheus.GaugeValue, float64(mandatory.Len()))
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -29,17 +30,26 @@ type approvalRequest struct {
 type approvalQueue = workqueue.TypedRateLimitingInterface[approvalRequest]
 
 // addApprovals takes the marks of the removal guard off templates and release metas that changed since: an approval is for
-// one change, and must not be found again when the same change is made later.
+// one change, and must not be found again when the same change is made later. It notes on them what somebody approved in the
+// RemovalBudget: that wakes the Kymas concerned as any change of the catalog does.
 func (c *controllers) addApprovals(mgr manager.Manager) error {
 	return builder.TypedControllerManagedBy[approvalRequest](mgr).Named("held-removal").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, approvalHandler[*v1beta2.ModuleReleaseMeta](c, shared.KindModuleReleaseMeta))).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{}, approvalHandler[*v1beta2.ModuleTemplate](c, shared.KindModuleTemplate))).
-		Complete(reconcile.TypedFunc[approvalRequest](c.clearMarks))
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.RemovalBudget{}, handler.TypedFuncs[*v1beta2.RemovalBudget, approvalRequest]{
+			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q approvalQueue) { c.addMarked(ctx, q) },
+			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.RemovalBudget], q approvalQueue) {
+				if e.ObjectOld.Generation != e.ObjectNew.Generation {
+					c.addMarked(ctx, q)
+				}
+			},
+		})).
+		Complete(reconcile.TypedFunc[approvalRequest](c.keepMarks))
 }
 
 func approvalHandler[T client.Object](c *controllers, kind string) handler.TypedFuncs[T, approvalRequest] {
 	add := func(object T, q approvalQueue) {
-		if c.settings.Ours(object.GetLabels()) && resolve.MarksAreOutdated(object, c.settings) {
+		if c.settings.Ours(object.GetLabels()) && isMarked(object) {
 			q.Add(approvalRequest{kind, client.ObjectKeyFromObject(object)})
 		}
 	}
@@ -49,19 +59,67 @@ func approvalHandler[T client.Object](c *controllers, kind string) handler.Typed
 	}
 }
 
-// clearMarks removes the marks from the object as it was read.
-func (c *controllers) clearMarks(ctx context.Context, req approvalRequest) (reconcile.Result, error) {
+// isMarked reports whether an object has a mark of the removal guard.
+func isMarked(object client.Object) bool {
+	annotations := object.GetAnnotations()
+	return annotations[desired.AnnotationGuardedRemoval] != "" || annotations[desired.AnnotationGuardedChange] != ""
+}
+
+// addMarked asks for all objects that have marks. What cannot be listed is found by the next change of the RemovalBudget, or at
+// the next start.
+func (c *controllers) addMarked(ctx context.Context, q approvalQueue) {
+	var metas v1beta2.ModuleReleaseMetaList
+	var templates v1beta2.ModuleTemplateList
+	for _, list := range []client.ObjectList{&metas, &templates} {
+		if err := c.reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			log.FromContext(ctx).Error(err, "find what an approval in the RemovalBudget may be about")
+			return
+		}
+	}
+	for i := range metas.Items {
+		if meta := &metas.Items[i]; c.settings.Ours(meta.Labels) && isMarked(meta) {
+			q.Add(approvalRequest{shared.KindModuleReleaseMeta, client.ObjectKeyFromObject(meta)})
+		}
+	}
+	for i := range templates.Items {
+		if template := &templates.Items[i]; c.settings.Ours(template.Labels) && isMarked(template) {
+			q.Add(approvalRequest{shared.KindModuleTemplate, client.ObjectKeyFromObject(template)})
+		}
+	}
+}
+
+// keepMarks removes the marks from an object that changed since, or notes whether the removals are approved.
+func (c *controllers) keepMarks(ctx context.Context, req approvalRequest) (reconcile.Result, error) {
 	var object client.Object = &v1beta2.ModuleTemplate{}
 	if req.Kind == shared.KindModuleReleaseMeta {
 		object = &v1beta2.ModuleReleaseMeta{}
 	}
-	if err := c.live.Get(ctx, req.NamespacedName, object); err != nil || !resolve.MarksAreOutdated(object, c.settings) {
+	if err := c.live.Get(ctx, req.NamespacedName, object); err != nil || !isMarked(object) || !c.settings.Ours(object.GetLabels()) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	outdated, approved := resolve.MarksAreOutdated(object, c.settings), ""
+	if change := object.GetAnnotations()[desired.AnnotationGuardedRemoval]; !outdated && c.budget != nil {
+		is, err := c.budget.Approves(ctx, change, true)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if is {
+			approved = change
+		}
 	}
 	again, err := c.patch(ctx, object, func() bool {
 		annotations := object.GetAnnotations()
-		for _, mark := range []string{desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApproveRemoval} {
-			delete(annotations, mark)
+		switch {
+		case outdated:
+			for _, mark := range []string{desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApprovedRemoval} {
+				delete(annotations, mark)
+			}
+		case annotations[desired.AnnotationApprovedRemoval] == approved:
+			return false
+		case approved == "":
+			delete(annotations, desired.AnnotationApprovedRemoval)
+		default:
+			annotations[desired.AnnotationApprovedRemoval] = approved
 		}
 		object.SetAnnotations(annotations)
 		return true

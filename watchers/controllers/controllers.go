@@ -2,7 +2,8 @@
 // the entry point.
 //
 //	mandatory.go  keeps what makes a module mandatory, by a finalizer, until the module is removed everywhere
-//	approvals.go  takes the marks of a removal guard off when the change that they were about is over
+//	approvals.go  takes the marks of a removal guard off when the change that they were about is over, and notes approvals
+//	removalbudget.go keeps the status of the RemovalBudget
 //	channels.go   shows the channels of release metas in a column of kubectl
 //	rollouts.go   makes a rollout when a release meta gives a channel another version, where a policy is for it
 //	policies.go   says in the status of a policy what it decides about
@@ -23,11 +24,11 @@ import (
 )
 
 // Add registers all controllers with a manager. They start when this process becomes the leader. Analysed is true where a
-// Prometheus is configured for rollouts.
-func Add(mgr manager.Manager, settings desired.Settings, analysed bool) error {
+// Prometheus is configured for rollouts. Budget may be nil: then there is no RemovalBudget.
+func Add(mgr manager.Manager, settings desired.Settings, analysed bool, budget RemovalBudget) error {
 	c := &controllers{settings: settings.WithDefaults(), reader: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(), status: mgr.GetClient().Status()}
-	c.analysed = analysed
-	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels, c.addWatchers, c.addRollouts} {
+	c.analysed, c.budget = analysed, budget
+	for _, add := range []func(manager.Manager) error{c.addMandatory, c.addApprovals, c.addChannels, c.addWatchers, c.addRollouts, c.addRemovalBudget} {
 		if err := add(mgr); err != nil {
 			return fmt.Errorf("add controller: %w", err)
 		}
@@ -44,4 +45,5 @@ type controllers struct {
 	status   client.SubResourceWriter
 	// analysed is true where a Prometheus is configured for rollouts.
 	analysed bool
+	budget   RemovalBudget
 }

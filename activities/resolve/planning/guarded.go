@@ -20,6 +20,6 @@ type GuardedRemoval struct {
 
 // Message is for people.
 func (h *GuardedRemoval) Message() string {
-	return fmt.Sprintf("its removal from %d Kymas (more than %d) is held: approve it on %s %s with the annotation %s, whose value is that of %s there",
-		h.Kymas, h.Limit, desired.KindOf(h.Cause), desired.NameOf(h.Cause), desired.AnnotationApproveRemoval, desired.AnnotationGuardedRemoval)
+	return fmt.Sprintf("its removal from %d Kymas (more than %d) is held: approve it in the RemovalBudget of the instance, by the value of the annotation %s on %s %s",
+		h.Kymas, h.Limit, desired.AnnotationGuardedRemoval, desired.KindOf(h.Cause), desired.NameOf(h.Cause))
 }

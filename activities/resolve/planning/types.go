@@ -57,6 +57,8 @@ type ModulePlan struct {
 	// Chosen is what was chosen, and ReleaseMeta the release meta of its module; they are shared with the catalog.
 	Chosen      *v1beta2.ModuleTemplate
 	ReleaseMeta *v1beta2.ModuleReleaseMeta
+	// RemovalApproved is true if somebody approved the change that removes the module.
+	RemovalApproved bool
 	// AffectedKymas is how many Kymas lose the module by the same change.
 	AffectedKymas int
 	// Orphan is the Manifest that an earlier Kyma of this name left. The Kyma adopts it where it is for the same cluster;

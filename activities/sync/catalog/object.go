@@ -76,7 +76,7 @@ func SpecOf(source client.Object) (map[string]any, error) {
 func copiedAnnotations(source client.Object) map[string]string {
 	annotations := remote.Merged(source.GetAnnotations(), nil)
 	for _, own := range []string{
-		LastApplied, desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApproveRemoval, desired.AnnotationMandatoryBy,
+		LastApplied, desired.AnnotationGuardedRemoval, desired.AnnotationGuardedChange, desired.AnnotationApprovedRemoval, desired.AnnotationMandatoryBy,
 		shared.AnnotationChannels, // the copy has its own
 	} {
 		delete(annotations, own)

@@ -57,11 +57,15 @@ func (w *watcher) addRemovalBudget(mgr manager.Manager) error {
 	}
 	return builder.TypedControllerManagedBy[budgetRequest](mgr).Named("removal-budget").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.RemovalBudget{}, handler.TypedFuncs[*v1beta2.RemovalBudget, budgetRequest]{
-			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q budgetQueue) { changed(e.Object, q) },
+			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q budgetQueue) {
+				changed(e.Object, q)
+			},
 			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.RemovalBudget], q budgetQueue) {
 				changed(e.ObjectNew, q)
 			},
-			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.RemovalBudget], q budgetQueue) { changed(e.Object, q) },
+			DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*v1beta2.RemovalBudget], q budgetQueue) {
+				changed(e.Object, q)
+			},
 		})).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.Kyma{}, handler.TypedFuncs[*v1beta2.Kyma, budgetRequest]{
 			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.Kyma], q budgetQueue) {

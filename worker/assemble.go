@@ -103,9 +103,9 @@ type Assembly struct {
 	Kicks      *kick.Sender
 	Inputs     desired.Inputs
 	// Budget is the removal budget of the instance.
-	Budget     *budget.Budget
-	known      *fleet.Fleet
-	refused    *metrics.Refused
+	Budget  *budget.Budget
+	known   *fleet.Fleet
+	refused *metrics.Refused
 	// Registries wakes what waits for a registry.
 	Registries *Registries
 	// Work measures what workers do.

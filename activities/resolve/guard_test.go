@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -23,6 +24,7 @@ import (
 type instance struct {
 	*Activities
 	cluster *desiredtest.Cluster
+	budget  *budget.Budget
 	refs    []kick.Ref
 	told    []string
 }
@@ -46,9 +48,12 @@ func newFleet(t *testing.T, size int, limits Limits, modules []string, objects .
 	}
 	f.cluster = desiredtest.NewCluster("cp", objects...)
 	var err error
+	// What the catalog causes is bounded by the limits; tests of the budget give it another.
+	f.budget, err = budget.New(budget.Options{ControlPlane: f.cluster, Cache: f.cluster, Limits: budget.Limits{Min: 100}, Events: f})
+	require.NoError(t, err)
 	f.Activities, err = New(Options{
 		Settings: desired.Settings{Mode: desired.ModeSingleCluster}, ControlPlane: f.cluster, Catalog: f.cluster, Descriptors: registry{},
-		Fleet: f.cluster, Limits: limits, Events: f,
+		Fleet: f.cluster, Limits: limits, Events: f, Budget: f.budget,
 	})
 	require.NoError(t, err)
 	for _, result := range f.reconcileAll(t) {
@@ -85,6 +90,17 @@ func (f *instance) change(t *testing.T, object client.Object, change func()) {
 	require.NoError(t, f.cluster.Update(context.Background(), object))
 }
 
+// approve has somebody approve a change of the catalog; admission says who.
+func (f *instance) approve(t *testing.T, change, by string) {
+	t.Helper()
+	found := &v1beta2.RemovalBudget{}
+	require.NoError(t, f.cluster.Get(context.Background(), f.budget.Key(), found))
+	f.change(t, found, func() {
+		now := metav1.Now()
+		found.Spec.Approvals = append(found.Spec.Approvals, v1beta2.RemovalApproval{Change: change, By: by, At: &now})
+	})
+}
+
 func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *testing.T) {
 	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
 	f := newFleet(t, 12, Limits{Percent: 50}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
@@ -98,11 +114,14 @@ func TestAChangeThatWouldRemoveAModuleFromManyKymasIsHeldUntilItIsApproved(t *te
 	require.Contains(t, f.told[0], changed)
 	require.True(t, AwaitsApproval(meta, desired.Settings{}))
 
-	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = "1" })
+	f.approve(t, "1", "anna")
 	require.Zero(t, deleted(f.reconcileAll(t)), "another change is approved")
-	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApproveRemoval] = changed })
+	f.change(t, meta, func() { meta.Annotations[desired.AnnotationApprovedRemoval] = changed })
 	require.False(t, AwaitsApproval(meta, desired.Settings{}))
+	require.Zero(t, deleted(f.reconcileAll(t)), "whoever changed the catalog can write annotations too")
+	f.approve(t, changed, "anna")
 	require.Positive(t, deleted(f.reconcileAll(t)))
+	require.Empty(t, f.read(t).Status.Taken, "what was approved by name does not count in the budget")
 }
 
 func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
@@ -110,9 +129,8 @@ func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
 	f := newFleet(t, 12, Limits{Percent: 50, PerMinute: 600}, []string{"keda"}, meta, desiredtest.Template("keda", "1.0.0"))
 	f.change(t, meta, func() { meta.Spec.Beta = true })
 	f.reconcileAll(t)
-	f.change(t, meta, func() {
-		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationGuardedRemoval]
-	})
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	f.approve(t, meta.Annotations[desired.AnnotationGuardedRemoval], "anna")
 	require.Equal(t, 12, deleted(f.reconcileAll(t)))
 	f.change(t, meta, func() { meta.Spec.Beta = false })
 	require.True(t, MarksAreOutdated(meta, desired.Settings{}))
@@ -122,7 +140,7 @@ func TestAnApprovalIsForOneChangeOnly(t *testing.T) {
 
 	f.change(t, meta, func() {
 		delete(meta.Annotations, desired.AnnotationGuardedRemoval)
-		delete(meta.Annotations, desired.AnnotationApproveRemoval)
+		delete(meta.Annotations, desired.AnnotationApprovedRemoval)
 	})
 	require.Zero(t, deleted(f.reconcileAll(t)), "nothing said is no approval")
 }
@@ -231,9 +249,8 @@ func TestAMandatoryModuleOfManyKymasGoesOnlyWithApproval(t *testing.T) {
 	f := newFleet(t, 20, Limits{}, nil, meta, desiredtest.Template("warden", "1.0.0"))
 	require.NoError(t, f.cluster.Delete(context.Background(), meta))
 	require.Zero(t, deleted(f.reconcileAll(t)))
-	f.change(t, meta, func() {
-		meta.Annotations[desired.AnnotationApproveRemoval] = meta.Annotations[desired.AnnotationGuardedRemoval]
-	})
+	require.NoError(t, f.cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
+	f.approve(t, meta.Annotations[desired.AnnotationGuardedRemoval], "anna")
 	require.Positive(t, deleted(f.reconcileAll(t)))
 }
 

@@ -169,7 +169,7 @@ func TestAMandatoryModuleOfAnotherControllerIsNotInstalled(t *testing.T) {
 	require.Empty(t, b.manifests(t))
 }
 
-// What made a module mandatory is an input as long as it is held, for the approval of the removal is on it.
+// What made a module mandatory is an input as long as it is held, for the note that its removal is approved is on it.
 func TestTheApprovalOfAMandatoryModulesRemovalIsAChangeOfInputs(t *testing.T) {
 	meta := mandatoryMeta("warden", "1.0.0")
 	meta.Finalizers = []string{shared.FinalizerMandatoryModule}
@@ -179,7 +179,7 @@ func TestTheApprovalOfAMandatoryModulesRemovalIsAChangeOfInputs(t *testing.T) {
 	before := b.reconcile(t).InputsDigest
 	require.NoError(t, b.Cluster.Get(context.Background(), client.ObjectKeyFromObject(meta), meta))
 	require.Contains(t, desired.KeysOfReleaseMeta(meta), desired.MandatoryKey)
-	meta.Annotations = map[string]string{desired.AnnotationApproveRemoval: "7"}
+	meta.Annotations = map[string]string{desired.AnnotationApprovedRemoval: "7"}
 	require.NoError(t, b.Cluster.Update(context.Background(), meta))
 	require.NotEqual(t, before, b.reconcile(t).InputsDigest)
 }

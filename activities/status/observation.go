@@ -4,7 +4,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kyma-project/lifecycle-manager/activities/budget"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
@@ -70,7 +69,8 @@ func (o observation) heldSince() *metav1.Time {
 	if since := o.kyma.Status.RemovalHeldSince; since != nil {
 		return since
 	}
-	return ptr.To(seconds(o.now))
+	now := seconds(o.now)
+	return &now
 }
 
 // waits tells whether a Manifest says what its removal waits for. What it said before the removal began is no such

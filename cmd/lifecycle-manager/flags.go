@@ -156,12 +156,10 @@ func (f *flags) groups() flaggroups.Groups {
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
-	set = groups.Add("Removals that the catalog causes")
+	set = groups.Add("Removals")
 	set.IntVar(&f.removals.Kymas, "catalog-removal-max-kymas", 10, "from how many Kymas one change of the catalog may remove a module without approval")
 	set.IntVar(&f.removals.Percent, "catalog-removal-max-percent", 5, "from what share of the Kymas, of which one is always allowed; the lower limit counts")
 	set.IntVar(&f.removals.PerMinute, "catalog-removal-rate", 60, "how many modules per minute each process begins to remove because of a change of the catalog")
-
-	set = groups.Add("Removals")
 	set.IntVar(&f.removalBudget.Percent, "removal-budget-percent", 5, "what share of the Kymas may lose modules within --removal-budget-window without an approval, whatever causes it; the greater of this and --removal-budget-min counts")
 	set.IntVar(&f.removalBudget.Min, "removal-budget-min", 10, "how many Kymas may lose modules within --removal-budget-window in a fleet of any size")
 	set.DurationVar(&f.removalBudget.Window, "removal-budget-window", time.Hour, "for how long a Kyma that lost modules counts in the removal budget")

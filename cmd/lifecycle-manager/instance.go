@@ -39,7 +39,8 @@ func ofProcess() []string {
 // default: a process of a release that does not know a setting would take its instance for one with other settings, and
 // stop in the middle of an upgrade.
 func addedLater() []string {
-	return append(watching.Names(), "namespaces", "rollout-same-failures", "rollout-prometheus-url")
+	return append(watching.Names(), "namespaces", "rollout-same-failures", "rollout-prometheus-url",
+		"removal-budget-percent", "removal-budget-min", "removal-budget-window")
 }
 
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets. Flags about events

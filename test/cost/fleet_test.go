@@ -191,7 +191,7 @@ func (i *instance) assemble() {
 		Registry: prometheus.NewRegistry(), Version: "1.0.0",
 		Config: worker.Config{
 			Settings: desired.Settings{
-				ManagedBy: i.id, SyncNamespace: fixture.Module(i.id).RemoteNamespace(),
+				ManagedBy: i.id, Namespaces: []string{i.id}, SyncNamespace: fixture.Module(i.id).RemoteNamespace(),
 				Purge: desired.PurgeSettings{Enabled: true, Grace: 24 * time.Hour, Orderly: time.Second},
 			},
 			ResyncInterval: time.Minute, SweepConcurrency: 8,

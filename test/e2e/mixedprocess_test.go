@@ -41,6 +41,7 @@ func (m *mixedRun) addProcesses() {
 	})
 	for i, instance := range []*harness.Instance{m.Instance, second} {
 		metrics := process.FreeAddress(m.t)
+		instance.WithoutRemovalBudget = true
 		instance.AllNamespaces = true // the chart gives the rights of this build only; the test of the chart has those of both
 		instance.Flags = append(instance.Flags, "--metrics-bind-address", metrics, "--leader-elect", "--leader-election-namespace", harness.ControlPlaneNamespace,
 			"--leader-election-lease-duration", "10s", "--leader-election-renew-deadline", "8s", "--leader-election-retry-period", "1s")

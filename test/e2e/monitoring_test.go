@@ -113,7 +113,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 			for _, name := range []string{
 				"LifecycleManagerNoMetrics", "LifecycleManagerTemporalUnreachable", "LifecycleManagerQueueNotPolled", "LifecycleManagerNoLeader",
 				"LifecycleManagerNothingMoves", "LifecycleManagerSettingsDisagree", "LifecycleManagerNonDeterminism", "LifecycleManagerEntityStuck",
-				"LifecycleManagerMostClustersUnreachable", "LifecycleManagerCatalogRemovalHeld", "LifecycleManagerManifestNotPlanned", "LifecycleManagerRolloutStopped", "LifecycleManagerRequestsHeldBack",
+				"LifecycleManagerMostClustersUnreachable", "LifecycleManagerCatalogRemovalHeld", "LifecycleManagerRemovalsHeld", "LifecycleManagerManifestNotPlanned", "LifecycleManagerRolloutStopped", "LifecycleManagerRequestsHeldBack",
 				"LifecycleManagerCertificateExpires",
 			} {
 				assert.Equal(c, "inactive", evaluated[name].State, name)

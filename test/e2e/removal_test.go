@@ -23,7 +23,9 @@ const fleetSize = 13
 
 // However the catalog is damaged, no module is uninstalled from many Kymas, in three clusters, before somebody approved it.
 func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
-	s := harness.NewMultiClusterEnvironment(t)
+	const webhook, certificate = "e2e-removal-webhook", "e2e-removal-webhook-tls"
+	s := harness.NewMultiClusterEnvironment(t, webhookFlags(t, webhook, certificate)...)
+	removeWebhook(s, webhook, certificate)
 	s.SweepOften() // two whole passes are waited for
 	catalog := s.Pack(harness.MinimalModule{Name: "common", Channels: "regular"})
 	s.Apply(s.ControlPlane, harness.ControlPlaneNamespace, catalog)
@@ -63,7 +65,7 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 			marker = meta.Annotations["operator.kyma-project.io/held-removal"]
 			assert.Equal(c, marked, marker, "the change that causes them")
 			assert.Contains(c, s.Warnings(meta)["RemovalHeld"], fmt.Sprintf("%d Kymas would lose a module by this change, which is more than %d: "+
-				"nothing is removed until the annotation operator.kyma-project.io/approve-removal has the value %s", fleetSize, max(1, fleetSize*5/100), marked))
+				"nothing is removed until somebody approves change %s in RemovalBudget kcp-system/lifecycle-manager", fleetSize, max(1, fleetSize*5/100), marked))
 		})
 		s.Sweeps(t, 1)
 		fleetShows(t, s, shared.StateReady, "")
@@ -71,8 +73,15 @@ func TestNoChangeOfTheCatalogRemovesAModuleFromAFleet(t *testing.T) {
 	})
 	t.Run("it is approved: the removal begins, at a limited rate", func(t *testing.T) {
 		harness.EditObject(t, s.ControlPlane, meta, func() {
-			metav1.SetMetaDataAnnotation(&meta.ObjectMeta, "operator.kyma-project.io/approve-removal", marker)
+			metav1.SetMetaDataAnnotation(&meta.ObjectMeta, "operator.kyma-project.io/approved-removal", marker)
 		})
+		s.Sweeps(t, 1)
+		require.Equal(t, installed, fleetManifests(t, s), "an annotation approves nothing")
+		budget := &v1beta2.RemovalBudget{ObjectMeta: metav1.ObjectMeta{Namespace: harness.ControlPlaneNamespace, Name: shared.ManagedByLifecycleManager}}
+		harness.EditObject(t, s.ControlPlane, budget, func() {
+			budget.Spec.Approvals = []v1beta2.RemovalApproval{{Change: marker, By: "somebody else"}}
+		})
+		require.NotContains(t, []string{"", "somebody else"}, budget.Spec.Approvals[0].By, "admission says who approved")
 		s.Eventually("some Kymas lose the module", 2*time.Minute, func(c *assert.CollectT) {
 			assert.Less(c, len(fleetManifests(t, s)), fleetSize-5)
 		})

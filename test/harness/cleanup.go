@@ -51,7 +51,7 @@ func (s *Environment) deleteCatalog(bounded context.Context) {
 
 // DeleteCatalogIn deletes the catalog in a namespace, and waits until it is gone where an instance runs.
 func (s *Environment) DeleteCatalogIn(bounded context.Context, namespace string) {
-	for _, obj := range []client.Object{&v1beta2.RolloutPolicy{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
+	for _, obj := range []client.Object{&v1beta2.RolloutPolicy{}, &v1beta2.RemovalBudget{}, &v1beta2.ModuleTemplate{}, &v1beta2.ModuleReleaseMeta{}} {
 		require.NoError(s.T, s.ControlPlane.DeleteAllOf(bounded, obj, client.InNamespace(namespace)))
 	}
 	for _, list := range []client.ObjectList{&v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {

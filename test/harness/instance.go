@@ -31,6 +31,8 @@ type Instance struct {
 	// AllNamespaces gives it all rights in the control plane instead of those of the chart, which are for some namespaces and
 	// for this build.
 	AllNamespaces bool
+	// WithoutRemovalBudget leaves the flag of the removal budget out: earlier builds do not know it.
+	WithoutRemovalBudget bool
 
 	t           testing.TB
 	environment *Environment
@@ -77,6 +79,10 @@ func (i *Instance) Launch() {
 	kubeconfig, more := i.environment.ControlPlane.Access, []string(nil)
 	if !i.AllNamespaces {
 		kubeconfig, more = i.environment.rights.give(i.Flags, i.Values)
+	}
+	if !i.WithoutRemovalBudget {
+		// Tests remove more within an hour than the budget of a small fleet allows.
+		more = append(more, "--removal-budget-min", "900")
 	}
 	if i.Container != nil {
 		kubeconfig = i.Container.Add(kubeconfig)

@@ -279,6 +279,12 @@ func scenarios() []scenario {
 			firing: []string{`LifecycleManagerCatalogRemovalHeld warning ` + instance + `,exported_namespace="kcp-system",kind="ModuleReleaseMeta",name="keda"`},
 		},
 		{
+			name:     "the removal budget holds removals",
+			series:   map[string]string{of(leader, "lifecycle_mgr_removals_held", `exported_namespace="kcp-system",kind="RemovalBudget",name="lifecycle-manager"`): "1x240"},
+			silentAt: "4m", firingAt: "6m",
+			firing: []string{`LifecycleManagerRemovalsHeld warning ` + instance + `,exported_namespace="kcp-system",name="lifecycle-manager"`},
+		},
+		{
 			name:     "a removal was approved at once",
 			series:   map[string]string{of(leader, "lifecycle_mgr_removals_held", `exported_namespace="kcp-system",kind="ModuleReleaseMeta",name="keda"`): "1x3 _x200"},
 			silentAt: last,

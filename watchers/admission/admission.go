@@ -7,6 +7,7 @@
 //	kyma.go           a warning where an edit of a Kyma has no effect
 //	approval.go       who approves a stage of a ModuleRollout, and when
 //	approvals.go      which approvals of a request are new, and what is wrong with them
+//	removalbudget.go  who approves removals in a RemovalBudget, and when
 //	approver.go       whether somebody may approve
 //	answer.go         what is not ours to judge, and how problems are answered
 //	configuration.go  the entries of the configurations, which are ours
@@ -132,12 +133,14 @@ func Add(ctx context.Context, mgr manager.Manager, options Options) error {
 	}))
 	server.Register(pathRolloutPolicy, admission.WithValidator[*v1beta2.RolloutPolicy](mgr.GetScheme(), policies{options.Settings}))
 	server.Register(pathModuleRollout, admission.WithValidator[*v1beta2.ModuleRollout](mgr.GetScheme(), rollouts{options.Settings}))
-	server.Register(pathApproval, admission.WithDefaulter[*unstructured.Unstructured](mgr.GetScheme(), approvals{
+	judge := approver{
 		settings: options.Settings, decoder: admission.NewDecoder(mgr.GetScheme()), now: time.Now,
 		review: func(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
 			return mgr.GetClient().Create(ctx, review)
 		},
-	}))
+	}
+	server.Register(pathApproval, admission.WithDefaulter[*unstructured.Unstructured](mgr.GetScheme(), approvals{judge}))
+	server.Register(pathRemovalApproval, admission.WithDefaulter[*unstructured.Unstructured](mgr.GetScheme(), removalApprovals{judge}))
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("add the webhook's server: %w", err)
 	}

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
+	"strings"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -23,31 +21,16 @@ import (
 // approvals fills in who approves a stage of a ModuleRollout, and when, and refuses what nobody may approve so. The objects
 // are unstructured: a patch made from our types would write other fields anew as well, such as 1h as 1h0m0s, and whoever
 // approves would become the field manager of the plan.
-type approvals struct {
-	settings desired.Settings
-	decoder  admission.Decoder
-	now      func() time.Time
-	// review has the API server answer a SubjectAccessReview.
-	review func(context.Context, *authorizationv1.SubjectAccessReview) error
-}
+type approvals struct{ approver }
 
 var _ admission.Defaulter[*unstructured.Unstructured] = approvals{}
 
 // Default fills in the approvals that are new in a request, and refuses it where one must not be given.
 func (a approvals) Default(ctx context.Context, content *unstructured.Unstructured) error {
-	request, err := admission.RequestFromContext(ctx)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
 	before, after := &v1beta2.ModuleRollout{}, &v1beta2.ModuleRollout{}
-	if err := a.decoder.Decode(request, after); err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	isUpdate := len(request.OldObject.Raw) > 0
-	if isUpdate {
-		if err := a.decoder.DecodeRaw(request.OldObject, before); err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
+	request, isUpdate, err := a.decode(ctx, before, after)
+	if err != nil {
+		return err
 	}
 	// Only the label counts: that an object is a copy or going away can be written by the same request.
 	if !a.settings.Ours(after.Labels) {
@@ -66,21 +49,22 @@ func (a approvals) Default(ctx context.Context, content *unstructured.Unstructur
 	}
 	path := field.NewPath("spec", "approvals")
 	if isUpdate && !a.settings.Ours(before.Labels) {
-		return refused(shared.KindModuleRollout, after, field.ErrorList{field.Forbidden(path, fmt.Sprintf(
-			"must be empty when the label %s gives the rollout to another instance, which cannot know who approved: approve again afterwards", shared.LabelManagedBy))})
+		return refused(shared.KindModuleRollout, after, ofAnother(path, "rollout"))
 	}
 	added, problems := signed(path, before.Spec.Approvals, after, request.UserInfo.Username, metav1.NewTime(a.now()))
 	if len(problems) > 0 {
 		return refused(shared.KindModuleRollout, after, problems)
 	}
-	if err := a.mayApprove(ctx, request, added); err != nil {
-		return err
+	if len(added) > 0 {
+		if err := a.mayApprove(ctx, request, shared.ResourceModuleRollouts, "stage "+strings.Join(added, ", ")); err != nil {
+			return err
+		}
 	}
 	return write(content, after.Spec.Approvals)
 }
 
 // write puts the approvals into the object as it was sent, which has as many, and leaves the rest of it as it is.
-func write(content *unstructured.Unstructured, given []v1beta2.RolloutApproval) error {
+func write[A any](content *unstructured.Unstructured, given []A) error {
 	entries, _, err := unstructured.NestedSlice(content.Object, "spec", "approvals")
 	if err != nil {
 		return apierrors.NewBadRequest(err.Error())

@@ -62,6 +62,8 @@ func inStages(approvals ...v1beta2.RolloutApproval) *v1beta2.ModuleRollout {
 type desk struct {
 	*testing.T
 	approvals
+	// judge is what a request is judged by: those for rollouts, where a test says nothing else.
+	judge func(context.Context, *unstructured.Unstructured) error
 
 	user authenticationv1.UserInfo
 	// asked is what the API server was asked, once for each request with a new approval.
@@ -75,14 +77,15 @@ func newDesk(t *testing.T) *desk {
 	scheme := runtime.NewScheme()
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	d := &desk{T: t, user: authenticationv1.UserInfo{Username: "anna"}, answer: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}
-	d.approvals = approvals{
+	d.approvals = approvals{approver{
 		decoder: admission.NewDecoder(scheme), now: func() time.Time { return at(now).Add(time.Millisecond) },
 		review: func(_ context.Context, review *authorizationv1.SubjectAccessReview) error {
 			d.asked = append(d.asked, review.Spec)
 			review.Status = d.answer
 			return d.failing
 		},
-	}
+	}}
+	d.judge = func(ctx context.Context, content *unstructured.Unstructured) error { return d.Default(ctx, content) }
 	return d
 }
 
@@ -102,7 +105,7 @@ func (d *desk) request(before, after runtime.Object) (*unstructured.Unstructured
 	}
 	content := &unstructured.Unstructured{}
 	require.NoError(d, d.decoder.Decode(request, content))
-	return content, d.Default(admission.NewContextWithRequest(d.Context(), request), content)
+	return content, d.judge(admission.NewContextWithRequest(d.Context(), request), content)
 }
 
 // send updates the approvals of a rollout and returns what is stored then.
@@ -259,4 +262,48 @@ func TestOnlyApprovalsArePatched(t *testing.T) {
 	require.ElementsMatch(t, []map[string]any{
 		{"op": "add", "path": "/spec/approvals/0/at", "value": now}, {"op": "replace", "path": "/spec/approvals/0/by", "value": "anna"},
 	}, operations)
+}
+
+// TestWhoApprovesRemovals: the same rules as for rollouts, with a right of their own.
+func TestWhoApprovesRemovals(t *testing.T) {
+	d := newDesk(t)
+	budget := func(approvals ...v1beta2.RemovalApproval) *v1beta2.RemovalBudget {
+		return &v1beta2.RemovalBudget{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1beta2.GroupVersion.String(), Kind: shared.KindRemovalBudget},
+			ObjectMeta: metav1.ObjectMeta{Name: "keda-fast", Namespace: "kcp-system"}, Spec: v1beta2.RemovalBudgetSpec{Approvals: approvals},
+		}
+	}
+	send := func(stored, sent []v1beta2.RemovalApproval) ([]v1beta2.RemovalApproval, error) {
+		d.judge = removalApprovals{d.approver}.Default
+		content, err := d.request(budget(stored...), budget(sent...))
+		if err != nil {
+			return nil, err
+		}
+		after := &v1beta2.RemovalBudget{}
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(content.Object, after))
+		return after.Spec.Approvals, nil
+	}
+	today, before := &metav1.Time{Time: at(now)}, &metav1.Time{Time: at(earlier)}
+	stored := []v1beta2.RemovalApproval{{Clusters: 5, By: "bob", At: before}}
+
+	got, err := send(stored, []v1beta2.RemovalApproval{stored[0], {Change: "7", Reason: "decommissioned", By: "carl", At: before}})
+	require.NoError(t, err)
+	require.Equal(t, "bob", got[0].By)
+	require.Equal(t, "anna", got[1].By)
+	require.True(t, today.Equal(got[1].At), "%s", got[1].At)
+	require.Equal(t, "removalbudgets", d.asked[0].ResourceAttributes.Resource)
+	require.Equal(t, "approve", d.asked[0].ResourceAttributes.Verb)
+
+	_, err = send(stored, []v1beta2.RemovalApproval{{Clusters: 500, By: "bob", At: before}})
+	require.ErrorContains(t, err, "must not change the approval of removals in 5 clusters by bob")
+	d.asked = nil
+	_, err = send(stored, nil)
+	require.NoError(t, err, "to take one back takes no right of its own")
+	require.Empty(t, d.asked)
+
+	d.answer = authorizationv1.SubjectAccessReviewStatus{}
+	_, err = send(stored, append(stored[:1:1], v1beta2.RemovalApproval{Clusters: 100}))
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, `user "anna" must not approve removals in 100 clusters`)
+	require.ErrorContains(t, err, `resources: ["removalbudgets"], verbs: ["approve"]`)
 }

@@ -16,7 +16,7 @@ import (
 // and returns the stages of these. Stored ones stay as they are and in their order; to leave one out takes it back.
 func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.ModuleRollout, user string, now metav1.Time) (stages []string, problems field.ErrorList) {
 	asked := r.Spec.Approvals
-	added, missing := compared(stored, asked, user)
+	added, missing := compared(stored, asked, user, givenForStage)
 	persons := map[string][]string{} // by stage
 	for i, approval := range asked {
 		if !slices.Contains(added, i) {
@@ -25,7 +25,7 @@ func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.Modul
 	}
 	for _, i := range added {
 		approval, at := &asked[i], path.Index(i)
-		if j := slices.IndexFunc(missing, func(was v1beta2.RolloutApproval) bool { return isChanged(was, *approval) }); j >= 0 {
+		if j := slices.IndexFunc(missing, func(was v1beta2.RolloutApproval) bool { return isChanged(givenForStage(was), givenForStage(*approval)) }); j >= 0 {
 			problems = append(problems, field.Forbidden(at, fmt.Sprintf("must not change the approval of stage %s by %s, nor the order of approvals: "+
 				"leave it out to take it back, and add new ones without by and at", missing[j].Stage, missing[j].By)))
 			continue
@@ -45,15 +45,25 @@ func signed(path *field.Path, stored []v1beta2.RolloutApproval, r *v1beta2.Modul
 	return stages, problems
 }
 
+// given is what approvals of all kinds have in common.
+type given struct {
+	what, reason, by string
+	at               *metav1.Time
+}
+
+func givenForStage(a v1beta2.RolloutApproval) given { return given{a.Stage, a.Reason, a.By, a.At} }
+
 // compared returns the positions of approvals that are not stored, and the stored ones that a request leaves out. It fills
 // in what is stored where somebody sends an approval of his own again as he wrote it, as tools that apply a file do.
-func compared(stored, asked []v1beta2.RolloutApproval, user string) (added []int, missing []v1beta2.RolloutApproval) {
+func compared[A any](stored, asked []A, user string, of func(A) given) (added []int, missing []A) {
 	rest := stored
-	for i, approval := range asked {
-		j := slices.IndexFunc(rest, func(was v1beta2.RolloutApproval) bool {
-			again := approval.By == "" && approval.At == nil && was.By == user
-			return was.Stage == approval.Stage && was.Reason == approval.Reason &&
-				(again || was.By == approval.By && was.At.Equal(approval.At))
+	for i := range asked {
+		approval := of(asked[i])
+		j := slices.IndexFunc(rest, func(one A) bool {
+			was := of(one)
+			again := approval.by == "" && approval.at == nil && was.by == user
+			return was.what == approval.what && was.reason == approval.reason &&
+				(again || was.by == approval.by && was.at.Equal(approval.at))
 		})
 		if j < 0 {
 			added = append(added, i)
@@ -66,11 +76,11 @@ func compared(stored, asked []v1beta2.RolloutApproval, user string) (added []int
 }
 
 // isChanged tells whether an approval can only be meant as a change of a stored one, which it has two of three from.
-func isChanged(was, is v1beta2.RolloutApproval) bool {
-	stage := was.Stage == is.Stage
-	by := is.By != "" && was.By == is.By
-	at := is.At != nil && was.At.Equal(is.At)
-	return stage && by || stage && at || by && at
+func isChanged(was, is given) bool {
+	what := was.what == is.what
+	by := is.by != "" && was.by == is.by
+	at := is.at != nil && was.at.Equal(is.at)
+	return what && by || what && at || by && at
 }
 
 // notToApprove says why a stage cannot be approved; empty where it can.

@@ -21,6 +21,8 @@ const (
 	pathRolloutPolicy  = "/validate/rolloutpolicy"
 	pathModuleRollout  = "/validate/modulerollout"
 	pathApproval       = "/mutate/approval"
+	// pathRemovalApproval is for RemovalBudgets.
+	pathRemovalApproval = "/mutate/removalapproval"
 
 	// servicePort is the Service's.
 	servicePort = 443
@@ -65,32 +67,36 @@ func (o Options) webhooks() []admissionv1.ValidatingWebhook {
 
 // mutatingWebhooks are the entries of the MutatingWebhookConfiguration, without CA.
 func (o Options) mutatingWebhooks() []admissionv1.MutatingWebhook {
-	return []admissionv1.MutatingWebhook{{
-		Name:         "approval." + shared.OperatorGroup,
-		ClientConfig: o.clientConfig(pathApproval),
-		Rules:        rules(shared.ResourceModuleRollouts, admissionv1.Create, admissionv1.Update),
-		// Fail, not Ignore: nobody looks at an approval again later, so one that passed unseen would be in whatever name
-		// the request gives. While we are down nobody can approve, but a rollout can still be paused and aborted, and
-		// finalizers be taken off, for only these requests are sent.
-		FailurePolicy: ptr.To(admissionv1.Fail),
-		MatchConditions: []admissionv1.MatchCondition{
-			// Stages and the promotion too, for they say what is to be approved. And the label: what was written into an object while it was
-			// another instance's, we have not seen.
-			{Name: "approvals-stages-or-instance-change", Expression: "oldObject == null ? object.?spec.?approvals.orValue([]) != [] : " +
-				"object.?spec.?plan.?stages.orValue([]) != oldObject.?spec.?plan.?stages.orValue([]) || " +
-				"object.?spec.?plan.?promotion.orValue({}) != oldObject.?spec.?plan.?promotion.orValue({}) || " +
-				"object.?spec.?approvals.orValue([]) != [] && (object.spec.approvals != oldObject.?spec.?approvals.orValue([]) || " +
-				"object.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue('') != oldObject.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue(''))"},
-		},
-		// Once more after other webhooks that change the object, for these could add an approval as well.
-		ReinvocationPolicy:      ptr.To(admissionv1.IfNeededReinvocationPolicy),
-		MatchPolicy:             ptr.To(admissionv1.Equivalent),
-		SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
-		TimeoutSeconds:          ptr.To[int32](answerWithin),
-		AdmissionReviewVersions: []string{"v1"},
-		NamespaceSelector:       inNamespaces(o.Settings.Namespaces),
-		ObjectSelector:          &metav1.LabelSelector{}, // as the API server stores it
-	}}
+	instance := "object.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue('') != oldObject.?metadata.?labels[?'" + shared.LabelManagedBy + "'].orValue('')"
+	approvals := "object.?spec.?approvals.orValue([]) != [] && (object.spec.approvals != oldObject.?spec.?approvals.orValue([]) || " + instance + ")"
+	entry := func(name, path, resource, condition, changes string) admissionv1.MutatingWebhook {
+		return admissionv1.MutatingWebhook{
+			Name:         name + "." + shared.OperatorGroup,
+			ClientConfig: o.clientConfig(path),
+			Rules:        rules(resource, admissionv1.Create, admissionv1.Update),
+			// Fail, not Ignore: nobody looks at an approval again later, so one that passed unseen would be in whatever name
+			// the request gives. While we are down nobody can approve, but a rollout can still be paused and aborted, and
+			// finalizers be taken off, for only these requests are sent.
+			FailurePolicy:   ptr.To(admissionv1.Fail),
+			MatchConditions: []admissionv1.MatchCondition{{Name: condition, Expression: "oldObject == null ? object.?spec.?approvals.orValue([]) != [] : " + changes}},
+			// Once more after other webhooks that change the object, for these could add an approval as well.
+			ReinvocationPolicy:      ptr.To(admissionv1.IfNeededReinvocationPolicy),
+			MatchPolicy:             ptr.To(admissionv1.Equivalent),
+			SideEffects:             ptr.To(admissionv1.SideEffectClassNone),
+			TimeoutSeconds:          ptr.To[int32](answerWithin),
+			AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector:       inNamespaces(o.Settings.Namespaces),
+			ObjectSelector:          &metav1.LabelSelector{}, // as the API server stores it
+		}
+	}
+	return []admissionv1.MutatingWebhook{
+		// Stages and the promotion too, for they say what is to be approved. And the label: what was written into an object
+		// while it was another instance's, we have not seen.
+		entry("approval", pathApproval, shared.ResourceModuleRollouts, "approvals-stages-or-instance-change",
+			"object.?spec.?plan.?stages.orValue([]) != oldObject.?spec.?plan.?stages.orValue([]) || "+
+				"object.?spec.?plan.?promotion.orValue({}) != oldObject.?spec.?plan.?promotion.orValue({}) || "+approvals),
+		entry("removalapproval", pathRemovalApproval, shared.ResourceRemovalBudgets, "approvals-or-instance-change", approvals),
+	}
 }
 
 // rules are those of an entry for one resource.

@@ -37,7 +37,9 @@ func (c *controllers) addApprovals(mgr manager.Manager) error {
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleReleaseMeta{}, approvalHandler[*v1beta2.ModuleReleaseMeta](c, shared.KindModuleReleaseMeta))).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.ModuleTemplate{}, approvalHandler[*v1beta2.ModuleTemplate](c, shared.KindModuleTemplate))).
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.RemovalBudget{}, handler.TypedFuncs[*v1beta2.RemovalBudget, approvalRequest]{
-			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q approvalQueue) { c.addMarked(ctx, q) },
+			CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q approvalQueue) {
+				c.addMarked(ctx, q)
+			},
 			UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*v1beta2.RemovalBudget], q approvalQueue) {
 				if e.ObjectOld.Generation != e.ObjectNew.Generation {
 					c.addMarked(ctx, q)

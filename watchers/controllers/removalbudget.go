@@ -43,7 +43,9 @@ func (c *controllers) addRemovalBudget(mgr manager.Manager) error {
 	}
 	return builder.TypedControllerManagedBy[budgetRequest](mgr).Named("removal-budget-status").
 		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1beta2.RemovalBudget{}, handler.TypedFuncs[*v1beta2.RemovalBudget, budgetRequest]{
-			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q budgetQueue) { changed(e.Object, q) },
+			CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*v1beta2.RemovalBudget], q budgetQueue) {
+				changed(e.Object, q)
+			},
 			UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*v1beta2.RemovalBudget], q budgetQueue) {
 				changed(e.ObjectNew, q)
 			},

@@ -227,7 +227,7 @@ func ofReason(reason string) string {
 	case "RemovalUpgradeFailed":
 		return "publish one that can, or take the finalizer off the default custom resource"
 	case "RemovalHeld":
-		return "see removals that the catalog causes"
+		return "undo what removes the modules, or approve it in the RemovalBudget"
 	case "DriftCorrected":
 		return "find who changes them, if it happens again"
 	case "DriftConflict":

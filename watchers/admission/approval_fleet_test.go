@@ -19,12 +19,12 @@ import (
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// as is a client of a user who may do this with the ModuleRollouts of the test's namespace.
+// as is a client of a user who may do this with the ModuleRollouts and RemovalBudgets of the test's namespace.
 func (s *stand) as(user string, verbs ...string) client.Client {
 	s.Helper()
 	ctx, named := context.Background(), metav1.ObjectMeta{Name: user, Namespace: s.namespace}
 	require.NoError(s, s.client.Create(ctx, &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{shared.OperatorGroup}, Resources: []string{shared.ResourceModuleRollouts}, Verbs: verbs},
+		{APIGroups: []string{shared.OperatorGroup}, Resources: []string{shared.ResourceModuleRollouts, shared.ResourceRemovalBudgets}, Verbs: verbs},
 	}}))
 	require.NoError(s, s.client.Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
@@ -80,6 +80,20 @@ func TestTheAPIServerSaysWhoApproves(t *testing.T) {
 	require.NoError(t, s.client.Create(ctx, forged), "it is another instance's")
 	forged.Labels = nil
 	require.ErrorContains(t, s.client.Update(ctx, forged), "approve again afterwards")
+
+	budget := &v1beta2.RemovalBudget{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: shared.ManagedByLifecycleManager}}
+	require.NoError(t, s.client.Create(ctx, budget), "without approvals nobody is asked")
+	approveRemovals := func(as client.Client, approval v1beta2.RemovalApproval) error {
+		require.NoError(t, s.client.Get(ctx, client.ObjectKeyFromObject(budget), budget))
+		budget.Spec.Approvals = append(budget.Spec.Approvals, approval)
+		return as.Update(ctx, budget)
+	}
+	err = approveRemovals(bob, v1beta2.RemovalApproval{Clusters: 5})
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, `must not approve removals in 5 clusters`)
+	require.NoError(t, approveRemovals(anna, v1beta2.RemovalApproval{Change: "7", By: "carl"}))
+	require.Equal(t, "anna", budget.Spec.Approvals[0].By)
+	require.ErrorContains(t, approveRemovals(anna, v1beta2.RemovalApproval{Change: "8", Clusters: 5}), "either clusters or change")
 
 	// As while we are down: nobody can approve, but a rollout can be held up, and an approval be taken back.
 	configuration := &admissionv1.MutatingWebhookConfiguration{}

@@ -137,7 +137,7 @@ func freePort(t *testing.T) int {
 func (s *stand) installDefinitions() {
 	s.Helper()
 	ctx := context.Background()
-	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas, crds.ModuleRollouts, crds.RolloutPolicies)
+	definitions, err := crds.Get(crds.Kymas, crds.ModuleTemplates, crds.ModuleReleaseMetas, crds.ModuleRollouts, crds.RolloutPolicies, crds.RemovalBudgets)
 	require.NoError(s, err)
 	for _, definition := range definitions {
 		if err := s.client.Create(ctx, definition); err != nil {

@@ -41,7 +41,7 @@ func TestBothConfigurationsAreKept(t *testing.T) {
 	require.NoError(t, k.ensure(ctx))
 	validating, mutating := read()
 	require.Len(t, validating.Webhooks, 5)
-	require.Len(t, mutating.Webhooks, 1)
+	require.Len(t, mutating.Webhooks, 2)
 	require.Equal(t, shared.ManagedByLifecycleManager, mutating.Labels[shared.LabelManagedBy])
 	require.NoError(t, k.client.Get(ctx, types.NamespacedName{Namespace: "kcp-system", Name: "certificate"}, &corev1.Secret{}))
 

@@ -78,6 +78,11 @@ metadata:
 			nil,
 		},
 		{
+			"RemovalBudget", "{status: {limit: 10, used: 10, held: 37}}",
+			[][2]string{{"Limit", "10"}, {"Used", "10"}, {"Held", "37"}, {"Since", ""}, {"Age", ""}},
+			nil,
+		},
+		{
 			"ModuleRollout",
 			"{spec: {moduleName: keda, channel: fast, from: 1.0.0, to: 1.1.0}, " +
 				"status: {phase: Soaking, stageName: canary, progress: 3/9, waitsFor: 'the clusters of stage canary to stay well for 1h0m0s', waitsUntil: '2026-11-20T23:42:00Z'}}",

@@ -97,6 +97,18 @@ func TestModuleRolloutSpec(t *testing.T) {
 	))
 }
 
+func TestRemovalBudget(t *testing.T) {
+	requireVerdicts(t, "RemovalBudget", []verdict{
+		{"nothing", "{}", ""},
+		{"both kinds of approvals", "spec: {approvals: [{clusters: 5, reason: a}, {change: '7', by: b, at: '2026-11-20T23:42:00Z'}]}", ""},
+		{"an approval of nothing", "spec: {approvals: [{reason: a}]}", "an approval has either clusters or change"},
+		{"an approval of two things", "spec: {approvals: [{clusters: 5, change: '7'}]}", "an approval has either clusters or change"},
+		{"an approval of no cluster", "spec: {approvals: [{clusters: 0}]}", "spec.approvals[0].clusters"},
+		{"all of a status", "status: {limit: 10, used: 2, held: 1, heldSince: '2026-11-20T23:42:00Z', conditions: [" + condition("Held") + "], " +
+			"taken: [{kyma: a/b, uid: c, at: '2026-11-20T23:42:00Z', approved: true}]}", ""},
+	})
+}
+
 func TestModuleRolloutStatus(t *testing.T) {
 	const spec = "spec: {moduleName: keda, from: 1.0.0, to: 1.1.0}\n"
 	requireVerdicts(t, "ModuleRollout", []verdict{

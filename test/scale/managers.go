@@ -63,6 +63,7 @@ func (e *environment) managerProgram(m *manager) processes.Program {
 	// An account that priority and fairness do not exempt, and no roll-out delay: all work comes at once.
 	arguments := []string{
 		"run", "--kubeconfig", e.fleet.ControlPlane.AccessKubeconfig, "--module-upgrade-rollout-max-delay", "0s",
+		"--removal-budget-min", "900", "--removal-budget-window", "1s", // whole fleets are deleted
 		"--oci-registry-host", e.fleet.Registry.Host, "--oci-registry-plain-http", e.fleet.Registry.Host,
 		"--metrics-bind-address", processes.Local(m.metrics), "--health-probe-bind-address", processes.Local(m.probes),
 	}

@@ -65,6 +65,7 @@ func TestPeopleFindTheKindsByShortNameAndCategory(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"Kyma": "ky", "ModuleTemplate": "mt", "ModuleReleaseMeta": "mrm", "Manifest": "mf", "Watcher": "kw",
 		"RolloutPolicy": "rop", "ModuleRollout": "mro",
+		"RemovalBudget": "rb",
 	}, shortNames)
 }
 

@@ -79,7 +79,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	through := []string{
 		"--watcher-routing", "istio", "--listener-gateway-cidrs", "127.0.0.1/32", "--kyma-skr-listener-bind-address", listener,
-		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", issuerName, "--resync-interval", "1h",
+		"--self-signed-cert-key-size", "2048", "--self-signed-cert-issuer-name", issuerName, "--resync-interval", "1h", "--sweep-shards", "1",
 		"--istio-gateway-namespace", gatewayNamespace,
 		"--istio-gateway-server-cert-switch-grace-period", "20s", // the other issuer has another authority
 	}
@@ -91,7 +91,7 @@ func TestEventsComeThroughIstioWithCertificatesOfOthers(t *testing.T) {
 		return flags
 	}
 	s := harness.NewEnvironment(t, by("cert-manager.io/v1", "watchers")...)
-	s.SweepRarely()
+	s.SweepNever()
 	workers := s.NewInstance(by("cert-manager.io/v1", "workers")...)
 	t.Cleanup(func() {
 		s.DeleteEverything() // which needs workers

@@ -58,7 +58,7 @@ func BenchmarkEdit(b *testing.B) {
 func newUnwatched(b *testing.B, resync time.Duration) *watched {
 	b.Helper()
 	s := harness.NewEnvironment(b)
-	s.SweepRarely()
+	s.SweepNever()
 	s.Instance.Flags = append(s.Instance.Flags, "--resync-interval", resync.String())
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()

@@ -27,20 +27,22 @@ import (
 	"github.com/kyma-project/lifecycle-manager/test/harness/agent"
 	"github.com/kyma-project/lifecycle-manager/test/harness/process"
 	"github.com/kyma-project/lifecycle-manager/test/harness/prometheus"
+	"github.com/kyma-project/lifecycle-manager/watchers/listener"
 )
 
 const (
 	// istioNamespace has the certificates of agents and listener.
 	istioNamespace = "istio-system"
 	runtimeID      = "runtime-of-watched"
-	// soon is what an event takes at most on a busy machine. No sweep helps: the next one is an hour away.
+	// soon bounds the waits for what an event causes. That an event caused it is what counts (causedByAnEvent), not how long it took.
 	soon = 30 * time.Second
 )
 
-// watched is a Kyma with an agent in its cluster. The sweep finds nothing in the time of a test.
+// watched is a Kyma with an agent in its cluster. There is one shard, which the sweep walks at the start and then an hour later.
 type watched struct {
 	*harness.Environment
-	agent *agent.Agent
+	workers *harness.Instance
+	agent   *agent.Agent
 	// listener and metrics are addresses of the instance.
 	listener, metrics string
 }
@@ -49,31 +51,31 @@ type watched struct {
 // a Kyma whose agent is ready. Watchers and workers are processes of their own, so that it shows which of them needs a right.
 func newWatched(t testing.TB, flags ...string) *watched {
 	t.Helper()
-	return newWatchedAfter(t, func(*harness.Environment) {}, flags...)
+	return newWatchedAfter(t, func(*watched) {}, flags...)
 }
 
 // newWatchedAfter is newWatched in clusters that somebody else prepares before the instance starts.
-func newWatchedAfter(t testing.TB, prepare func(*harness.Environment), flags ...string) *watched {
+func newWatchedAfter(t testing.TB, prepare func(*watched), flags ...string) *watched {
 	t.Helper()
-	listener, metrics := process.FreeAddress(t), process.FreeAddress(t)
+	address, metrics := process.FreeAddress(t), process.FreeAddress(t)
 	flags = append([]string{
-		"--watcher-routing", "direct", "--watcher-listener-address", listener, "--kyma-skr-listener-bind-address", listener,
-		"--self-signed-cert-key-size", "2048", "--resync-interval", "1h",
+		"--watcher-routing", "direct", "--watcher-listener-address", address, "--kyma-skr-listener-bind-address", address,
+		"--self-signed-cert-key-size", "2048", "--resync-interval", "1h", "--sweep-shards", "1",
 	}, flags...)
 	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--metrics-bind-address", metrics}, flags...)...)
-	s.SweepRarely()
+	s.SweepNever()
 	workers := s.NewInstance(append([]string{"--role", "workers"}, flags...)...)
 	t.Cleanup(func() {
 		s.DeleteEverything() // which needs workers
 		workers.Stop()
 	})
 	s.EnsureNamespace(s.ControlPlane, istioNamespace)
-	w := &watched{Environment: s, listener: listener, metrics: metrics}
+	w := &watched{Environment: s, workers: workers, listener: address, metrics: metrics}
 	t.Cleanup(w.removeWhatIsShared)
 	w.watch("kymas", v1beta2.WatchedFieldSpec, v1beta2.WatchableGVR{Group: shared.OperatorGroup, Version: "*", Resource: "kymas"})
 	w.watch("samples", v1beta2.WatchedFieldStatus, v1beta2.WatchableGVR{Group: harness.SampleGVK.Group, Version: "*", Resource: "samples"})
 	s.Push("test/modules/sample/1.0.0")
-	prepare(s)
+	prepare(w)
 	s.Instance.Launch()
 	workers.Start()
 	w.agent = agent.Follow(t, s.Remote)
@@ -144,9 +146,10 @@ func (w *watched) webhooks(c require.TestingT) []string {
 	return names
 }
 
-// becomesActedOn edits the remote Kyma, and waits until that is done which the edit asks for.
+// becomesActedOn edits the remote Kyma, waits until that is done which the edit asks for, and requires that an event caused it.
 func (w *watched) becomesActedOn(modules ...string) {
 	w.T.Helper()
+	since := time.Now()
 	w.EditRemote(func(kyma *v1beta2.Kyma) {
 		kyma.Spec.Modules = nil
 		for _, name := range modules {
@@ -162,6 +165,33 @@ func (w *watched) becomesActedOn(modules ...string) {
 		assert.ElementsMatch(c, modules, names)
 		assert.Equal(c, shared.StateReady, kyma.Status.State)
 	})
+	w.causedByAnEvent(listener.ReasonKyma, kick.KymaWorkflowID(kick.RefOf(w.Kyma("watched"))), since)
+}
+
+// causedByAnEvent requires that the listener has kicked a workflow since a time, and that no sweep ran, which finds the same
+// later. How long that took depends on the machine; who kicked does not.
+func (w *watched) causedByAnEvent(reason, id string, since time.Time) {
+	w.T.Helper()
+	w.Eventually("the listener has kicked "+id, time.Minute, func(c *assert.CollectT) {
+		reasons := []string{}
+		for _, k := range w.Kicks(id, since) {
+			reasons = append(reasons, k.Reason)
+		}
+		assert.Contains(c, reasons, reason)
+	})
+	w.NoSweepRan(0, since)
+}
+
+// moduleKicked requires that an event has kicked the workflow of the only module.
+func (w *watched) moduleKicked(since time.Time) {
+	w.T.Helper()
+	for _, manifest := range w.Manifests(w.Kyma("watched")) {
+		if manifest.Labels[shared.LabelModuleName] == "sample" {
+			w.causedByAnEvent(listener.ReasonModule, kick.ManifestWorkflowID(kick.RefOf(&manifest)), since)
+			return
+		}
+	}
+	require.Fail(w.T, "there is no such Manifest")
 }
 
 // sample edits the default custom resource of the sample module.
@@ -201,8 +231,10 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 	t.Run("an edit of the remote Kyma", func(t *testing.T) { w.becomesActedOn("sample") })
 	t.Run("a module's own state, long after it settled", func(t *testing.T) {
 		w.settles()
+		since := time.Now()
 		w.sample(`{"spec":{"desiredState":"Error"}}`)
 		w.moduleBecomes(shared.StateError)
+		w.moduleKicked(since)
 		w.sample(`{"spec":{"desiredState":"Ready"}}`)
 		w.moduleBecomes(shared.StateReady)
 	})
@@ -217,7 +249,7 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 		w.settles()
 		operator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: "sample-operator"}}
 		require.NoError(t, w.Remote.Get(t.Context(), client.ObjectKeyFromObject(operator), operator))
-		before := operator.UID
+		before, since := operator.UID, time.Now()
 		require.NoError(t, w.Remote.Delete(t.Context(), operator))
 		w.Eventually("it is there again", soon, func(c *assert.CollectT) {
 			found := &appsv1.Deployment{}
@@ -225,6 +257,7 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 				assert.NotEqual(c, before, found.UID)
 			}
 		})
+		w.moduleKicked(since)
 	})
 	t.Run("a thousand edits in a row, as few reconciles", func(t *testing.T) {
 		w.settles()
@@ -259,12 +292,15 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 	})
 	t.Run("nor while it hangs", func(t *testing.T) {
 		w.agent.Pause()
+		since := time.Now()
 		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.SkipMaintenanceWindows = !kyma.Spec.SkipMaintenanceWindows })
+		require.Less(t, time.Since(since), 20*time.Second, "the API server waits for an agent for 3 s")
 		w.agent.Resume()
 		w.becomesActedOn()
 	})
 	t.Run("while the listener is down events wait in the agent", func(t *testing.T) {
 		w.Instance.Stop()
+		since := time.Now()
 		w.EditRemote(func(kyma *v1beta2.Kyma) { kyma.Spec.Modules = []v1beta2.Module{{Name: "sample"}} })
 		time.Sleep(time.Minute) // attempts that fail
 		w.Instance.Start()
@@ -272,6 +308,7 @@ func TestEventsOfARemoteClusterAreActedOnAtOnce(t *testing.T) {
 			assert.Len(c, w.Kyma("watched").Status.Modules, 1)
 			assert.Equal(c, shared.StateReady, w.Kyma("watched").Status.State)
 		})
+		w.causedByAnEvent(listener.ReasonKyma, kick.KymaWorkflowID(kick.RefOf(w.Kyma("watched"))), since)
 	})
 	t.Run("the agent goes with the Kyma, after its modules", func(t *testing.T) {
 		w.RemoveKyma("watched")

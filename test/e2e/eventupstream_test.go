@@ -27,7 +27,7 @@ func TestUpstreamsAgentIsTakenOverInPlace(t *testing.T) {
 	authority := agenttest.NewAuthority(t, "upstream")
 	before := authority.Secret(runtimeID, "skr-webhook.kyma-system.svc")
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: harness.RemoteNamespace, Name: shared.AgentName}}
-	w := newWatchedAfter(t, func(s *harness.Environment) {
+	w := newWatchedAfter(t, func(s *watched) {
 		s.EnsureNamespace(s.Remote, harness.RemoteNamespace)
 		require.NoError(t, upstream.InstallAgent(t.Context(), s.Remote, before, authority.PEM))
 		require.NoError(t, s.Remote.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment))

@@ -30,7 +30,7 @@ import (
 func TestWhoMayWriteManifestsGetsNothingIntoACluster(t *testing.T) {
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics)
-	s.SweepRarely()
+	s.SweepNever()
 	s.PushMinimal("fine")
 	s.PushModule(harness.MinimalModule{Name: "bait"}) // in no channel
 	s.Instance.Start()

@@ -41,6 +41,7 @@ func migrated(version, prepares string) harness.MinimalModule {
 // leaves the version before unchanged, and the next version starts from there.
 func TestTheHooksOfAChartRunOnceForEachVersion(t *testing.T) {
 	s := harness.NewEnvironment(t)
+	s.SweepOften() // drift is found by passes
 	s.PushModule(migrated("1.0.0", completes))
 	s.Instance.Start()
 	s.Create(harness.NewKyma("hooked", "migrated"))

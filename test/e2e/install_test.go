@@ -31,6 +31,7 @@ spec:
 // What blocks one module is in its own status, with a message that helps, and in no other's.
 func TestModulesThatCannotBecomeReadyHaveTheReasonInTheirStatus(t *testing.T) {
 	s := harness.NewEnvironment(t, "--stuck-workload-timeout", "2s", "--missing-api-timeout", "2s")
+	s.SweepOften() // an edit in the remote cluster while modules are not ready is found by passes
 	const shelf = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shelf}\n"
 	s.PushModule(harness.MinimalModule{Name: "owner", Channels: "regular", Manifest: shelf})
 	s.PushModule(harness.MinimalModule{Name: "rival", Channels: "regular", Manifest: shelf + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: rival}\n"})

@@ -39,6 +39,7 @@ func TestDashboardsAndAlertsFindWhatTheyAskFor(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t, slices.Concat(recordingFlags(), webhookFlags(t, webhook, certificate),
 		[]string{"--metrics-bind-address", metrics, "--maintenance-policy-path", policy})...)
 	removeWebhook(s, webhook, certificate)
+	s.SweepOften() // what an edit in a remote cluster asks for is found by passes
 	s.PushMinimal("fine")
 	s.PushMinimal("lost")
 	loseLayer(s, "lost-1.0.0")

@@ -23,7 +23,7 @@ import (
 // small chart.
 func TestPublishedOperatorsBecomeAvailableAndAreRemovedCompletely(t *testing.T) {
 	s := harness.NewEnvironment(t)
-	s.SweepRarely()
+	s.SweepNever()
 	s.Push("test/modules/sample/1.0.0")
 	pushPublished(s)
 	s.Instance.Start()
@@ -82,7 +82,7 @@ func pushPublished(s *harness.Environment) {
 // Kicks that come during work cost little, and cause no work of their own.
 func TestFiftyKicksDuringAnInstallationStayWithinTheBudget(t *testing.T) {
 	s := harness.NewEnvironment(t)
-	s.SweepRarely()
+	s.SweepNever()
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()
 	s.Create(harness.NewKyma("kicked", "sample"))

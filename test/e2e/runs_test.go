@@ -30,7 +30,7 @@ import (
 // and the workflow of its Kyma one in all its life.
 func TestInstallationUpgradeAndRemovalTakeOneRunEach(t *testing.T) {
 	s := harness.NewEnvironment(t, "--purge-orderly-attempt", "2s")
-	s.SweepRarely() // else how many runs there are would depend on when a pass comes
+	s.SweepNever() // else how many runs there are would depend on when a pass comes
 	s.Push("test/modules/sample/1.0.0")
 	s.Push("test/modules/sample/1.1.0")
 	s.Instance.Start()
@@ -83,7 +83,7 @@ func TestFailuresUpdatesAndContinuedRunsTakeNoRunMoreThanExpected(t *testing.T) 
 	// A pass is spread over the Kymas of its shard; here hardly one has more than one of them.
 	const shards, fewer = 64, 32
 	s := harness.NewEnvironment(t, "--sweep-concurrency", "1", "--sweep-shards", strconv.Itoa(shards))
-	s.SweepRarely()
+	s.SweepNever()
 	names := []string{"failing", "continued", "rebuilt", "updated"}
 	for _, name := range names {
 		manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"

@@ -77,7 +77,7 @@ func TestOneTraceLeadsFromAnEventToTheObjectsThatAreApplied(t *testing.T) {
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	s := harness.NewEnvironment(t)
-	s.SweepRarely() // a kick of the sweep in the middle of the installation would continue it in a trace of its own
+	s.SweepNever() // a kick of the sweep in the middle of the installation would continue it in a trace of its own
 	s.Instance.Variables = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_SERVICE_NAME=traced", "OTEL_BSP_SCHEDULE_DELAY=200"}
 	s.Push("test/modules/sample/1.0.0")
 	s.Instance.Start()

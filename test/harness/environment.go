@@ -66,7 +66,6 @@ func newEnvironment(t testing.TB, remotes int, flags []string) *Environment {
 	t.Helper()
 	fleet := fleets.Take(t, remotes)
 	s := &Environment{T: t, Fleet: fleet, sweeps: &sweeps{}, ControlPlane: cluster.Open(t, fleet.ControlPlane), Registry: fleet.Registry.Host}
-	s.sweeps.rarely.Store(os.Getenv(sweepsVariable) == "rarely")
 	for _, remote := range fleet.Remotes {
 		s.Remotes = append(s.Remotes, cluster.Open(t, remote))
 	}

@@ -12,6 +12,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -72,6 +73,29 @@ func (s *Environment) history(id, run string) *historypb.History {
 		history.Events = append(history.Events, event)
 	}
 	return history
+}
+
+// Kicks are the signals that a workflow got after a time, in the newest run and in those that it continues.
+func (s *Environment) Kicks(id string, since time.Time) []kick.Kick {
+	s.T.Helper()
+	var kicks []kick.Kick
+	for run := ""; ; {
+		history := s.history(id, run)
+		for _, event := range history.GetEvents() {
+			signal := event.GetWorkflowExecutionSignaledEventAttributes()
+			if signal.GetSignalName() != kick.Signal || event.GetEventTime().AsTime().Before(since) {
+				continue
+			}
+			var k kick.Kick
+			require.NoError(s.T, converter.GetDefaultDataConverter().FromPayloads(signal.GetInput(), &k))
+			kicks = append(kicks, k)
+		}
+		began := history.GetEvents()[0]
+		run = began.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		if run == "" || began.GetEventTime().AsTime().Before(since) {
+			return kicks
+		}
+	}
 }
 
 // Events counts the events of a Kyma's workflow and those of its Manifests.

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// resync is the tests' resync interval, and atOnce how many shards are walked at the same time: a pass takes that share
+	// resync is the resync interval of tests that sweep often, and atOnce how many shards are walked at the same time: a pass takes that share
 	// of the interval, spread over the Kymas of its shard.
 	resync = 15 * time.Second
 	atOnce = "2"
@@ -35,34 +35,28 @@ const (
 	maxTriggered = 8
 )
 
-// sweepsVariable is the environment variable that, if it is rarely, has tests run without frequent sweeps unless they call
-// SweepOften. A watcher that forgets a kick then fails a test, instead of being made good for by a pass some seconds later.
-const sweepsVariable = "LM_TEST_SWEEPS"
-
 // sweeps says when the sweep walks the shards of an environment's Kymas, besides its passes at the resync interval.
 type sweeps struct {
-	// rarely: not every few seconds. never: not after an edit in a remote cluster either.
-	rarely, never atomic.Bool
+	// often: every few seconds. never: not after an edit in a remote cluster either.
+	often, never atomic.Bool
 }
 
-// SweepRarely turns frequent sweeps off, and those that EditRemote triggers; call it before the instance is started. It is
-// for tests that count the events of an installation, or runs of workflows: on a slow machine, frequent passes find what is
-// in progress or has just ended, and what their kicks cause would count. It is also for tests of events.
-func (s *Environment) SweepRarely() {
-	s.sweeps.rarely.Store(true)
-	s.sweeps.never.Store(true)
-}
+// SweepNever turns those passes off that EditRemote triggers; call it before the instance is started. It is for tests that
+// count the events of an installation, or runs of workflows: on a slow machine, passes find what is in progress or has just
+// ended, and what their kicks cause would count. It is also for tests of events.
+func (s *Environment) SweepNever() { s.sweeps.never.Store(true) }
 
 // SweepOften turns frequent sweeps on for a test of what only a sweep finds, such as drift or a cluster that answers again;
-// call it before the instance is started.
-func (s *Environment) SweepOften() { s.sweeps.rarely.Store(false) }
+// call it before the instance is started. Without it a pass comes after an edit in a remote cluster only, so that a watcher
+// that forgets a kick fails a test, instead of being made good for by a pass some seconds later.
+func (s *Environment) SweepOften() { s.sweeps.often.Store(true) }
 
 // resyncInterval is the one that instances are started with.
 func (s *Environment) resyncInterval() time.Duration {
-	if s.sweeps.rarely.Load() {
-		return time.Hour
+	if s.sweeps.often.Load() {
+		return resync
 	}
-	return resync
+	return time.Hour
 }
 
 // TriggerSweeps has the instances of a Temporal namespace walk the shards of the environment's Kymas more often than the
@@ -74,7 +68,7 @@ func (s *Environment) TriggerSweeps(namespace temporal.Client) {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
 			// Neither may answer: some tests stop the API server or Temporal. The next trigger is another attempt.
 			shards, err := s.shards(ctx)
-			if err != nil || s.sweeps.rarely.Load() {
+			if err != nil || !s.sweeps.often.Load() {
 				return
 			}
 			for shard := range shards {
@@ -152,8 +146,14 @@ func (s *Environment) sweepNow(shard int) {
 	require.NoError(s.T, err)
 }
 
+// NoSweepRan requires that no pass over a shard has begun since a time, so that what happened since was done for other reasons.
+func (s *Environment) NoSweepRan(shard int, since time.Time) {
+	s.T.Helper()
+	require.Zero(s.T, s.walks(s.T, shard, since), "a pass over shard %d", shard)
+}
+
 // walks counts the passes over a shard that began after a time and have ended.
-func (s *Environment) walks(t *testing.T, shard int, from time.Time) int {
+func (s *Environment) walks(t testing.TB, shard int, from time.Time) int {
 	t.Helper()
 	walks, begun := 0, map[int64]bool{}
 	events := s.Temporal.GetWorkflowHistory(t.Context(), kick.SweepWorkflowID(shard), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

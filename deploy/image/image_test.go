@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/buildinfo"
 	"io"
 	"io/fs"
 	"log"
@@ -181,6 +182,25 @@ func TestTheProgramInTheImageKnowsItsVersion(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "usr", "bin", "minimal")).CombinedOutput()
 	require.NoError(t, err)
 	require.Equal(t, "1.2.3 0123456789abcdef other\n", string(out))
+}
+
+// The agent imports little, so its image shows in a minute that one can be built with the certified module. The image of
+// lifecycle-manager takes a quarter of an hour, and is tried before a release (docs/releasing.md).
+func TestAnImageForFIPSHasTheCertifiedModule(t *testing.T) {
+	agent, err := findProgram("agent")
+	require.NoError(t, err)
+	fips := minimalRelease
+	fips.fips = true
+	b, err := build(t.Context(), filepath.Join("..", ".."), agent, []string{"linux/" + runtime.GOARCH}, fips)
+	require.NoError(t, err)
+	info, err := buildinfo.ReadFile(filepath.Join(unpack(t, b.platforms[0].image), agent.path()))
+	require.NoError(t, err)
+	settings := map[string]string{}
+	for _, setting := range info.Settings {
+		settings[setting.Key] = setting.Value
+	}
+	require.Regexp(t, `^v\d+\.\d+\.\d+`, settings["GOFIPS140"])
+	require.Contains(t, settings["DefaultGODEBUG"], "fips140=on")
 }
 
 func TestAPushedImageHasItsSBOMsInTheRegistry(t *testing.T) {

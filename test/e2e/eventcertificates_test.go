@@ -163,7 +163,7 @@ func TestCertificatesAreRenewedAndAuthoritiesReplacedWhileEventsFlow(t *testing.
 			return count
 		}
 		w.Eventually("the agent has sent every event", time.Minute, func(c *assert.CollectT) {
-			assert.Equal(c, became("queued"), became("sent"))
+			assert.GreaterOrEqual(c, became("sent"), became("queued"), "one that is merged while it is being sent is sent once more")
 		})
 		require.Zero(t, became("dropped"))
 		require.Zero(t, became("refused"))

@@ -76,7 +76,7 @@ func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, string(out), "do not poll every task queue")
 		unversioned := s.NewInstance("--role", "workers", "--leader-election-namespace", harness.ControlPlaneNamespace)
-		t.Cleanup(unversioned.Stop)
+		s.T.Cleanup(unversioned.Stop)
 		unversioned.Start()
 		s.Eventually("unversioned workers are given the work", time.Minute, func(c *assert.CollectT) {
 			out, err := workerVersionCommand(s, "set-current").CombinedOutput()

@@ -89,6 +89,8 @@ func TestRemovalsInBulkAreHeldUntilSomebodyApproves(t *testing.T) {
 	approve(2)
 	show(0)
 	for _, name := range names {
-		s.RemoveKyma(name)
+		if name != held { // which goes by itself now
+			s.RemoveKyma(name)
+		}
 	}
 }

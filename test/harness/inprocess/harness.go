@@ -112,11 +112,11 @@ func (h *Harness) Record(t testing.TB, id string) *recorder.Recorder {
 	return r
 }
 
-// define creates those of our definitions in the control plane that are needed and missing: other packages' tests use it
+// define creates those of our definitions that the control plane does not have: other packages' tests use it
 // at the same time.
 func (h *Harness) define(t testing.TB) {
 	t.Helper()
-	definitions, err := crds.Get(crds.Kymas, crds.Manifests, crds.ModuleTemplates, crds.ModuleReleaseMetas)
+	definitions, err := crds.All()
 	require.NoError(t, err)
 	for _, definition := range definitions {
 		if err := h.Control.Create(context.Background(), definition); !apierrors.IsAlreadyExists(err) {
@@ -124,7 +124,10 @@ func (h *Harness) define(t testing.TB) {
 		}
 	}
 	require.Eventually(t, func() bool {
-		for _, list := range []client.ObjectList{&v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{}} {
+		for _, list := range []client.ObjectList{
+			&v1beta2.ManifestList{}, &v1beta2.KymaList{}, &v1beta2.ModuleTemplateList{}, &v1beta2.ModuleReleaseMetaList{},
+			&v1beta2.WatcherList{}, &v1beta2.RolloutPolicyList{}, &v1beta2.ModuleRolloutList{}, &v1beta2.RemovalBudgetList{},
+		} {
 			if h.Control.List(context.Background(), list, client.Limit(1)) != nil {
 				return false
 			}

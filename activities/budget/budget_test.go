@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,8 +133,7 @@ func TestTakersAtTheSameTimeNeverExceedTheLimit(t *testing.T) {
 	d.options.Events = nil
 	require.NoError(t, d.Ensure(context.Background()))
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	passed := 0
+	var passed atomic.Int32
 	for i := range takers {
 		b := d.process(Limits{Min: limit})
 		b.options.Events = nil
@@ -143,17 +143,15 @@ func TestTakersAtTheSameTimeNeverExceedTheLimit(t *testing.T) {
 				if fault.Of(err).Reason == "Changed" {
 					continue // the activity is retried
 				}
-				mu.Lock()
-				defer mu.Unlock()
 				if err == nil && held.IsZero() {
-					passed++
+					passed.Add(1)
 				}
 				return
 			}
 		})
 	}
 	all.Wait()
-	require.Equal(t, limit, passed)
+	require.EqualValues(t, limit, passed.Load())
 	require.Len(t, d.budget().Status.Taken, limit)
 }
 

@@ -69,15 +69,22 @@ func TestRemovalsInBulkAreHeldUntilSomebodyApproves(t *testing.T) {
 	show(fleet - allowed)
 	assert.Contains(t, s.Warnings(budget), "RemovalHeld")
 	held := ""
-	for _, name := range names {
-		kyma := s.Kyma(name)
-		if len(kyma.Status.Modules) == 0 {
-			continue
+	s.Eventually("those that wait say why, and the others have no module any more", time.Minute, func(c *assert.CollectT) {
+		waiting := 0
+		for _, name := range names {
+			kyma := s.Kyma(name)
+			if kyma.Status.RemovalHeldSince == nil {
+				assert.Empty(c, kyma.Status.Modules, name)
+				continue
+			}
+			held = name
+			waiting++
+			require.Len(c, kyma.Status.Modules, 1, name)
+			assert.Contains(c, kyma.Status.Modules[0].Message, "removal is held: 2 clusters lost modules within 1h", name)
+			assert.Contains(c, s.Warnings(kyma), "RemovalHeld", name)
 		}
-		held = name
-		require.Contains(t, kyma.Status.Modules[0].Message, "removal is held: 2 clusters lost modules within 1h", name)
-		require.Contains(t, s.Warnings(kyma), "RemovalHeld", name)
-	}
+		assert.Equal(c, fleet-allowed, waiting)
+	})
 	require.NoError(t, s.ControlPlane.Delete(t.Context(), s.Kyma(held)))
 	s.Eventually("the deleted Kyma waits as well", time.Minute, func(c *assert.CollectT) {
 		assert.Equal(c, shared.StateDeleting, s.Kyma(held).Status.State)

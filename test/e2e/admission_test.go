@@ -55,6 +55,7 @@ func TestWhatIsNotSignedOrCannotBeUsedIsRefused(t *testing.T) {
 	const webhook, certificate = "e2e-admission-webhook", "e2e-admission-webhook-tls"
 	s := harness.NewEnvironment(t, append(webhookFlags(t, webhook, certificate), "--signature-policy", "require")...)
 	removeWebhook(s, webhook, certificate)
+	s.SweepOften() // that a key is there is found by passes
 	private, public := keyPair(t)
 	s.PushModule(harness.MinimalModule{Name: "plain", Channels: "regular"})
 	s.PushModule(harness.MinimalModule{Name: "signed", Channels: "regular", PushFlags: []string{"--sign-key", private, "--signature-name", "releases"}})

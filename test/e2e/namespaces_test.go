@@ -93,6 +93,11 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 				}
 			})
 		}
+		budget := &v1beta2.RemovalBudget{ObjectMeta: metav1.ObjectMeta{Namespace: kymasNamespace, Name: shared.ManagedByLifecycleManager}}
+		s.Eventually("workers have made the removal budget, and watchers say what its limit is", time.Minute, func(c *assert.CollectT) {
+			require.NoError(c, s.ControlPlane.Get(t.Context(), client.ObjectKeyFromObject(budget), budget))
+			assert.Positive(c, budget.Status.Limit)
+		})
 	})
 }
 

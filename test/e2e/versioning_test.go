@@ -75,6 +75,7 @@ func TestAVersionOfTheWorkersGetsTheWorkAndIsTakenBack(t *testing.T) {
 		out, err := refused.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), "do not poll every task queue")
+		workerVersion(s, "set-current", "--force") // the leader takes it back some seconds later, as nobody is there to work
 		unversioned := s.NewInstance("--role", "workers", "--leader-election-namespace", harness.ControlPlaneNamespace)
 		s.T.Cleanup(unversioned.Stop)
 		unversioned.Start()

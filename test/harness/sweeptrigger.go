@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// resync is the resync interval of tests that sweep often, and atOnce how many shards are walked at the same time: a pass takes that share
-	// of the interval, spread over the Kymas of its shard.
+	// resync is the resync interval of tests that sweep often, and atOnce how many shards are walked at the same time: a pass
+	// takes that share of the interval, spread over the Kymas of its shard.
 	resync = 15 * time.Second
 	atOnce = "2"
 	// triggerInterval is how often the sweep of the few shards is triggered in which the Kymas of a test are: how late a
@@ -66,9 +66,12 @@ func (s *Environment) TriggerSweeps(namespace temporal.Client) {
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if !s.sweeps.often.Load() {
+				return
+			}
 			// Neither may answer: some tests stop the API server or Temporal. The next trigger is another attempt.
 			shards, err := s.shards(ctx)
-			if err != nil || !s.sweeps.often.Load() {
+			if err != nil {
 				return
 			}
 			for shard := range shards {
@@ -146,7 +149,8 @@ func (s *Environment) sweepNow(shard int) {
 	require.NoError(s.T, err)
 }
 
-// NoSweepRan requires that no pass over a shard has begun since a time, so that what happened since was done for other reasons.
+// NoSweepRan requires that no pass over a shard has begun and ended since a time, so that what happened since was done for
+// other reasons.
 func (s *Environment) NoSweepRan(shard int, since time.Time) {
 	s.T.Helper()
 	require.Zero(s.T, s.walks(s.T, shard, since), "a pass over shard %d", shard)

@@ -70,7 +70,7 @@ func (s step) failed(name string, f fault.Fault) string {
 		if ofManifest {
 			return "manifest_unauthorized"
 		}
-	case artifacts.ReasonInvalidReference, artifacts.ReasonLayerNotFound, artifacts.ReasonDigestMismatch, artifacts.ReasonRegistryUnavailable, artifacts.ReasonRegistryUnauthorized:
+	case artifacts.ReasonInvalidReference, artifacts.ReasonRegistryNotAllowed, artifacts.ReasonLayerNotFound, artifacts.ReasonDigestMismatch, artifacts.ReasonRegistryUnavailable, artifacts.ReasonRegistryUnauthorized:
 		if ofManifest {
 			return "manifest_parse_spec"
 		}

@@ -17,6 +17,9 @@ import (
 const (
 	// ReasonInvalidReference: the name of a layer or component version is not one.
 	ReasonInvalidReference = "InvalidReference"
+	// ReasonRegistryNotAllowed: the layer is in a registry that Options.Registries do not have (slow retry: where another
+	// process of the instance has other options, it may be fetched by that one).
+	ReasonRegistryNotAllowed = "RegistryNotAllowed"
 	// ReasonLayerNotFound: the registry does not have the layer. Some also say so of what they do not let us see, or
 	// have not copied yet (slow retry).
 	ReasonLayerNotFound = "LayerNotFound"
@@ -35,10 +38,11 @@ const (
 	ReasonRegistryUnauthorized = "RegistryUnauthorized"
 )
 
-// MayPass reports whether a fault with this reason is the registry's, so that it may pass without a change of ours.
+// MayPass reports whether a fault with this reason is the registry's, or of the settings about it, so that it may pass
+// without a change of a Manifest.
 func MayPass(reason string) bool {
 	switch reason {
-	case ReasonLayerNotFound, ReasonDescriptorNotFound, ReasonDigestMismatch, ReasonRegistryUnavailable, ReasonRegistryUnauthorized:
+	case ReasonRegistryNotAllowed, ReasonLayerNotFound, ReasonDescriptorNotFound, ReasonDigestMismatch, ReasonRegistryUnavailable, ReasonRegistryUnauthorized:
 		return true
 	}
 	return false

@@ -207,6 +207,54 @@ func TestFetchSpeaksPlainHTTPOnlyToHostsThatAreNamed(t *testing.T) {
 	require.Zero(t, r.blobs.Load())
 }
 
+func TestLayersComeFromAllowedRegistriesOnly(t *testing.T) {
+	t.Parallel()
+	own, foreign := newTestRegistry(t), newTestRegistry(t)
+	allowed, err := NewRegistries([]string{"docker.io", own.host})
+	require.NoError(t, err)
+	folder := t.TempDir()
+	l := foreign.push(t, []byte("content"))
+	_, err = foreign.store(t, func(o *Options) { o.CacheDir = folder }).Fetch(t.Context(), l)
+	require.NoError(t, err, "any is allowed by default")
+
+	asked := foreign.blobs.Load()
+	s := own.store(t, func(o *Options) {
+		o.CacheDir, o.Registries, o.PlainHTTPHosts = folder, allowed, []string{own.host, foreign.host}
+	})
+	for _, scheme := range []string{"", "https://", "http://", "oci://"} {
+		l := l
+		l.Repository = scheme + l.Repository
+		_, err = s.Fetch(t.Context(), l)
+		require.ErrorContains(t, err, "registry "+foreign.host+" is none that layers may come from (allowed: ", "also of what is in the cache")
+		require.Equal(t, ReasonRegistryNotAllowed, fault.Of(err).Reason)
+	}
+	_, err = s.Prepare(t.Context(), Source{Install: l}, nil)
+	require.Equal(t, ReasonRegistryNotAllowed, fault.Of(err).Reason)
+	require.Equal(t, asked, foreign.blobs.Load())
+
+	_, err = s.Fetch(t.Context(), own.push(t, []byte("content")))
+	require.NoError(t, err)
+	_, err = s.Fetch(t.Context(), Layer{Repository: "//x", Name: "n", Digest: l.Digest})
+	require.Equal(t, ReasonRegistryNotAllowed, fault.Of(err).Reason, "what names no registry")
+}
+
+func TestWhichReferencesLeadToAnAllowedRegistry(t *testing.T) {
+	t.Parallel()
+	r, err := NewRegistries([]string{"Registry.Example.com", "docker.io", "registry.example.com", "localhost:5000"})
+	require.NoError(t, err)
+	for reference, want := range map[string]bool{
+		"registry.example.com/a/b": true, "https://REGISTRY.example.com": true, "docker.io/library/a": true, "index.docker.io/a": true, "localhost:5000/a": true,
+		"localhost:5001/a": false, "registry.example.com:5000/a": false, "registry.example.com.evil.example/a": false, "registry.example.com@evil.example/a": false, "/registry.example.com": false, "": false,
+	} {
+		_, ok := r.Has(reference)
+		require.Equal(t, want, ok, reference)
+	}
+	for _, host := range []string{"", "https://registry.example.com", "registry.example.com/path", "a b"} {
+		_, err := NewRegistries([]string{host})
+		require.Error(t, err, host)
+	}
+}
+
 func TestFetchAuthenticatesWithItsOwnHostsCredentials(t *testing.T) {
 	t.Parallel()
 	r := newTestRegistry(t)

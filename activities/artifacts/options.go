@@ -26,6 +26,8 @@ type Options struct {
 	// PlainHTTPHosts are the registries ("host:port") that are spoken to without TLS. All others must
 	// have TLS, wherever they are.
 	PlainHTTPHosts []string
+	// Registries are all that may be asked for layers; nil means any. What the cache has of others is not used either.
+	Registries Registries
 	// Keychain has the credentials; see KeychainFromDockerConfig. Nil: anonymous.
 	Keychain authn.Keychain
 	// Transport to registries; nil means one with the usual time-outs and the environment's proxies.

@@ -110,6 +110,9 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 	if err != nil {
 		return nil, fault.New(fault.Rejected, ReasonInvalidReference, "%s: %w", l, err)
 	}
+	if err := s.allowed(l); err != nil {
+		return nil, err
+	}
 	fetched := &atomic.Bool{}
 	defer func() { s.options.Counter.ArtifactAsked(KindLayer, !fetched.Load()) }()
 	content, err := s.layers.Get(ctx, l.key(), func(ctx context.Context) ([]byte, int64, error) {
@@ -133,6 +136,18 @@ func (s *Store) fetch(ctx context.Context, l Layer, path, accept string) ([]byte
 		return err
 	})
 	return content, err
+}
+
+// allowed refuses a layer that is in a registry which may not be asked.
+func (s *Store) allowed(l Layer) error {
+	if s.options.Registries == nil {
+		return nil
+	}
+	host, ok := s.options.Registries.Has(l.Repository)
+	if !ok {
+		return slowRetry(ReasonRegistryNotAllowed, "%s: registry %s is none that layers may come from (%s)", l, cmp.Or(host, l.Repository), s.options.Registries)
+	}
+	return nil
 }
 
 // answered counts a fetch, with all its tries. The reasons of faults are few.

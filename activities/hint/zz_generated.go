@@ -118,6 +118,8 @@ func ofReason(reason string) string {
 		return "give the Kyma a shorter name"
 	case "InvalidReference":
 		return "publish the module again"
+	case "RegistryNotAllowed":
+		return "publish the module in one of those that the message lists, or allow this one"
 	case "LayerNotFound":
 		return "push it again: the registry is asked again within a minute"
 	case "DescriptorNotFound":

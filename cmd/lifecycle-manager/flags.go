@@ -84,7 +84,7 @@ type flags struct {
 
 	registryHost, registrySubpath, registrySecret string
 	registryCAFile                                string
-	plainHTTPHosts                                []string
+	plainHTTPHosts, allowedRegistries             []string
 	registryPulls                                 int
 	registryTimeout                               time.Duration
 	cacheDir                                      string
@@ -190,6 +190,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.IntVar(&f.registryPulls, "oci-registry-pulls", 8, "requests to one registry at once")
 	set.DurationVar(&f.registryTimeout, "oci-registry-timeout", time.Minute, "how long fetching one layer or descriptor may take, with all tries")
 	set.StringSliceVar(&f.plainHTTPHosts, "oci-registry-plain-http", nil, "registry hosts (host:port) that are spoken to without TLS")
+	set.StringSliceVar(&f.allowedRegistries, "oci-registry-allowed", nil, "registries (host or host:port) that layers may come from, besides that of --oci-registry-host and those of --remote-template-registries; any by default")
 	set.StringVar(&f.cacheDir, "artifact-cache-dir", "", "folder for layers, safe to share between processes; empty: memory only")
 
 	f.watching.Build = version

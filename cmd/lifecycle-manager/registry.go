@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ func artifactOptions(ctx context.Context, f *flags, secrets client.Reader) (arti
 			return options, fmt.Errorf("--oci-registry-ca-file: %w", err)
 		}
 	}
+	if options.Registries, err = allowedRegistries(f); err != nil {
+		return options, err
+	}
 	if f.registrySecret == "" {
 		return options, nil
 	}
@@ -56,6 +60,22 @@ func artifactOptions(ctx context.Context, f *flags, secrets client.Reader) (arti
 		return options, fmt.Errorf("--oci-registry-cred-secret %s: %w", key, err)
 	}
 	return options, nil
+}
+
+// allowedRegistries are those that layers may come from; nil where any is allowed.
+func allowedRegistries(f *flags) (artifacts.Registries, error) {
+	if len(f.allowedRegistries) == 0 {
+		return nil, nil
+	}
+	hosts := slices.Concat(f.allowedRegistries, f.remoteTemplateRegistries)
+	if host, _, _ := strings.Cut(f.registryHost, "/"); host != "" {
+		hosts = append(hosts, host)
+	}
+	allowed, err := artifacts.NewRegistries(hosts)
+	if err != nil {
+		return nil, fmt.Errorf("--oci-registry-allowed: %w", err)
+	}
+	return allowed, nil
 }
 
 // registrySecret is the Secret with the registry's credentials.

@@ -27,11 +27,15 @@ import (
 func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
 	forger := newForger(t)
 	s := harness.NewEnvironment(t, "--oci-registry-plain-http", forger.host)
-	for _, module := range []string{"fine", "channelless", "forged", "lost"} {
+	s.Instance.Flags = append(s.Instance.Flags, "--oci-registry-allowed", s.Registry+","+forger.host)
+	for _, module := range []string{"fine", "channelless", "forged", "lost", "foreign"} {
 		s.PushMinimal(module)
 	}
 	changeDescriptor(s, "forged-1.0.0", func(descriptor string) string {
 		return strings.ReplaceAll(descriptor, s.Registry, forger.host)
+	})
+	changeDescriptor(s, "foreign-1.0.0", func(descriptor string) string {
+		return strings.ReplaceAll(descriptor, s.Registry, "elsewhere.invalid")
 	})
 	changeDescriptor(s, "lost-1.0.0", func(descriptor string) string {
 		at := strings.Index(descriptor, "sha256:")
@@ -41,7 +45,7 @@ func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
 	forger.forge(t, s.Registry)
 	s.Instance.Start()
 
-	kyma := harness.NewKyma("faulty", "fine", "channelless", "forged", "lost", "unheard-of")
+	kyma := harness.NewKyma("faulty", "fine", "channelless", "forged", "lost", "foreign", "unheard-of")
 	kyma.Spec.Modules[1].Channel = "nowhere"
 	s.Create(kyma)
 	s.Eventually("each module has its message", 2*time.Minute, func(c *assert.CollectT) {
@@ -51,6 +55,7 @@ func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
 			"unheard-of":  "no ModuleReleaseMeta found",
 			"forged":      "the registry sent something else",
 			"lost":        "the registry does not have it",
+			"foreign":     "registry elsewhere.invalid is none that layers may come from (allowed: ",
 		} {
 			assert.Equal(c, shared.StateError, modules[name].State, name)
 			assert.Contains(c, modules[name].Message, want, name)
@@ -64,7 +69,7 @@ func TestAnErrorOfAModuleIsInTheKymasStatus(t *testing.T) {
 			assert.Contains(c, status.LastOperation.Operation, "module channelless: no versions found")
 		}
 		assert.True(c, meta.IsStatusConditionFalse(status.Conditions, string(shared.ConditionModules)))
-		assert.Equal(c, "1/5", status.ModulesReady)
+		assert.Equal(c, "1/6", status.ModulesReady)
 		assert.Equal(c, shared.StateError, s.RemoteKyma().Status.State, "its owner sees the same")
 	})
 

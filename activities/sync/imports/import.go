@@ -122,7 +122,7 @@ func (m *Importer) importOne(ctx context.Context, kyma *v1beta2.Kyma, s desired.
 	if why := unusable(template); why != "" {
 		return why, nil
 	}
-	if why := m.registries.refuse(template); why != "" {
+	if why := refuse(template, m.registries); why != "" {
 		return why, nil
 	}
 	version, err := m.writeCopy(ctx, kyma, template, existing)

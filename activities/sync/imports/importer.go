@@ -8,6 +8,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 )
@@ -44,15 +45,15 @@ type Importer struct {
 	settings     desired.Settings
 	controlPlane client.Client
 	catalog      client.Reader
-	registries   registries
+	registries   artifacts.Registries
 	reported     *reported
 }
 
 // New returns an importer that accepts templates whose layers are in registries on these hosts.
 func New(settings desired.Settings, controlPlane client.Client, cache client.Reader, hosts []string) (*Importer, error) {
-	allowed, err := newRegistries(hosts)
+	allowed, err := artifacts.NewRegistries(hosts)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("sync: %w", err)
 	}
 	reported, err := newReported()
 	if err != nil {

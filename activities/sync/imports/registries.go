@@ -3,35 +3,17 @@ package imports
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
+	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/descriptor"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
-// registries are the registries, in order, that user-provided templates may take their parts from
-// (docs/design/sync.md#user-provided-templates): whoever makes one must not be able to send us anywhere.
-type registries []string
-
-func newRegistries(hosts []string) (registries, error) {
-	allowed := make(registries, 0, len(hosts))
-	for _, host := range hosts {
-		registry, err := name.NewRegistry(host, name.StrictValidation)
-		if err != nil {
-			return nil, fmt.Errorf("sync: %q is not the host of a registry: %w", host, err)
-		}
-		allowed = append(allowed, strings.ToLower(registry.RegistryStr()))
-	}
-	slices.Sort(allowed)
-	return slices.Compact(allowed), nil
-}
-
-// refuse says why a template may not be used; empty where it may. One without an embedded descriptor gets
-// both that and its parts from our own registry.
-func (r registries) refuse(template *v1beta2.ModuleTemplate) string {
+// refuse says why a template may not be used that takes its parts from elsewhere than these registries
+// (docs/design/sync.md#user-provided-templates): whoever makes one must not be able to send us anywhere. It is empty
+// where it may be used. One without an embedded descriptor gets both that and its parts from our own registry.
+func refuse(template *v1beta2.ModuleTemplate, allowed artifacts.Registries) string {
 	if descriptor.IsEmpty(template.Spec.Descriptor) {
 		return ""
 	}
@@ -53,23 +35,14 @@ func (r registries) refuse(template *v1beta2.ModuleTemplate) string {
 		}
 	}
 	for _, place := range places {
-		host, ok := hostOf(place)
-		if !ok {
+		switch host, ok := allowed.Has(place); {
+		case host == "":
 			return fmt.Sprintf("%q names no registry", withoutCredentials(place))
-		}
-		if !slices.Contains(r, host) {
-			return fmt.Sprintf("registry %s is not one that user-provided templates may use (%s)", host, r)
+		case !ok:
+			return fmt.Sprintf("registry %s is not one that user-provided templates may use (%s)", host, allowed)
 		}
 	}
 	return ""
-}
-
-// String lists the registries for people.
-func (r registries) String() string {
-	if len(r) == 0 {
-		return "none is allowed"
-	}
-	return "allowed: " + strings.Join(r, ", ")
 }
 
 // contexts lists the places of all repository contexts of a descriptor, in both schemas, also of those that
@@ -99,17 +72,4 @@ func contexts(raw []byte) []string {
 // withoutCredentials is a reference as it may be said.
 func withoutCredentials(reference string) string {
 	return reference[strings.LastIndex(reference, "@")+1:]
-}
-
-// hostOf is the registry that a reference leads to, by the rules of those who fetch from it.
-func hostOf(reference string) (string, bool) {
-	for _, scheme := range []string{"https://", "http://", "oci://"} {
-		reference = strings.TrimPrefix(reference, scheme)
-	}
-	host, _, _ := strings.Cut(reference, "/")
-	registry, err := name.NewRegistry(host, name.StrictValidation)
-	if err != nil || host == "" {
-		return "", false
-	}
-	return strings.ToLower(registry.RegistryStr()), true
 }

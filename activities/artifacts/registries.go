@@ -1,0 +1,48 @@
+package artifacts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+)
+
+// Registries are hosts of registries, each as `host` or `host:port`, in order.
+type Registries []string
+
+// NewRegistries returns the registries on these hosts, or an error that quotes the first that is no host.
+func NewRegistries(hosts []string) (Registries, error) {
+	registries := make(Registries, 0, len(hosts))
+	for _, host := range hosts {
+		registry, err := name.NewRegistry(host, name.StrictValidation)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not the host of a registry: %w", host, err)
+		}
+		registries = append(registries, strings.ToLower(registry.RegistryStr()))
+	}
+	slices.Sort(registries)
+	return slices.Compact(registries), nil
+}
+
+// Has tells whether a reference leads to one of the registries, and to which host it leads; "" if to none.
+func (r Registries) Has(reference string) (host string, ok bool) {
+	for _, scheme := range []string{"https://", "http://", "oci://"} {
+		reference = strings.TrimPrefix(reference, scheme)
+	}
+	host, _, _ = strings.Cut(reference, "/")
+	registry, err := name.NewRegistry(host, name.StrictValidation)
+	if err != nil || host == "" {
+		return "", false
+	}
+	host = strings.ToLower(registry.RegistryStr())
+	return host, slices.Contains(r, host)
+}
+
+// String lists the registries for people.
+func (r Registries) String() string {
+	if len(r) == 0 {
+		return "none is allowed"
+	}
+	return "allowed: " + strings.Join(r, ", ")
+}

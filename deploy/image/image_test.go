@@ -184,8 +184,7 @@ func TestTheProgramInTheImageKnowsItsVersion(t *testing.T) {
 	require.Equal(t, "1.2.3 0123456789abcdef other\n", string(out))
 }
 
-// The agent imports little, so its image shows in a minute that one can be built with the certified module. The image of
-// lifecycle-manager takes a quarter of an hour, and is tried before a release (docs/releasing.md).
+// That the image of lifecycle-manager works so is shown by test/e2e, where it installs modules.
 func TestAnImageForFIPSHasTheCertifiedModule(t *testing.T) {
 	agent, err := findProgram("agent")
 	require.NoError(t, err)

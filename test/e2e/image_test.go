@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -28,12 +27,11 @@ const (
 // The image is all that an instance needs: pushed, pulled, and run in its own root as its own user, it installs a module
 // with an operator, and one that is a chart, for which it runs its own program once more.
 //
-// With FIPS=1 in the environment, it is the image of `make image FIPS=1`, in which nothing but FIPS 140-3 is allowed.
+// It is the image of `make image FIPS=1`, in which nothing but FIPS 140-3 is allowed: what it can do, the other can too.
 func TestTheImageInstallsModulesInItsOwnRoot(t *testing.T) {
 	metrics := process.FreeAddress(t)
 	s := harness.NewEnvironment(t, "--metrics-bind-address", metrics)
-	fips := os.Getenv("FIPS") != ""
-	s.Instance.Container = pushedAndPulled(s, fips)
+	s.Instance.Container = pushedAndPulled(s)
 	s.Push("test/modules/sample/1.0.0")
 	s.PushModule(harness.MinimalModule{
 		Name: "rendered", Channels: "regular",
@@ -45,29 +43,24 @@ func TestTheImageInstallsModulesInItsOwnRoot(t *testing.T) {
 	require.Equal(t, "1.0.0", s.MinimalVersion(harness.RemoteNamespace, "rendered"))
 
 	require.Equal(t, "1", process.Metric(t, metrics, `lifecycle_mgr_build_info{build_id="`+imageBuildID+`",commit="`+imageCommit+`",go_version="`))
-	require.Equal(t, map[bool]string{false: "0", true: "2"}[fips], process.Metric(t, metrics, "lifecycle_mgr_fips_mode"))
+	require.Equal(t, "2", process.Metric(t, metrics, "lifecycle_mgr_fips_mode"))
 	history := harness.Decoded(s.History(kick.KymaWorkflowID(kick.RefOf(s.Kyma("contained")))))
 	require.Contains(t, history, `"`+imageBuildID+`"`, "the build that did the tasks")
 	require.Contains(t, history, "@"+imageBuildID, "the process that did them")
 }
 
-// pushedAndPulled builds the image for this machine, pushes it to the registry of the environment, and pulls it.
-func pushedAndPulled(s *harness.Environment, fips bool) *harness.Container {
+// pushedAndPulled builds the image for this machine with the certified module, pushes it to the registry of the environment, and pulls it.
+func pushedAndPulled(s *harness.Environment) *harness.Container {
 	t := s.T
 	t.Helper()
 	reference := s.Registry + "/lifecycle-manager:" + imageVersion
 	args := []string{
 		"run", "-C", filepath.Join(testfleet.Root(t), "deploy", "image"), ".", "-platforms", "linux/" + runtime.GOARCH,
-		"-version", imageVersion, "-commit", imageCommit, "-out", filepath.Join(t.TempDir(), "image"), "-push", reference,
-	}
-	if fips {
-		args = append(args, "-fips")
+		"-version", imageVersion, "-commit", imageCommit, "-out", filepath.Join(t.TempDir(), "image"), "-push", reference, "-fips",
 	}
 	s.Run("go", args...)
 	c := harness.PullImage(t, reference)
-	if fips {
-		c.Config.Env = append(c.Config.Env, "GODEBUG=fips140=only")
-	}
+	c.Config.Env = append(c.Config.Env, "GODEBUG=fips140=only")
 
 	out, err := c.Command(nil, "version", "-o", "json").Output()
 	require.NoError(t, err)
@@ -77,7 +70,7 @@ func pushedAndPulled(s *harness.Environment, fips bool) *harness.Container {
 	}
 	require.NoError(t, json.Unmarshal(out, &said))
 	require.Equal(t, []string{imageVersion, imageCommit, imageBuildID}, []string{said.Version, said.Commit, said.BuildID})
-	require.Equal(t, fips, said.FIPS)
+	require.True(t, said.FIPS)
 	require.Subset(t, listedBySBOM(t, reference, c), []string{"github.com/kyma-project/lifecycle-manager/cmd/lifecycle-manager", "k8s.io/client-go", "go.temporal.io/sdk", "stdlib"})
 	return c
 }

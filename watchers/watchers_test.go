@@ -2,6 +2,7 @@ package watchers
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,36 +30,47 @@ type sent struct {
 }
 
 // recorder remembers kicks in place of Temporal.
-type recorder struct{ sent []sent }
+type recorder struct {
+	mu   sync.Mutex
+	sent []sent
+}
+
+func (r *recorder) add(to string, k kick.Kick) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(r.sent, sent{to, k})
+	return nil
+}
+
+// count is how many were delivered so far, while others may be.
+func (r *recorder) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.sent)
+}
 
 func (r *recorder) Kyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	r.sent = append(r.sent, sent{kick.KymaWorkflowID(ref), k})
-	return nil
+	return r.add(kick.KymaWorkflowID(ref), k)
 }
 
 func (r *recorder) Manifest(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	r.sent = append(r.sent, sent{kick.ManifestWorkflowID(ref), k})
-	return nil
+	return r.add(kick.ManifestWorkflowID(ref), k)
 }
 
 func (r *recorder) Rollout(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	r.sent = append(r.sent, sent{kick.RolloutWorkflowID(ref), k})
-	return nil
+	return r.add(kick.RolloutWorkflowID(ref), k)
 }
 
 func (r *recorder) Watcher(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	r.sent = append(r.sent, sent{kick.WatcherWorkflowID(ref), k})
-	return nil
+	return r.add(kick.WatcherWorkflowID(ref), k)
 }
 
 func (r *recorder) OpenKyma(_ context.Context, ref kick.Ref, k kick.Kick) error {
-	r.sent = append(r.sent, sent{"open " + kick.KymaWorkflowID(ref), k})
-	return nil
+	return r.add("open "+kick.KymaWorkflowID(ref), k)
 }
 
 func (r *recorder) SignalOpen(_ context.Context, id string, k kick.Kick) error {
-	r.sent = append(r.sent, sent{"open " + id, k})
-	return nil
+	return r.add("open "+id, k)
 }
 
 // inputs answers with one digest for all.

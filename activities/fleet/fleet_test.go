@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,7 @@ import (
 type world struct {
 	*fleet.Fleet
 	live  client.Client
+	mu    sync.Mutex // reads run side by side
 	reads []string
 	// upTo is the resource version up to which the informers know everything.
 	upTo string
@@ -38,17 +40,23 @@ func newWorld(t *testing.T, known ...client.Object) *world {
 	w := &world{upTo: "100"}
 	w.live = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			w.reads = append(w.reads, "get "+key.Name)
+			w.read("get " + key.Name)
 			return c.Get(ctx, key, object, options...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			w.reads = append(w.reads, "list")
+			w.read("list")
 			return c.List(ctx, list, options...)
 		},
 	}).Build()
 	cached := fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(known...).Build()
 	w.Fleet = fleet.Over(cached, w.live, func(context.Context, client.Object, string) string { return w.upTo })
 	return w
+}
+
+func (w *world) read(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reads = append(w.reads, what)
 }
 
 func (w *world) make(t *testing.T, objects ...client.Object) {

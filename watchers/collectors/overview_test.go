@@ -139,7 +139,11 @@ func TestManifestsAreCountedByVersionAndState(t *testing.T) {
 	soon(t, o, map[string]float64{ofVersion("1.0.0", "Ready"): 1, ofVersion("1.1.0", "Error"): 1})
 	held.Unset(first)
 	held.Unset(second)
-	require.Eventually(t, func() bool { return len(o.versionOf.count) == 0 && len(o.versionOf.of) == 0 }, 30*time.Second, time.Millisecond, "nothing is left behind")
+	require.Eventually(t, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.versionOf.count) == 0 && len(o.versionOf.of) == 0
+	}, 30*time.Second, time.Millisecond, "nothing is left behind")
 }
 
 func TestTheOldestUnsettledObjectSaysForHowLongItIsSo(t *testing.T) {

@@ -116,6 +116,8 @@ func TestStateMetricsFollowEveryChangeAndLeaveNothingBehind(t *testing.T) {
 	held.Unset(kyma)
 	held.UnsetUnseen(second)
 	exported(t, metrics)
+	metrics.objects.mu.Lock()
+	defer metrics.objects.mu.Unlock()
 	require.Empty(t, metrics.objects.of)
 	require.Empty(t, metrics.objects.uses)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -196,9 +198,29 @@ func TestACatalogThatIsGoneRemovesNothing(t *testing.T) {
 func TestAManifestToBeLeftAloneStaysWhenItsEntryGoes(t *testing.T) {
 	left := installed("keda", "1.0.0")
 	left.Labels[shared.LabelSkipReconciliation] = "true"
+	left.Status.InstalledRef = "sha256:1"
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, left)
 	require.Empty(t, b.reconcile(t).Deleted)
 	require.Len(t, b.manifests(t), 1)
+}
+
+type refusals int
+
+func (r *refusals) ManifestRefused() { *r++ }
+
+// Whoever refuses to install a Manifest that no plan had counts it, unless the plan sees it first and removes it.
+func TestAManifestThatNoPlanHadIsCountedByWhoeverSeesItFirst(t *testing.T) {
+	meant, nobodys, refused := installed("keda", "1.0.0"), installed("nobodys", "1.0.0"), installed("refused", "1.0.0")
+	meant.Name = "forged"
+	refused.Status.Conditions = []metav1.Condition{{Type: string(shared.ConditionInstallation), Reason: manifests.ReasonNotPlanned}}
+	b := newBench(t, desiredtest.Kyma("keda"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), meant, nobodys, refused)
+	var counted refusals
+	b.refused = &counted
+	b.reconcile(t)
+	require.EqualValues(t, 2, counted)
+	left := b.manifests(t)
+	require.Len(t, left, 1)
+	require.NotNil(t, planned.Of(b.read(t), left[0].Name))
 }
 
 func TestNothingHappensToAKymaThatIsNotToBeWorkedOn(t *testing.T) {

@@ -32,10 +32,10 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 		}
 		rows = append(rows, row)
 	}
-	unwanted, uncertain := namesOf(view.Unwanted), namesOf(view.Uncertain)
+	unwanted, uncertain, unknown := namesOf(view.Unwanted), namesOf(view.Uncertain), namesOf(view.Unknown)
 	for i := range manifests {
 		manifest := &manifests[i]
-		if manifest.IsMandatory() || shown[manifest.Name] {
+		if manifest.IsMandatory() || shown[manifest.Name] || unknown[manifest.Name] && manifest.DeletionTimestamp.IsZero() {
 			continue
 		}
 		row := otherModule(kyma, manifest, unwanted[manifest.Name], o.held())

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
@@ -119,4 +120,18 @@ func TestTheRemovalOfManyModulesNamesTheFirstAndWhenItIsForced(t *testing.T) {
 	require.Contains(t, removal(o).message, "x…; waiting for modules to be deleted: ")
 	require.Contains(t, removal(o).message, " more; it is purged at 2023-11-14T22:13:20Z")
 	require.LessOrEqual(t, len(removal(o).message), fault.MaxMessage)
+}
+
+// What the status shows counts as known, so that it must not show what somebody else made.
+func TestAManifestThatNoPlanHadIsNoModule(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda"), desired.ModeSingleCluster, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"))
+	b.reconcile(t)
+	forged := b.manifest(t, "keda").DeepCopy()
+	forged.Name, forged.ResourceVersion, forged.UID, forged.Labels[shared.LabelModuleName] = "forged", "", "", "bait"
+	forged.Status = v1beta2.ManifestStatus{}
+	require.NoError(t, b.control.Create(t.Context(), forged))
+	b.report(t)
+	modules := b.kyma(t).Status.Modules
+	require.Len(t, modules, 1)
+	require.Equal(t, "keda", modules[0].Name)
 }

@@ -119,18 +119,13 @@ func (p *planner) sortUnassigned(all *Plans) {
 		manifest := &p.Manifests[i]
 		switch {
 		case !p.ours(manifest) || p.assigned[manifest.Name] != nil:
-		case manifest.IsMandatory() && planned.IsUnknown(p.Kyma, manifest):
+		case planned.IsUnknown(p.Kyma, manifest):
 			all.Unknown = append(all.Unknown, manifest)
 		case manifest.IsMandatory():
 			if !meant[manifest.ModuleName()] && !meant[manifest.ComponentName()] {
 				all.NotMandatory = append(all.NotMandatory, manifest)
 			}
 		case meant[desired.EntryOf(manifest)] || meant[manifest.ComponentName()]:
-			if planned.IsUnknown(p.Kyma, manifest) {
-				all.Unknown = append(all.Unknown, manifest)
-			}
-		case unresolved && planned.IsUnknown(p.Kyma, manifest):
-			all.Unknown = append(all.Unknown, manifest)
 		case unresolved:
 			all.Uncertain = append(all.Uncertain, manifest)
 		default:

@@ -120,7 +120,6 @@ type Plans struct {
 	UpgradesInRemoval []ModulePlan
 	// NotMandatory are the Manifests of modules that were mandatory and of which nothing in the catalog says so now.
 	NotMandatory []*v1beta2.Manifest
-	// Unknown are the Manifests that no plan ever had, but that would stay as a module that some entry may mean. Nothing is
-	// installed for them.
+	// Unknown are the Manifests that no plan ever had. Nothing is installed for them.
 	Unknown []*v1beta2.Manifest
 }

@@ -153,6 +153,9 @@ func TestAManifestThatNoPlanEverHadDoesNotStay(t *testing.T) {
 		"while an entry is unclear": {made(func(m *v1beta2.Manifest) {
 			m.Labels[shared.LabelModuleName], m.Annotations = "nobodys", nil
 		}), []string{"keda", "typo"}},
+		"of a module that no entry means": {made(func(m *v1beta2.Manifest) {
+			m.Labels[shared.LabelModuleName], m.Annotations = "nobodys", nil
+		}), []string{"keda"}},
 		"in the shape of an agent": {made(func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationAgent] = "{}" }), []string{"keda"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,10 +180,4 @@ func TestAManifestThatNoPlanEverHadDoesNotStay(t *testing.T) {
 			require.Empty(t, s.plans(t).Unknown, "and so does one that something is installed for")
 		})
 	}
-	s := setup{
-		kyma: desiredtest.Kyma("keda"), templates: []*v1beta2.ModuleTemplate{desiredtest.ChannelTemplate("keda", "regular", "1.0.0")},
-		manifests: []*v1beta2.Manifest{made(func(m *v1beta2.Manifest) { m.Labels[shared.LabelModuleName], m.Annotations = "nobodys", nil })}, unrecorded: []string{"forged"},
-	}
-	plans := s.plans(t)
-	require.Len(t, plans.Unwanted, 1, "one that no entry may mean is removed as before")
 }

@@ -16,6 +16,7 @@ import (
 // installation of it, in one version, which goes with the last of them.
 func TestKymasShareAModuleOfTheControlPlane(t *testing.T) {
 	s := harness.NewMultiClusterEnvironment(t, "--allow-control-plane-modules")
+	s.SweepOften() // a pass is spread over the Kymas of its shard, and it takes minutes if two are in one and passes are rare
 	s.PushModule(harness.MinimalModule{Name: "common", Config: "target: control-plane"})
 	s.PushModule(harness.MinimalModule{Name: "common", Version: "2.0.0", Channels: "fast, regular=1.0.0", Config: "target: control-plane"})
 	s.Instance.Start()

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -47,19 +48,25 @@ func (w *watcher) addAgents(mgr manager.Manager) error {
 	}))
 }
 
-// kickForAgents kicks every Kyma that has a remote cluster, each at its own share of the spread.
+// kickForAgents kicks every Kyma that has a remote cluster, each at its own share of the spread, and none before every
+// worker has read the authorities again: with older ones it would change nothing, and nobody would kick once more.
 func (w *watcher) kickForAgents(ctx context.Context, version string) error {
 	var kymas v1beta2.KymaList
 	if err := w.reader.List(ctx, &kymas, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the Kymas that have agents: %w", err)
 	}
+	known := w.Now().Add(agents.ReadEvery)
 	for i := range kymas.Items {
 		kyma := &kymas.Items[i]
 		if !w.Settings.Ours(kyma.Labels) || desired.IsSyncedCopy(kyma) || !kyma.DeletionTimestamp.IsZero() ||
 			!desired.SyncOf(kyma, w.Settings).Enabled {
 			continue
 		}
-		k := kick.Kick{Reason: "what agents are to be changed", Kind: shared.KindWatcher, NotBefore: w.turn(kyma, version)}
+		turn := w.turn(kyma, version)
+		if turn == nil || turn.Before(known) {
+			turn = &known
+		}
+		k := kick.Kick{Reason: "what agents are to be changed", Kind: shared.KindWatcher, NotBefore: turn}
 		if err := w.paced(ctx, func() error { return w.Kicks.Kyma(ctx, kick.RefOf(kyma), k) }); err != nil {
 			return err
 		}

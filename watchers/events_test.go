@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kyma-project/lifecycle-manager/activities/agents"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
@@ -361,6 +362,18 @@ func TestAReconcileAfterAChangedSecretNeverFindsTheOldAccess(t *testing.T) {
 	_, err := w.kickForSecret(t.Context(), secretRequest{Namespace: "kcp-system", KymaName: "demo"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"evict", "kick"}, *all)
+}
+
+func TestNobodyIsKickedForItsAgentBeforeWorkersReadTheAuthoritiesAgain(t *testing.T) {
+	for spread, latest := range map[time.Duration]time.Duration{0: agents.ReadEvery, time.Hour: time.Hour} {
+		w, kicks, _ := newWatcher(t, kymaWith(nil))
+		w.Settings.RolloutSpread = spread
+		require.NoError(t, w.kickForAgents(t.Context(), "changed"))
+		require.Len(t, kicks.sent, 1)
+		delay := kicks.sent[0].kick.NotBefore.Sub(w.Now())
+		require.GreaterOrEqual(t, delay, agents.ReadEvery)
+		require.LessOrEqual(t, delay, latest)
+	}
 }
 
 func TestKicksAreSentAtALimitedRate(t *testing.T) {

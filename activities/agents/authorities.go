@@ -18,8 +18,8 @@ import (
 // ReasonNoAuthorities: the listener has no certificates yet, or its Secret cannot be read by us.
 const ReasonNoAuthorities = "AuthoritiesPending"
 
-// readEvery is for how long the authorities are taken as they were read.
-const readEvery = 10 * time.Second
+// ReadEvery is for how long a process takes the authorities as it read them.
+const ReadEvery = 5 * time.Second
 
 // Authorities are those in the listener's Secret, which all agents and all API servers that call one trust.
 type Authorities struct {
@@ -30,7 +30,7 @@ type Authorities struct {
 
 // NewAuthorities reads the Secret of the listener; the reader must not be cached.
 func NewAuthorities(reader client.Reader, secret types.NamespacedName, now func() time.Time) *Authorities {
-	return &Authorities{reader: reader, key: secret, kept: memo.New[[]byte](readEvery, now)}
+	return &Authorities{reader: reader, key: secret, kept: memo.New[[]byte](ReadEvery, now)}
 }
 
 // Get returns them (PEM), as of some seconds ago. That there are none yet is a Pending fault.

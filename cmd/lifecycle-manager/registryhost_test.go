@@ -36,16 +36,16 @@ func TestTheSchemeOfTheRegistrySaysWhetherItIsSpokenToWithTLS(t *testing.T) {
 
 func TestLayersMayComeFromTheRegistriesOfAllSettings(t *testing.T) {
 	for name, test := range map[string]struct {
-		flags flags
+		flags *flags
 		want  artifacts.Registries
 	}{
-		"any where none is listed": {flags: flags{registryHost: "own.example.com", remoteTemplateRegistries: []string{"users.example.com"}}},
+		"any where none is listed": {flags: &flags{registryHost: "own.example.com", remoteTemplateRegistries: []string{"users.example.com"}}},
 		"those of other settings besides": {
-			flags: flags{allowedRegistries: []string{"b.example.com", "a.example.com:5000"}, registryHost: "own.example.com/path", remoteTemplateRegistries: []string{"users.example.com"}},
+			flags: &flags{allowedRegistries: []string{"b.example.com", "a.example.com:5000"}, registryHost: "own.example.com/path", remoteTemplateRegistries: []string{"users.example.com"}},
 			want:  artifacts.Registries{"a.example.com:5000", "b.example.com", "own.example.com", "users.example.com"},
 		},
 	} {
-		got, err := allowedRegistries(&test.flags)
+		got, err := allowedRegistries(test.flags)
 		require.NoError(t, err, name)
 		require.Equal(t, test.want, got, name)
 	}

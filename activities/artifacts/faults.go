@@ -17,8 +17,8 @@ import (
 const (
 	// ReasonInvalidReference: the name of a layer or component version is not one.
 	ReasonInvalidReference = "InvalidReference"
-	// ReasonRegistryNotAllowed: the layer is in a registry that Options.Registries do not have (slow retry: where another
-	// process of the instance has other options, it may be fetched by that one).
+	// ReasonRegistryNotAllowed: the layer is in a registry that Options.Registries do not have (slow retry: those of a
+	// process that starts later may have it).
 	ReasonRegistryNotAllowed = "RegistryNotAllowed"
 	// ReasonLayerNotFound: the registry does not have the layer. Some also say so of what they do not let us see, or
 	// have not copied yet (slow retry).

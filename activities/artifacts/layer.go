@@ -54,11 +54,15 @@ func (l Layer) String() string { return fmt.Sprintf("layer %s/%s@%s", l.Reposito
 // key names the layer in caches, with the repository that it is read from: a digest alone is no secret, and who may read
 // another repository may not read this one. What several have is fetched once from each.
 func (l Layer) key() string {
-	repository := l.Repository
+	return withoutScheme(l.Repository) + "/" + l.Name + "@" + l.Digest
+}
+
+// withoutScheme is a reference without the scheme that some write before it.
+func withoutScheme(reference string) string {
 	for _, scheme := range []string{"https://", "http://", "oci://"} {
-		repository = strings.TrimPrefix(repository, scheme)
+		reference = strings.TrimPrefix(reference, scheme)
 	}
-	return repository + "/" + l.Name + "@" + l.Digest
+	return reference
 }
 
 func parseDigest(digest string) (string, error) {

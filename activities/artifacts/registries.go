@@ -25,12 +25,9 @@ func NewRegistries(hosts []string) (Registries, error) {
 	return slices.Compact(registries), nil
 }
 
-// Has tells whether a reference leads to one of the registries, and to which host it leads; "" if to none.
+// Has tells to which host a reference leads, "" if it names none, and whether that is one of the registries.
 func (r Registries) Has(reference string) (host string, ok bool) {
-	for _, scheme := range []string{"https://", "http://", "oci://"} {
-		reference = strings.TrimPrefix(reference, scheme)
-	}
-	host, _, _ = strings.Cut(reference, "/")
+	host, _, _ = strings.Cut(withoutScheme(reference), "/")
 	registry, err := name.NewRegistry(host, name.StrictValidation)
 	if err != nil || host == "" {
 		return "", false

@@ -35,6 +35,8 @@ func moduleStatuses(o observation) []v1beta2.ModuleStatus {
 	unwanted, uncertain, unknown := namesOf(view.Unwanted), namesOf(view.Uncertain), namesOf(view.Unknown)
 	for i := range manifests {
 		manifest := &manifests[i]
+		// What is shown counts as known, so what nobody planned is not. One that is being deleted may be upstream's, of whose
+		// status the informer leaves out what would tell.
 		if manifest.IsMandatory() || shown[manifest.Name] || unknown[manifest.Name] && manifest.DeletionTimestamp.IsZero() {
 			continue
 		}

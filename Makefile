@@ -58,7 +58,7 @@ FUZZED := ./activities/descriptor ./activities/windows ./watchers/listener/event
 # Packages whose goroutines share memory, but those of which the tests take minutes with the race detector. The detector
 # needs memory of its own, so bytes are asserted without it, in make test.
 RACED = $(filter-out activities/certificates activities/sync watchers/admission,$(shell grep -rlE --include='*.go' --exclude='*_test.go' \
-	'^\s+go |\b(sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u))
+	'^[[:space:]]+go |[^a-z](sync|atomic|errgroup)\.[A-Z]' activities cmd/agent cmd/internal watchers worker | xargs -n 1 dirname | sort -u))
 
 # What `make image` builds, and for which platforms.
 IMAGE     ?= lifecycle-manager

@@ -9,9 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -41,6 +43,45 @@ func (r *Remover) releaseNamespace(ctx context.Context, gvk schema.GroupVersionK
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("remove the module's labels from namespace %s: %w", live.Name, err)
 		}
+	}
+	return nil
+}
+
+// unmarkNamespace takes our marks off a namespace that does not belong to this module, where the module alone set them:
+// such as one that the module brought before it was unmanaged for the first time. The module's own labels and
+// annotations stay on it, and marks that other modules set stay too, since those own them as well.
+func (r *Remover) unmarkNamespace(ctx context.Context, gvk schema.GroupVersionKind, live *metav1.PartialObjectMetadata, resource clusters.Resource) error {
+	if !kinds.IsShared(gvk.GroupKind()) || !live.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	manager := r.Owner.NamespaceManager()
+	owned := inventory.AppliedBy(live, manager)
+	if owned == nil {
+		return nil
+	}
+	kept := func(field string, set map[string]string, marks []string) map[string]string {
+		rest := map[string]string{}
+		for key, value := range set {
+			if owned.Has(fieldpath.MakePathOrDie(kinds.PathMetadata, field, key)) && !slices.Contains(marks, key) {
+				rest[key] = value
+			}
+		}
+		return rest
+	}
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind, kinds.PathMetadata: map[string]any{
+			"name": live.Name, "uid": live.UID,
+			kinds.PathLabels:      kept(kinds.PathLabels, live.Labels, markLabels()),
+			kinds.PathAnnotations: kept(kinds.PathAnnotations, live.Annotations, markAnnotations()),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("encode namespace %s: %w", live.Name, err)
+	}
+	_, err = r.Cluster.Metadata.Resource(resource.GroupVersionResource).
+		Patch(ctx, live.Name, apply.ApplyPatch, body, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("remove the marks from namespace %s: %w", live.Name, err)
 	}
 	return nil
 }

@@ -89,15 +89,15 @@ func (r *Remover) unmark(ctx context.Context, gvk schema.GroupVersionKind, name 
 	if err != nil {
 		return fmt.Errorf("read %s: %w", described, err)
 	}
-	if live == nil || !ours(live) {
+	if live == nil {
 		return nil
+	}
+	if !ours(live) {
+		return r.unmarkNamespace(ctx, gvk, live, resource)
 	}
 	patch, err := json.Marshal(map[string]any{kinds.PathMetadata: map[string]any{
 		"uid":            live.UID,
-		kinds.PathLabels: map[string]any{shared.LabelManagedBy: nil, shared.LabelWatchedBy: nil},
-		kinds.PathAnnotations: map[string]any{
-			shared.AnnotationOwnedBy: nil, shared.AnnotationOwnedByUpstream: nil, shared.AnnotationAppliedDigest: nil, shared.AnnotationDisclaimer: nil,
-		},
+		kinds.PathLabels: noneOf(markLabels()), kinds.PathAnnotations: noneOf(markAnnotations()),
 	}})
 	if err != nil {
 		return fmt.Errorf("encode the patch of %s: %w", described, err)
@@ -108,4 +108,20 @@ func (r *Remover) unmark(ctx context.Context, gvk schema.GroupVersionKind, name 
 		return fmt.Errorf("remove the marks from %s: %w", described, err)
 	}
 	return nil
+}
+
+// markLabels and markAnnotations are what would make us, or anybody who trusts them, change or remove an object.
+func markLabels() []string { return []string{shared.LabelManagedBy, shared.LabelWatchedBy} }
+
+func markAnnotations() []string {
+	return []string{shared.AnnotationOwnedBy, shared.AnnotationOwnedByUpstream, shared.AnnotationAppliedDigest, shared.AnnotationDisclaimer}
+}
+
+// noneOf is a merge patch that removes these keys.
+func noneOf(keys []string) map[string]any {
+	patch := map[string]any{}
+	for _, key := range keys {
+		patch[key] = nil
+	}
+	return patch
 }

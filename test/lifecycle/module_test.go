@@ -466,22 +466,30 @@ func TestANamespaceThatExistedBeforeOrIsUsedByOthersStays(t *testing.T) {
 }
 
 func TestAnUnmanagedModuleStaysWithoutOurMarks(t *testing.T) {
-	s := newEnvironment(t, moduleYAML, withDefaultCR)
+	const namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: ID-own, labels: {team: sample}, annotations: {about: sample}}\n---\n"
+	s := newEnvironment(t, namespace+strings.TrimPrefix(moduleYAML, "\n"), withDefaultCR)
 	s.installReady()
-	s.update(func(m *v1beta2.Manifest) { m.Annotations = map[string]string{shared.AnnotationIsUnmanaged: "true"} })
-	result := s.apply()
-	require.Equal(t, manifests.OutcomeUnmanaged, result.Outcome)
-	require.True(t, s.manifestIsGone(), "it has nothing to say any more")
-	for _, u := range []*unstructured.Unstructured{
-		s.get("apps/v1", "Deployment", "ID-remote", "operator"), s.get("ID.example.com/v1", "Sample", "ID-remote", "default"),
-	} {
-		require.NotContains(t, u.GetLabels(), shared.LabelManagedBy)
-		require.NotContains(t, u.GetLabels(), shared.LabelWatchedBy)
-		require.NotContains(t, u.GetAnnotations(), shared.AnnotationOwnedBy)
-	}
+	for range 3 {
+		require.Equal(t, shared.ManagedByKyma, s.get("v1", "Namespace", "", "ID-own").GetLabels()[shared.LabelManagedBy])
+		s.update(func(m *v1beta2.Manifest) { m.Annotations = map[string]string{shared.AnnotationIsUnmanaged: "true"} })
+		result := s.apply()
+		require.Equal(t, manifests.OutcomeUnmanaged, result.Outcome)
+		require.True(t, s.manifestIsGone(), "it has nothing to say any more")
+		own := s.get("v1", "Namespace", "", "ID-own")
+		for _, u := range []*unstructured.Unstructured{
+			s.get("apps/v1", "Deployment", "ID-remote", "operator"), s.get("ID.example.com/v1", "Sample", "ID-remote", "default"), own,
+		} {
+			require.NotContains(t, u.GetLabels(), shared.LabelManagedBy, u.GetKind())
+			require.NotContains(t, u.GetLabels(), shared.LabelWatchedBy, u.GetKind())
+			require.NotContains(t, u.GetAnnotations(), shared.AnnotationOwnedBy, u.GetKind())
+		}
+		require.Equal(t, "sample", own.GetLabels()["team"], "what the module itself says stays")
+		require.Equal(t, "sample", own.GetAnnotations()["about"])
+		require.NotContains(t, own.GetAnnotations(), shared.AnnotationDisclaimer)
 
-	s.createManifestAgain()
-	require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome, "it can be managed again")
+		s.createManifestAgain()
+		require.Equal(t, manifests.OutcomeApplied, s.apply().Outcome, "it can be managed again")
+	}
 }
 
 func (s *environment) createManifestAgain() {

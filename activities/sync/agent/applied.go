@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -44,7 +44,7 @@ func IsLost(found *metav1.PartialObjectMetadata, annotations map[string]string) 
 
 // isAsApplied tells whether all that EnsureCertificate applies is still ours.
 func isAsApplied(found metav1.Object, annotations map[string]string) bool {
-	ours := ownFields(found)
+	ours := inventory.AppliedBy(found, shared.FieldManagerLifecycleManager)
 	if ours == nil {
 		return false
 	}
@@ -64,19 +64,5 @@ func isAsApplied(found metav1.Object, annotations map[string]string) bool {
 
 // isOurs tells whether a Secret is the agent's by its label, or by what was applied where somebody took that away.
 func isOurs(found metav1.Object) bool {
-	return found.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma || ownFields(found) != nil
-}
-
-// ownFields are the fields that we have applied and still own; nil where there are none.
-func ownFields(found metav1.Object) *fieldpath.Set {
-	for _, e := range found.GetManagedFields() {
-		if e.Manager != shared.FieldManagerLifecycleManager || e.Operation != metav1.ManagedFieldsOperationApply || e.FieldsV1 == nil {
-			continue
-		}
-		set := fieldpath.NewSet()
-		if err := set.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())); err == nil && !set.Empty() {
-			return set
-		}
-	}
-	return nil
+	return found.GetLabels()[shared.LabelManagedBy] == shared.ManagedByKyma || inventory.AppliedBy(found, shared.FieldManagerLifecycleManager) != nil
 }

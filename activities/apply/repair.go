@@ -9,7 +9,6 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/drift"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
-	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -76,11 +75,11 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 	if !r.Only || !r.Surveyed || r.Unsettled || len(r.Before.Failed) > 0 || !m.Status.Settled {
 		return readiness.Observed{}, false, nil
 	}
-	o := readiness.NewObserver(job.Target, a.steps.Options.Clock())
+	o := readiness.NewObserver(job.Target, a.steps.Options.Settings.StateRule, a.steps.Options.Clock())
 	o.Total = inventory.Count(m.Status.Inventory)
 	for _, e := range m.Status.Inventory {
 		gvk, _, err := e.Object()
-		if err != nil || e.Leaving || inventory.RunsOnce(e) || !kinds.HealthMatters(gvk.GroupKind()) {
+		if err != nil || e.Leaving || inventory.RunsOnce(e) || !readiness.Counts(a.steps.Options.Settings.StateRule, gvk.GroupKind()) {
 			continue
 		}
 		seen, there := r.Before.Seen[e.ID]
@@ -99,7 +98,7 @@ func (a *Applier) JudgeRepaired(ctx context.Context, job *Installation) (readine
 	if err != nil {
 		return readiness.Observed{}, false, err
 	}
-	observed := readiness.WithConflicts(readiness.Judge(o.Health, manager, cr), r.NextCorrections(m.Status.Corrections, a.steps.Now()))
+	observed := readiness.WithConflicts(readiness.Judge(a.steps.Options.Settings.StateRule, o.Health, manager, cr), r.NextCorrections(m.Status.Corrections, a.steps.Now()))
 	settled := !observed.DefaultCRWanted && (observed.State == shared.StateReady || observed.State == shared.StateWarning)
 	return observed, settled, nil
 }

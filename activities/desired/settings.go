@@ -64,6 +64,9 @@ type Settings struct {
 	RolloutSpread time.Duration
 	// Watching says how events come from remote clusters.
 	Watching Watching
+	// StateRule says whose state is a module's state (`--module-state-from`). It decides about no Manifest's spec, so it is
+	// no part of Digest.
+	StateRule StateRule
 }
 
 // LocalClientAllowed tells whether Kymas may be synchronized by strategy `local-client`.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -125,7 +126,7 @@ func (a *Prober) compareModule(
 	case m.Status.Settled && holdsMore(m.Status.Corrections, marked):
 		return differsInState, nil
 	case m.Status.Settled:
-		healthy, err := allHealthy(ctx, autoscalers, marked)
+		healthy, err := allHealthy(ctx, a.steps.Options.Settings.StateRule, autoscalers, marked)
 		if err == nil && !healthy {
 			return differsInState, nil
 		}
@@ -140,10 +141,10 @@ func holdsMore(corrections []v1beta2.Correction, marked []objects.LiveObject) bo
 		slices.ContainsFunc(marked, func(s objects.LiveObject) bool { return isHeld(s.Meta) })
 }
 
-// allHealthy tells whether all objects that were read in full are as those of a ready module.
-func allHealthy(ctx context.Context, autoscalers *readiness.Autoscalers, marked []objects.LiveObject) (bool, error) {
+// allHealthy reports whether all objects that count and that were read in full are as those of a ready module.
+func allHealthy(ctx context.Context, rule desired.StateRule, autoscalers *readiness.Autoscalers, marked []objects.LiveObject) (bool, error) {
 	for _, s := range marked {
-		if s.Full == nil {
+		if s.Full == nil || !readiness.Counts(rule, s.Full.GroupVersionKind().GroupKind()) {
 			continue
 		}
 		if healthy, err := readiness.Healthy(ctx, autoscalers, s.Full, s.Meta); err != nil || !healthy {

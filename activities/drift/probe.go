@@ -108,7 +108,7 @@ func (a *Prober) probeAt(ctx context.Context, at *site, pass int, found *differe
 			continue
 		}
 		group.Go(func() error {
-			differs, err := probe(groupCtx, at.cluster, m)
+			differs, err := probe(groupCtx, a.steps.Options.Settings.StateRule, at.cluster, m)
 			if err != nil && objects.EndsPass(groupCtx, err) {
 				return clusters.Classify(err)
 			}
@@ -134,8 +134,8 @@ func probed(m *v1beta2.Manifest) bool {
 	return made != nil && made.UID != "" && meta.FindStatusCondition(m.Status.Conditions, string(shared.ConditionModuleCR)) != nil
 }
 
-// probe tells whether the default custom resource reports another state than the Manifest's status.
-func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
+// probe reports whether the default custom resource gives the module another state than the Manifest's status has.
+func probe(ctx context.Context, rule desired.StateRule, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if lacksOptional(m) {
 		forgetSkipped(c.Mapper, m)
 		if appeared, err := optionalAppeared(ctx, c.Mapper, m); err != nil || appeared {
@@ -146,19 +146,20 @@ func probe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest) (bool,
 		// The state of a module that has not settled is observed by its own workflow.
 		return false, nil
 	}
-	checks, err := readiness.StateChecks(m)
-	if err != nil {
-		return false, err
+	reported := shared.StateReady
+	if recreates := readiness.RecreatesDefaultCR(m); recreates || !rule.OnlyWorkloads() {
+		gvk, name := inventory.RecordedCR(m.Status.DefaultCR)
+		cr, err := objects.Recorded(ctx, c, gvk, name)
+		if err != nil || cr == nil {
+			return err == nil && recreates, err
+		}
+		checks, err := readiness.StateChecks(m)
+		if err != nil && !rule.OnlyWorkloads() {
+			return false, err
+		}
+		reported = readiness.MapState(cr, checks)
 	}
-	gvk, name := inventory.RecordedCR(m.Status.DefaultCR)
-	cr, err := objects.Recorded(ctx, c, gvk, name)
-	if err != nil {
-		return false, err
-	}
-	if cr == nil {
-		return readiness.RecreatesDefaultCR(m), nil
-	}
-	observed := readiness.Judge(readiness.Health{}, readiness.ManagerHealth{},
-		readiness.ModuleCR{Tracked: true, Exists: true, State: readiness.MapState(cr, checks)})
+	observed := readiness.Judge(rule, readiness.Health{}, readiness.ManagerHealth{},
+		readiness.ModuleCR{Tracked: true, Exists: true, State: reported})
 	return readiness.WithConflicts(observed, m.Status.Corrections).State != m.Status.State, nil
 }

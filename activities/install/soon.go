@@ -34,7 +34,7 @@ func (a *Activities) judgeSoon(ctx context.Context, job *apply.Installation, app
 		if begin > within || objects.Sleep(ctx, wait) != nil || time.Now().After(job.Until) {
 			break
 		}
-		observed, err := readiness.Observe(ctx, job.Cluster, m, job.RemoteNamespace, a.steps.Options.Clock, a.Options.StuckWorkloadTimeout)
+		observed, err := readiness.Observe(ctx, job.Cluster, m, a.observing(m))
 		switch {
 		case err != nil, observed.DefaultCRWanted:
 			return readiness.Observed{}, false

@@ -27,7 +27,7 @@ func (a *Activities) observeUnfetched(ctx context.Context, m *v1beta2.Manifest, 
 	if err != nil {
 		return readiness.Observed{}, false
 	}
-	observed, err := readiness.Observe(ctx, cluster, m, a.steps.RemoteNamespace(m), a.steps.Options.Clock, a.Options.StuckWorkloadTimeout)
+	observed, err := readiness.Observe(ctx, cluster, m, a.observing(m))
 	if err != nil {
 		return readiness.Observed{}, false
 	}

@@ -37,6 +37,14 @@ func (a *Activities) Observe(ctx context.Context, ref kick.Ref) (readiness.Obser
 	return observed, err
 }
 
+// observing says how the state of a Manifest's module is read.
+func (a *Activities) observing(m *v1beta2.Manifest) readiness.Options {
+	return readiness.Options{
+		Rule: a.steps.Options.Settings.StateRule, RemoteNamespace: a.steps.RemoteNamespace(m),
+		Patience: a.Options.StuckWorkloadTimeout, Clock: a.steps.Options.Clock,
+	}
+}
+
 // observeManifest also returns the Manifest, where it is to be installed still.
 func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref) (readiness.Observed, *v1beta2.Manifest, error) {
 	m, err := a.steps.Read(ctx, ref)
@@ -50,6 +58,6 @@ func (a *Activities) observeManifest(ctx context.Context, ref kick.Ref) (readine
 	if err != nil {
 		return readiness.Observed{}, nil, err
 	}
-	observed, err := readiness.Observe(ctx, cluster, m, a.steps.RemoteNamespace(m), a.steps.Options.Clock, a.Options.StuckWorkloadTimeout)
+	observed, err := readiness.Observe(ctx, cluster, m, a.observing(m))
 	return observed, m, err
 }

@@ -98,10 +98,10 @@ func TestAnObjectThatIsDeletedEachTimeIsAnErrorUntilItIsCreatedAgain(t *testing.
 		3 * time.Minute: {State: "Error", Reason: ReasonResourcesFailed, Message: "1 of 1 resources failed: Deployment ns/a (deleted each time it is created; created again at 2026-01-01T12:04:00Z)"},
 		4 * time.Minute: {State: "Processing", Reason: ReasonResourcesMissing, Message: "gone and to be created again: Deployment ns/a"},
 	} {
-		o := NewObserver(objects.Target{Manifest: m}, last.Add(after))
+		o := NewObserver(objects.Target{Manifest: m}, "", last.Add(after))
 		o.Total = 1
 		require.NoError(t, o.Note(t.Context(), entry, nil, nil))
 		want.Total = 1
-		require.Equal(t, want, Judge(o.Health, ManagerHealth{}, ModuleCR{}))
+		require.Equal(t, want, Judge("", o.Health, ManagerHealth{}, ModuleCR{}))
 	}
 }

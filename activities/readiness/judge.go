@@ -3,6 +3,7 @@ package readiness
 import (
 	"fmt"
 
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -79,6 +80,9 @@ const (
 	ReasonWaitingForResources = "WaitingForResources"
 )
 
+// MessageReady is the message of a module that is ready.
+const MessageReady = "module is ready"
+
 // Health is what was read of a module's resources.
 type Health struct {
 	Total int32
@@ -118,7 +122,14 @@ type ModuleCR struct {
 
 // Judge decides what a module's status shows. Its resources and its custom resource are judged separately: an error that
 // the custom resource reports is shown whatever the state of the resources is; the module is Ready only when both are.
-func Judge(h Health, manager ManagerHealth, cr ModuleCR) Observed {
+// If only workloads count, the custom resource must have been created, and its state is ignored.
+func Judge(rule desired.StateRule, h Health, manager ManagerHealth, cr ModuleCR) Observed {
+	if rule.OnlyWorkloads() {
+		manager = ManagerHealth{}
+		if cr.Exists {
+			cr.State = shared.StateReady
+		}
+	}
 	o := Observed{Ready: h.Ready(), Total: h.Total}
 	say := func(state shared.State, reason, format string, args ...any) Observed {
 		o.State, o.Reason, o.Message = state, reason, fmt.Sprintf(format, args...)
@@ -148,14 +159,14 @@ func Judge(h Health, manager ManagerHealth, cr ModuleCR) Observed {
 	case cr.Exists:
 		return judgeCR(cr, say)
 	default:
-		return say(shared.StateReady, ReasonReady, "module is ready")
+		return say(shared.StateReady, ReasonReady, MessageReady)
 	}
 }
 
 func judgeCR(cr ModuleCR, say func(shared.State, string, string, ...any) Observed) Observed {
 	switch cr.State {
 	case shared.StateReady:
-		return say(shared.StateReady, ReasonReady, "module is ready")
+		return say(shared.StateReady, ReasonReady, MessageReady)
 	case shared.StateWarning:
 		return say(shared.StateWarning, ReasonModuleCRWarning, "%s reports Warning", cr.name)
 	case shared.StateDeleting:

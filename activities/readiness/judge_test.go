@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
@@ -114,7 +115,7 @@ func TestJudge(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := Judge(test.health, test.manager, test.cr)
+			o := Judge(desired.StateFromCustomResource, test.health, test.manager, test.cr)
 			require.Equal(t, test.state, o.State)
 			require.Equal(t, test.reason, o.Reason)
 			require.Contains(t, o.Message, test.message)
@@ -123,4 +124,43 @@ func TestJudge(t *testing.T) {
 			require.Equal(t, o.State == shared.StateReady, o.State == shared.StateReady && ResourcesReady(o.Reason))
 		})
 	}
+}
+
+func TestJudgeByWorkloadsAlone(t *testing.T) {
+	t.Parallel()
+	ready, pending := Health{Total: 3}, Health{Total: 3, pending: []string{"Deployment ns/a"}}
+	failed := Health{Total: 3, failed: []string{"StatefulSet ns/a (no)"}}
+	manager := ManagerHealth{named: true, name: "Deployment ns/manager"}
+	for name, test := range map[string]struct {
+		health Health
+		cr     ModuleCR
+		state  shared.State
+		reason string
+	}{
+		"there is no custom resource":                      {ready, ModuleCR{}, shared.StateReady, ReasonReady},
+		"the custom resource reports an error":             {ready, ModuleCR{Tracked: true, Exists: true, State: shared.StateError}, shared.StateReady, ReasonReady},
+		"it reports nothing":                               {ready, ModuleCR{Tracked: true, Exists: true}, shared.StateReady, ReasonReady},
+		"it is being deleted":                              {ready, ModuleCR{Tracked: true, Exists: true, State: shared.StateDeleting}, shared.StateReady, ReasonReady},
+		"it is to be created":                              {ready, ModuleCR{Tracked: true, wanted: true}, shared.StateProcessing, ReasonModuleCRWanted},
+		"a user deleted it":                                {ready, ModuleCR{Tracked: true}, shared.StateReady, ReasonModuleCRRemoved},
+		"a workload is pending, and its error is not ours": {pending, ModuleCR{Tracked: true, Exists: true, State: shared.StateError}, shared.StateProcessing, ReasonResourcesPending},
+		"a workload failed":                                {failed, ModuleCR{Tracked: true, Exists: true, State: shared.StateReady}, shared.StateError, ReasonResourcesFailed},
+	} {
+		o := Judge(desired.StateFromWorkloads, test.health, manager, test.cr)
+		require.Equal(t, test.state, o.State, name)
+		require.Equal(t, test.reason, o.Reason, name)
+	}
+}
+
+func TestWhichKindsCount(t *testing.T) {
+	t.Parallel()
+	for kind, workload := range map[schema.GroupKind]bool{
+		{Group: "apps", Kind: "Deployment"}: true, {Group: "apps", Kind: "StatefulSet"}: true,
+		{Group: "apps", Kind: "DaemonSet"}: false, {Group: "batch", Kind: "Job"}: false, {Kind: "PersistentVolumeClaim"}: false,
+	} {
+		require.True(t, Counts("", kind), kind)
+		require.True(t, Counts(desired.StateFromCustomResource, kind), kind)
+		require.Equal(t, workload, Counts(desired.StateFromWorkloads, kind), kind)
+	}
+	require.False(t, Counts("", schema.GroupKind{Kind: "ConfigMap"}))
 }

@@ -16,26 +16,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
+// Options say how a module's state is read.
+type Options struct {
+	// Rule says whose state counts.
+	Rule desired.StateRule
+	// RemoteNamespace is where an object of a module is that names no namespace.
+	RemoteNamespace string
+	// Patience is how long a workload may be pending before its pods are read for the reason.
+	Patience time.Duration
+	Clock    func() time.Time
+}
+
 // Observe reads the state of a module, once and without waiting: its resources, its manager, its custom resource. It
-// costs one request per kind whose health matters, one for the module's custom resource, and one for a manager that is
-// not among the module's resources. For a workload that has not been ready for longer than patience, its pods are read.
-func Observe(
-	ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, remoteNamespace string, clock func() time.Time, patience time.Duration,
-) (Observed, error) {
-	o := NewObserver(objects.NewTarget(m, c, nil), clock())
+// costs one request per kind that counts (Counts), one for the module's custom resource, and one for a manager that is
+// not among the module's resources. For a workload that has been pending for longer than options.Patience, it reads the pods.
+func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, options Options) (Observed, error) {
+	o := NewObserver(objects.NewTarget(m, c, nil), options.Rule, options.Clock())
 	if err := o.Resources(ctx, m.Status.Inventory); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	if err := o.explain(ctx, m, clock(), patience); err != nil {
+	if err := o.explain(ctx, m, options.Clock(), options.Patience); err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	manager, err := o.Manager(ctx, m, remoteNamespace)
+	manager, err := o.Manager(ctx, m, options.RemoteNamespace)
 	if err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
@@ -43,14 +53,24 @@ func Observe(
 	if err != nil {
 		return Observed{}, clusters.Classify(err)
 	}
-	return WithConflicts(Judge(o.Health, manager, cr), m.Status.Corrections), nil
+	return WithConflicts(Judge(o.rule, o.Health, manager, cr), m.Status.Corrections), nil
+}
+
+// Counts reports whether the health of objects of this kind is part of a module's state.
+func Counts(rule desired.StateRule, kind schema.GroupKind) bool {
+	if rule.OnlyWorkloads() && kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.Deployment}) &&
+		kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet}) {
+		return false
+	}
+	return kinds.HealthMatters(kind)
 }
 
 // Observer reads one module in one cluster.
 type Observer struct {
 	objects.Target
 
-	mu sync.Mutex
+	rule desired.StateRule
+	mu   sync.Mutex
 	// Seen are the objects that were read in full, by inventory id.
 	Seen map[string]*unstructured.Unstructured
 	// unready are the workloads that are not ready, and others the other objects that are not.
@@ -61,11 +81,11 @@ type Observer struct {
 }
 
 // NewObserver returns an observer that has read nothing yet.
-func NewObserver(target objects.Target, now time.Time) *Observer {
-	return &Observer{Target: target, Seen: map[string]*unstructured.Unstructured{}, autoscalers: NewAutoscalers(target.Cluster), now: now}
+func NewObserver(target objects.Target, rule desired.StateRule, now time.Time) *Observer {
+	return &Observer{Target: target, rule: rule, Seen: map[string]*unstructured.Unstructured{}, autoscalers: NewAutoscalers(target.Cluster), now: now}
 }
 
-// Resources reads the health of all objects of the inventory for which it matters.
+// Resources reads the health of all objects of the inventory that count.
 func (o *Observer) Resources(ctx context.Context, entries []v1beta2.InventoryEntry) error {
 	byKind := map[schema.GroupVersionKind][]v1beta2.InventoryEntry{}
 	for _, e := range entries {
@@ -76,7 +96,7 @@ func (o *Observer) Resources(ctx context.Context, entries []v1beta2.InventoryEnt
 		if err != nil {
 			return err
 		}
-		if kinds.HealthMatters(gvk.GroupKind()) {
+		if Counts(o.rule, gvk.GroupKind()) {
 			byKind[gvk] = append(byKind[gvk], e)
 		}
 	}
@@ -253,9 +273,9 @@ func (o *Observer) noteMissing(e v1beta2.InventoryEntry, described string) {
 	o.missing = append(o.missing, described)
 }
 
-// Manager reads the workload that spec.manager names.
+// Manager reads the workload that spec.manager names, if the rule asks for it.
 func (o *Observer) Manager(ctx context.Context, m *v1beta2.Manifest, remoteNamespace string) (ManagerHealth, error) {
-	if m.Spec.Manager == nil {
+	if m.Spec.Manager == nil || o.rule.OnlyWorkloads() {
 		return ManagerHealth{}, nil
 	}
 	gvk := m.Spec.Manager.Schema()
@@ -317,10 +337,14 @@ func (o *Observer) ModuleCR(ctx context.Context, m *v1beta2.Manifest) (ModuleCR,
 		cr.wanted = RecreatesDefaultCR(m)
 		return cr, nil
 	}
+	cr.Exists = true
+	if o.rule.OnlyWorkloads() {
+		return cr, nil
+	}
 	checks, err := StateChecks(m)
 	if err != nil {
 		return ModuleCR{}, err
 	}
-	cr.Exists, cr.State = true, MapState(u, checks)
+	cr.State = MapState(u, checks)
 	return cr, nil
 }

@@ -13,6 +13,8 @@ type Observed struct {
 	Hint string `json:"hint,omitempty"`
 	// DefaultCRWanted is true when the module's resources are ready and its default custom resource is to be created.
 	DefaultCRWanted bool `json:"defaultCRWanted,omitempty"`
+	// Unreachable is true when the cluster could not be asked, so that State is an earlier one.
+	Unreachable bool `json:"unreachable,omitempty"`
 	// Ready and Total count the applied objects.
 	Ready int32 `json:"ready,omitempty"`
 	Total int32 `json:"total,omitempty"`

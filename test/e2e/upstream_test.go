@@ -51,9 +51,15 @@ spec:
 `, module, version, workload(module, version))}
 }
 
-// upstreamLeft creates a Manifest with its module as upstream leaves it when the module is ready. Change may change its
-// metadata and spec.
+// upstreamLeft creates a Manifest with its module of one workload as upstream leaves it when the module is ready. Change may
+// change its metadata and spec.
 func upstreamLeft(s *harness.Environment, kyma *v1beta2.Kyma, module string, change func(*v1beta2.Manifest)) *v1beta2.Manifest {
+	s.T.Helper()
+	return upstreamLeftModule(s, kyma, module, withWorkload(module, "1.0.0").Manifest, change)
+}
+
+// upstreamLeftModule does the same for a module of any content.
+func upstreamLeftModule(s *harness.Environment, kyma *v1beta2.Kyma, module, content string, change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 	s.T.Helper()
 	component := "kyma-project.io/module/" + module
 	m := &v1beta2.Manifest{
@@ -74,7 +80,7 @@ func upstreamLeft(s *harness.Environment, kyma *v1beta2.Kyma, module string, cha
 		change(m)
 	}
 	require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), m))
-	synced, err := upstream.Install(s.T.Context(), s.Remote, m, withWorkload(module, "1.0.0").Manifest)
+	synced, err := upstream.Install(s.T.Context(), s.Remote, m, content)
 	require.NoError(s.T, err)
 	m.Status = upstream.Status(m, synced)
 	require.NoError(s.T, s.ControlPlane.Status().Update(s.T.Context(), m))

@@ -30,6 +30,8 @@ type MinimalModule struct {
 	Config string
 	// Manifest is what it is made of; one ConfigMap by default.
 	Manifest string
+	// DefaultCR is its default custom resource; none by default.
+	DefaultCR string
 	// Templates are those of the Helm chart that it is instead of a manifest, as one file.
 	Templates string
 	// Namespace is where its catalog entries are; the control plane's by default.
@@ -69,6 +71,9 @@ func (s *Environment) Pack(module MinimalModule) []byte {
 	if module.Namespace != "" {
 		lines = append(lines, "namespace: "+module.Namespace)
 	}
+	if module.DefaultCR != "" {
+		lines = append(lines, "defaultCR: default-cr.yaml")
+	}
 	folder := s.T.TempDir()
 	files := map[string]string{
 		"module-config.yaml": strings.Join(append(lines, module.Config), "\n") + "\n",
@@ -78,6 +83,9 @@ func (s *Environment) Pack(module MinimalModule) []byte {
 	if module.Templates != "" {
 		files["chart/Chart.yaml"] = fmt.Sprintf("apiVersion: v2\nname: %s\nversion: %s\n", module.Name, cmp.Or(module.Version, "1.0.0"))
 		files["chart/templates/all.yaml"] = module.Templates
+	}
+	if module.DefaultCR != "" {
+		files["default-cr.yaml"] = module.DefaultCR
 	}
 	for name, content := range files {
 		path := filepath.Join(folder, filepath.FromSlash(name))

@@ -38,6 +38,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/apply"
 	"github.com/kyma-project/lifecycle-manager/activities/artifacts"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
@@ -72,6 +73,8 @@ type environment struct {
 	restart  func()
 	kicks    *kicks
 	recorded *recordedEvents
+	// stateRule is the instance's setting after the next restart.
+	stateRule desired.StateRule
 	// later is added to the time that the activities see.
 	later    time.Duration
 	manifest *v1beta2.Manifest
@@ -266,7 +269,7 @@ func newEnvironmentIn(t *testing.T, remote, module string, change func(*v1beta2.
 		s.activities, err = worker.AssembleManifests(worker.ManifestOptions{
 			Steps: manifests.Options{
 				ControlPlane: direct, Clusters: access, Kymas: s.kicks, RemoteNamespace: s.id + "-remote",
-				Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) },
+				Events: s.recorded, Drift: s.recorded, Clock: func() time.Time { return time.Now().Add(s.later) }, Settings: desired.Settings{StateRule: s.stateRule},
 			},
 			Apply:   apply.Options{Artifacts: store},
 			Install: install.Options{ReadyWithin: -1},

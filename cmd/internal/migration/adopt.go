@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,14 @@ var (
 // annotationHeld tells a label that hold has set from one that an operator has: only the former is adopt's to take off.
 const annotationHeld = shared.OperatorGroup + "/held-for-migration"
 
-// hold labels Kymas so that nobody works on them; those that are taken over stay as they are.
+// held is a Kyma to be held, with its Manifests.
+type held struct {
+	kyma      *v1beta2.Kyma
+	manifests []v1beta2.Manifest
+}
+
+// hold labels Kymas so that nobody works on them; those that are taken over stay as they are. It labels none if the
+// rules about modules' states differ for one of them and nobody said which rule counts.
 func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all bool) error {
 	if len(names) == 0 != all {
 		return errWhich
@@ -32,16 +40,27 @@ func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all
 	if err != nil {
 		return err
 	}
+	var chosen []held
 	for i := range kymas {
 		kyma := &kymas[i]
 		known, err := fleet.Live(m.controlPlane).LiveManifests(ctx, kyma)
 		if err != nil {
 			return err
 		}
-		if kyma.IsSkipReconciliation() || !isUpstreams(kyma, known.Own) {
+		again := kyma.IsSkipReconciliation() && kyma.Annotations[annotationHeld] != "" && m.flags.stateRule != ""
+		if kyma.IsSkipReconciliation() && !again || !isUpstreams(kyma, known.Own) {
 			continue
 		}
-		if err := m.mark(ctx, kyma, `"`+shared.ValueTrue+`"`); err != nil {
+		chosen = append(chosen, held{kyma: kyma, manifests: known.Own})
+	}
+	if m.flags.stateRule == "" {
+		if err := m.mustAgree(ctx, chosen); err != nil {
+			return err
+		}
+	}
+	for _, k := range chosen {
+		kyma := k.kyma
+		if err := m.mark(ctx, kyma, quoted(shared.ValueTrue), quoted(cmp.Or(m.flags.stateRule, shared.ValueTrue))); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(out, "Kyma %s/%s: held\n", kyma.Namespace, kyma.Name); err != nil {
@@ -60,6 +79,11 @@ func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, ti
 	if err != nil {
 		return err
 	}
+	for i := range kymas {
+		if err := m.mustFollow(ctx, &kymas[i]); err != nil {
+			return err
+		}
+	}
 	var released []*v1beta2.Kyma
 	for i := range kymas {
 		kyma := &kymas[i]
@@ -71,7 +95,7 @@ func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, ti
 			continue
 		}
 		if kyma.Annotations[annotationHeld] != "" {
-			if err := m.mark(ctx, kyma, "null"); err != nil {
+			if err := m.mark(ctx, kyma, "null", "null"); err != nil {
 				return err
 			}
 		}
@@ -90,11 +114,13 @@ func (m *migration) adopt(ctx context.Context, out io.Writer, names []string, ti
 	return nil
 }
 
-// mark sets the label that keeps everybody from working on a Kyma, and the annotation that says that we did; "null" takes
-// both off.
-func (m *migration) mark(ctx context.Context, kyma *v1beta2.Kyma, value string) error {
+func quoted(value string) string { return `"` + value + `"` }
+
+// mark sets the label that keeps everybody from working on a Kyma, and the annotation that says that hold did it and for
+// which rule about modules' states. "null" takes either off. Both are JSON.
+func (m *migration) mark(ctx context.Context, kyma *v1beta2.Kyma, label, annotation string) error {
 	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{%q:%s},"annotations":{%q:%s}}}`,
-		kyma.UID, shared.LabelSkipReconciliation, value, annotationHeld, value)
+		kyma.UID, shared.LabelSkipReconciliation, label, annotationHeld, annotation)
 	if err := m.controlPlane.Patch(ctx, kyma, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		return fmt.Errorf("label Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}

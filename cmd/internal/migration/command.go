@@ -1,6 +1,7 @@
 package migration
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -45,7 +47,8 @@ func newPlanCommand(f *flags, connect Connect) *cobra.Command {
 		Long: `Show what taking over would change, for each Kyma; writes nothing.
 
 It reads the remote clusters as the takeover itself does, and exits with 1 where one could not be read completely: that
-Kyma would be left as it is until it can.`,
+Kyma would be left as it is until it can. It also says which modules change their state, for each value that
+lifecycle-manager run takes for --module-state-from.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := f.access.Check(); err != nil {
 				return err
@@ -57,10 +60,15 @@ Kyma would be left as it is until it can.`,
 			return m.plan(cmd.Context(), cmd.OutOrStdout(), names)
 		},
 	}
-	cmd.Flags().StringVar(&f.accessSecretNamespace, "access-secret-namespace", "", "as of lifecycle-manager run")
-	f.access.Register(cmd.Flags())
-	cmd.Flags().StringVar(&f.syncNamespace, "sync-namespace", shared.NamespaceRemote, "as of lifecycle-manager run")
+	f.registerReading(cmd.Flags())
 	return cmd
+}
+
+// registerReading adds the flags that reading remote clusters needs.
+func (f *flags) registerReading(set *pflag.FlagSet) {
+	set.StringVar(&f.accessSecretNamespace, "access-secret-namespace", "", "as of lifecycle-manager run")
+	f.access.Register(set)
+	set.StringVar(&f.syncNamespace, "sync-namespace", shared.NamespaceRemote, "as of lifecycle-manager run")
 }
 
 func newHoldCommand(f *flags, connect Connect) *cobra.Command {
@@ -70,8 +78,21 @@ func newHoldCommand(f *flags, connect Connect) *cobra.Command {
 		Long: `Keep Kymas of upstream's from being taken over until they are adopted.
 
 They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds as well, and the annotation
-` + annotationHeld + `, by which adopt knows them. A Kyma that is deleted is removed all the same.`,
+` + annotationHeld + `, by which adopt knows them. A Kyma that is deleted is removed all the same.
+
+The two generations of upstream disagree about whose state is a module's state. If that makes a difference for a module
+here, hold changes nothing, names the modules, and asks for --` + flagStateRule + ` with the value that lifecycle-manager run
+will have. adopt then refuses to go on while the running instance has another one. If hold is told the value, it does not
+read the remote clusters.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if err := f.access.Check(); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed(flagStateRule) {
+				if _, err := desired.ParseStateRule(f.stateRule); err != nil {
+					return fmt.Errorf("--%s %w", flagStateRule, err)
+				}
+			}
 			m, err := newMigration(f, connect)
 			if err != nil {
 				return err
@@ -80,6 +101,8 @@ They get the label ` + shared.LabelSkipReconciliation + `, which upstream heeds 
 		},
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "all Kymas of the namespace that are upstream's")
+	cmd.Flags().StringVar(&f.stateRule, flagStateRule, "", "as lifecycle-manager run will have it: custom-resource or workloads")
+	f.registerReading(cmd.Flags())
 	return cmd
 }
 

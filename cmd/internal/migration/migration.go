@@ -19,9 +19,11 @@ import (
 // flags are those of the command and its subcommands.
 type flags struct {
 	namespace, accessSecretNamespace, syncNamespace string
-	all                                             bool
-	timeout                                         time.Duration
-	access                                          Access
+	// stateRule is the rule that the instance will follow; empty if hold was told none.
+	stateRule string
+	all       bool
+	timeout   time.Duration
+	access    Access
 }
 
 // pollEvery is how often Kymas are read that are waited for.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
@@ -34,18 +35,23 @@ func (m *migration) plan(ctx context.Context, out io.Writer, names []string) err
 		return err
 	}
 	var failed error
+	counts := &tally{changed: map[desired.StateRule]int{}}
 	for i := range kymas {
-		text, err := m.planOf(ctx, &kymas[i])
+		text, err := m.planOf(ctx, &kymas[i], counts)
 		failed = errors.Join(failed, err)
 		if _, err := io.WriteString(out, text); err != nil {
 			return err
 		}
 	}
+	if _, err := io.WriteString(out, counts.String()); err != nil {
+		return err
+	}
 	return failed
 }
 
-// planOf says what would change for one Kyma. The error says that a cluster could not be read, which the text says too.
-func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma) (string, error) {
+// planOf says what would change for one Kyma, and counts whose state would. The error says that a cluster could not be
+// read, which the text says too.
+func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma, counts *tally) (string, error) {
 	known, err := fleet.Live(m.controlPlane).LiveManifests(ctx, kyma)
 	if err != nil {
 		return "", err
@@ -55,12 +61,13 @@ func (m *migration) planOf(ctx context.Context, kyma *v1beta2.Kyma) (string, err
 	var failed error
 	for i := range known.Own {
 		manifest := &known.Own[i]
-		line, err := m.planManifest(ctx, manifest)
+		p, err := m.planManifest(ctx, manifest)
 		if err != nil {
 			failed = fmt.Errorf("plan Kyma %s/%s: %w", kyma.Namespace, kyma.Name, errNotReadable)
-			line = "nothing is changed until it can be read: " + fault.Of(err).Message
+			p.text = "nothing is changed until it can be read: " + fault.Of(err).Message
 		}
-		fmt.Fprintf(&b, "  %s %s (%s): %s\n", manifest.ModuleName(), manifest.Spec.Version, manifest.Status.State, line)
+		counts.add(p.outlook, manifest.Status.State)
+		fmt.Fprintf(&b, "  %s %s (%s): %s%s\n", manifest.ModuleName(), manifest.Spec.Version, manifest.Status.State, p.text, p.outlook.changes(manifest.Status.State))
 	}
 	if agent.IsLeft(kyma) {
 		b.WriteString("  upstream's agent: removed from the remote cluster with its webhook, and its certificate from istio-system\n")
@@ -95,20 +102,26 @@ func awaits(m *v1beta2.Manifest) bool {
 	return manifests.IsUpstreams(m) || m.DeletionTimestamp.IsZero() && (planning.IsUpstreams(m) || inventory.NeverApplied(m.Status.Inventory))
 }
 
-func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest) (string, error) {
+// modulePlan says what would change for one module.
+type modulePlan struct {
+	text    string
+	outlook outlook
+}
+
+func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest) (modulePlan, error) {
 	switch {
 	case !awaits(manifest):
-		return "taken over", nil
+		return modulePlan{text: "taken over"}, nil
 	case !manifests.IsUpstreams(manifest):
-		return fmt.Sprintf("%d objects are on record, and are applied with the next plan", len(manifest.Status.Inventory)), nil
+		return modulePlan{text: fmt.Sprintf("%d objects are on record, and are applied with the next plan", len(manifest.Status.Inventory))}, nil
 	}
 	cluster, err := m.clusters.Reach(ctx, manifest.Namespace, manifest.KymaName())
 	if err != nil {
-		return "", err
+		return modulePlan{}, err
 	}
 	found, err := adoption.Read(ctx, cluster, manifest, m.flags.syncNamespace)
 	if err != nil {
-		return "", err
+		return modulePlan{}, err
 	}
 	text := fmt.Sprintf("%d objects stay as they are and get our mark", len(found.Entries))
 	switch {
@@ -125,5 +138,6 @@ func (m *migration) planManifest(ctx context.Context, manifest *v1beta2.Manifest
 	case cr != nil:
 		text += fmt.Sprintf("; default custom resource %s %s", cr.Kind, cr.Name)
 	}
-	return text, nil
+	states, err := m.outlookOf(ctx, cluster, manifest, found)
+	return modulePlan{text: text, outlook: states}, err
 }

@@ -1,0 +1,154 @@
+package migration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kyma-project/lifecycle-manager/activities/adoption"
+	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+)
+
+// flagStateRule is the flag of run, plan and hold that says whose state is a module's state.
+const flagStateRule = "module-state-from"
+
+// patience is longer than any workload is pending: a plan asks no pods.
+const patience = 1000 * time.Hour
+
+var (
+	errWhoseState = errors.New("say by --" + flagStateRule + " whose state is a module's state")
+	errOtherRule  = errors.New("the running instance follows another rule about modules' states than hold was told")
+)
+
+// outlook is the state that a module will have under each rule.
+type outlook map[desired.StateRule]readiness.Observed
+
+// outlookOf reads what a module's state will be after it was taken over. It is nil if the take-over changes more than
+// who looks at the module, or if its default custom resource is still to be created: then nobody can know.
+func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, manifest *v1beta2.Manifest, found adoption.Found) (outlook, error) {
+	if manifest.IsUnmanaged() || !manifest.DeletionTimestamp.IsZero() || found.Unfinished {
+		return nil, nil //nolint:nilnil // having none is an ordinary case
+	}
+	adopted := manifest.DeepCopy()
+	adopted.Status.Inventory, adopted.Status.DefaultCR = found.Entries, found.DefaultCR
+	all := outlook{}
+	for _, rule := range desired.StateRules() {
+		observed, err := readiness.Observe(ctx, cluster, adopted, readiness.Options{
+			Rule: rule, RemoteNamespace: m.flags.syncNamespace, Patience: patience, Clock: time.Now,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the state of module %s: %w", manifest.ModuleName(), err)
+		}
+		if observed.DefaultCRWanted {
+			return nil, nil //nolint:nilnil // as above
+		}
+		all[rule] = observed
+	}
+	return all, nil
+}
+
+// changes says under which rules a module changes its state; "" if under none.
+func (o outlook) changes(now shared.State) string {
+	var text strings.Builder
+	for _, rule := range desired.StateRules() {
+		if after, known := o[rule]; known && after.State != now {
+			fmt.Fprintf(&text, "; becomes %s with --%s=%s: %s", after.State, flagStateRule, rule, after.Message)
+		}
+	}
+	return text.String()
+}
+
+// disagrees reports whether the rules give a module different states.
+func (o outlook) disagrees() bool {
+	return o != nil && o[desired.StateFromCustomResource].State != o[desired.StateFromWorkloads].State
+}
+
+// tally counts the modules that change their state under each rule.
+type tally struct {
+	modules int
+	changed map[desired.StateRule]int
+}
+
+func (t *tally) add(o outlook, now shared.State) {
+	if o == nil {
+		return
+	}
+	t.modules++
+	for rule, after := range o {
+		if after.State != now {
+			t.changed[rule]++
+		}
+	}
+}
+
+func (t *tally) String() string {
+	if t.modules == 0 {
+		return ""
+	}
+	var text strings.Builder
+	for _, rule := range desired.StateRules() {
+		fmt.Fprintf(&text, "With --%s=%s, %d of %d modules change their state.\n", flagStateRule, rule, t.changed[rule], t.modules)
+	}
+	return text.String()
+}
+
+// mustAgree returns an error that names the modules of these Kymas to which the rules give different states, and those
+// that cannot be read.
+func (m *migration) mustAgree(ctx context.Context, kymas []held) error {
+	var differ []string
+	for _, k := range kymas {
+		for i := range k.manifests {
+			manifest := &k.manifests[i]
+			p, err := m.planManifest(ctx, manifest)
+			if err != nil {
+				return fmt.Errorf("%w: module %s of Kyma %s cannot be read: %w", errWhoseState, manifest.ModuleName(), k.kyma.Name, err)
+			}
+			if p.outlook.disagrees() {
+				differ = append(differ, fmt.Sprintf("  %s of Kyma %s (%s)%s", manifest.ModuleName(), k.kyma.Name, manifest.Status.State, p.outlook.changes(manifest.Status.State)))
+			}
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	const most = 10
+	if more := len(differ) - most; more > 0 {
+		differ = append(differ[:most], fmt.Sprintf("  and %d more: see lifecycle-manager migrate plan", more))
+	}
+	return fmt.Errorf("%w: the rules give these modules different states\n%s", errWhoseState, strings.Join(differ, "\n"))
+}
+
+// mustFollow returns an error unless the running instance follows the rule that hold was told for a Kyma.
+func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
+	wanted, err := desired.ParseStateRule(kyma.Annotations[annotationHeld])
+	if err != nil {
+		return nil //nolint:nilerr // hold was told none, as the rules do not differ
+	}
+	records := &corev1.ConfigMapList{}
+	if err := m.controlPlane.List(ctx, records, client.MatchingLabels{shared.LabelPurpose: agreement.Purpose}); err != nil {
+		return fmt.Errorf("read the settings of the running instance: %w", err)
+	}
+	managedBy := cmp.Or(kyma.Labels[shared.LabelManagedBy], shared.ManagedByLifecycleManager)
+	for i := range records.Items {
+		record := &records.Items[i]
+		if cmp.Or(record.Data["managed-by"], shared.ManagedByLifecycleManager) != managedBy {
+			continue
+		}
+		if has := cmp.Or(record.Data[flagStateRule], string(desired.StateFromCustomResource)); has != string(wanted) {
+			return fmt.Errorf("%w: Kyma %s/%s was held for --%s=%s, ConfigMap %s/%s says %s. Restart Lifecycle Manager with the other value, or hold the Kyma for this one",
+				errOtherRule, kyma.Namespace, kyma.Name, flagStateRule, wanted, record.Namespace, record.Name, has)
+		}
+	}
+	return nil
+}

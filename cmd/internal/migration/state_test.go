@@ -1,0 +1,78 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
+)
+
+func TestThePlanCountsWhoseStateChanges(t *testing.T) {
+	t.Parallel()
+	under := func(fromCR, fromWorkloads shared.State) outlook {
+		return outlook{
+			desired.StateFromCustomResource: {State: fromCR, Message: "Sample a reports it"},
+			desired.StateFromWorkloads:      {State: fromWorkloads, Message: "module is ready"},
+		}
+	}
+	counts := &tally{changed: map[desired.StateRule]int{}}
+	require.Empty(t, counts.String())
+	for _, test := range []struct {
+		outlook   outlook
+		now       shared.State
+		changes   string
+		disagrees bool
+	}{
+		{under(shared.StateReady, shared.StateReady), shared.StateReady, "", false},
+		{under(shared.StateWarning, shared.StateReady), shared.StateReady, "; becomes Warning with --module-state-from=custom-resource: Sample a reports it", true},
+		{under(shared.StateWarning, shared.StateReady), shared.StateWarning, "; becomes Ready with --module-state-from=workloads: module is ready", true},
+		{under(shared.StateError, shared.StateError), shared.StateReady, "; becomes Error with --module-state-from=custom-resource: Sample a reports it; becomes Error with --module-state-from=workloads: module is ready", false},
+		{nil, shared.StateReady, "", false},
+	} {
+		require.Equal(t, test.changes, test.outlook.changes(test.now))
+		require.Equal(t, test.disagrees, test.outlook.disagrees())
+		counts.add(test.outlook, test.now)
+	}
+	require.Equal(t, "With --module-state-from=custom-resource, 2 of 4 modules change their state.\nWith --module-state-from=workloads, 2 of 4 modules change their state.\n", counts.String())
+}
+
+func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	require.NoError(t, clientscheme.AddToScheme(scheme))
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	record := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: shared.NamespaceControlPlane, Name: "lifecycle-manager-settings", Labels: map[string]string{shared.LabelPurpose: agreement.Purpose}},
+		Data:       map[string]string{"managed-by": shared.ManagedByLifecycleManager},
+	}
+	others := record.DeepCopy()
+	others.Name, others.Data = "lifecycle-manager-settings-other", map[string]string{"managed-by": "other", flagStateRule: "workloads"}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(ofUpstreams("free", nil), record, others).Build()
+	m := &migration{flags: &flags{namespace: shared.NamespaceControlPlane, stateRule: "workloads"}, controlPlane: c}
+	isHeld := func() bool {
+		kyma := &v1beta2.Kyma{}
+		require.NoError(t, c.Get(t.Context(), client.ObjectKey{Namespace: shared.NamespaceControlPlane, Name: "free"}, kyma))
+		return kyma.IsSkipReconciliation()
+	}
+	var said strings.Builder
+	require.NoError(t, m.hold(t.Context(), &said, nil, true))
+
+	require.ErrorIs(t, m.adopt(t.Context(), &said, []string{"free"}, 0), errOtherRule)
+	require.True(t, isHeld())
+
+	m.flags.stateRule = "custom-resource"
+	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "it may be held again for the other rule")
+	require.NoError(t, m.adopt(t.Context(), &said, []string{"free"}, 0))
+	require.False(t, isHeld())
+}

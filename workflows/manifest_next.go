@@ -114,7 +114,7 @@ func observedOf(f fault.Fault, last readiness.Observed, deleting bool) readiness
 	case deleting:
 		o.State = shared.StateDeleting
 	case f.Kind == fault.Unreachable && last.State != "":
-		o.State = last.State
+		o.State, o.Unreachable = last.State, true
 	case f.Kind == fault.Unreachable, f.Kind == fault.Pending:
 		o.State = shared.StateProcessing
 	}

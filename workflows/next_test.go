@@ -68,7 +68,7 @@ func TestWhatAManifestRunDoesNext(t *testing.T) {
 func TestAnUnreachableClusterSaysNothingAboutTheModule(t *testing.T) {
 	f := fault.Fault{Kind: fault.Unreachable, Reason: "UnreachableTimeout", Message: "timed out"}
 	ready := readiness.Observed{State: "Ready", Ready: 3, Total: 3}
-	require.Equal(t, readiness.Observed{State: "Ready", Reason: f.Reason, Message: f.Message, Ready: 3, Total: 3}, observedOf(f, ready, false))
+	require.Equal(t, readiness.Observed{State: "Ready", Reason: f.Reason, Message: f.Message, Unreachable: true, Ready: 3, Total: 3}, observedOf(f, ready, false))
 	require.EqualValues(t, "Processing", observedOf(f, readiness.Observed{}, false).State)
 	require.EqualValues(t, "Deleting", observedOf(f, ready, true).State)
 	require.EqualValues(t, "Error", observedOf(fault.Fault{Kind: fault.Rejected}, ready, false).State)

@@ -94,20 +94,21 @@ func sightOf(r *v1beta2.ModuleRollout, kyma *v1beta2.Kyma, m *v1beta2.Manifest) 
 	}
 	s.Layer = m.Spec.Install.Source.Ref
 	isCurrent := m.Status.ObservedGeneration == m.Generation
-	switch m.Status.State {
+	state := m.Status.KnownState() // an unreachable cluster says nothing about the version
+	switch state {
 	case shared.StateReady, shared.StateWarning:
 		// What is installed completely is in this version, and not in the one before.
 		if isCurrent && m.Status.InstalledVersion == m.Spec.Version {
-			s.State = m.Status.State
+			s.State = state
 		}
 	case shared.StateError:
 		if isCurrent {
-			s.State = m.Status.State
+			s.State = state
 		}
 	case shared.StateProcessing, shared.StateDeleting, shared.StateUnmanaged, "":
 	}
 	if !s.Refused {
-		s.Reason = string(m.Status.State)
+		s.Reason = string(state)
 		if last := m.Status.LastOperation; last != nil {
 			s.Reason, s.Message = cmp.Or(last.Reason, s.Reason), last.Operation
 			s.AwaitsRegistry = s.State == shared.StateError && last.Reason == artifacts.ReasonRegistryUnavailable

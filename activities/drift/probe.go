@@ -161,5 +161,5 @@ func probe(ctx context.Context, rule desired.StateRule, c *clusters.Cluster, m *
 	}
 	observed := readiness.Judge(rule, readiness.Health{}, readiness.ManagerHealth{},
 		readiness.ModuleCR{Tracked: true, Exists: true, State: reported})
-	return readiness.WithConflicts(observed, m.Status.Corrections).State != m.Status.State, nil
+	return readiness.WithConflicts(observed, m.Status.Corrections).State != m.Status.KnownState(), nil
 }

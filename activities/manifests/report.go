@@ -84,7 +84,10 @@ func operation(s *v1beta2.ManifestStatus) v1beta2.LastOperation {
 // are bounded like the message of a fault, whoever wrote them.
 func SetObserved(m *v1beta2.Manifest, s *v1beta2.ManifestStatus, o readiness.Observed, now metav1.Time) {
 	o.Message, o.Hint = fault.Message(o.Message), fault.Message(o.Hint)
-	s.State = o.State
+	if o.Unreachable && s.LastKnownState != "" {
+		return // there is no news of the module
+	}
+	s.State, s.LastKnownState = o.State, ""
 	if o.Message != "" {
 		s.LastOperation = v1beta2.NextLastOperation(s.LastOperation, o.Message, now).WithHint(hint.Or(o.Hint, o.Reason))
 		if o.State == shared.StateError {

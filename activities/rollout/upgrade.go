@@ -36,7 +36,8 @@ func NoteUpgrade(existing, wanted *v1beta2.Manifest, now time.Time) {
 	}
 	noted := existing.Annotations[AnnotationUpgrade]
 	if existing.Spec.Version != wanted.Spec.Version {
-		well := existing.Status.State == shared.StateReady || existing.Status.State == shared.StateWarning
+		before := existing.Status.KnownState()
+		well := before == shared.StateReady || before == shared.StateWarning
 		text, err := json.Marshal(Upgrade{From: existing.Spec.Version, At: now.UTC().Truncate(time.Second), WasWell: well})
 		if err != nil {
 			return // three plain values always encode

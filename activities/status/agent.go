@@ -26,7 +26,7 @@ func (o observation) agentWaitsFor() *statement {
 		return &statement{operationWaitingForAgent + ": " + plan.Refusal.Message, hint.Or(plan.Refusal.Hint, plan.Refusal.Reason)}
 	case plan.Existing == nil || plan.Action != planning.ActionKeep:
 		return &statement{message: operationWaitingForAgent}
-	case plan.Existing.Status.State == shared.StateReady:
+	case plan.Existing.Status.KnownState() == shared.StateReady:
 		return nil
 	case plan.Existing.Status.LastOperation == nil || plan.Existing.Status.State == shared.StateUnknown:
 		return &statement{message: operationWaitingForAgent}

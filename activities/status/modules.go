@@ -172,7 +172,7 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 		Metadata: v1beta2.TrackedMeta{Name: manifest.Name, Namespace: manifest.Namespace, Generation: manifest.Generation},
 	}
 	row.Resource = resourceRef(manifest)
-	row.State = manifest.Status.State
+	row.State = manifest.Status.KnownState()
 	if !row.State.IsKnown() || row.State == shared.StateUnknown {
 		row.State = shared.StateProcessing
 	}
@@ -194,7 +194,7 @@ func fillFromManifest(row *v1beta2.ModuleStatus, manifest *v1beta2.Manifest) {
 	case row.State == shared.StateReady || row.State == shared.StateUnmanaged:
 	case !manifest.DeletionTimestamp.IsZero() && !waits(manifest):
 		// What it said before its removal began is not what the removal waits for.
-	case manifest.DeletionTimestamp.IsZero() && stale && manifest.Status.State != shared.StateError && manifest.Status.State != shared.StateWarning:
+	case manifest.DeletionTimestamp.IsZero() && stale && row.State != shared.StateError && row.State != shared.StateWarning:
 		// Nor is what it said of its former spec what goes on now.
 	case operation != nil:
 		row.Message, row.Hint = operation.Operation, operation.Hint

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
@@ -57,7 +55,8 @@ func outOfReach(remote *v1beta2.RemoteStatus, o observation) (metav1.Time, bool)
 	return *remote.Since, true
 }
 
-// markStale says of modules in a cluster that cannot be reached that their state is the last known one.
+// markStale shows modules in a cluster that cannot be reached as Error, so that whoever watches the states notices. The
+// message has the last known state. A module on its way out stays Deleting.
 func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, since metav1.Time) {
 	remote := map[string]bool{}
 	for i := range manifests {
@@ -68,12 +67,9 @@ func markStale(modules []v1beta2.ModuleStatus, manifests []v1beta2.Manifest, sin
 		if module.Manifest == nil || !remote[module.Manifest.Metadata.Name] {
 			continue
 		}
-		module.Message, module.Hint = stale(module.State, since), "" // what to do is said of the Kyma
+		module.Message, module.Hint = shared.LastKnownState(module.State, since.Time), "" // what to do is said of the Kyma
+		if module.State != shared.StateDeleting && module.State != shared.StateUnmanaged {
+			module.State = shared.StateError
+		}
 	}
-}
-
-// stale is the message of a module whose cluster cannot be reached. It does not say why: that is said of the Kyma
-// once, and may change without the module's state being any newer.
-func stale(state shared.State, since metav1.Time) string {
-	return "last known state " + string(state) + ": the cluster cannot be reached since " + since.UTC().Format(time.RFC3339)
 }

@@ -565,7 +565,7 @@ func TestAPushThatFailsDoesNotUndoTheReport(t *testing.T) {
 	require.Equal(t, shared.StateReady, b.kyma(t).Status.State)
 }
 
-func TestAnUnreachableClusterKeepsTheModulesLastStates(t *testing.T) {
+func TestModulesOfAnUnreachableClusterAreErrorsAndSayTheirLastState(t *testing.T) {
 	b := remoteBench(t)
 	b.report(t)
 	b.in.Push, b.in.InputsDigest = false, ""
@@ -575,12 +575,12 @@ func TestAnUnreachableClusterKeepsTheModulesLastStates(t *testing.T) {
 	result := b.report(t)
 	require.Equal(t, shared.StateError, result.State)
 	require.Equal(t, "the cluster does not answer", result.Message)
-	require.Equal(t, shared.StateReady, result.Modules[0].State)
+	require.Equal(t, shared.StateError, result.Modules[0].State)
 	require.Equal(t, "last known state Ready: the cluster cannot be reached since "+since.UTC().Format(time.RFC3339), result.Modules[0].Message)
 	kyma := b.kyma(t)
 	require.Equal(t, metav1.ConditionFalse, condition(kyma, "CRDsSync").Status)
 	require.Equal(t, "CRDs are not synchronized to the SKR", condition(kyma, "CRDsSync").Message)
-	require.Equal(t, metav1.ConditionTrue, condition(kyma, "Modules").Status)
+	require.Equal(t, metav1.ConditionFalse, condition(kyma, "Modules").Status)
 	require.False(t, *kyma.Status.Remote.Reachable)
 	require.Equal(t, "UnreachableTimeout", kyma.Status.Remote.Reason)
 	require.Equal(t, since.Truncate(time.Second), kyma.Status.Remote.Since.UTC())

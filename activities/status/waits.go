@@ -35,6 +35,6 @@ func isFinal(f fault.Fault) bool {
 
 // isRefused tells whether nothing more is done for what a Manifest asks for now, as it cannot succeed.
 func isRefused(m *v1beta2.Manifest) bool {
-	return m.Status.Settled && m.Status.State == shared.StateError && m.Status.ObservedGeneration == m.Generation &&
+	return m.Status.Settled && m.Status.KnownState() == shared.StateError && m.Status.ObservedGeneration == m.Generation &&
 		m.DeletionTimestamp.IsZero()
 }

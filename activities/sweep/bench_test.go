@@ -131,7 +131,7 @@ func idleActivities(tb testing.TB, n int) (*Activities, *steady, *fleettest.Cach
 	s := &steady{world: quiet()}
 	s.open = open
 	a, err := New(Options{
-		Interval: time.Nanosecond, Fleet: held, Live: held, Remote: s, Modules: moduleProbe{s.world}, Kicks: s, Open: s,
+		Interval: time.Nanosecond, Fleet: held, Live: held, Remote: s, Modules: moduleProbe{s.world}, Marks: s, Kicks: s, Open: s,
 		Inputs:    desired.Inputs{Index: desired.NewCached(held), Secrets: noSecrets{}},
 		KickLimit: rate.NewLimiter(rate.Inf, 1),
 	})

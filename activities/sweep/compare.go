@@ -49,6 +49,8 @@ func (w *walk) check(ctx context.Context, kyma *v1beta2.Kyma, open Open, deadlin
 	}
 	if remote.answers {
 		w.compareModules(checkCtx, quiet)
+	} else if kyma.IsMarkedUnreachable() {
+		w.markUnreachable(ctx, kyma, modules)
 	}
 }
 
@@ -172,10 +174,10 @@ func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manife
 			continue
 		}
 		m := byName[module.Manifest.Metadata.Name]
-		if m == nil || m.Status.State == module.State || module.State == shared.StateDeleting {
+		if m == nil || m.Status.KnownState() == module.State || module.State == shared.StateDeleting {
 			continue
 		}
-		switch m.Status.State {
+		switch m.Status.KnownState() {
 		case shared.StateReady, shared.StateWarning, shared.StateError:
 		default:
 			continue
@@ -254,14 +256,16 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, open Open
 		return false
 	case !settled && !w.isOpen(ctx, open, id):
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
-	case !settled && remote.back:
+	case !settled && remote.back,
+		m.Status.LastKnownState != "" && m.Status.LastKnownState != shared.StateReady && m.IsMaintained():
 		w.kickManifest(ctx, m, "the remote cluster can be reached again")
 	case !settled && manifests.OnlyWaitedFor(m):
 		// Its workflow waits for it to become ready, and checks nothing else. Whatever has changed within an
 		// interval may still be worked on.
 		return w.options.Now().Sub(manifests.LastChange(m)) > w.options.Interval
 	case settled && !isOpen && !m.IsSkipReconciliation() && !m.IsUnmanaged():
-		return m.Status.State == shared.StateReady || m.Status.State == shared.StateWarning
+		state := m.Status.KnownState()
+		return state == shared.StateReady || state == shared.StateWarning
 	}
 	return false
 }
@@ -289,6 +293,9 @@ func (w *walk) compareModules(ctx context.Context, quiet []*v1beta2.Manifest) {
 	}
 	for _, d := range differences {
 		w.kickManifest(ctx, d.Manifest, d.Reason)
+	}
+	if err == nil {
+		w.markReachable(ctx, quiet, differences)
 	}
 }
 

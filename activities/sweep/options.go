@@ -33,6 +33,12 @@ type ModuleProbe interface {
 	Probe(ctx context.Context, manifests []*v1beta2.Manifest, pass int) ([]drift.Difference, error)
 }
 
+// ModuleMarks writes whether the modules' cluster can be reached into the statuses of Manifests; *manifests.Steps does.
+type ModuleMarks interface {
+	MarkUnreachable(ctx context.Context, ref kick.Ref, since time.Time) error
+	MarkReachable(ctx context.Context, ref kick.Ref) error
+}
+
 // Sender delivers kicks; *kick.Sender does.
 type Sender interface {
 	Kyma(ctx context.Context, ref kick.Ref, k kick.Kick) error
@@ -71,6 +77,7 @@ type Options struct {
 	Inputs  Inputs
 	Remote  RemoteProbe
 	Modules ModuleProbe
+	Marks   ModuleMarks
 	Kicks   Sender
 	Open    OpenWorkflows
 	// KickLimit paces the kicks of all walks of this worker; 50 a second by default.

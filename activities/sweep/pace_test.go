@@ -161,7 +161,7 @@ func TestTheKicksOfAPassAreLimited(t *testing.T) {
 	})
 	a, err := New(Options{
 		Fleet: activitiesFor(t, quiet()).options.Fleet, Live: activitiesFor(t, quiet()).options.Live,
-		Inputs: quiet(), Remote: quiet(), Modules: moduleProbe{quiet()}, Kicks: quiet(), Open: quiet(),
+		Inputs: quiet(), Remote: quiet(), Modules: moduleProbe{quiet()}, Marks: quiet(), Kicks: quiet(), Open: quiet(),
 	})
 	require.NoError(t, err)
 	require.InDelta(t, 50, float64(a.options.KickLimit.Limit()), 0)

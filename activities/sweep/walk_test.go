@@ -45,6 +45,7 @@ type world struct {
 	err       error             // of checking modules, and of asking for one workflow
 	kicked    map[string]string // workflow id to reason
 	pass      atomic.Int64      // the number that the last probe of modules was told
+	marks     []string          // what was written into statuses of Manifests
 	found     kick.Attributes   // by which a Manifest's workflow is to be found that the last kick starts
 }
 
@@ -81,6 +82,16 @@ func (f *world) SignalOpen(_ context.Context, id string, k kick.Kick) error {
 	return nil
 }
 
+func (f *world) MarkUnreachable(_ context.Context, ref kick.Ref, since time.Time) error {
+	f.marks = append(f.marks, ref.Name+" is unreachable since "+since.UTC().Format(time.TimeOnly))
+	return nil
+}
+
+func (f *world) MarkReachable(_ context.Context, ref kick.Ref) error {
+	f.marks = append(f.marks, ref.Name+" is reachable")
+	return nil
+}
+
 type moduleProbe struct{ *world }
 
 func (m moduleProbe) Probe(_ context.Context, modules []*v1beta2.Manifest, pass int) ([]drift.Difference, error) {
@@ -88,7 +99,7 @@ func (m moduleProbe) Probe(_ context.Context, modules []*v1beta2.Manifest, pass 
 	m.probes.Add(1)
 	var all []drift.Difference
 	for _, each := range modules {
-		if each.Status.State != m.module {
+		if each.Status.KnownState() != m.module {
 			all = append(all, drift.Difference{Manifest: each, Reason: "the module changed its state"})
 		}
 	}
@@ -133,7 +144,7 @@ func activitiesFor(t *testing.T, f *world, objects ...client.Object) *Activities
 	require.NoError(t, v1beta2.AddToScheme(scheme))
 	reader := fleettest.Indexed(fake.NewClientBuilder().WithScheme(scheme)).WithObjects(objects...).Build()
 	a, err := New(Options{
-		Interval: time.Second, ShardsAtOnce: DefaultShards, Fleet: reader, Live: reader, Inputs: f, Remote: f, Modules: moduleProbe{f}, Kicks: f, Open: f,
+		Interval: time.Second, ShardsAtOnce: DefaultShards, Fleet: reader, Live: reader, Inputs: f, Remote: f, Modules: moduleProbe{f}, Marks: f, Kicks: f, Open: f,
 		KickLimit: rate.NewLimiter(rate.Inf, 1),
 	})
 	require.NoError(t, err)

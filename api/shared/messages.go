@@ -1,6 +1,9 @@
 package shared
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Values of `status.lastOperation.operation` of a Kyma; an error's text is the
 // other possibility.
@@ -52,6 +55,13 @@ func IgnoredChannelSkew(fromChannel, toChannel, installed string) string {
 // MessageSelectorNotRestricted.
 func ModuleNotAllowed(reason string) string {
 	return MessageTemplateNotAllowed + ": " + reason
+}
+
+// LastKnownState is the message of a module whose cluster cannot be reached. It
+// does not say why: the Kyma's status says that once, and the reason may change
+// while nobody knows more about the module.
+func LastKnownState(state State, since time.Time) string {
+	return "last known state " + string(state) + ": the cluster cannot be reached since " + since.UTC().Format(time.RFC3339)
 }
 
 // OtherFinalizersPresent is the message while finalizers of others block

@@ -1,6 +1,8 @@
 package v1beta2
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kyma-project/lifecycle-manager/api/shared"
@@ -11,6 +13,11 @@ type ManifestStatus struct {
 	// State of the module: that of its resources and of its custom resource.
 	// +optional
 	State shared.State `json:"state,omitempty"`
+
+	// LastKnownState is the module's state when its cluster was last reached.
+	// It is set while the state is Error only because the cluster cannot be reached.
+	// +optional
+	LastKnownState shared.State `json:"lastKnownState,omitempty"`
 
 	// LastOperation says what was last done or waited for, or the error.
 	// +optional
@@ -198,4 +205,9 @@ type DefaultCRRecord struct {
 	// State that the object last reported.
 	// +optional
 	State shared.State `json:"state,omitempty"`
+}
+
+// KnownState is the state that the module itself has, as far as anybody knows.
+func (s *ManifestStatus) KnownState() shared.State {
+	return cmp.Or(s.LastKnownState, s.State)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // A cluster that is cut off in the middle of an installation, or silent, blocks nothing for good: what is missing is
-// applied when it is back. Meanwhile the status has the last known states.
+// applied when it is back. Meanwhile the status says the last known states.
 func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 	s := harness.NewEnvironment(t)
 	s.SweepOften() // that a cluster answers again is found by passes
@@ -48,7 +48,7 @@ func TestAClusterThatIsCutOffInMidApplyIsInstalledWhenItIsBack(t *testing.T) {
 					assert.False(c, *status.Remote.Reachable)
 				}
 				early := harness.ModulesByName(status.Modules)["early"]
-				assert.Equal(c, shared.StateReady, early.State)
+				assert.Equal(c, shared.StateError, early.State)
 				assert.Contains(c, early.Message, "last known state Ready: the cluster cannot be reached since")
 			})
 			b.Set(proxy.Forward)
@@ -169,8 +169,23 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 			assert.Equal(c, "UnreachableNetwork", status.Remote.Reason)
 			for _, name := range modules {
 				module := harness.ModulesByName(status.Modules)[name]
-				assert.Equal(c, shared.StateReady, module.State, name)
+				assert.Equal(c, shared.StateError, module.State, name)
 				assert.Contains(c, module.Message, "last known state Ready: the cluster cannot be reached since", name)
+			}
+			for _, manifest := range s.Manifests(s.Kyma("crashed")) {
+				if manifest.ModuleName() == "early" {
+					assert.Equal(c, shared.StateError, manifest.Status.State, "the sweep turns the Manifest")
+					assert.Contains(c, manifest.Status.LastOperation.Operation, "last known state Ready: the cluster cannot be reached since")
+				}
+			}
+		})
+	}
+	isKnown := func() {
+		t.Helper()
+		s.Eventually("the Manifests have their states back", 2*time.Minute, func(c *assert.CollectT) {
+			for _, manifest := range s.Manifests(s.Kyma("crashed")) {
+				assert.Equal(c, shared.StateReady, manifest.Status.State, manifest.Name)
+				assert.Empty(c, manifest.Status.LastKnownState, manifest.Name)
 			}
 		})
 	}
@@ -183,6 +198,7 @@ func TestARemoteAPIServerIsKilledDuringAnInstallationAndWhenAllIsReady(t *testin
 	becomesStale("early")
 	restart()
 	s.BecomesReady("crashed", "early@1.0.0", "sample@1.0.0")
+	isKnown()
 	before := cluster.Shapes(s.Remote.All(t))
 
 	crash()

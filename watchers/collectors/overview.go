@@ -118,7 +118,8 @@ func (o *Overview) setManifest(key string, object client.Object, listed bool) {
 	isUnsettled := isUnsettledManifest(m)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.versionOf.set(key, moduleVersion{m.ModuleName(), m.Spec.Version, string(m.Status.State)})
+	// A cluster that cannot be reached says nothing about the version.
+	o.versionOf.set(key, moduleVersion{m.ModuleName(), m.Spec.Version, string(m.Status.KnownState())})
 	kyma := ""
 	if !desired.InControlPlane(m) {
 		kyma = types.NamespacedName{Namespace: m.Namespace, Name: m.KymaName()}.String()

@@ -1,0 +1,54 @@
+package sweep
+
+import (
+	"context"
+	"slices"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/drift"
+	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// The Kyma's status shows the modules of a cluster that cannot be reached as Error at once. Their Manifests follow here, at
+// the pace of the sweep: a network that fails would else cost a write for each module of the fleet at the same moment.
+
+// markUnreachable sets the Manifests of a Kyma's modules to Error whose cluster cannot be reached.
+func (w *walk) markUnreachable(ctx context.Context, kyma *v1beta2.Kyma, modules []v1beta2.Manifest) {
+	since := kyma.Status.Remote.Since
+	if since == nil {
+		return
+	}
+	for i := range modules {
+		m := &modules[i]
+		if desired.InControlPlane(m) || !m.IsMaintained() || m.Status.LastKnownState != "" || m.Status.State == shared.StateUnknown {
+			continue
+		}
+		w.mark(ctx, m, func() error { return w.options.Marks.MarkUnreachable(ctx, kick.RefOf(m), since.Time) })
+	}
+}
+
+// markReachable gives those of the Manifests their state back whose modules were found as they had been.
+func (w *walk) markReachable(ctx context.Context, seen []*v1beta2.Manifest, differences []drift.Difference) {
+	for _, m := range seen {
+		differs := slices.ContainsFunc(differences, func(d drift.Difference) bool { return d.Manifest == m })
+		if m.Status.LastKnownState == "" || differs {
+			continue
+		}
+		w.mark(ctx, m, func() error { return w.options.Marks.MarkReachable(ctx, kick.RefOf(m)) })
+	}
+}
+
+func (w *walk) mark(ctx context.Context, m *v1beta2.Manifest, write func() error) {
+	if err := w.options.KickLimit.Wait(ctx); err != nil {
+		return
+	}
+	if err := write(); err != nil {
+		activity.GetLogger(ctx).Warn("sweep: cannot write a Manifest's state, the next pass will",
+			logkey.EntityWorkflowID, kick.ManifestWorkflowID(kick.RefOf(m)), logkey.Error, err)
+	}
+}

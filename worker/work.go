@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/metrics"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
@@ -114,6 +115,11 @@ func (w *Work) done(name string, args []any, result any, err error, took time.Du
 	w.measure(args, err, took)
 }
 
+// wrote counts a write of an activity after which upstream's reconcilers would take the object up again.
+func (w *Work) wrote(reason requeue.Reason) {
+	w.metrics.Requeues.WithLabelValues(string(reason), intended).Inc()
+}
+
 // measureApplied measures how long a change took that is applied now. Clocks of processes may differ a little.
 func (w *Work) measureApplied(args []any, result any, err error) {
 	if err != nil || len(args) == 0 {
@@ -184,7 +190,7 @@ type measuredActivity struct {
 // ExecuteActivity implements interceptor.ActivityInboundInterceptor.
 func (m *measuredActivity) ExecuteActivity(ctx context.Context, in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
-	result, err := m.Next.ExecuteActivity(ctx, in)
+	result, err := m.Next.ExecuteActivity(requeue.Counting(ctx, m.work.wrote), in)
 	m.work.done(activity.GetInfo(ctx).ActivityType.Name, in.Args, result, err, time.Since(began))
 	return result, err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/install"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	syncing "github.com/kyma-project/lifecycle-manager/activities/sync"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/definitions"
 	"github.com/kyma-project/lifecycle-manager/activities/uninstall"
@@ -81,6 +82,28 @@ lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_sync_resources_enque
 	require.Equal(t, 1, testutil.CollectAndCount(work.metrics.Manifests, "reconcile_duration_seconds"))
 	run(t, work, "RemoveManifest", uninstall.RemoveInput{Ref: manifest}, nil)
 	require.Zero(t, testutil.CollectAndCount(work.metrics.Manifests), "a Manifest that goes leaves no series")
+}
+
+// What upstream's reconcilers do between two requeues, an activity does at once.
+func TestWhatAnActivityWritesIsCountedThoughItEndsWell(t *testing.T) {
+	work, _ := newWork(t, true)
+	suite := testsuite.WorkflowTestSuite{}
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(sdkworker.Options{Interceptors: []interceptor.WorkerInterceptor{work.interceptor(), &heartbeats{}}})
+	env.RegisterActivityWithOptions(func(ctx context.Context) error {
+		for _, written := range []requeue.Reason{
+			requeue.KymaLabelsAndFinalizers, requeue.KymaInitialState, requeue.KymaDeleting,
+			requeue.ManifestAddFinalizer, requeue.ManifestFirstRef, requeue.ManifestOtherRef,
+		} {
+			require.Contains(t, upstreamsReasons(), string(written))
+			requeue.Wrote(ctx, written)
+		}
+		return nil
+	}, activity.RegisterOptions{Name: "ApplyManifest"})
+	_, err := env.ExecuteActivity("ApplyManifest")
+	require.NoError(t, err)
+	require.Equal(t, 6, testutil.CollectAndCount(work.metrics.Requeues))
+	require.InDelta(t, 1, testutil.ToFloat64(work.metrics.Requeues.WithLabelValues("manifest_add_finalizer", "intended")), 0)
 }
 
 // upstreamsReasons are those of its reconcilers of Kymas and Manifests (internal/pkg/metrics there).

@@ -151,7 +151,7 @@ func TestARefusalIsToldByTheKyma(t *testing.T) {
 	refused := func(version, message string, state shared.State) func(*v1beta2.Kyma) {
 		return row(func(m *v1beta2.ModuleStatus) { m.Version, m.Message, m.State = version, message, state })
 	}
-	const missing = "no ModuleTemplate found for module keda in version 1.1.0"
+	const missing = `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	for name, test := range map[string]struct {
 		kyma    func(*v1beta2.Kyma)
 		version string // of the Manifest; empty where there is none
@@ -184,14 +184,14 @@ func TestARefusalIsToldByTheKyma(t *testing.T) {
 func TestARefusedVersionHasFailedAtOnce(t *testing.T) {
 	first, _, objects := fleetOf()
 	row(func(m *v1beta2.ModuleStatus) {
-		m.State, m.Message = shared.StateError, "no ModuleTemplate found for module keda in version 1.1.0"
+		m.State, m.Message = shared.StateError, `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	})(first)
 	r := rolloutTo("1.1.0")
 	b := newBench(t, append(objects, r)...)
 	b.step(r)
 	out := b.step(r)
 	require.Equal(t, "Held", out.Phase)
-	require.Contains(t, out.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.1.0, 0 may: Error: no ModuleTemplate found")
+	require.Contains(t, out.WaitsFor, "1 of 1 clusters of stage canary failed with version 1.1.0, 0 may: Error: failed to get module template")
 	require.EqualValues(t, 1, r.Status.Failures[0].Clusters)
 }
 

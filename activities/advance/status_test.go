@@ -27,7 +27,7 @@ func TestEventsTellOfAPhaseOnce(t *testing.T) {
 	require.Empty(t, b.recorded(), "nothing is new")
 
 	row(func(m *v1beta2.ModuleStatus) {
-		m.State, m.Message = shared.StateError, "no ModuleTemplate found for module keda in version 1.1.0"
+		m.State, m.Message = shared.StateError, `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`
 	})(first)
 	require.NoError(t, b.Update(t.Context(), first))
 	b.step(r)

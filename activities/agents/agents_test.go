@@ -100,6 +100,24 @@ func TestTheAgentConsistsOfWhatTheContractNames(t *testing.T) {
 	}
 }
 
+func TestAnAgentIsStrictWhereItsInstanceUsesFIPS(t *testing.T) {
+	godebug := func(w agents.Wish) []string {
+		var all []string
+		for _, variable := range decode[appsv1.Deployment](t, objectsOf(t, w)["Deployment skr-webhook"]).Spec.Template.Spec.Containers[0].Env {
+			if variable.Name == "GODEBUG" {
+				all = append(all, variable.Value)
+			}
+		}
+		return all
+	}
+	without, with := wish(), wish()
+	with.FIPS = true
+	require.Empty(t, godebug(without))
+	require.NotContains(t, without.Encode(), "fips", "the wish of an instance without FIPS stays as it was before there was this field")
+	require.Equal(t, []string{"fips140=only,tlsmlkem=0"}, godebug(with))
+	require.NotEqual(t, without.Version(), with.Version(), "so that the Deployment changes")
+}
+
 func TestEachWatcherHasAWebhookThatNeverRefuses(t *testing.T) {
 	configuration := decode[admissionv1.ValidatingWebhookConfiguration](t, objectsOf(t, wish(
 		watcher("kcp-system", "kyma", nil),

@@ -114,7 +114,6 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 	}
 	pod := labels()
 	pod["sidecar.istio.io/inject"] = "false" // the API server, which calls it, is in no mesh
-	environment := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: value} }
 	return &appsv1.Deployment{ObjectMeta: named(shared.AgentName), Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](1),
 		Selector: &metav1.LabelSelector{MatchLabels: labels()},
@@ -132,12 +131,7 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 				},
 				Containers: []corev1.Container{{
 					Name: "server", Image: w.Image, ImagePullPolicy: corev1.PullIfNotPresent,
-					Env: []corev1.EnvVar{
-						environment("KCP_ADDR", w.Listener), environment("KCP_CONTRACT", "v2"),
-						environment("WEBHOOK_PORT", fmt.Sprint(shared.AgentPort)), environment("METRICS_PORT", fmt.Sprint(shared.AgentMetricsPort)),
-						environment("CA_CERT", mountPath+"/"+shared.CertificateAuthorityKey),
-						environment("TLS_CERT", mountPath+"/"+shared.CertificateKey), environment("TLS_KEY", mountPath+"/"+shared.PrivateKeyKey),
-					},
+					Env: w.environment(),
 					Ports: []corev1.ContainerPort{
 						{Name: portWebhook, ContainerPort: shared.AgentPort, Protocol: corev1.ProtocolTCP},
 						{Name: portMetrics, ContainerPort: shared.AgentMetricsPort, Protocol: corev1.ProtocolTCP},
@@ -157,6 +151,21 @@ func (w Wish) deployment() (*appsv1.Deployment, error) {
 			},
 		},
 	}}, nil
+}
+
+// environment is all that the agent is told.
+func (w Wish) environment() []corev1.EnvVar {
+	all := []corev1.EnvVar{
+		{Name: "KCP_ADDR", Value: w.Listener}, {Name: "KCP_CONTRACT", Value: "v2"},
+		{Name: "WEBHOOK_PORT", Value: fmt.Sprint(shared.AgentPort)}, {Name: "METRICS_PORT", Value: fmt.Sprint(shared.AgentMetricsPort)},
+		{Name: "CA_CERT", Value: mountPath + "/" + shared.CertificateAuthorityKey},
+		{Name: "TLS_CERT", Value: mountPath + "/" + shared.CertificateKey}, {Name: "TLS_KEY", Value: mountPath + "/" + shared.PrivateKeyKey},
+	}
+	if w.FIPS {
+		// The hybrid key exchange that TLS prefers otherwise has a part that is not approved.
+		all = append(all, corev1.EnvVar{Name: "GODEBUG", Value: "fips140=only,tlsmlkem=0"})
+	}
+	return all
 }
 
 // limits are those of the container; it asks for what it needs.

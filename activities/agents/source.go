@@ -66,7 +66,7 @@ func (s *Source) Wish(ctx context.Context) (Wish, error) {
 	}
 	own := s.settings.Watching
 	return Wish{
-		Image: own.Image, MemoryLimit: own.MemoryLimit, CPULimit: own.CPULimit,
+		Image: own.Image, MemoryLimit: own.MemoryLimit, CPULimit: own.CPULimit, FIPS: own.FIPS,
 		Listener: address, Authorities: string(authorities), Watches: WatchesOf(s.settings, list.Items),
 	}, nil
 }

@@ -28,6 +28,8 @@ type Wish struct {
 	Image       string `json:"image"`
 	MemoryLimit string `json:"memoryLimit,omitempty"`
 	CPULimit    string `json:"cpuLimit,omitempty"`
+	// FIPS allows the agent nothing but FIPS 140-3.
+	FIPS bool `json:"fips,omitempty"`
 	// Listener is the host:port that events are sent to.
 	Listener string `json:"listener"`
 	// Authorities are the certificates (PEM) by which the API server checks the agent's.

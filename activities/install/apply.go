@@ -17,6 +17,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -281,6 +282,9 @@ func (a *Activities) recordApplied(ctx context.Context, job *apply.Installation,
 			s.Settled = true
 		}
 	})
+	if err == nil {
+		requeue.RecordedRef(ctx, before.InstalledRef, m.Status.InstalledRef)
+	}
 	if err == nil && (result.Judged || recovered) && manifests.IsNews(before, &m.Status) {
 		err = a.steps.KickKyma(ctx, m)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -77,5 +78,6 @@ func AddFinalizer(ctx context.Context, c client.Client, settings desired.Setting
 	if err := c.Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return fmt.Errorf("write finalizer and label of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
 	}
+	requeue.Wrote(ctx, requeue.KymaLabelsAndFinalizers)
 	return nil
 }

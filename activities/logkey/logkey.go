@@ -49,6 +49,8 @@ const (
 	Finalizers = "finalizers"
 	// Path is the path of a file.
 	Path = "path"
+	// Place is where something is in a file.
+	Place = "place"
 	// Digest is the beginning of a digest.
 	Digest = "digest"
 	// Rules is the number of rules of the maintenance policy.

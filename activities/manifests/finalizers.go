@@ -12,6 +12,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
@@ -30,6 +31,7 @@ func (a *Steps) AddFinalizers(ctx context.Context, m *v1beta2.Manifest) error {
 	if err := a.Options.ControlPlane.Patch(ctx, m, patch, client.FieldOwner(shared.FieldManagerLifecycleManager)); err != nil {
 		return fmt.Errorf("write the finalizers of Manifest %s/%s: %w", m.Namespace, m.Name, err)
 	}
+	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)
 	return nil
 }
 

@@ -15,8 +15,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// exported is a registry that keeps which labels each metric has.
-type exported map[string]sets.Set[string]
+// exported is a registry that keeps which labels each metric has, and what it says of itself.
+type exported map[string]metric
+
+type metric struct {
+	labels sets.Set[string]
+	help   string
+}
 
 func (e exported) Register(collector prometheus.Collector) error {
 	described := make(chan *prometheus.Desc)
@@ -33,15 +38,15 @@ func (e exported) Register(collector prometheus.Collector) error {
 func (e exported) MustRegister(...prometheus.Collector) {}
 func (e exported) Unregister(prometheus.Collector) bool { return false }
 
-// add reads name and labels out of the only thing that a description shows, its text.
+// add reads name, help and labels out of the only thing that a description shows, its text.
 func (e exported) add(described *prometheus.Desc) {
-	found := regexp.MustCompile(`fqName: "([^"]+)".* constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`).FindStringSubmatch(described.String())
+	found := regexp.MustCompile(`fqName: "([^"]+)", help: "(.*)", constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`).FindStringSubmatch(described.String())
 	labels := sets.New[string]()
-	for _, label := range strings.Split(found[2]+","+found[3], ",") {
+	for _, label := range strings.Split(found[3]+","+found[4], ",") {
 		name, _, _ := strings.Cut(label, "=")
 		labels.Insert(strings.TrimSpace(name))
 	}
-	e[found[1]] = labels
+	e[found[1]] = metric{labels, found[2]}
 }
 
 // all are the labels of every metric of ours, by its name.
@@ -68,6 +73,13 @@ func all(t *testing.T) exported {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// Scripts read a value as the number behind the name: a text that begins with one would be taken for it.
+func TestTheHelpOfEveryMetricBeginsWithALetter(t *testing.T) {
+	for name, metric := range all(t) {
+		require.Regexp(t, `^[A-Za-z]`, metric.help, name)
+	}
+}
 
 // A panel that asks for a label which nothing exports shows what a fleet shows that is well: nothing, or the 0 of
 // `or vector(0)`. The same is true of an alert.
@@ -105,19 +117,19 @@ func unknownLabels(known exported, expression string) (unknown []string, metrics
 	grouped, foreign := sets.New[string](), regexp.MustCompile(`\b(temporal|rest_client|workqueue|controller_runtime|go|process|reconcile|leader_election)_\w+`).MatchString(expression)
 	for _, each := range regexp.MustCompile(`(lifecycle_mgr_\w+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(expression, -1) {
 		name := each[1]
-		labels, exists := known[name]
+		metric, exists := known[name]
 		if !exists {
 			name = regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")
-			labels, exists = known[name]
+			metric, exists = known[name]
 		}
 		if !exists {
 			unknown = append(unknown, name)
 			continue
 		}
 		metrics++
-		grouped = grouped.Union(labels)
+		grouped = grouped.Union(metric.labels)
 		for _, matcher := range regexp.MustCompile(`(\w+)\s*(?:=~|!~|!=|=)\s*"`).FindAllStringSubmatch(each[2], -1) {
-			if !labels.Has(matcher[1]) && !anywhere.Has(matcher[1]) {
+			if !metric.labels.Has(matcher[1]) && !anywhere.Has(matcher[1]) {
 				unknown = append(unknown, matcher[1])
 			}
 		}

@@ -47,7 +47,7 @@ func MandatoryModules() *prometheus.Desc {
 
 // RolloutPhase has a series per channel that has rollouts; labels: namespace, name, module, channel, version, phase.
 func RolloutPhase() *prometheus.Desc {
-	return prometheus.NewDesc("lifecycle_mgr_rollout_phase", "1 for the present phase of the newest rollout of each channel.",
+	return prometheus.NewDesc("lifecycle_mgr_rollout_phase", "Is 1 for the present phase of the newest rollout of each channel.",
 		append(rolloutLabels(), "phase"), nil)
 }
 
@@ -64,6 +64,6 @@ func rolloutLabels() []string { return []string{"namespace", "name", "module", "
 // kind, namespace, name.
 func RemovalsHeld() *prometheus.Desc {
 	return prometheus.NewDesc("lifecycle_mgr_removals_held",
-		"1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas, and for a RemovalBudget that holds removals.",
+		"Is 1 for a ModuleTemplate or ModuleReleaseMeta whose change would remove a module from too many Kymas, and for a RemovalBudget that holds removals.",
 		[]string{"kind", "namespace", "name"}, nil)
 }

@@ -18,7 +18,7 @@ func NewLink(registry prometheus.Registerer) (*Link, error) {
 	l := &Link{
 		Up: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "lifecycle_mgr_temporal_up",
-			Help: "1 while Temporal answers, knows our search attributes, and somebody polls every task queue.",
+			Help: "Is 1 while Temporal answers, knows our search attributes, and somebody polls every task queue.",
 		}),
 		Pollers: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "lifecycle_mgr_task_queue_pollers",
@@ -40,7 +40,7 @@ func NewLink(registry prometheus.Registerer) (*Link, error) {
 func NewSettingsAgree(registry prometheus.Registerer) (prometheus.Gauge, error) {
 	agrees := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "lifecycle_mgr_settings_agree",
-		Help: "1 while the settings of this process are those of the instance; otherwise it does no work.",
+		Help: "Is 1 while the settings of this process are those of the instance; otherwise it does no work.",
 	})
 	return agrees, register(registry, "the settings", agrees)
 }
@@ -49,7 +49,7 @@ func NewSettingsAgree(registry prometheus.Registerer) (prometheus.Gauge, error) 
 func RegisterPolicyRead(registry prometheus.Registerer, understood func() bool) error {
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "lifecycle_mgr_maintenance_window_config_read_success",
-		Help: "1 where the maintenance policy is understood, or none is configured; 0 where upgrades with a downtime wait because it is not.",
+		Help: "Is 1 where the maintenance policy is understood, or none is configured; 0 where upgrades with a downtime wait because it is not.",
 	}, func() float64 {
 		if understood() {
 			return 1

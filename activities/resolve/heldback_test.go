@@ -46,7 +46,7 @@ func TestWhatKeepsAMandatoryModuleBackIsNotedForItsRollout(t *testing.T) {
 	require.True(t, is)
 	require.False(t, held.Waits)
 	require.Equal(t, versions.ReasonTemplateNotFound, held.Reason)
-	require.Contains(t, held.Message, "no ModuleTemplate found for module warden in version 1.1.0")
+	require.Contains(t, held.Message, `ModuleTemplate.operator.kyma-project.io "warden-1.1.0" not found`)
 
 	next.ResourceVersion = ""
 	next.Spec.RequiresDowntime = false

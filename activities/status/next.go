@@ -140,7 +140,7 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) statemen
 	}
 	switch status.State {
 	case shared.StateReady:
-		return statement{message: shared.OperationKymaReady}
+		return statement{shared.OperationKymaReady, noWindow(o)}
 	case shared.StateError:
 		if worst := o.worst(); !worst.IsZero() {
 			return statement{worst.Message, hint.Or(worst.Hint, worst.Reason)}
@@ -163,6 +163,23 @@ func operation(status v1beta2.KymaStatus, o observation, deleting bool) statemen
 		}
 		return statement{message: shared.OperationWaitingForModules}
 	}
+}
+
+// noWindow names the modules that wait for a maintenance window if none will come until the policy is changed. What is installed
+// is ready, so nothing else says it of the Kyma.
+func noWindow(o observation) string {
+	var names []string
+	problem := ""
+	for _, plan := range slices.Concat(o.view.Modules, o.view.Mandatory) {
+		if plan.Window != nil && plan.Window.Problem != "" {
+			names, problem = append(names, plan.Name), plan.Window.Problem
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "not updated: " + fault.List(names, ", ", maxListed) + "; " + problem
 }
 
 // purgeNote says when a deletion is forced, after what it waits for.

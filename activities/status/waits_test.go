@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,7 +11,10 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/desired/desiredtest"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve"
+	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
+	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
@@ -49,4 +53,23 @@ func TestTheStatusSaysWhetherOnlyAChangeCanHelp(t *testing.T) {
 
 func accessMissing() fault.Fault {
 	return fault.Fault{Kind: fault.Unreachable, Reason: clusters.ReasonAccessSecretNotFound, Message: "access secret not found"}
+}
+
+func TestAKymaThatIsReadySaysWhichModulesNoWindowComesFor(t *testing.T) {
+	const problem = "the maintenance policy cannot be used: no JSON"
+	vain := &planning.Wait{Problem: problem}
+	for name, test := range map[string]struct {
+		modules, mandatory []planning.ModulePlan
+		want               string
+	}{
+		"nothing waits":                    {modules: []planning.ModulePlan{{Name: "keda"}}},
+		"one waits for a window to come":   {modules: []planning.ModulePlan{{Name: "keda", Window: &planning.Wait{Next: time.Unix(1, 0)}}}},
+		"one waits in vain":                {modules: []planning.ModulePlan{{Name: "keda", Window: vain}, {Name: "serverless"}}, want: "not updated: keda; " + problem},
+		"several do, a mandatory one, too": {modules: []planning.ModulePlan{{Name: "keda", Window: vain}}, mandatory: []planning.ModulePlan{{Name: "connectivity", Window: vain}}, want: "not updated: connectivity, keda; " + problem},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observation{view: resolve.View{Plans: planning.Plans{Modules: test.modules, Mandatory: test.mandatory}}}
+			require.Equal(t, statement{shared.OperationKymaReady, test.want}, operation(v1beta2.KymaStatus{State: shared.StateReady}, o, false))
+		})
+	}
 }

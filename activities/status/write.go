@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -23,6 +24,14 @@ func (a *Activities) write(ctx context.Context, before, kyma *v1beta2.Kyma, t ev
 	err := a.controlPlane.Status().Patch(ctx, kyma, patch, client.FieldOwner(shared.FieldManagerLifecycleManager))
 	if err != nil {
 		return false, fmt.Errorf("write the status of Kyma %s/%s: %w", kyma.Namespace, kyma.Name, err)
+	}
+	if before.Status.State != wanted.State {
+		switch {
+		case wanted.State == shared.StateDeleting:
+			requeue.Wrote(ctx, requeue.KymaDeleting)
+		case before.Status.State == shared.StateUnknown:
+			requeue.Wrote(ctx, requeue.KymaInitialState)
+		}
 	}
 	a.record(kyma, merged(transitions(before.Status, wanted, t)))
 	return true, nil

@@ -56,6 +56,24 @@ func TestTheCatalogFollowsTheControlPlane(t *testing.T) {
 	require.Equal(t, []string{"delete ModuleTemplate keda-regular"}, b.remote.Writes(), "it is no longer allowed")
 }
 
+func TestWithItsReleaseMetaAModuleLeavesTheCatalog(t *testing.T) {
+	ctx := context.Background()
+	meta := desiredtest.ReleaseMeta("keda", "regular=1.0.0")
+	b := newBench(t, desiredtest.Kyma(), desired.Settings{}, desiredtest.Template("keda", "1.0.0"), meta, desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
+	b.sync(t)
+	remoteTemplate(t, b, "keda-1.0.0")
+
+	require.NoError(t, b.control.Delete(ctx, meta))
+	b.forget()
+	b.sync(t)
+	require.ElementsMatch(t, []string{"delete ModuleTemplate keda-1.0.0", "delete ModuleReleaseMeta keda"}, b.remote.Writes())
+	remoteTemplate(t, b, "btp-regular")
+
+	require.NoError(t, b.control.Create(ctx, desiredtest.ReleaseMeta("keda", "regular=1.0.0")))
+	b.sync(t)
+	remoteTemplate(t, b, "keda-1.0.0")
+}
+
 func TestOfAReleaseMetaTheCopyHasOnlyTheChannelsThatTheKymaMayHave(t *testing.T) {
 	ctx := context.Background()
 	fast := desiredtest.Template("keda", "2.0.0")

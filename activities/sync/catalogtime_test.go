@@ -18,7 +18,7 @@ func TestNobodyWaitsUntilALargeCatalogIsCopied(t *testing.T) {
 	const templates = 100
 	b := newBench(t, desiredtest.Kyma(), desired.Settings{})
 	for i := range templates {
-		require.NoError(t, b.control.Create(t.Context(), desiredtest.Template(fmt.Sprintf("module-%d", i), "1.0.0")))
+		require.NoError(t, b.control.Create(t.Context(), desiredtest.ChannelTemplate(fmt.Sprintf("module-%d", i), "regular", "1.0.0")))
 	}
 	now := time.Now()
 	b.now = func() time.Time { return now }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
@@ -12,8 +13,12 @@ import (
 	kubejson "sigs.k8s.io/json"
 )
 
-// timeOfDay is the layout of `begin` and `end` of a window with days.
-const timeOfDay = "15:04:05Z07:00"
+const (
+	// timeOfDay is the layout of `begin` and `end` of a window with days.
+	timeOfDay = "15:04:05Z07:00"
+	// exampleTime and exampleDate are times as a window with and without days has them.
+	exampleTime, exampleDate = "20:00:00Z", "2026-01-31T20:00:00Z"
+)
 
 // The file as it is written; parts stay raw so that an error can name the place of each.
 type (
@@ -35,12 +40,12 @@ type (
 	}
 	windowFile struct {
 		Days  []string `json:"days"`
-		Begin string   `json:"begin"`
-		End   string   `json:"end"`
+		Begin *string  `json:"begin"`
+		End   *string  `json:"end"`
 	}
 )
 
-// Problem is something wrong with a policy.
+// Problem is something wrong with a policy, or something in it that is ignored.
 type Problem struct {
 	// Path is the place in the file, e.g. `rules[2].windows[0].begin`; empty for the file as a whole.
 	Path string
@@ -74,45 +79,68 @@ func (e *InvalidError) Error() string {
 	return "invalid maintenance policy: " + strings.Join(reported, "; ")
 }
 
-// Parse reads a maintenance policy file (docs/contract.md#maintenance-policy). It is strict: what it does not know or
-// understand is an *InvalidError that names all places, and no policy.
+// Parse reads a maintenance policy file (docs/contract.md#maintenance-policy). It takes what upstream's parser takes: a part
+// that can have no effect opens no window, and Policy.Ignored names it. What cannot be read is an *InvalidError that names all
+// places, and no policy.
 func Parse(raw []byte) (*Policy, error) {
 	var p parser
 	policy := p.policy(raw)
 	if len(p.problems) > 0 {
 		return nil, &InvalidError{Problems: p.problems}
 	}
+	policy.ignored = p.ignored
 	return policy, nil
 }
 
-// parser collects what is wrong.
-type parser struct{ problems []Problem }
+// parser collects what is wrong, and what is ignored.
+type parser struct{ problems, ignored []Problem }
 
 func (p *parser) wrong(path, format string, args ...any) {
 	p.problems = append(p.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// decode fills what a part of the file says, and tells whether that could be done.
+func (p *parser) ignore(path, format string, args ...any) {
+	p.ignored = append(p.ignored, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// decode fills what a part of the file says, and reports whether that could be done. The names of fields count in any case,
+// and the last one of a name; fields that are not known are ignored.
 func (p *parser) decode(path string, raw []byte, into any) bool {
-	unknown, err := kubejson.UnmarshalStrict(raw, into)
-	for _, problem := range unknown {
-		p.wrong(path, "%s", problem)
-	}
-	if err == nil {
-		return len(unknown) == 0
-	}
+	strict, err := kubejson.UnmarshalStrict(raw, into)
 	if isSyntax, offset := kubejson.SyntaxErrorOffset(err); isSyntax {
 		line := 1 + bytes.Count(raw[:min(int(offset), len(raw))], []byte("\n"))
 		p.wrong(path, "not JSON, line %d: %s", line, err)
 		return false
 	}
-	// The strict decoder keeps the type of its error to itself; the usual one says the field.
+	// The strict decoder takes names in one case only, and keeps the type of its error to itself.
 	var mistyped *json.UnmarshalTypeError
-	if errors.As(json.Unmarshal(raw, into), &mistyped) {
+	if err = json.Unmarshal(raw, into); errors.As(err, &mistyped) {
 		p.wrong(under(path, mistyped.Field), "must be %s, not %s", kindOf(mistyped), mistyped.Value)
 		return false
 	}
-	p.wrong(path, "%s", err)
+	if err != nil {
+		p.wrong(path, "%s", err)
+		return false
+	}
+	for _, problem := range strict {
+		if !isKnown(problem, into) {
+			p.ignore(path, "%s", problem)
+		}
+	}
+	return true
+}
+
+// isKnown reports whether the strict decoder missed a field only because its name is in another case.
+func isKnown(problem error, into any) bool {
+	name, unknown := strings.CutPrefix(problem.Error(), "unknown field ")
+	if !unknown {
+		return false
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(into).Elem()) {
+		if strings.EqualFold(strings.Trim(name, `"`), field.Tag.Get("json")) {
+			return true
+		}
+	}
 	return false
 }
 
@@ -129,28 +157,26 @@ func (p *parser) policy(raw []byte) *Policy {
 	for i, raw := range file.Rules {
 		policy.rules = append(policy.rules, p.rule(fmt.Sprintf("rules[%d]", i), raw))
 	}
-	if !absent(file.Default) {
-		policy.fallback = []Window{p.window("default", file.Default)}
-	}
+	policy.fallback = p.window("default", file.Default)
 	return policy
 }
 
 func (p *parser) rule(path string, raw []byte) rule {
 	var file ruleFile
-	if !p.decode(path, raw, &file) {
+	if !absent(raw) && !p.decode(path, raw, &file) {
 		return rule{}
 	}
 	r := rule{matches: p.matches(under(path, "match"), file.Match)}
 	if len(file.Windows) == 0 {
-		p.wrong(under(path, "windows"), "a rule needs at least one window")
+		p.ignore(under(path, "windows"), "the rule has no window: the Kymas that match it have the default window")
 	}
 	for i, raw := range file.Windows {
-		r.windows = append(r.windows, p.window(fmt.Sprintf("%s.windows[%d]", path, i), raw))
+		r.windows = append(r.windows, p.window(fmt.Sprintf("%s.windows[%d]", path, i), raw)...)
 	}
 	return r
 }
 
-// matches are the values of a rule that are given. A rule without any would never apply, which nobody means.
+// matches are the values of a rule that are given. A rule without any applies to no Kyma.
 func (p *parser) matches(path string, raw []byte) []labelMatch {
 	var file matchFile
 	if !absent(raw) && !p.decode(path, raw, &file) {
@@ -171,56 +197,109 @@ func (p *parser) matches(path string, raw []byte) []labelMatch {
 		matches = append(matches, labelMatch{m.label, pattern})
 	}
 	if !given {
-		p.wrong(path, "a rule needs at least one of globalAccountID, plan, region and platformRegion; the default window is for all others")
+		p.ignore(path, "the rule applies to no Kyma, because it has none of globalAccountID, plan, region and platformRegion")
 	}
 	return matches
 }
 
-func (p *parser) window(path string, raw []byte) Window {
+// window is the window that a part of the file describes. There is none if the part is missing or empty, as policies have it
+// that are to have no default, or if the window could never be open.
+func (p *parser) window(path string, raw []byte) []Window {
 	var file windowFile
-	if !p.decode(path, raw, &file) {
-		return Window{}
+	if absent(raw) || !p.decode(path, raw, &file) {
+		return nil
 	}
-	layout, example := time.RFC3339, "a date and time like 2026-01-31T20:00:00Z, as there are no days"
-	if len(file.Days) > 0 {
-		layout, example = timeOfDay, "a time of day like 20:00:00Z, as there are days"
+	if len(file.Days) == 0 && file.Begin == nil && file.End == nil {
+		return nil
 	}
 	before := len(p.problems)
-	begin := p.time(under(path, "begin"), layout, example, file.Begin)
-	end := p.time(under(path, "end"), layout, example, file.End)
+	begin, end := p.time(under(path, "begin"), file.Begin), p.time(under(path, "end"), file.End)
+	if len(p.problems) > before {
+		return nil
+	}
+	if len(file.Days) > 0 {
+		return p.weekly(path, file.Days, begin, end)
+	}
+	return p.dated(begin, end)
+}
+
+// weekly is the window of some days. Of a date, the time of day counts; a time that is missing is midnight.
+func (p *parser) weekly(path string, names []string, begin, end moment) []Window {
+	for _, m := range []moment{begin, end} {
+		switch m.kind {
+		case isMissing:
+			p.ignore(m.path, "is missing and counts as 00:00:00Z; write a time of day like %s", exampleTime)
+		case isDate:
+			p.ignore(m.path, "only its time of day counts, because there are days; write it like %s", exampleTime)
+		}
+	}
 	var days []time.Weekday
-	for i, name := range file.Days {
+	for i, name := range names {
 		d, known := weekday(name)
 		if !known {
-			p.wrong(fmt.Sprintf("%s.days[%d]", path, i), "%q is no day; days are Mon, Tue, Wed, Thu, Fri, Sat and Sun", name)
+			p.ignore(fmt.Sprintf("%s.days[%d]", path, i), "%q is no day; days are Mon, Tue, Wed, Thu, Fri, Sat and Sun", name)
+			continue
 		}
 		days = append(days, d)
 	}
-	if len(p.problems) > before {
-		return Window{}
+	if len(days) == 0 {
+		return nil
 	}
-	if len(days) > 0 {
-		return weekly(days, begin, end)
-	}
-	if !end.After(begin) {
-		end = end.Add(day)
-	}
-	if !end.After(begin) {
-		p.wrong(under(path, "end"), "is a day or more before begin")
-	}
-	return dated(begin, end)
+	return []Window{weekly(days, begin.Time, end.Time)}
 }
 
-func (p *parser) time(path, layout, example, value string) time.Time {
-	if value == "" {
-		p.wrong(path, "is missing; must be %s", example)
-		return time.Time{}
+// dated is the window between two dates. One that has no beginning is open until its end.
+func (p *parser) dated(begin, end moment) []Window {
+	for _, m := range []moment{begin, end} {
+		if m.kind == isTimeOfDay {
+			p.ignore(m.path, "the window is never open: without days this must be a date and time like %s", exampleDate)
+			return nil
+		}
 	}
-	t, err := time.Parse(layout, value)
+	if end.kind == isMissing {
+		p.ignore(end.path, "is missing, so the window is never open; write a date and time like %s", exampleDate)
+		return nil
+	}
+	if begin.kind == isMissing {
+		p.ignore(begin.path, "is missing, so the window is open until its end")
+	}
+	if !end.After(begin.Time) {
+		end.Time = end.Add(day)
+	}
+	if !end.After(begin.Time) {
+		p.ignore(end.path, "is a day or more before begin, so the window is never open")
+		return nil
+	}
+	return []Window{dated(begin.Time, end.Time)}
+}
+
+// moment is when a window begins or ends, as it is written.
+type moment struct {
+	time.Time
+	path string
+	kind momentKind
+}
+
+type momentKind int
+
+const (
+	isMissing momentKind = iota
+	isTimeOfDay
+	isDate
+)
+
+func (p *parser) time(path string, value *string) moment {
+	if value == nil {
+		return moment{path: path}
+	}
+	if t, err := time.Parse(time.RFC3339, *value); err == nil {
+		return moment{t, path, isDate}
+	}
+	t, err := time.Parse(timeOfDay, *value)
 	if err != nil {
-		p.wrong(path, "%q must be %s", value, example)
+		p.wrong(path, "%q must be a time of day like %s, with days, or a date and time like %s, without days", *value, exampleTime, exampleDate)
 	}
-	return t
+	return moment{t, path, isTimeOfDay}
 }
 
 // weekday knows the days by their English names and the first three letters of these, in any case.

@@ -3,6 +3,7 @@ package windows
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -62,41 +63,28 @@ func TestPoliciesThatAreRefusedNameThePlace(t *testing.T) {
 		return `{"rules": [{"match": {"plan": "a"}, "windows": [` + window + `]}]}`
 	}
 	cases := map[string]struct{ raw, want string }{
-		"nothing at all":               {``, `not JSON, line 1: unexpected end of JSON input`},
-		"no JSON":                      {"{\n\"rules\": [\n oops", `not JSON, line 3: invalid character 'o'`},
-		"more than one object":         {`{} {}`, `not JSON, line 1: invalid character '{' after top-level value`},
-		"null":                         {`null`, `must be an object, not null`},
-		"an array":                     {`[]`, `must be an object, not array`},
-		"an unknown field":             {`{"rule": []}`, `unknown field "rule"`},
-		"a field twice":                {`{"rules": [], "rules": []}`, `duplicate field "rules"`},
-		"a field in another case":      {`{"Rules": []}`, `unknown field "Rules"`},
-		"rules that are no list":       {`{"rules": {}}`, `rules: must be an array, not object`},
-		"a rule that is none":          {`{"rules": ["x"]}`, `rules[0]: must be an object, not string`},
-		"an unknown field of a rule":   {`{"rules": [{"matches": {}}]}`, `rules[0]: unknown field "matches"`},
-		"an unknown field of a match":  {`{"rules": [{"match": {"shoot": "a"}, "windows": []}]}`, `rules[0].match: unknown field "shoot"`},
-		"a rule without match":         {`{"rules": [{"windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`, `rules[0].match: a rule needs at least one of`},
-		"a match with nothing in it":   {`{"rules": [{"match": {"plan": ""}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`, `rules[0].match: a rule needs at least one of`},
-		"a rule without windows":       {`{"rules": [{"match": {"plan": "a"}}]}`, `rules[0].windows: a rule needs at least one window`},
-		"a bad regular expression":     {`{"rules": [{"match": {"platformRegion": "a("}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`, "rules[0].match.platformRegion: no regular expression: error parsing regexp: missing closing ): `a(`"},
-		"a number for an expression":   {`{"rules": [{"match": {"plan": 1}, "windows": []}]}`, `rules[0].match.plan: must be a string, not number`},
-		"an unknown day":               {inWindow(`{"days": ["Mon", "Mo"], "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days[1]: "Mo" is no day`},
-		"days that are no list":        {inWindow(`{"days": "Mon", "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be an array, not string`},
-		"a day that is no word":        {inWindow(`{"days": [1], "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be a string, not number`},
-		"an unknown field of a window": {inWindow(`{"days": ["Mon"], "timeBegin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0]: unknown field "timeBegin"`},
-		"no begin":                     {inWindow(`{"days": ["Mon"], "end": "02:00:00Z"}`), `rules[0].windows[0].begin: is missing; must be a time of day`},
-		"no end":                       {inWindow(`{"begin": "2026-03-07T20:00:00Z"}`), `rules[0].windows[0].end: is missing; must be a date and time`},
-		"a time without an offset":     {inWindow(`{"days": ["Mon"], "begin": "01:00:00", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "01:00:00" must be a time of day`},
-		"a time that does not exist":   {inWindow(`{"days": ["Mon"], "begin": "24:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "24:00:00Z" must be`},
-		"a date that does not exist":   {inWindow(`{"begin": "2026-02-30T20:00:00Z", "end": "2026-03-07T20:00:00Z"}`), `rules[0].windows[0].begin: "2026-02-30T20:00:00Z" must be`},
-		"days with dates":              {inWindow(`{"days": ["Mon"], "begin": "2026-03-07T20:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "2026-03-07T20:00:00Z" must be a time of day like 20:00:00Z, as there are days`},
-		"no days with times of day":    {inWindow(`{"begin": "2026-03-07T20:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].end: "02:00:00Z" must be a date and time like 2026-01-31T20:00:00Z, as there are no days`},
-		"an end long before begin":     {inWindow(`{"begin": "2026-12-20T04:00:00Z", "end": "2026-12-13T08:00:00Z"}`), `rules[0].windows[0].end: is a day or more before begin`},
+		"nothing at all":             {``, `not JSON, line 1: unexpected end of JSON input`},
+		"no JSON":                    {"{\n\"rules\": [\n oops", `not JSON, line 3: invalid character 'o'`},
+		"more than one object":       {`{} {}`, `not JSON, line 1: invalid character '{' after top-level value`},
+		"null":                       {`null`, `must be an object, not null`},
+		"an array":                   {`[]`, `must be an object, not array`},
+		"rules that are no list":     {`{"rules": {}}`, `rules: must be an array, not object`},
+		"a rule that is none":        {`{"rules": ["x"]}`, `rules[0]: must be an object, not string`},
+		"a bad regular expression":   {`{"rules": [{"match": {"platformRegion": "a("}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}]}`, "rules[0].match.platformRegion: no regular expression: error parsing regexp: missing closing ): `a(`"},
+		"a number for an expression": {`{"rules": [{"match": {"plan": 1}, "windows": []}]}`, `rules[0].match.plan: must be a string, not number`},
+		"days that are no list":      {inWindow(`{"days": "Mon", "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be an array, not string`},
+		"a day that is no word":      {inWindow(`{"days": [1], "begin": "01:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].days: must be a string, not number`},
+		"a time without an offset":   {inWindow(`{"days": ["Mon"], "begin": "01:00:00", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "01:00:00" must be a time of day`},
+		"a time that does not exist": {inWindow(`{"days": ["Mon"], "begin": "24:00:00Z", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "24:00:00Z" must be`},
+		"a date that does not exist": {inWindow(`{"begin": "2026-02-30T20:00:00Z", "end": "2026-03-07T20:00:00Z"}`), `rules[0].windows[0].begin: "2026-02-30T20:00:00Z" must be`},
 		"the second window of the third rule": {`{"rules": [` +
 			strings.Repeat(`{"match": {"plan": "a"}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]},`, 2) +
 			`{"match": {"plan": "a"}, "windows": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}, {"days": ["Mon"], "begin": "x", "end": "02:00:00Z"}]}]}`,
 			`rules[2].windows[1].begin: "x" must be`},
-		"the default":  {`{"default": {"days": ["Mon"], "begin": "01:00:00Z", "end": "noon"}}`, `default.end: "noon" must be a time of day`},
-		"two defaults": {`{"default": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}`, `default: must be an object, not array`},
+		"an empty time":                {inWindow(`{"days": ["Mon"], "begin": "", "end": "02:00:00Z"}`), `rules[0].windows[0].begin: "" must be a time of day`},
+		"a wrong type in another case": {`{"Rules": {}}`, `rules: must be an array, not object`},
+		"the default":                  {`{"default": {"days": ["Mon"], "begin": "01:00:00Z", "end": "noon"}}`, `default.end: "noon" must be a time of day`},
+		"two defaults":                 {`{"default": [{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}]}`, `default: must be an object, not array`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,14 +98,100 @@ func TestPoliciesThatAreRefusedNameThePlace(t *testing.T) {
 }
 
 func TestAllProblemsAreCountedAndTheFirstAreTold(t *testing.T) {
-	bad := `{"days": ["Mo"], "begin": "x", "end": "y"}`
+	bad := `{"days": ["Mon"], "begin": "x", "end": "y"}`
 	_, err := Parse([]byte(`{"rules": [{"match": {"plan": "("}, "windows": [` + bad + `,` + bad + `]}], "default": ` + bad + `}`))
 	var invalid *InvalidError
 	require.ErrorAs(t, err, &invalid)
-	require.Len(t, invalid.Problems, 10)
+	require.Len(t, invalid.Problems, 7)
 	require.Equal(t, "rules[0].match.plan", invalid.Problems[0].Path)
-	require.Equal(t, "default.days[0]", invalid.Problems[9].Path)
-	require.Contains(t, err.Error(), "rules[0].windows[0].days[0]: ")
+	require.Equal(t, "default.end", invalid.Problems[6].Path)
+	require.Contains(t, err.Error(), "rules[0].windows[0].begin: ")
 	require.NotContains(t, err.Error(), "default")
-	require.True(t, strings.HasSuffix(err.Error(), "; and 5 more"), err.Error())
+	require.True(t, strings.HasSuffix(err.Error(), "; and 2 more"), err.Error())
+}
+
+// upstreamsGenerated is what the script of upstream's repository writes that makes a policy.
+const upstreamsGenerated = `{
+  "rules": [
+    {"match": {"region": "asia"}, "windows": [{"begin": "2026-03-07T20:00:00Z", "end": "2026-03-07T22:00:00Z"}]},
+    {"match": {"region": "europe"}, "windows": [{"begin": "2026-03-08T20:00:00Z", "end": "2026-03-08T22:00:00Z"}]}
+  ],
+  "default": {}
+}`
+
+func TestWhatUpstreamTakesIsTaken(t *testing.T) {
+	inWindow := func(window string) string {
+		return `{"rules": [{"match": {"plan": "a"}, "windows": [` + window + `]}]}`
+	}
+	const mondays = `{"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}`
+	const onMondays = "Mon 01:00:00Z to 02:00:00Z"
+	cases := map[string]struct {
+		raw     string
+		want    []string // the windows of a Kyma of plan a
+		ignored []string
+	}{
+		"an empty default":               {raw: `{"rules": [], "default": {}}`},
+		"no rules":                       {raw: `{"default": ` + mondays + `}`, want: []string{onMondays}},
+		"an empty default after rules":   {raw: `{"rules": [{"match": {"plan": "a"}, "windows": [` + mondays + `]}], "default": {}}`, want: []string{onMondays}},
+		"nulls":                          {raw: `{"rules": [null], "default": null}`, ignored: []string{"rules[0].match", "rules[0].windows"}},
+		"a rule without match":           {raw: `{"rules": [{"windows": [` + mondays + `]}]}`, ignored: []string{"rules[0].match"}},
+		"an empty match":                 {raw: `{"rules": [{"match": {}, "windows": [` + mondays + `]}]}`, ignored: []string{"rules[0].match"}},
+		"a match with an empty value":    {raw: `{"rules": [{"match": {"plan": ""}, "windows": [` + mondays + `]}]}`, ignored: []string{"rules[0].match"}},
+		"no windows":                     {raw: `{"rules": [{"match": {"plan": "a"}}]}`, ignored: []string{"rules[0].windows"}},
+		"an empty list of windows":       {raw: `{"rules": [{"match": {"plan": "a"}, "windows": []}]}`, ignored: []string{"rules[0].windows"}},
+		"an empty window":                {raw: inWindow(`{}`)},
+		"an empty window beside another": {raw: inWindow(`{}, ` + mondays), want: []string{onMondays}},
+		"an unknown day":                 {raw: inWindow(`{"days": ["Mo", "Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}`), want: []string{onMondays}, ignored: []string{"rules[0].windows[0].days[0]"}},
+		"nothing but unknown days":       {raw: inWindow(`{"days": ["Mo"], "begin": "01:00:00Z", "end": "02:00:00Z"}`), ignored: []string{"rules[0].windows[0].days[0]"}},
+		"days without times":             {raw: inWindow(`{"days": ["Sat"]}`), want: []string{"Sat 00:00:00Z to 00:00:00Z"}, ignored: []string{"rules[0].windows[0].begin", "rules[0].windows[0].end"}},
+		"days with names of other times": {
+			raw:  inWindow(`{"days": ["Sat"], "timeBegin": "20:00:00Z", "timeEnd": "00:00:00Z"}`),
+			want: []string{"Sat 00:00:00Z to 00:00:00Z"}, ignored: []string{"rules[0].windows[0]", "rules[0].windows[0]", "rules[0].windows[0].begin", "rules[0].windows[0].end"},
+		},
+		"days with dates":                        {raw: inWindow(`{"days": ["Mon"], "begin": "2026-03-07T01:00:00Z", "end": "02:00:00Z"}`), want: []string{onMondays}, ignored: []string{"rules[0].windows[0].begin"}},
+		"times of day without days":              {raw: inWindow(`{"begin": "01:00:00Z", "end": "02:00:00Z"}`), ignored: []string{"rules[0].windows[0].begin"}},
+		"a date without an end":                  {raw: inWindow(`{"begin": "2026-03-07T20:00:00Z"}`), ignored: []string{"rules[0].windows[0].end"}},
+		"a date without a beginning":             {raw: inWindow(`{"end": "2026-03-07T20:00:00Z"}`), want: []string{"0001-01-01T00:00:00Z to 2026-03-07T20:00:00Z"}, ignored: []string{"rules[0].windows[0].begin"}},
+		"a date that ends long before it begins": {raw: inWindow(`{"begin": "2026-12-20T04:00:00Z", "end": "2026-12-13T08:00:00Z"}`), ignored: []string{"rules[0].windows[0].end"}},
+		"fields in another case":                 {raw: `{"Rules": [{"Match": {"PLAN": "a"}, "Windows": [{"Days": ["Mon"], "Begin": "01:00:00Z", "END": "02:00:00Z"}]}]}`, want: []string{onMondays}},
+		"unknown fields":                         {raw: `{"comment": 1, "rules": [{"name": "x", "match": {"plan": "a", "shoot": "b"}, "windows": [` + mondays + `]}]}`, want: []string{onMondays}, ignored: []string{"", "rules[0]", "rules[0].match"}},
+		"a field twice":                          {raw: `{"default": {"days": ["Sun"], "begin": "01:00:00Z", "end": "02:00:00Z"}, "default": ` + mondays + `}`, want: []string{onMondays}, ignored: []string{""}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			policy := mustParse(t, tc.raw)
+			var got, ignored []string
+			windows, _ := policy.For(map[string]string{"kyma-project.io/broker-plan-name": "a"})
+			for _, w := range windows {
+				got = append(got, w.String())
+			}
+			for _, part := range policy.Ignored() {
+				require.NotEmpty(t, part.Message)
+				ignored = append(ignored, part.Path)
+			}
+			require.Equal(t, tc.want, got)
+			require.Equal(t, tc.ignored, ignored)
+		})
+	}
+}
+
+func TestAGeneratedPolicyGivesWindowsToThoseThatMatchAndNoneToOthers(t *testing.T) {
+	policy := mustParse(t, upstreamsGenerated)
+	require.Empty(t, policy.Ignored())
+	now := at(t, "2026-03-07T20:30:00Z")
+	begin, _, found := policy.Next(map[string]string{"kyma-project.io/region": "asia"}, now, 20*time.Minute)
+	require.True(t, found)
+	require.Equal(t, at(t, "2026-03-07T20:00:00Z"), begin, "the window is open")
+	begin, _, found = policy.Next(map[string]string{"kyma-project.io/region": "europe"}, now, 20*time.Minute)
+	require.True(t, found)
+	require.Equal(t, at(t, "2026-03-08T20:00:00Z"), begin)
+	_, _, found = policy.Next(map[string]string{"kyma-project.io/region": "us"}, now, 20*time.Minute)
+	require.False(t, found, "an empty default is no window")
+}
+
+func TestARuleWithoutWindowsHasTheDefaultOnes(t *testing.T) {
+	policy := mustParse(t, `{"rules": [{"match": {"plan": "a"}, "windows": []}], "default": {"days": ["Mon"], "begin": "01:00:00Z", "end": "02:00:00Z"}}`)
+	begin, _, found := policy.Next(map[string]string{"kyma-project.io/broker-plan-name": "a"}, at(t, "2026-03-07T00:00:00Z"), 0)
+	require.True(t, found)
+	require.Equal(t, at(t, "2026-03-09T01:00:00Z"), begin)
 }

@@ -22,7 +22,11 @@ import (
 type Policy struct {
 	rules    []rule
 	fallback []Window // the default window; empty where the policy has none
+	ignored  []Problem
 }
+
+// Ignored are the parts of the file that have no effect, or another one than their author may think.
+func (p *Policy) Ignored() []Problem { return p.ignored }
 
 // rule gives windows to the Kymas that match it.
 type rule struct {

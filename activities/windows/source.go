@@ -198,6 +198,9 @@ func (s *Source) log() {
 		log.Info("there is no maintenance policy: upgrades do not wait for windows")
 	default:
 		log.Info("maintenance policy read", logkey.Digest, r.digest[:12], logkey.Rules, len(r.policy.rules))
+		for _, part := range r.policy.Ignored() {
+			log.Info("a part of the maintenance policy is ignored", logkey.Place, part.Path, logkey.Reason, part.Message)
+		}
 		for _, w := range r.policy.tooShort(s.MinSize) {
 			log.Info("a maintenance window is too short to be of use", logkey.Window, w.String(), logkey.Minimum, s.MinSize.String())
 		}

@@ -171,14 +171,14 @@ func TestAFileThatIsNotUnderstoodStaysAnErrorUntilItIs(t *testing.T) {
 	good := s.Digest()
 	require.InDelta(t, 1, success(t, registry), 0)
 
-	write(t, path, `{"default": {"days": ["Someday"], "begin": "20:00:00Z", "end": "23:00:00Z"}}`)
+	write(t, path, `{"default": {"days": ["Sat"], "begin": "8 pm", "end": "23:00:00Z"}}`)
 	for range 3 {
 		c.pass(time.Minute)
 		policy, err := s.Policy()
 		require.Nil(t, policy, "the policy before is not used any more")
 		var invalid *InvalidError
 		require.ErrorAs(t, err, &invalid)
-		require.Equal(t, "default.days[0]", invalid.Problems[0].Path)
+		require.Equal(t, "default.begin", invalid.Problems[0].Path)
 		require.ErrorContains(t, err, path)
 		require.InDelta(t, 0, success(t, registry), 0)
 	}
@@ -298,6 +298,10 @@ func TestTheLogSaysWhatChangedOnce(t *testing.T) {
 	require.Len(t, read(), 2)
 	require.Contains(t, lines[0], "maintenance policy read")
 	require.Contains(t, lines[1], `"window"="Sat 20:00:00Z to 23:00:00Z"`)
+	write(t, path, `{"default": {"days": ["Someday"], "begin": "20:00:00Z", "end": "23:00:00Z"}}`)
+	require.Len(t, read(), 2)
+	require.Contains(t, lines[1], `"place"="default.days[0]"`)
+	require.Contains(t, lines[1], "is no day")
 	write(t, path, `{`)
 	require.Len(t, read(), 1)
 	require.Contains(t, lines[0], "cannot be used")

@@ -37,6 +37,12 @@ const (
 	MessageSelectorNotRestricted = "module has kymaSelector but is not in restricted modules list"
 )
 
+// ModuleTemplateNotFound is the message for a version whose ModuleTemplate, which has
+// this name by convention, is missing.
+func ModuleTemplateNotFound(name string) string {
+	return fmt.Sprintf("failed to get module template: %s.%s %q not found", KindModuleTemplate, OperatorGroup, name)
+}
+
 // NoVersionsForChannel is the message for a module that has no version in the
 // wanted channel.
 func NoVersionsForChannel(channel, module string) string {

@@ -206,6 +206,7 @@ func TestTheProgramReportsWhatChangedWithTheCertificateOfNow(t *testing.T) {
 	} {
 		require.Contains(t, metrics, "\n"+name)
 	}
+	require.NotRegexp(t, `# HELP \S+ [^A-Za-z]`, metrics, "scripts take a number behind the name for the value")
 	p.stop()
 	require.NotContains(t, p.logs.String(), "a-secret-channel", "contents of objects are not logged")
 	for line := range strings.Lines(p.logs.String()) {

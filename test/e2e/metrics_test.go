@@ -47,6 +47,10 @@ func TestAProcessExportsWhatThePageSaysUnderConventionalNames(t *testing.T) {
 			`lifecycle_mgr_registry_requests_total{result="ok"}`,
 			`rest_client_requests_total{code="200",host="remote",method="PATCH"}`,
 			`rest_client_rate_limiter_duration_seconds_count{host="control-plane",verb="GET"}`,
+			`lifecycle_mgr_requeue_reason_total{requeue_reason="labels_and_finalizers_update",requeue_type="intended"} 1`,
+			`lifecycle_mgr_requeue_reason_total{requeue_reason="initial_state_handling",requeue_type="intended"} 1`,
+			`lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_add_finalizer",requeue_type="intended"} 1`,
+			`lifecycle_mgr_requeue_reason_total{requeue_reason="manifest_init_synced_oci_ref",requeue_type="intended"} 1`,
 		} {
 			assert.Contains(c, string(exposition), "\n"+series)
 		}
@@ -57,6 +61,8 @@ func TestAProcessExportsWhatThePageSaysUnderConventionalNames(t *testing.T) {
 			assert.Regexp(t, `host="(control-plane|remote)"`, line)
 		}
 	}
+
+	assert.NotRegexp(t, `# HELP \S+ [^A-Za-z\n]`, string(exposition), "scripts take a number behind the name for the value")
 
 	page, err := docs.Pages.ReadFile("operating.md")
 	require.NoError(t, err)

@@ -62,6 +62,61 @@ func TestADeletedRemoteKymaIsCreatedAgainWithItsSpec(t *testing.T) {
 	}
 }
 
+// A module whose ModuleReleaseMeta is deleted can no longer be chosen: it leaves the remote catalog, also of a cluster that does
+// not have it, and what is installed stays. A template of the older generation has its own channel.
+func TestAModuleWithoutAReleaseMetaLeavesTheRemoteCatalog(t *testing.T) {
+	s := harness.NewEnvironment(t)
+	s.SweepOften() // what a Kyma does not list is found by passes
+	s.PushMinimal("listed")
+	s.PushMinimal("offered")
+	older := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{
+		Name: "older-regular", Namespace: harness.ControlPlaneNamespace, Labels: map[string]string{shared.LabelModuleName: "older"},
+	}}
+	offered := &v1beta2.ModuleTemplate{}
+	require.NoError(t, s.ControlPlane.Get(t.Context(), types.NamespacedName{Namespace: harness.ControlPlaneNamespace, Name: "offered-1.0.0"}, offered))
+	older.Spec.Channel, older.Spec.Descriptor = "regular", offered.Spec.Descriptor
+	require.NoError(t, s.ControlPlane.Create(t.Context(), older))
+	s.Instance.Start()
+	s.Create(harness.NewKyma("choosing", "listed"))
+	s.BecomesReady("choosing", "listed@1.0.0")
+	installed := untouched(t, s, "choosing", "listed")
+	offers := func(what string, metas []string, templates ...string) {
+		s.Eventually(what, 2*time.Minute, func(c *assert.CollectT) {
+			var there v1beta2.ModuleTemplateList
+			require.NoError(c, s.Remote.List(t.Context(), &there, client.InNamespace(harness.RemoteNamespace)))
+			var speaking v1beta2.ModuleReleaseMetaList
+			require.NoError(c, s.Remote.List(t.Context(), &speaking, client.InNamespace(harness.RemoteNamespace)))
+			var names, of []string
+			for _, template := range there.Items {
+				names = append(names, template.Name)
+			}
+			for _, meta := range speaking.Items {
+				of = append(of, meta.Name)
+			}
+			assert.ElementsMatch(c, templates, names)
+			assert.ElementsMatch(c, metas, of)
+		})
+	}
+	offers("all is offered", []string{"listed", "offered"}, "listed-1.0.0", "offered-1.0.0", "older-regular")
+	for _, name := range []string{"listed", "offered"} {
+		require.NoError(t, s.ControlPlane.Delete(t.Context(), &v1beta2.ModuleReleaseMeta{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: harness.ControlPlaneNamespace}}))
+	}
+	offers("what can be chosen stays", nil, "older-regular")
+	s.Eventually("the module says why it is not updated any more", time.Minute, func(c *assert.CollectT) {
+		assert.Equal(c, "no ModuleReleaseMeta found", s.Module("choosing", "listed").Message)
+	})
+	require.Equal(t, installed, untouched(t, s, "choosing", "listed"))
+
+	// The channel of one that is there again leads to a version that has no template.
+	s.PushModule(harness.MinimalModule{Name: "listed", Channels: "regular=1.1.0"})
+	s.Eventually("the module says which template is missing", time.Minute, func(c *assert.CollectT) {
+		module := s.Module("choosing", "listed")
+		assert.Equal(c, `failed to get module template: ModuleTemplate.operator.kyma-project.io "listed-1.1.0" not found`, module.Message)
+		assert.Equal(c, "no ModuleTemplate found for module listed in version 1.1.0: publish ModuleTemplate listed-1.1.0", module.Hint)
+	})
+	require.Equal(t, installed, untouched(t, s, "choosing", "listed"))
+}
+
 // untouched are the uids of what a Kyma's minimal modules have in the remote cluster, and of their Manifests.
 func untouched(t *testing.T, s *harness.Environment, kyma string, modules ...string) map[string]types.UID {
 	t.Helper()

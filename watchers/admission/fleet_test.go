@@ -99,7 +99,7 @@ func newStand(t *testing.T) *stand {
 	require.NoError(t, desired.RegisterIndexes(ctx, mgr.GetFieldIndexer()))
 	require.NoError(t, desired.RegisterKymaIndex(ctx, mgr.GetFieldIndexer()))
 	require.NoError(t, Add(ctx, mgr, Options{
-		Settings:    desired.Settings{Mode: desired.ModeControlPlane, Namespaces: []string{s.namespace}},
+		Settings:    desired.Settings{Mode: desired.ModeControlPlane, Namespaces: []string{s.namespace}, RolloutSpread: 5 * time.Minute},
 		BindAddress: fmt.Sprintf("127.0.0.1:%d", s.port),
 		Service:     types.NamespacedName{Namespace: s.namespace, Name: s.namespace},
 		URL:         fmt.Sprintf("https://localhost:%d", s.port),
@@ -302,7 +302,7 @@ func TestTheAPIServerWarnsOfWhatAnEditOfAReleaseMetaWouldDo(t *testing.T) {
 	require.Eventually(t, func() bool {
 		// The informers may hear of the Kyma later, and begin with the first request for them.
 		require.NoError(t, s.client.Update(ctx, meta.DeepCopy(), client.DryRunAll))
-		return strings.Contains(s.warnings.take(), "moves 1 Kyma from "+module+" 1.0.0 to 1.1.0 on channel regular at once")
+		return strings.Contains(s.warnings.take(), "moves 1 Kyma from "+module+" 1.0.0 to 1.1.0 on channel regular, spread over 5m")
 	}, time.Minute, 200*time.Millisecond)
 	meta.Spec.Channels[0].Version = "1.0.0"
 	meta.Labels = map[string]string{"a": "b"}

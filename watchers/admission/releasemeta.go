@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -109,13 +110,21 @@ func (v releaseMetas) effect(ctx context.Context, meta *v1beta2.ModuleReleaseMet
 	}
 	text := fmt.Sprintf("moves %s from %s %s to %s%s", numberOf(kymas), module, from, channel.Version, on)
 	if r == nil {
-		return text + " at once", nil
+		return text + over(v.settings.RolloutSpread), nil
 	}
 	sizes := advance.StageSizes(r, kymas)
 	if len(sizes) == 1 {
 		return text + ", in 1 stage: " + advance.DescribeStages(sizes), nil
 	}
 	return fmt.Sprintf("%s, in %d stages: %s", text, len(sizes), advance.DescribeStages(sizes)), nil
+}
+
+// over says how long it takes until the last Kyma has its turn. The limit of a roll-out may make it longer.
+func over(spread time.Duration) string {
+	if spread <= 0 {
+		return " at once"
+	}
+	return ", spread over " + duration.HumanDuration(spread)
 }
 
 // rollout is the one that takes a channel's version through stages; nil where it reaches all at once. There may be one of it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -141,6 +142,20 @@ func TestAnEditOfAReleaseMetaIsWarnedOfWithWhatItWouldDo(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, warned)
 		})
+	}
+}
+
+func TestAWarningSaysOverHowLongAChangeIsSpread(t *testing.T) {
+	for spread, want := range map[time.Duration]string{
+		0:                " at once",
+		5 * time.Minute:  ", spread over 5m",
+		90 * time.Second: ", spread over 90s",
+		4 * time.Hour:    ", spread over 4h",
+	} {
+		v := releaseMetas{settings: desired.Settings{Mode: desired.ModeSingleCluster, RolloutSpread: spread}, cached: informed(2)}
+		warned, err := v.ValidateUpdate(t.Context(), desiredtest.ReleaseMeta("keda", "regular=1.0.0"), desiredtest.ReleaseMeta("keda", "regular=1.1.0"))
+		require.NoError(t, err)
+		require.Equal(t, []string{"moves 2 Kymas from keda 1.0.0 to 1.1.0 on channel regular" + want}, []string(warned))
 	}
 }
 

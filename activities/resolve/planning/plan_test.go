@@ -215,7 +215,7 @@ func TestPlan(t *testing.T) {
 		{
 			name:   "a channel whose template is missing",
 			setup:  setup{kyma: keda(nil), templates: templates(mt("keda", "1.0.0")), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))},
-			action: ActionNone, version: "1.1.0", channel: "regular", reason: versions.ReasonTemplateNotFound, message: "no ModuleTemplate found for module keda in version 1.1.0",
+			action: ActionNone, version: "1.1.0", channel: "regular", reason: versions.ReasonTemplateNotFound, message: `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`,
 		},
 		{
 			name: "two release metas for one module are ambiguous",

@@ -65,6 +65,17 @@ func TestMessagesOfTheContractStandAloneWithAHintBesideThem(t *testing.T) {
 			message: "no versions found for channel: fsat in module keda",
 			hint:    "did you mean fast? module keda is in fast, regular: choose one of these channels",
 		},
+		"a version that has no template": {
+			setup:   setup{kyma: desiredtest.Kyma("keda"), metas: metas(desiredtest.ReleaseMeta("keda", "regular=1.1.0"))},
+			message: `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`,
+			hint:    "no ModuleTemplate found for module keda in version 1.1.0: publish ModuleTemplate keda-1.1.0",
+		},
+		"a pinned version that has no template": {
+			setup: setup{kyma: modified(desiredtest.Kyma("keda"), func(k *v1beta2.Kyma) { k.Spec.Modules[0].Version, k.Spec.Modules[0].Channel = "1.1.0", "" }),
+				templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")}},
+			message: `failed to get module template: ModuleTemplate.operator.kyma-project.io "keda-1.1.0" not found`,
+			hint:    "no ModuleTemplate found for module keda in version 1.1.0: publish ModuleTemplate keda-1.1.0",
+		},
 		"a selector on a module that is not listed as restricted": {
 			setup: setup{kyma: desiredtest.Kyma("keda"), metas: metas(selecting), manifests: []*v1beta2.Manifest{installed("keda", "1.0.0")},
 				templates: []*v1beta2.ModuleTemplate{desiredtest.Template("keda", "1.0.0")}},

@@ -101,8 +101,7 @@ func (c *Choice) ofVersion(templates []*v1beta2.ModuleTemplate) {
 	}
 	switch len(matching) {
 	case 0:
-		c.Refusal = Refuse(ReasonTemplateNotFound, "no ModuleTemplate found for module %s in version %s",
-			c.Module.Name, c.Version)
+		c.Refusal = noTemplate(c.Module.Name, c.Version)
 	case 1:
 		c.Template = matching[0]
 	default:
@@ -125,8 +124,7 @@ func (c *Choice) byTemplate(templates []*v1beta2.ModuleTemplate) {
 		return
 	}
 	if c.Module.Version != "" {
-		c.pick(ofVersion(meant, c.Module.Version), Refuse(ReasonTemplateNotFound,
-			"no ModuleTemplate found for module %s in version %s", c.Module.Name, c.Module.Version))
+		c.pick(ofVersion(meant, c.Module.Version), noTemplate(c.Module.Name, c.Module.Version))
 		return
 	}
 	var channels []string
@@ -310,6 +308,13 @@ func mandatory(module string) *Refusal {
 // notFound refuses an entry that nothing is known of; the hint is formatted like fmt.Sprintf.
 func notFound(hint string, args ...any) *Refusal {
 	return Refuse(ReasonNotFound, "%s", shared.MessageNoModuleReleaseMeta).WithHint(hint, args...)
+}
+
+// noTemplate refuses a version that has no template.
+func noTemplate(module, version string) *Refusal {
+	name := module + "-" + version
+	return Refuse(ReasonTemplateNotFound, "%s", shared.ModuleTemplateNotFound(name)).
+		WithHint("no ModuleTemplate found for module %s in version %s: publish ModuleTemplate %s", module, version, name)
 }
 
 func noVersion(channel, module string, channels []string) *Refusal {

@@ -96,7 +96,7 @@ func TestAClusterThatIsNotReleasedNeedsTheTemplateOfTheFormerVersion(t *testing.
 	candidates := candidatesOf("1.1.0", []string{"1.1.0"}, leg("1.0.0", "1.1.0", 1))
 	got := Choose(desiredtest.Kyma(), desired.Settings{}, v1beta2.Module{Name: "keda"}, "regular", candidates, "")
 	require.Equal(t, ReasonTemplateNotFound, got.Refusal.Reason)
-	require.Contains(t, got.Refusal.Message, "in version 1.0.0")
+	require.Contains(t, got.Refusal.Message, `"keda-1.0.0" not found`)
 }
 
 func TestWhichVersionAMandatoryModuleHasDuringARollout(t *testing.T) {

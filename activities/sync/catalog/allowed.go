@@ -16,7 +16,8 @@ import (
 // allowed picks the templates and release metas that a Kyma may see (docs/contract.md#the-catalog): never
 // mandatory ones, none of another instance or controller, beta, internal and restricted ones only where
 // permitted. Where a release meta speaks for a module, only the versions that its channels have are there, and of the
-// release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for.
+// release meta only the channels whose templates the Kyma may have: what it offers, it can be asked for. Where none speaks for a
+// module, only templates that name a channel themselves are there, as the older generation has them: nobody can choose another.
 // Of objects of equal name, the Kyma's own namespace wins, then the first by namespace: the remote cluster
 // has one namespace for all.
 func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace string, own bool,
@@ -64,7 +65,11 @@ func allowed(kyma *v1beta2.Kyma, settings desired.Settings, remoteNamespace stri
 			continue
 		}
 		offered[template.Name], offered[module+"-"+template.Spec.Version] = true, true
-		if visible(template) && (!byMeta[module] || versions[module][template.Spec.Version]) {
+		choosable := template.Spec.Channel != ""
+		if byMeta[module] {
+			choosable = versions[module][template.Spec.Version]
+		}
+		if choosable && visible(template) {
 			allowed = append(allowed, template)
 		}
 	}

@@ -53,6 +53,8 @@ func TestWhatAKymaMaySeeOfTheCatalog(t *testing.T) {
 		channel("labelled", label(shared.LabelMandatoryModule)),
 		channel("taken", func(t *v1beta2.ModuleTemplate) { t.Annotations[desired.AnnotationImportedFrom] = "default/mine" }),
 		template("quiet", "1.0.0", func(t *v1beta2.ModuleTemplate) { t.Spec.ModuleName = "" }),
+		template("dropped", "1.0.0", nil),
+		template("unnamed", "1.0.0", func(t *v1beta2.ModuleTemplate) { t.Spec.ModuleName, t.Labels = "", map[string]string{} }),
 	}
 	metas := []v1beta2.ModuleReleaseMeta{
 		meta("keda", nil, "regular=1.0.0", "fast=2.0.0"),

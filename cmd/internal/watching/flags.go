@@ -2,6 +2,7 @@
 package watching
 
 import (
+	"crypto/fips140"
 	"net/netip"
 	"slices"
 	"time"
@@ -138,7 +139,7 @@ func (f *Flags) Desired() desired.Watching {
 	return desired.Watching{
 		Routing: desired.Routing(f.routing), Address: f.address, ListenerPort: f.port, DNSNames: f.dnsNames, IstioNamespace: f.istioNamespace,
 		GatewayName: f.gatewayName, GatewayNamespace: f.gatewayNamespace, Image: f.image(), MemoryLimit: f.memoryLimit, CPULimit: f.cpuLimit,
-		RestartOnRenewal: f.restartOnRenewal,
+		RestartOnRenewal: f.restartOnRenewal, FIPS: fips140.Enabled(),
 	}
 }
 

@@ -41,8 +41,7 @@ type Watching struct {
 	Image, MemoryLimit, CPULimit string
 	// RestartOnRenewal has an agent started again for each certificate (`--skr-watcher-restart-on-renewal`).
 	RestartOnRenewal bool
-	// FIPS has agents allow nothing but FIPS 140-3. It is no flag: they follow the process that decides what they are to be.
-	FIPS bool
+	FIPS             bool // agents allow nothing but FIPS 140-3, because the process that decides what they are to be uses it
 }
 
 // Enabled tells whether remote clusters send events.

@@ -17,7 +17,7 @@ const (
 	KymaInitialState Reason = "initial_state_handling"
 	// KymaDeleting is the write that makes a Kyma's state Deleting.
 	KymaDeleting Reason = "kyma_status_update_to_deleting"
-	// ManifestAddFinalizer is the write of our finalizers into a Manifest.
+	// ManifestAddFinalizer is the write of our finalizers into a Manifest, which a new one has from the start.
 	ManifestAddFinalizer Reason = "manifest_add_finalizer"
 	// ManifestFirstRef is the record of the first layers that were applied for a Manifest.
 	ManifestFirstRef Reason = "manifest_init_synced_oci_ref"

@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/activities/rollout"
@@ -201,6 +202,7 @@ func (a *Activities) create(ctx context.Context, kyma *v1beta2.Kyma, plan *plann
 	if err != nil {
 		return err
 	}
+	requeue.Wrote(ctx, requeue.ManifestAddFinalizer)
 	result.Created = append(result.Created, plan.Manifest.Name)
 	result.Wrote = append(result.Wrote, versionOf(now))
 	return a.recordTarget(ctx, plan.Destination, now)

@@ -19,6 +19,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
+	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -101,6 +102,17 @@ func TestAReconcileWritesTheFinalizerFirstAndThenManifests(t *testing.T) {
 	require.Equal(t, []string{"operator.kyma-project.io/Kyma"}, kyma.Finalizers)
 	require.Equal(t, "lifecycle-manager", kyma.Labels[shared.LabelManagedBy])
 	require.Len(t, b.manifests(t), 1)
+}
+
+func TestWhatAReconcileWritesIsCountedInUpstreamsWords(t *testing.T) {
+	b := newBench(t, desiredtest.Kyma("keda", "btp"), desired.Settings{}, desiredtest.ChannelTemplate("keda", "regular", "1.0.0"), desiredtest.ChannelTemplate("btp", "regular", "1.0.0"))
+	counted := map[requeue.Reason]int{}
+	ctx := requeue.Counting(t.Context(), func(r requeue.Reason) { counted[r]++ })
+	for range 2 {
+		_, err := b.ResolveKyma(ctx, b.in)
+		require.NoError(t, err)
+		require.Equal(t, map[requeue.Reason]int{requeue.KymaLabelsAndFinalizers: 1, requeue.ManifestAddFinalizer: 2}, counted)
+	}
 }
 
 func TestASteadyReconcileWritesNothing(t *testing.T) {

@@ -231,6 +231,7 @@ func (p *parser) weekly(path string, names []string, begin, end moment) []Window
 			p.ignore(m.path, "is missing and counts as 00:00:00Z; write a time of day like %s", exampleTime)
 		case isDate:
 			p.ignore(m.path, "only its time of day counts, because there are days; write it like %s", exampleTime)
+		case isTimeOfDay:
 		}
 	}
 	var days []time.Weekday

@@ -200,7 +200,8 @@ func rightsOf(f *flags) (rights.Instance, map[string][]string) {
 	}
 	for feature, on := range map[string]bool{
 		rights.Webhook: f.webhook.enabled, rights.MetricsSecure: f.metricsSecure, rights.ImagePullSecret: f.settings.ImagePullSecret != "",
-		rights.Signatures: f.signaturePolicy != "ignore", rights.RegistrySecret: f.registrySecret != "",
+		rights.InjectedSecrets: len(f.settings.InjectingModules) > 0,
+		rights.Signatures:      f.signaturePolicy != "ignore", rights.RegistrySecret: f.registrySecret != "",
 	} {
 		if on {
 			instance.Features = append(instance.Features, feature)

@@ -143,6 +143,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
 	set.StringVar(&f.settings.ImagePullSecret, "skr-image-pull-secret", "", "name of a Secret in the namespace kcp-system that every remote cluster gets, to pull images with")
 	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane, and the sync strategy local-client, in control-plane mode")
+	set.StringSliceVar(&f.settings.InjectingModules, "inject-data-from-kcp-modules", []string{"deployer"}, "modules whose Secrets may ask, by the annotation "+shared.AnnotationInjectData+", for the data of Secrets in the namespace kcp-system that are labelled for them")
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
 	set = groups.Add("Pace")
@@ -256,6 +257,11 @@ func (f *flags) check() error {
 	f.settings.Watching = f.watching.Desired()
 	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return fmt.Errorf("--skr-image-pull-secret must be the name of a Secret, not %q", name)
+	}
+	for _, name := range f.settings.InjectingModules {
+		if problems := validation.IsValidLabelValue(name); name == "" || len(problems) > 0 {
+			return fmt.Errorf("--inject-data-from-kcp-modules must be names of modules, as in the label %s of a Secret, not %q", shared.LabelModuleName, name)
+		}
 	}
 	if f.registryPulls < 1 || f.registryTimeout < time.Second {
 		return errors.New("--oci-registry-pulls must be at least 1, and --oci-registry-timeout at least 1s")

@@ -127,8 +127,11 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	if err != nil {
 		return s, err
 	}
-	if f.registryHost != "" {
+	if f.registryHost != "" || f.registrySecret != "" {
 		s.Registry = func(ctx context.Context) preflight.RegistryFacts {
+			if err := f.takeRegistry(ctx, s.ControlPlane); err != nil {
+				return preflight.RegistryFacts{Credentials: f.registrySecret, Err: err}
+			}
 			options, err := artifactOptions(ctx, f, s.ControlPlane)
 			if err != nil {
 				return preflight.RegistryFacts{Host: f.registryHost, Credentials: f.registrySecret, Err: err}

@@ -78,6 +78,9 @@ func (a *Applier) Prepare(ctx context.Context, m *v1beta2.Manifest) (*Installati
 	if job.Plan, err = bundle.PlanOf(ctx, m, b, job.Mapper, job.RemoteNamespace); err != nil {
 		return nil, clusters.Classify(err)
 	}
+	if err := a.inject(ctx, job); err != nil {
+		return nil, err
+	}
 	job.Refused = job.Plan.Refused
 	job.ensureRemoteNamespace = sync.OnceValue(func() error { return objects.EnsureNamespace(ctx, cluster, job.RemoteNamespace) })
 	return job, nil

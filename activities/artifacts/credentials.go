@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -50,6 +52,36 @@ func KeychainFromDockerConfig(content []byte) (authn.Keychain, error) {
 		k[normalized(address)] = config
 	}
 	return k, nil
+}
+
+// DockerConfigRegistries returns the registries that a docker config (`.dockerconfigjson`) has credentials for, as it writes
+// them, in order.
+func DockerConfigRegistries(content []byte) ([]string, error) {
+	var parsed struct {
+		Auths map[string]json.RawMessage `json:"auths"`
+	}
+	if err := json.Unmarshal(content, &parsed); err != nil {
+		return nil, errDockerConfig
+	}
+	return slices.Sorted(maps.Keys(parsed.Auths)), nil
+}
+
+// HostOf returns the host of an entry of a docker config, as registries are known by it.
+func HostOf(entry string) string {
+	host, _, _ := strings.Cut(WithoutScheme(entry), "/")
+	return strings.ToLower(normalized(host))
+}
+
+// AddressOf returns the address of the registry that an entry of a docker config is for, with its scheme and path. Docker writes
+// the version of an API behind the host of some registries, which is no path.
+func AddressOf(entry string) string {
+	trimmed := strings.TrimRight(entry, "/")
+	for _, version := range []string{"/v1", "/v2"} {
+		if host, found := strings.CutSuffix(trimmed, version); found && !strings.Contains(WithoutScheme(host), "/") {
+			return host
+		}
+	}
+	return entry
 }
 
 // Resolve implements authn.Keychain.

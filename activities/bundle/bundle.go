@@ -42,6 +42,8 @@ type Object struct {
 	Stage           kinds.Stage
 	// Optional objects are skipped where the cluster does not know their kind.
 	Optional bool
+	// AsksForData is true for a Secret whose data is to be that of a Secret in the control plane, if its module may have it.
+	AsksForData bool
 	// Replaceable objects are deleted and created again if they cannot be changed.
 	Replaceable bool
 	// Digest is that of the object as rendered, which it carries as an annotation.
@@ -98,6 +100,7 @@ func encode(u *unstructured.Unstructured) (Object, error) {
 	o := Object{GVK: u.GroupVersionKind(), namespace: u.GetNamespace(), name: u.GetName()}
 	o.Stage = kinds.StageOf(o.GVK.GroupKind())
 	o.Optional = u.GetAnnotations()[shared.AnnotationOptional] == shared.ValueTrue
+	o.AsksForData = asksForData(o.GVK.GroupKind(), u.GetAnnotations())
 	o.Replaceable = isReplaceable(o.GVK.GroupKind(), u)
 	o.refused = reserved.Marks(o.GVK.GroupKind(), o.name, u.GetLabels())
 	Clean(u)
@@ -211,6 +214,18 @@ func (t template) Fill(owner inventory.Owner) []byte {
 		}
 	}
 	return filled
+}
+
+// text is the encoded object with its placeholders.
+func (t template) text() []byte {
+	var text []byte
+	for i, piece := range t.pieces {
+		text = append(text, piece...)
+		if i < len(t.placeholders) {
+			text = append(text, t.placeholders[i]...)
+		}
+	}
+	return text
 }
 
 func (t template) size() int64 {

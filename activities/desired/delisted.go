@@ -60,5 +60,5 @@ func (i Inputs) Delisted(ctx context.Context, kyma *v1beta2.Kyma, manifests []v1
 	if err != nil || len(catalog) == 0 {
 		return "", err
 	}
-	return DigestOf(catalog.inputs()...), nil
+	return DigestOf(catalog.inputs(i.Settings)...), nil
 }

@@ -60,7 +60,7 @@ func InputsDigest(kyma *v1beta2.Kyma, settings Settings, catalog Catalog, secret
 	if agents != "" {
 		common = append(common, "agents", agents)
 	}
-	common = append(common, catalog.inputs()...)
+	common = append(common, catalog.inputs(settings)...)
 	return DigestOf(own...) + digestSeparator + DigestOf(common...)
 }
 
@@ -84,10 +84,13 @@ func labelInputs(labels map[string]string) map[string]string {
 }
 
 // inputs are those of all modules that many Kymas share.
-func (c Catalog) inputs() []any {
+func (c Catalog) inputs(settings Settings) []any {
 	var inputs []any
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		inputs = append(inputs, "module", name, c[name].inputs())
+		if settings.Injects(strings.TrimPrefix(name, "@")) || slices.ContainsFunc(c[name].Templates, func(t *v1beta2.ModuleTemplate) bool { return settings.Injects(ModuleNameOf(t)) }) {
+			inputs = append(inputs, "injects data")
+		}
 	}
 	return inputs
 }

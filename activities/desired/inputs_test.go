@@ -71,6 +71,7 @@ func TestTheInputsDigestChangesWithWhatDecides(t *testing.T) {
 		"a rotated Secret":                   func(w *world) { w.secret.ResourceVersion = "8" },
 		"a Secret that is gone":              func(w *world) { w.secret.Labels = nil },
 		"another flag":                       func(w *world) { w.settings.RestrictedModules = []string{"keda"} },
+		"leave to ask for data":              func(w *world) { w.settings.InjectingModules = []string{"other", "keda"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := newWorld().digest(t)

@@ -54,6 +54,9 @@ type Settings struct {
 	// RestrictedModules are the modules that only Kymas selected by the `kymaSelector` of their release
 	// meta may have (`--restricted-default-modules`).
 	RestrictedModules []string
+	// InjectingModules are the modules whose Secrets may ask for the data of Secrets in the namespace kcp-system
+	// (`--inject-data-from-kcp-modules`). It is no part of Digest, since only Kymas with these modules depend on it.
+	InjectingModules []string
 	// DescriptorRepository is where component descriptors and layers are that templates do not embed:
 	// `<registry>[/<subpath>]` of `--oci-registry-host` and `--modules-repository-subpath`.
 	DescriptorRepository string
@@ -68,6 +71,9 @@ type Settings struct {
 	// no part of Digest.
 	StateRule StateRule
 }
+
+// Injects reports whether the Secrets of a module may ask for the data of Secrets in the control plane.
+func (s Settings) Injects(module string) bool { return slices.Contains(s.InjectingModules, module) }
 
 // LocalClientAllowed tells whether Kymas may be synchronized by strategy `local-client`.
 func (s Settings) LocalClientAllowed() bool {

@@ -110,6 +110,13 @@ func (a *Prober) compareModule(
 		recorded = inventory.Fingerprint(of.of(m.Status.Inventory))
 	}
 	differing, compared := map[string]bool{}, true
+	stale, err := a.isStale(ctx, m, marked)
+	if err != nil {
+		return "", err
+	}
+	if stale {
+		return differsInSources, nil
+	}
 	if inventory.FingerprintOf(entries) != recorded {
 		found, err := a.compareAgain(ctx, of, marked, survey)
 		if err != nil {

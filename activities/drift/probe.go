@@ -29,6 +29,7 @@ const (
 	differsInState     = "the module changed its state"
 	differsInResources = "the module's resources drifted"
 	differsInKnowledge = "the module's resources are not recorded yet"
+	differsInSources   = "a Secret of the control plane changed"
 	differsInConflicts = "a field ownership conflict has ended"
 )
 

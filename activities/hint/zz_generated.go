@@ -138,6 +138,8 @@ func ofReason(reason string) string {
 		return "check that the registry runs and that the workers reach it: DNS, egress, proxy, its certificate; the registry is asked again within a minute of its return"
 	case "RegistryUnauthorized":
 		return "renew the Secret of --oci-registry-cred-secret; it is read again by itself"
+	case "SecretNotInjected":
+		return "create it in the control plane, with the label operator.kyma-project.io/module-name and the module's name; the sweep tries again in each pass"
 	case "RendererFailed":
 		return "the message says which; it is retried"
 	case "ResourcesPending":

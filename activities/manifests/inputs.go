@@ -31,6 +31,9 @@ func InputsDigest(m *v1beta2.Manifest) string {
 	if secret := m.Annotations[desired.AnnotationImagePullSecret]; secret != "" {
 		inputs = append(inputs, "image pull secret "+secret)
 	}
+	if m.Annotations[shared.AnnotationInjects] == shared.ValueTrue {
+		inputs = append(inputs, "injects data")
+	}
 	if agent, is := m.Annotations[desired.AnnotationAgent]; is {
 		inputs = append(inputs, "agent "+agent)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/injection"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -56,6 +57,8 @@ type Options struct {
 	Fleet client.Reader
 	// Known knows which Manifests there are; by default they are listed in the control plane.
 	Known *fleet.Fleet
+	// Injection reads the Secrets whose data modules ask for; by default from ControlPlane.
+	Injection *injection.Source
 	// Clock defaults to time.Now.
 	Clock func() time.Time
 }
@@ -82,6 +85,9 @@ func New(o Options) (*Steps, error) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Injection == nil {
+		o.Injection = injection.New(o.ControlPlane, o.Clock)
 	}
 	recorder, err := NewRecorder(o.Events, o.Drift, o.Clock)
 	if err != nil {

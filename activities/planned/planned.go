@@ -27,7 +27,7 @@ func Annotations() []string {
 		shared.AnnotationRecreateDefaultCR,
 		desired.AnnotationModuleEntry, desired.AnnotationCustomStateCheck, desired.AnnotationRemoteNamespace, desired.AnnotationRemoteStrategy,
 		desired.AnnotationImagePullSecret,
-		desired.AnnotationAssociatedKinds, desired.AnnotationAgent,
+		desired.AnnotationAssociatedKinds, desired.AnnotationAgent, shared.AnnotationInjects,
 	}
 }
 

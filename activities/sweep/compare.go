@@ -11,6 +11,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
+	"github.com/kyma-project/lifecycle-manager/activities/injection"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kymas"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
@@ -201,6 +202,12 @@ func isSettled(m *v1beta2.Manifest) bool {
 	return m.Status.Settled && m.DeletionTimestamp.IsZero() && m.Status.InputsDigest == manifests.InputsDigest(m)
 }
 
+// lacksSecret reports whether a module waits for a Secret of the control plane, which is no input of its Manifest.
+func lacksSecret(m *v1beta2.Manifest) bool {
+	last := m.Status.LastOperation
+	return m.Status.State == shared.StateError && last != nil && last.Reason == injection.ReasonNotInjected
+}
+
 // remoteView is what a pass sees of a Kyma's cluster.
 type remoteView struct {
 	// reason says why the Kyma needs a reconcile; "" if it needs none.
@@ -254,6 +261,8 @@ func (w *walk) checkManifest(ctx context.Context, m *v1beta2.Manifest, open Open
 		return false
 	case !desired.InControlPlane(m) && !remote.answers:
 		return false
+	case settled && !isOpen && lacksSecret(m):
+		w.kickManifest(ctx, m, "a Secret of the control plane was missing")
 	case !settled && !w.isOpen(ctx, open, id):
 		w.kickManifest(ctx, m, "the Manifest is not settled and has no open workflow")
 	case !settled && remote.back,

@@ -187,6 +187,13 @@ func TestWhatAWalkKicks(t *testing.T) {
 		prepare func(f *world, k *v1beta2.Kyma, m *v1beta2.Manifest)
 		want    map[string]string
 	}{
+		"a module that waits for a Secret of the control plane": {
+			prepare: func(_ *world, _ *v1beta2.Kyma, m *v1beta2.Manifest) {
+				m.Status.State = shared.StateError
+				m.Status.LastOperation = &v1beta2.LastOperation{Operation: "no Secret", Reason: "SecretNotInjected"}
+			},
+			want: map[string]string{kymaID: "the status differs from a Manifest", manifestID: "a Secret of the control plane was missing"},
+		},
 		"nothing where nothing differs": {prepare: func(*world, *v1beta2.Kyma, *v1beta2.Manifest) {}},
 		"a Kyma whose inputs changed unnoticed": {
 			prepare: func(f *world, _ *v1beta2.Kyma, _ *v1beta2.Manifest) { f.digest = "then" },

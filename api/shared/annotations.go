@@ -17,6 +17,9 @@ const (
 	// AnnotationOptional with ValueTrue on an object in a layer: the object is
 	// skipped where the cluster does not know its kind.
 	AnnotationOptional = OperatorGroup + "/optional"
+	// AnnotationInjectData with ValueTrue on a Secret in a layer: its data is replaced
+	// by the data of the Secret of the same name in the control plane.
+	AnnotationInjectData = OperatorGroup + "/inject-data-from-kcp"
 	// AnnotationReplace with ValueTrue on an object in a layer: the object is
 	// deleted and created again if it cannot be changed. ReplaceWithData does
 	// the same for kinds that hold data.
@@ -106,6 +109,10 @@ const (
 	// AnnotationIsUnmanaged with ValueTrue: the module is not ours to maintain
 	// any more; what is installed stays.
 	AnnotationIsUnmanaged = OperatorGroup + "/is-unmanaged"
+	// AnnotationInjects with ValueTrue lets the module ask for the data of Secrets in the
+	// control plane (AnnotationInjectData). Only a plan sets it, so that no template of a
+	// cluster's owner can ask for them.
+	AnnotationInjects = OperatorGroup + "/injects-data"
 	// AnnotationSyncOCIRef is the reference of the layer that was last
 	// installed. It has no prefix.
 	AnnotationSyncOCIRef = "sync-oci-ref"

@@ -127,8 +127,11 @@ func sourcesOf(f *flags, config *rest.Config) (preflight.Sources, error) {
 	if err != nil {
 		return s, err
 	}
-	if f.registryHost != "" {
+	if f.registryHost != "" || f.registrySecret != "" {
 		s.Registry = func(ctx context.Context) preflight.RegistryFacts {
+			if err := f.takeRegistry(ctx, s.ControlPlane); err != nil {
+				return preflight.RegistryFacts{Credentials: f.registrySecret, Err: err}
+			}
 			options, err := artifactOptions(ctx, f, s.ControlPlane)
 			if err != nil {
 				return preflight.RegistryFacts{Host: f.registryHost, Credentials: f.registrySecret, Err: err}
@@ -200,7 +203,8 @@ func rightsOf(f *flags) (rights.Instance, map[string][]string) {
 	}
 	for feature, on := range map[string]bool{
 		rights.Webhook: f.webhook.enabled, rights.MetricsSecure: f.metricsSecure, rights.ImagePullSecret: f.settings.ImagePullSecret != "",
-		rights.Signatures: f.signaturePolicy != "ignore", rights.RegistrySecret: f.registrySecret != "",
+		rights.InjectedSecrets: len(f.settings.InjectingModules) > 0,
+		rights.Signatures:      f.signaturePolicy != "ignore", rights.RegistrySecret: f.registrySecret != "",
 	} {
 		if on {
 			instance.Features = append(instance.Features, feature)

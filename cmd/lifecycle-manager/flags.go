@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -144,6 +142,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.StringVar(&f.settings.ControllerName, "controller-name", "", "controller name that module entries and templates may ask for")
 	set.StringVar(&f.settings.ImagePullSecret, "skr-image-pull-secret", "", "name of a Secret in the namespace kcp-system that every remote cluster gets, to pull images with")
 	set.BoolVar(&f.settings.AllowControlPlaneModules, "allow-control-plane-modules", false, "permit modules with target control-plane, and the sync strategy local-client, in control-plane mode")
+	set.StringSliceVar(&f.settings.InjectingModules, "inject-data-from-kcp-modules", []string{"deployer"}, "modules whose Secrets may ask, by the annotation "+shared.AnnotationInjectData+", for the data of Secrets in the namespace kcp-system that are labelled for them")
 	set.StringSliceVar(&f.settings.RestrictedModules, "restricted-default-modules", nil, "modules that only Kymas selected by the release meta's kymaSelector may have")
 
 	set = groups.Add("Pace")
@@ -186,9 +185,9 @@ func (f *flags) groups() flaggroups.Groups {
 	f.webhook.register(set)
 
 	set = groups.Add("Registries")
-	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which components are fetched: their descriptors where a ModuleTemplate embeds none, and their layers also where an embedded descriptor names another repository")
-	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry host")
-	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system); it is read again every minute, and when the registry refuses them")
+	set.StringVar(&f.registryHost, "oci-registry-host", "", "registry from which components are fetched: their descriptors where a ModuleTemplate embeds none, and their layers also where an embedded descriptor names another repository; by default that of --oci-registry-cred-secret")
+	set.StringVar(&f.registrySubpath, "modules-repository-subpath", "", "path below the registry")
+	set.StringVar(&f.registrySecret, "oci-registry-cred-secret", "", "dockerconfigjson Secret with the registry's credentials, as name or namespace/name (default namespace kcp-system); they are read again every minute, and when the registry refuses them. Without --oci-registry-host, its only entry is the registry, which is read at the start; http:// before it means without TLS")
 	set.StringVar(&f.registryCAFile, "oci-registry-ca-file", "", "PEM file with certificates of authorities that registries are trusted by, besides the system's")
 	set.IntVar(&f.registryPulls, "oci-registry-pulls", 8, "requests to one registry at once")
 	set.DurationVar(&f.registryTimeout, "oci-registry-timeout", time.Minute, "how long fetching one layer or descriptor may take, with all tries")
@@ -265,6 +264,11 @@ func (f *flags) check() error {
 	if name := f.settings.ImagePullSecret; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return fmt.Errorf("--skr-image-pull-secret must be the name of a Secret, not %q", name)
 	}
+	for _, name := range f.settings.InjectingModules {
+		if problems := validation.IsValidLabelValue(name); name == "" || len(problems) > 0 {
+			return fmt.Errorf("--inject-data-from-kcp-modules must be names of modules, as in the label %s of a Secret, not %q", shared.LabelModuleName, name)
+		}
+	}
 	if f.registryPulls < 1 || f.registryTimeout < time.Second {
 		return errors.New("--oci-registry-pulls must be at least 1, and --oci-registry-timeout at least 1s")
 	}
@@ -275,12 +279,11 @@ func (f *flags) check() error {
 		return fmt.Errorf("--module-upgrade-rollout-at-once must be at least 1, got %d", f.rolloutAtOnce)
 	}
 	if err := f.readRegistryHost(); err != nil {
-		return err
+		return fmt.Errorf("--oci-registry-host %w", err)
 	}
-	if f.registryHost == "" && f.registrySubpath != "" {
-		return errors.New("--modules-repository-subpath is below --oci-registry-host, which is not given")
+	if f.registryHost == "" && f.registrySecret == "" && f.registrySubpath != "" {
+		return errors.New("--modules-repository-subpath is below a registry, and neither --oci-registry-host nor --oci-registry-cred-secret is given")
 	}
-	f.settings.DescriptorRepository = f.descriptorRepository()
 	switch {
 	case f.workerRamp.Percent < 0 || f.workerRamp.Percent >= 100:
 		return fmt.Errorf("--worker-ramp-percent must be at least 0 and below 100, not %g", f.workerRamp.Percent)
@@ -301,33 +304,4 @@ func (f *flags) check() error {
 		}
 	}
 	return nil
-}
-
-// readRegistryHost takes the scheme off the registry: http:// means plain HTTP to this host, as it does for clients of
-// today's generation.
-func (f *flags) readRegistryHost() error {
-	scheme, address, found := strings.Cut(f.registryHost, "://")
-	if !found {
-		scheme, address = "https", f.registryHost
-	}
-	host, _, _ := strings.Cut(address, "/")
-	switch {
-	case f.registryHost == "":
-		return nil
-	case scheme != "https" && scheme != "http", host == "", strings.Contains(host, "@"):
-		return errors.New("--oci-registry-host must be a host, with http:// before it where it is spoken to without TLS, and without credentials")
-	case scheme == "http" && !slices.Contains(f.plainHTTPHosts, host):
-		f.plainHTTPHosts = append(f.plainHTTPHosts, host)
-	}
-	f.registryHost = strings.TrimRight(address, "/")
-	return nil
-}
-
-// descriptorRepository is `<registry>[/<subpath>]`.
-func (f *flags) descriptorRepository() string {
-	subpath := strings.Trim(f.registrySubpath, "/")
-	if subpath == "" {
-		return f.registryHost
-	}
-	return f.registryHost + "/" + subpath
 }

@@ -40,7 +40,8 @@ func ofProcess() []string {
 // stop in the middle of an upgrade.
 func addedLater() []string {
 	return append(watching.Names(), "namespaces", "rollout-same-failures", "rollout-prometheus-url",
-		"removal-budget-percent", "removal-budget-min", "removal-budget-window", "oci-registry-allowed", "module-state-from")
+		"removal-budget-percent", "removal-budget-min", "removal-budget-window", "oci-registry-allowed", "module-state-from",
+		"inject-data-from-kcp-modules")
 }
 
 // instanceSettings are the settings of the instance as the flags of this process have them. Lists are sets. Flags about events

@@ -23,8 +23,11 @@ func newPlanCommand() *cobra.Command {
 	return forecast.NewCommand(forecast.Program{
 		Flags: f.groups(), Read: f.read, ErrUsage: errUsage, Scheme: newScheme,
 		Connect: func(ctx context.Context, kubeContext string, objects bool) (client.Reader, []string, forecast.Options, error) {
-			options := forecast.Options{Settings: f.settings, Index: worker.Index, SameFailures: f.sameFailures}
 			live, err := f.liveClient(kubeContext)
+			if err == nil {
+				err = f.takeRegistry(ctx, live)
+			}
+			options := forecast.Options{Settings: f.settings, Index: worker.Index, SameFailures: f.sameFailures}
 			if err != nil {
 				return nil, nil, options, err
 			}

@@ -97,6 +97,9 @@ func run(ctx context.Context, f *flags, set *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	if err := f.takeRegistry(ctx, live); err != nil {
+		return err
+	}
 	// A workflow that upserts an unregistered one would be stuck, so nothing starts before.
 	if _, err := worker.EnsureSearchAttributes(ctx, temporalClient, namespace); err != nil {
 		return err

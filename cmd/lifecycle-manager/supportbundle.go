@@ -125,6 +125,7 @@ func bundleSources(ctx context.Context, f *flags, b *bundleFlags) (bundle.Source
 		return s, err
 	}
 	s.Temporal = func(ctx context.Context) (bundle.Workflows, error) { return temporal.DialContext(ctx, options) }
+	s.InjectingModules = f.settings.InjectingModules
 	if f.registrySecret != "" {
 		s.Secrets = append(s.Secrets, registrySecret(f))
 	}

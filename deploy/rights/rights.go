@@ -44,6 +44,7 @@ const (
 	Signatures      = "signatures"
 	ImagePullSecret = "imagePullSecret"
 	RegistrySecret  = "registrySecret"
+	InjectedSecrets = "injectedSecrets"
 	StoredVersions  = "storedVersions"
 	// Watching: there are events from remote clusters.
 	Watching = "watching"

@@ -32,13 +32,14 @@ func TestEachNamespaceAndRoleHasItsRights(t *testing.T) {
 	common := append([]string{
 		"--leader-election-namespace", releaseNamespace, "--namespaces", kymasNamespace, "--access-secret-namespace", accessNamespace,
 		"--oci-registry-cred-secret", "registry", "--skr-image-pull-secret", "pull-images",
+		"--inject-data-from-kcp-modules", "chosen",
 	}, webhookFlags(t, releaseNamespace+"/"+webhook, certificate)...)
 	s := harness.NewEnvironment(t, append([]string{"--role", "watchers", "--leader-elect"}, common...)...)
 	private, public := keyPair(t)
 	prepareNamespaces(s, public)
 	kymas := []*v1beta2.Kyma{newApart(s, "apart-a"), newApart(s, "apart-b")}
 	signed := []string{"--sign-key", private, "--signature-name", "releases"}
-	s.PushModule(harness.MinimalModule{Name: "chosen", Channels: "regular", Namespace: kymasNamespace, PushFlags: signed})
+	s.PushModule(harness.MinimalModule{Name: "chosen", Channels: "regular", Namespace: kymasNamespace, PushFlags: signed, Manifest: injecting("chosen", "injected")})
 	applyKind(s, "ModuleTemplate", s.Pack(harness.MinimalModule{Name: "always", Config: "mandatory: true", Namespace: kymasNamespace, PushFlags: signed}))
 
 	// With signatures, watchers may list all Secrets in kcp-system, which covers what the watcher of the one Secret needs.
@@ -125,8 +126,10 @@ func prepareNamespaces(s *harness.Environment, key []byte) {
 	}
 	keys := secret("releases", "", map[string][]byte{shared.SignatureSecretKey: key})
 	keys.Labels = map[string]string{shared.LabelSignature: "releases"}
+	injected := secret("injected", corev1.SecretTypeDockerConfigJson, pullData("injected"))
+	injected.Labels = map[string]string{shared.LabelModuleName: "chosen"}
 	for _, each := range []*corev1.Secret{
-		keys, secret("registry", corev1.SecretTypeDockerConfigJson, pullData("registry")), secret("pull-images", corev1.SecretTypeDockerConfigJson, pullData("first")),
+		keys, injected, secret("registry", corev1.SecretTypeDockerConfigJson, registryData("http://"+s.Registry)), secret("pull-images", corev1.SecretTypeDockerConfigJson, pullData("first")),
 	} {
 		require.NoError(s.T, s.ControlPlane.Create(s.T.Context(), each))
 		s.T.Cleanup(func() { _ = s.ControlPlane.Delete(context.Background(), each) })

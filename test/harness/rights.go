@@ -86,6 +86,9 @@ func (r *rights) give(flags []string, further map[string]any) (kubeconfig string
 		account = managedBy
 		settings["managed-by"] = managedBy
 	}
+	if modules := flagOf(flags, "--inject-data-from-kcp-modules"); modules != "" {
+		settings["inject-data-from-kcp-modules"] = strings.Split(modules, ",")
+	}
 	values["settings"] = settings
 	for name, value := range further {
 		values[name] = value

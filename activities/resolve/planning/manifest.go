@@ -130,6 +130,9 @@ func (in manifestInputs) annotations(labels map[string]string) (map[string]strin
 	if in.remote && in.settings.ImagePullSecret != "" {
 		annotations[desired.AnnotationImagePullSecret] = in.settings.ImagePullSecret
 	}
+	if in.settings.Injects(labels[shared.LabelModuleName]) && !versions.IsUserProvided(in.choice.Template) {
+		annotations[shared.AnnotationInjects] = shared.ValueTrue
+	}
 	if in.kyma.Annotations[shared.AnnotationRecreateDefaultCR] == shared.ValueTrue {
 		annotations[shared.AnnotationRecreateDefaultCR] = shared.ValueTrue
 	}

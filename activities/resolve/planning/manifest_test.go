@@ -102,6 +102,24 @@ func TestAManifestForARemoteClusterSaysWhichSecretItsImagesArePulledWith(t *test
 	require.NotContains(t, here.Annotations, annotation, "what is no remote cluster does not get the Secret")
 }
 
+func TestAManifestSaysWhetherItsModuleMayAskForDataOfTheControlPlane(t *testing.T) {
+	const annotation = "operator.kyma-project.io/injects-data"
+	settings := desired.Settings{Mode: desired.ModeControlPlane, InjectingModules: []string{"deployer", "btp-operator"}}
+	template := desiredtest.ChannelTemplate("btp-operator", "regular", "1.0.0")
+	with := manifestOf(t, synced(), settings, template)
+	require.Equal(t, "true", with.Annotations[annotation])
+	settings.InjectingModules = []string{"deployer"}
+	without := manifestOf(t, synced(), settings, template)
+	require.NotContains(t, without.Annotations, annotation)
+	require.True(t, Differs(with, without), "it is taken back")
+
+	settings.InjectingModules = []string{"btp-operator"}
+	kyma := synced()
+	userProvided(&kyma.Status.Remote.Modules[0])
+	own := manifestOf(t, kyma, settings, imported("btp-operator", "1.0.0", "mine"))
+	require.NotContains(t, own.Annotations, annotation, "a cluster's owner gets no data by a template of that name")
+}
+
 func TestWhereADefaultCRGoes(t *testing.T) {
 	bare := `{"apiVersion":"v1","kind":"Thing"}`
 	explicit := func(namespace string) *v1beta2.Sync {

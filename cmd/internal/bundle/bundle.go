@@ -50,6 +50,8 @@ type Sources struct {
 	Settings types.NamespacedName
 	// Secrets are the further Secrets that the instance has: registry, webhook, pull Secret.
 	Secrets []types.NamespacedName
+	// InjectingModules are the modules that get the data of Secrets in kcp-system that are labelled for them.
+	InjectingModules []string
 	// Environment is that of the process, by which it connects to Temporal.
 	Environment []string
 	// Temporal connects to Temporal.
@@ -105,6 +107,14 @@ func (s Sources) knownSecrets(ctx context.Context) (known []string, problems []e
 			continue
 		}
 		all = append(all, secret)
+	}
+	for _, module := range s.InjectingModules {
+		page := &corev1.SecretList{}
+		if err := s.ControlPlane.List(ctx, page, client.InNamespace(shared.NamespaceControlPlane), client.MatchingLabels{shared.LabelModuleName: module}); err != nil {
+			problems = append(problems, fmt.Errorf("list Secrets for module %s: %w", module, err))
+			continue
+		}
+		all = append(all, page.Items...)
 	}
 	for i := range all {
 		for _, value := range all[i].Data {

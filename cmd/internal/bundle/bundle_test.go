@@ -99,6 +99,7 @@ func objects(t *testing.T) []client.Object {
 	return []client.Object{
 		kyma, template, deployment, pod, access, unreadable,
 		&corev1.Secret{ObjectMeta: at("pull", nil), Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(dockerConfig())}},
+		&corev1.Secret{ObjectMeta: at("injected", map[string]string{"operator.kyma-project.io/module-name": "deployer"}), Data: map[string][]byte{"password": []byte(planted + "-injected")}},
 		&corev1.ConfigMap{ObjectMeta: at("lifecycle-manager-settings", nil), Data: map[string]string{"oci-registry-cred-secret": "pull", "mode": "control-plane"}},
 		&corev1.Event{
 			ObjectMeta: at("demo.1", nil), InvolvedObject: corev1.ObjectReference{Kind: "Kyma", Name: "demo"}, Reason: "Refused",
@@ -120,6 +121,7 @@ func logOf() string {
 		`{"pem":"-----BEGIN PRIVATE KEY-----\n` + planted + `-pem-in-json\n-----END PRIVATE KEY-----\n"}`,
 		`jwt eyJhbGciOiJSUzI1NiJ9.` + planted + `.signature`,
 		`registry said no to ` + planted + `-registry and to ` + planted + `-login:with-colon`,
+		`the module deployer got ` + planted + `-injected`,
 		`Temporal said no to ` + planted + `-api-key and ` + planted + `-header, signed by ` + planted + `0tls0key`,
 		`kubeconfig ` + long,
 		`last line of the log`,
@@ -212,9 +214,9 @@ func newSources(t *testing.T) Sources {
 		Core:         core, Release: "kcp-system", PodLabels: ofInstance,
 		Settings:    types.NamespacedName{Namespace: "kcp-system", Name: "lifecycle-manager-settings"},
 		Secrets:     []types.NamespacedName{{Namespace: "kcp-system", Name: "pull"}},
-		Environment: environment(t),
-		Temporal:    func(context.Context) (Workflows, error) { return &workflows{}, nil },
-		Metrics:     []string{strings.TrimPrefix(metrics.URL, "http://")}, Logs: []string{log},
+		Environment: environment(t), InjectingModules: []string{"deployer"},
+		Temporal: func(context.Context) (Workflows, error) { return &workflows{}, nil },
+		Metrics:  []string{strings.TrimPrefix(metrics.URL, "http://")}, Logs: []string{log},
 		Check:   map[string]string{"message": "refused " + planted + "-api-key"},
 		Version: "test", Now: time.Date(2026, 11, 24, 4, 0, 0, 0, time.UTC), Limits: DefaultLimits(),
 	}

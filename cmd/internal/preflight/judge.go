@@ -206,6 +206,8 @@ func judgeRegistry(r *RegistryFacts) Finding {
 		with = "with the credentials of Secret " + r.Credentials
 	}
 	switch {
+	case r.Host == "":
+		return bad(subject, "the Secret must have one entry in auths of .dockerconfigjson, or one for the registry that --oci-registry-host names", "%s", r.Err)
 	case r.Refused:
 		return bad(subject, "renew the Secret that --oci-registry-cred-secret names", "%s refuses what is asked %s: %s", r.Host, with, r.Err)
 	case r.Err != nil:

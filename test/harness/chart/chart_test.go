@@ -53,14 +53,16 @@ func TestTheRolesAreTheListOfRights(t *testing.T) {
 	}
 	features := []string{
 		rights.Webhook, rights.MetricsSecure, rights.Signatures, rights.ImagePullSecret, rights.RegistrySecret, rights.StoredVersions,
-		rights.Watching, rights.IstioRouting, rights.CertManager,
+		rights.InjectedSecrets, rights.Watching, rights.IstioRouting, rights.CertManager,
 	}
 	names := map[string]string{
 		"settings": "lifecycle-manager-settings", "lease": "lifecycle-manager.operator.kyma-project.io",
 		"webhook": "lifecycle-manager-webhook", "webhookSecret": "lifecycle-manager-webhook-tls",
 		"imagePullSecret": "pull", "registrySecret": "registry",
 	}
-	bare := map[string]any{"namespaces": []any{"kymas"}, "webhook": map[string]any{"enabled": false}}
+	bare := map[string]any{
+		"namespaces": []any{"kymas"}, "webhook": map[string]any{"enabled": false}, "settings": map[string]any{"inject-data-from-kcp-modules": []any{}},
+	}
 	direct := map[string]any{
 		"namespaces": []any{"kymas"}, "webhook": map[string]any{"enabled": false},
 		"settings": map[string]any{"watcher-routing": "direct", "watcher-listener-address": "a:443", "istio-namespace": "mesh", "cert-management": "cert.gardener.cloud/v1alpha1"},
@@ -72,7 +74,7 @@ func TestTheRolesAreTheListOfRights(t *testing.T) {
 	}{
 		"watchers with everything": {everything, "watchers", "lifecycle-manager-watchers", "access", rights.Instance{Roles: []string{rights.Watchers}, Features: features, Names: names}},
 		"workers with everything":  {everything, "workers", "lifecycle-manager-workers", "access", rights.Instance{Roles: []string{rights.Workers}, Features: features, Names: names}},
-		"one process with events":  {direct, "all", "lifecycle-manager", "", rights.Instance{Roles: []string{rights.Watchers, rights.Workers}, Features: []string{rights.Watching, rights.GardenerCertificates}, Names: names}},
+		"one process with events":  {direct, "all", "lifecycle-manager", "", rights.Instance{Roles: []string{rights.Watchers, rights.Workers}, Features: []string{rights.Watching, rights.GardenerCertificates, rights.InjectedSecrets}, Names: names}},
 		"one process with nothing": {bare, "all", "lifecycle-manager", "", rights.Instance{Roles: []string{rights.Watchers, rights.Workers}, Names: names}},
 	} {
 		t.Run(name, func(t *testing.T) {

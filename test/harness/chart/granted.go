@@ -40,6 +40,7 @@ func (r Release) Granted(t testing.TB, objects []*unstructured.Unstructured) []g
 	var features []string
 	for feature, on := range map[string]bool{
 		rights.Webhook: at("webhook.enabled") == true, rights.MetricsSecure: at("metrics.secure") == true, rights.Signatures: at("signaturePolicy") != "ignore",
+		rights.InjectedSecrets: setting(values, "inject-data-from-kcp-modules", "[deployer]") != "[]",
 		rights.ImagePullSecret: at("imagePullSecretForClusters") != "", rights.RegistrySecret: at("registry.credentialsSecret") != "", rights.StoredVersions: at("crds.migrateStoredVersions") == true,
 	} {
 		if on {

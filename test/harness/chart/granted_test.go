@@ -18,17 +18,18 @@ func TestWhatIsRecordedOfAReleaseWithEventsIsWhatItsRolesSay(t *testing.T) {
 	}{
 		"direct": {
 			map[string]any{"watcher-routing": "direct", "watcher-listener-address": "a:443", "istio-namespace": "certificates"},
-			[]string{rights.Watching}, "certificates",
+			[]string{rights.InjectedSecrets, rights.Watching}, "certificates",
 		},
 		"istio, cert-manager": {
 			map[string]any{"watcher-routing": "istio", "listener-gateway-cidrs": []any{"10.0.0.0/16"}, "cert-management": "cert-manager.io/v1"},
-			[]string{rights.CertManager, rights.IstioRouting, rights.Watching}, "istio-system",
+			[]string{rights.CertManager, rights.InjectedSecrets, rights.IstioRouting, rights.Watching}, "istio-system",
 		},
 		"Gardener": {
 			map[string]any{"watcher-routing": "direct", "watcher-listener-address": "a:443", "cert-management": "cert.gardener.cloud/v1alpha1"},
-			[]string{rights.GardenerCertificates, rights.Watching}, "istio-system",
+			[]string{rights.GardenerCertificates, rights.InjectedSecrets, rights.Watching}, "istio-system",
 		},
-		"none": {map[string]any{"cert-management": "cert-manager.io/v1"}, nil, "istio-system"},
+		"none":       {map[string]any{"cert-management": "cert-manager.io/v1"}, []string{rights.InjectedSecrets}, "istio-system"},
+		"no Secrets": {map[string]any{"inject-data-from-kcp-modules": []any{}}, nil, "istio-system"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := chart.Release{Name: "lifecycle-manager", Namespace: "lm-system", Values: withAddress(map[string]any{

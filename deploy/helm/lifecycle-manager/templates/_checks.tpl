@@ -50,6 +50,9 @@
 {{- fail (printf "settings.%s: the chart has a value of its own for this flag" $name) -}}
 {{- end -}}
 {{- end -}}
+{{- if and (index .Values.settings "modules-repository-subpath") (not (index .Values.settings "oci-registry-host")) (not .Values.registry.credentialsSecret) -}}
+{{- fail "settings.modules-repository-subpath is below a registry: set settings.oci-registry-host, or registry.credentialsSecret, whose entry names it" -}}
+{{- end -}}
 {{- if and (eq (index .Values.settings "mode" | default "") "single-cluster") (not .Values.controlPlaneModules.enabled) -}}
 {{- fail "settings.mode=single-cluster installs modules into this cluster: set controlPlaneModules.enabled=true, which gives all rights in it" -}}
 {{- end -}}

@@ -6,6 +6,8 @@
 {{- if ne .Values.signaturePolicy "ignore" }}{{ $features = append $features "signatures" }}{{ end -}}
 {{- if .Values.imagePullSecretForClusters }}{{ $features = append $features "imagePullSecret" }}{{ end -}}
 {{- if .Values.registry.credentialsSecret }}{{ $features = append $features "registrySecret" }}{{ end -}}
+{{- $inject := "inject-data-from-kcp-modules" -}}
+{{- if or (not (hasKey .Values.settings $inject)) (index .Values.settings $inject) }}{{ $features = append $features "injectedSecrets" }}{{ end -}}
 {{- if .Values.crds.migrateStoredVersions }}{{ $features = append $features "storedVersions" }}{{ end -}}
 {{- $routing := include "lifecycle-manager.routing" . -}}
 {{- if ne $routing "none" }}

@@ -149,7 +149,7 @@ func awaitsUpgrade(kyma *v1beta2.Kyma, manifests map[types.NamespacedName]*v1bet
 			return false
 		}
 		m := manifests[types.NamespacedName{Namespace: module.Manifest.Metadata.Namespace, Name: module.Manifest.Metadata.Name}]
-		return m != nil && desired.AwaitsUpgrade(module, m)
+		return m != nil && module.AwaitsUpgrade(m)
 	})
 }
 

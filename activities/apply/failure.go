@@ -17,7 +17,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/bundle"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/hint"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -249,7 +248,7 @@ func describeAll(failures []bundle.Failure) string {
 
 // Ready counts the applied objects that are ready, where not all could be applied: then no wait counts them.
 func (o *Outcomes) Ready(ctx context.Context, job *Installation) (int32, error) {
-	observer := readiness.NewObserver(job.Target, desired.StateFromCustomResource, job.began)
+	observer := readiness.NewObserver(job.Target, shared.StateFromCustomResource, job.began)
 	if err := observer.Resources(ctx, slices.Collect(maps.Values(o.Entries))); err != nil {
 		return 0, err
 	}

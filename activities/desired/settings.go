@@ -69,7 +69,7 @@ type Settings struct {
 	Watching Watching
 	// StateRule says whose state is a module's state (`--module-state-from`). It decides about no Manifest's spec, so it is
 	// no part of Digest.
-	StateRule StateRule
+	StateRule shared.StateRule
 }
 
 // Injects reports whether the Secrets of a module may ask for the data of Secrets in the control plane.

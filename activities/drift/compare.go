@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
@@ -149,7 +148,7 @@ func holdsMore(corrections []v1beta2.Correction, marked []objects.LiveObject) bo
 }
 
 // allHealthy reports whether all objects that count and that were read in full are as those of a ready module.
-func allHealthy(ctx context.Context, rule desired.StateRule, autoscalers *readiness.Autoscalers, marked []objects.LiveObject) (bool, error) {
+func allHealthy(ctx context.Context, rule shared.StateRule, autoscalers *readiness.Autoscalers, marked []objects.LiveObject) (bool, error) {
 	for _, s := range marked {
 		if s.Full == nil || !readiness.Counts(rule, s.Full.GroupVersionKind().GroupKind()) {
 			continue

@@ -136,7 +136,7 @@ func probed(m *v1beta2.Manifest) bool {
 }
 
 // probe reports whether the default custom resource gives the module another state than the Manifest's status has.
-func probe(ctx context.Context, rule desired.StateRule, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
+func probe(ctx context.Context, rule shared.StateRule, c *clusters.Cluster, m *v1beta2.Manifest) (bool, error) {
 	if lacksOptional(m) {
 		forgetSkipped(c.Mapper, m)
 		if appeared, err := optionalAppeared(ctx, c.Mapper, m); err != nil || appeared {

@@ -3,7 +3,6 @@ package readiness
 import (
 	"fmt"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
@@ -123,7 +122,7 @@ type ModuleCR struct {
 // Judge decides what a module's status shows. Its resources and its custom resource are judged separately: an error that
 // the custom resource reports is shown whatever the state of the resources is; the module is Ready only when both are.
 // If only workloads count, the custom resource must have been created, and its state is ignored.
-func Judge(rule desired.StateRule, h Health, manager ManagerHealth, cr ModuleCR) Observed {
+func Judge(rule shared.StateRule, h Health, manager ManagerHealth, cr ModuleCR) Observed {
 	if rule.OnlyWorkloads() {
 		manager = ManagerHealth{}
 		if cr.Exists {

@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			o := Judge(desired.StateFromCustomResource, test.health, test.manager, test.cr)
+			o := Judge(shared.StateFromCustomResource, test.health, test.manager, test.cr)
 			require.Equal(t, test.state, o.State)
 			require.Equal(t, test.reason, o.Reason)
 			require.Contains(t, o.Message, test.message)
@@ -146,7 +146,7 @@ func TestJudgeByWorkloadsAlone(t *testing.T) {
 		"a workload is pending, and its error is not ours": {pending, ModuleCR{Tracked: true, Exists: true, State: shared.StateError}, shared.StateProcessing, ReasonResourcesPending},
 		"a workload failed":                                {failed, ModuleCR{Tracked: true, Exists: true, State: shared.StateReady}, shared.StateError, ReasonResourcesFailed},
 	} {
-		o := Judge(desired.StateFromWorkloads, test.health, manager, test.cr)
+		o := Judge(shared.StateFromWorkloads, test.health, manager, test.cr)
 		require.Equal(t, test.state, o.State, name)
 		require.Equal(t, test.reason, o.Reason, name)
 	}
@@ -159,8 +159,8 @@ func TestWhichKindsCount(t *testing.T) {
 		{Group: "apps", Kind: "DaemonSet"}: false, {Group: "batch", Kind: "Job"}: false, {Kind: "PersistentVolumeClaim"}: false,
 	} {
 		require.True(t, Counts("", kind), kind)
-		require.True(t, Counts(desired.StateFromCustomResource, kind), kind)
-		require.Equal(t, workload, Counts(desired.StateFromWorkloads, kind), kind)
+		require.True(t, Counts(shared.StateFromCustomResource, kind), kind)
+		require.Equal(t, workload, Counts(shared.StateFromWorkloads, kind), kind)
 	}
 	require.False(t, Counts("", schema.GroupKind{Kind: "ConfigMap"}))
 }

@@ -16,17 +16,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/kinds"
 	"github.com/kyma-project/lifecycle-manager/activities/objects"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
 // Options say how a module's state is read.
 type Options struct {
 	// Rule says whose state counts.
-	Rule desired.StateRule
+	Rule shared.StateRule
 	// RemoteNamespace is where an object of a module is that names no namespace.
 	RemoteNamespace string
 	// Patience is how long a workload may be pending before its pods are read for the reason.
@@ -57,7 +57,7 @@ func Observe(ctx context.Context, c *clusters.Cluster, m *v1beta2.Manifest, opti
 }
 
 // Counts reports whether the health of objects of this kind is part of a module's state.
-func Counts(rule desired.StateRule, kind schema.GroupKind) bool {
+func Counts(rule shared.StateRule, kind schema.GroupKind) bool {
 	if rule.OnlyWorkloads() && kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.Deployment}) &&
 		kind != (schema.GroupKind{Group: kinds.GroupApps, Kind: kinds.StatefulSet}) {
 		return false
@@ -69,7 +69,7 @@ func Counts(rule desired.StateRule, kind schema.GroupKind) bool {
 type Observer struct {
 	objects.Target
 
-	rule desired.StateRule
+	rule shared.StateRule
 	mu   sync.Mutex
 	// Seen are the objects that were read in full, by inventory id.
 	Seen map[string]*unstructured.Unstructured
@@ -81,7 +81,7 @@ type Observer struct {
 }
 
 // NewObserver returns an observer that has read nothing yet.
-func NewObserver(target objects.Target, rule desired.StateRule, now time.Time) *Observer {
+func NewObserver(target objects.Target, rule shared.StateRule, now time.Time) *Observer {
 	return &Observer{Target: target, rule: rule, Seen: map[string]*unstructured.Unstructured{}, autoscalers: NewAutoscalers(target.Cluster), now: now}
 }
 

@@ -194,7 +194,7 @@ func staleModule(kyma *v1beta2.Kyma, modules []v1beta2.Manifest) *v1beta2.Manife
 
 // awaitsUpgrade tells whether a Kyma's status is ahead of a Manifest, so that another report would say the same again.
 func awaitsUpgrade(kyma *v1beta2.Kyma, m *v1beta2.Manifest) bool {
-	return slices.ContainsFunc(kyma.Status.Modules, func(module v1beta2.ModuleStatus) bool { return desired.AwaitsUpgrade(module, m) })
+	return slices.ContainsFunc(kyma.Status.Modules, func(module v1beta2.ModuleStatus) bool { return module.AwaitsUpgrade(m) })
 }
 
 // isSettled tells whether a Manifest has settled for its present inputs.

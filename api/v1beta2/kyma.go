@@ -87,3 +87,12 @@ func (k *Kyma) InstanceID() string { return k.Labels[shared.LabelInstanceID] }
 
 // SKRDomain returns the domain of the remote cluster, or "".
 func (k *Kyma) SKRDomain() string { return k.Annotations[shared.AnnotationSKRDomain] }
+
+// AwaitsUpgrade reports whether the module is on its way to a version that its
+// Manifest does not have. Then what decides changed, such as the maintenance
+// policy, after the reconcile that writes Manifests and before the report that
+// follows it. Only another reconcile brings the version.
+func (m *ModuleStatus) AwaitsUpgrade(manifest *Manifest) bool {
+	return m.Manifest != nil && m.Manifest.Metadata.Name == manifest.Name &&
+		m.State == shared.StateProcessing && m.Version != manifest.Spec.Version
+}

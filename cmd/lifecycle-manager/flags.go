@@ -156,7 +156,7 @@ func (f *flags) groups() flaggroups.Groups {
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
-	set.StringVar(&f.moduleStateFrom, "module-state-from", string(desired.StateFromCustomResource), "whose state is a module's state: custom-resource (all of its objects must be ready, then its default custom resource decides) or workloads (its Deployments and StatefulSets decide alone)")
+	set.StringVar(&f.moduleStateFrom, "module-state-from", string(shared.StateFromCustomResource), "whose state is a module's state: custom-resource (all of its objects must be ready, then its default custom resource decides) or workloads (its Deployments and StatefulSets decide alone)")
 
 	set = groups.Add("Removals")
 	set.IntVar(&f.removals.Kymas, "catalog-removal-max-kymas", 10, "from how many Kymas one change of the catalog may remove a module without approval")
@@ -252,7 +252,7 @@ func (f *flags) check() error {
 	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
 		return fmt.Errorf("--signature-policy: %w", err)
 	}
-	rule, err := desired.ParseStateRule(f.moduleStateFrom)
+	rule, err := shared.ParseStateRule(f.moduleStateFrom)
 	if err != nil {
 		return fmt.Errorf("--module-state-from %w", err)
 	}

@@ -74,7 +74,7 @@ type environment struct {
 	kicks    *kicks
 	recorded *recordedEvents
 	// stateRule is the instance's setting after the next restart.
-	stateRule desired.StateRule
+	stateRule shared.StateRule
 	// later is added to the time that the activities see.
 	later    time.Duration
 	manifest *v1beta2.Manifest

@@ -27,7 +27,7 @@ func TestWhoseStateCountsIsASettingOfTheInstance(t *testing.T) {
 		m.Spec.Manager = &v1beta2.Manager{GroupVersionKind: v1beta2.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, Name: "nobody"}
 		m.Annotations = map[string]string{desired.AnnotationCustomStateCheck: `[{"jsonPath":"{","value":"x","mappedState":"Ready"}]`}
 	})
-	s.stateRule = desired.StateFromWorkloads
+	s.stateRule = shared.StateFromWorkloads
 	s.restart()
 	seen := s.ready(s.install())
 	require.Equal(t, readiness.ReasonReady, seen.Reason, "neither the claim nor the manager nor the custom resource, which says nothing, counts")
@@ -39,7 +39,7 @@ func TestWhoseStateCountsIsASettingOfTheInstance(t *testing.T) {
 	require.NotContains(t, strings.Join(requests, " "), "/samples", "a state that does not count is not read")
 
 	s.update(func(m *v1beta2.Manifest) { delete(m.Annotations, desired.AnnotationCustomStateCheck) })
-	s.stateRule = desired.StateFromCustomResource
+	s.stateRule = shared.StateFromCustomResource
 	s.restart()
 	changed, _ = s.probe()
 	require.True(t, changed, "the sweep notices that another rule counts")
@@ -60,7 +60,7 @@ func TestAWarningOfTheCustomResourceEndsWithTheRule(t *testing.T) {
 	require.Equal(t, shared.StateWarning, seen.State)
 	s.report(seen, true)
 
-	s.stateRule = desired.StateFromWorkloads
+	s.stateRule = shared.StateFromWorkloads
 	s.restart()
 	changed, _ := s.probe()
 	require.True(t, changed)

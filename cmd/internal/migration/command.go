@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 )
 
@@ -89,7 +88,7 @@ read the remote clusters.`,
 				return err
 			}
 			if cmd.Flags().Changed(flagStateRule) {
-				if _, err := desired.ParseStateRule(f.stateRule); err != nil {
+				if _, err := shared.ParseStateRule(f.stateRule); err != nil {
 					return fmt.Errorf("--%s %w", flagStateRule, err)
 				}
 			}

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/fault"
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/inventory"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/activities/sync/agent"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -35,7 +35,7 @@ func (m *migration) plan(ctx context.Context, out io.Writer, names []string) err
 		return err
 	}
 	var failed error
-	counts := &tally{changed: map[desired.StateRule]int{}}
+	counts := &tally{changed: map[shared.StateRule]int{}}
 	for i := range kymas {
 		text, err := m.planOf(ctx, &kymas[i], counts)
 		failed = errors.Join(failed, err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -32,7 +31,7 @@ var (
 )
 
 // outlook is the state that a module will have under each rule.
-type outlook map[desired.StateRule]readiness.Observed
+type outlook map[shared.StateRule]readiness.Observed
 
 // outlookOf reads what a module's state will be after it was taken over. It is nil if the take-over changes more than
 // who looks at the module, or if its default custom resource is still to be created: then nobody can know.
@@ -43,7 +42,7 @@ func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, ma
 	adopted := manifest.DeepCopy()
 	adopted.Status.Inventory, adopted.Status.DefaultCR = found.Entries, found.DefaultCR
 	all := outlook{}
-	for _, rule := range desired.StateRules() {
+	for _, rule := range shared.StateRules() {
 		observed, err := readiness.Observe(ctx, cluster, adopted, readiness.Options{
 			Rule: rule, RemoteNamespace: m.flags.syncNamespace, Patience: patience, Clock: time.Now,
 		})
@@ -61,7 +60,7 @@ func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, ma
 // changes says under which rules a module changes its state; "" if under none.
 func (o outlook) changes(now shared.State) string {
 	var text strings.Builder
-	for _, rule := range desired.StateRules() {
+	for _, rule := range shared.StateRules() {
 		if after, known := o[rule]; known && after.State != now {
 			fmt.Fprintf(&text, "; becomes %s with --%s=%s: %s", after.State, flagStateRule, rule, after.Message)
 		}
@@ -71,13 +70,13 @@ func (o outlook) changes(now shared.State) string {
 
 // disagrees reports whether the rules give a module different states.
 func (o outlook) disagrees() bool {
-	return o != nil && o[desired.StateFromCustomResource].State != o[desired.StateFromWorkloads].State
+	return o != nil && o[shared.StateFromCustomResource].State != o[shared.StateFromWorkloads].State
 }
 
 // tally counts the modules that change their state under each rule.
 type tally struct {
 	modules int
-	changed map[desired.StateRule]int
+	changed map[shared.StateRule]int
 }
 
 func (t *tally) add(o outlook, now shared.State) {
@@ -97,7 +96,7 @@ func (t *tally) String() string {
 		return ""
 	}
 	var text strings.Builder
-	for _, rule := range desired.StateRules() {
+	for _, rule := range shared.StateRules() {
 		fmt.Fprintf(&text, "With --%s=%s, %d of %d modules change their state.\n", flagStateRule, rule, t.changed[rule], t.modules)
 	}
 	return text.String()
@@ -131,7 +130,7 @@ func (m *migration) mustAgree(ctx context.Context, kymas []held) error {
 
 // mustFollow returns an error unless the running instance follows the rule that hold was told for a Kyma.
 func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
-	wanted, err := desired.ParseStateRule(kyma.Annotations[annotationHeld])
+	wanted, err := shared.ParseStateRule(kyma.Annotations[annotationHeld])
 	if err != nil {
 		return nil //nolint:nilerr // hold was told none, as the rules do not differ
 	}
@@ -145,7 +144,7 @@ func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
 		if cmp.Or(record.Data["managed-by"], shared.ManagedByLifecycleManager) != managedBy {
 			continue
 		}
-		if has := cmp.Or(record.Data[flagStateRule], string(desired.StateFromCustomResource)); has != string(wanted) {
+		if has := cmp.Or(record.Data[flagStateRule], string(shared.StateFromCustomResource)); has != string(wanted) {
 			return fmt.Errorf("%w: Kyma %s/%s was held for --%s=%s, ConfigMap %s/%s says %s. Restart Lifecycle Manager with the other value, or hold the Kyma for this one",
 				errOtherRule, kyma.Namespace, kyma.Name, flagStateRule, wanted, record.Namespace, record.Name, has)
 		}

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
@@ -22,11 +21,11 @@ func TestThePlanCountsWhoseStateChanges(t *testing.T) {
 	t.Parallel()
 	under := func(fromCR, fromWorkloads shared.State) outlook {
 		return outlook{
-			desired.StateFromCustomResource: {State: fromCR, Message: "Sample a reports it"},
-			desired.StateFromWorkloads:      {State: fromWorkloads, Message: "module is ready"},
+			shared.StateFromCustomResource: {State: fromCR, Message: "Sample a reports it"},
+			shared.StateFromWorkloads:      {State: fromWorkloads, Message: "module is ready"},
 		}
 	}
-	counts := &tally{changed: map[desired.StateRule]int{}}
+	counts := &tally{changed: map[shared.StateRule]int{}}
 	require.Empty(t, counts.String())
 	for _, test := range []struct {
 		outlook   outlook

@@ -22,6 +22,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
+	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	staged "github.com/kyma-project/lifecycle-manager/activities/rollout"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -111,9 +112,9 @@ func isOrphaned(before, after *v1beta2.Kyma) bool {
 func othersAnnotations(obj client.Object) map[string]string {
 	annotations := maps.Clone(obj.GetAnnotations())
 	delete(annotations, shared.AnnotationChannels)
-	delete(annotations, desired.AnnotationBackground)
-	delete(annotations, desired.AnnotationSince)
-	delete(annotations, desired.AnnotationTrace)
+	delete(annotations, origin.AnnotationBackground)
+	delete(annotations, origin.AnnotationSince)
+	delete(annotations, origin.AnnotationTrace)
 	delete(annotations, staged.AnnotationUpgrade)
 	return annotations
 }

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/logkey"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
@@ -151,7 +150,7 @@ func (w *watcher) kickManifest(ctx context.Context, req manifestRequest) (reconc
 	case !m.DeletionTimestamp.IsZero():
 		k.Reason, k.Deleting = "Manifest is being deleted", true
 	case m.Status.InputsDigest != manifests.InputsDigest(&m):
-		k.Reason, k.Urgent = "Manifest changed", m.Annotations[desired.AnnotationBackground] == ""
+		k.Reason, k.Urgent = "Manifest changed", m.Annotations[origin.AnnotationBackground] == ""
 		k = k.SeenAt(kick.Earliest(origin.Since(&m), w.Now()))
 	case manifests.IsRefused(&m):
 		// Who owns it is none of its inputs.

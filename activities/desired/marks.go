@@ -47,14 +47,6 @@ const (
 	// AnnotationAgent on a Manifest makes it that of the agent in a remote cluster: what the agent is to be, as package agents
 	// encodes it.
 	AnnotationAgent = shared.OperatorGroup + "/agent"
-	// AnnotationBackground on a Manifest says that it was written last for a change that concerns many Kymas, such as a
-	// new version in the catalog: the work on it makes way for others.
-	AnnotationBackground = shared.OperatorGroup + "/background"
-	// AnnotationSince on a Manifest is when a watcher saw the change that its spec was last written for; see package origin.
-	AnnotationSince = shared.OperatorGroup + "/since"
-	// AnnotationTrace on a Manifest is the trace of the change that its spec was last written for, where traces are sent; see
-	// package origin.
-	AnnotationTrace = shared.OperatorGroup + "/trace"
 	// AnnotationSpecDigest on a Manifest is the SpecDigest of its spec as it was written last by us: a spec with another
 	// one was edited by somebody else. A Manifest without it may be from before it was written.
 	AnnotationSpecDigest = shared.OperatorGroup + "/spec-digest"

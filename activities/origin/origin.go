@@ -8,7 +8,19 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
+)
+
+// Annotations of a Manifest that say what it was last written for.
+const (
+	// AnnotationBackground on a Manifest says that it was written last for a change that concerns many Kymas, such as a
+	// new version in the catalog: the work on it makes way for others.
+	AnnotationBackground = shared.OperatorGroup + "/background"
+	// AnnotationSince on a Manifest is when a watcher saw the change that its spec was last written for.
+	AnnotationSince = shared.OperatorGroup + "/since"
+	// AnnotationTrace on a Manifest is the trace of the change that its spec was last written for, where traces are sent.
+	AnnotationTrace = shared.OperatorGroup + "/trace"
 )
 
 // Since is when a watcher saw the change that the spec of a Manifest was written for, while no reconcile of the Manifest has
@@ -18,7 +30,7 @@ func Since(m *v1beta2.Manifest) time.Time {
 	if !isToBegin(m) {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, m.Annotations[desired.AnnotationSince])
+	at, err := time.Parse(time.RFC3339Nano, m.Annotations[AnnotationSince])
 	if err != nil {
 		return time.Time{}
 	}
@@ -45,5 +57,5 @@ func InTrace(ctx context.Context, m *v1beta2.Manifest) context.Context {
 	if !isToBegin(m) {
 		return ctx
 	}
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparent: m.Annotations[desired.AnnotationTrace]})
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparent: m.Annotations[AnnotationTrace]})
 }

@@ -16,7 +16,7 @@ func TestWhenAChangeWasSeenIsKnownOnlyOfTheSpecThatWasWrittenForIt(t *testing.T)
 	written := func(change func(*v1beta2.Manifest)) *v1beta2.Manifest {
 		m := &v1beta2.Manifest{Spec: v1beta2.ManifestSpec{Version: "1.0.0"}}
 		m.Generation, m.Status.ObservedGeneration = 3, 2
-		m.Annotations = map[string]string{desired.AnnotationSince: at.Format(time.RFC3339Nano), desired.AnnotationSpecDigest: desired.SpecDigest(m.Spec)}
+		m.Annotations = map[string]string{AnnotationSince: at.Format(time.RFC3339Nano), desired.AnnotationSpecDigest: desired.SpecDigest(m.Spec)}
 		change(m)
 		return m
 	}
@@ -24,8 +24,8 @@ func TestWhenAChangeWasSeenIsKnownOnlyOfTheSpecThatWasWrittenForIt(t *testing.T)
 	for name, change := range map[string]func(*v1beta2.Manifest){
 		"a reconcile has begun with it":     func(m *v1beta2.Manifest) { m.Status.ObservedGeneration = 3 },
 		"somebody else wrote the spec":      func(m *v1beta2.Manifest) { m.Spec.Version = "2.0.0" },
-		"nobody said when":                  func(m *v1beta2.Manifest) { delete(m.Annotations, desired.AnnotationSince) },
-		"somebody wrote there what is none": func(m *v1beta2.Manifest) { m.Annotations[desired.AnnotationSince] = "yesterday" },
+		"nobody said when":                  func(m *v1beta2.Manifest) { delete(m.Annotations, AnnotationSince) },
+		"somebody wrote there what is none": func(m *v1beta2.Manifest) { m.Annotations[AnnotationSince] = "yesterday" },
 	} {
 		require.Zero(t, Since(written(change)), name)
 	}

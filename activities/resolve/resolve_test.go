@@ -18,6 +18,7 @@ import (
 	"github.com/kyma-project/lifecycle-manager/activities/fleet"
 	"github.com/kyma-project/lifecycle-manager/activities/kick"
 	"github.com/kyma-project/lifecycle-manager/activities/manifests"
+	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/planned"
 	"github.com/kyma-project/lifecycle-manager/activities/requeue"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/versions"
@@ -163,7 +164,7 @@ func TestAManifestSaysWhetherSomebodyWaitsForIt(t *testing.T) {
 		b.in.Background = background
 		b.reconcile(t)
 		require.Len(t, b.manifests(t), 1)
-		return b.manifests(t)[0].Annotations[desired.AnnotationBackground] == shared.ValueTrue
+		return b.manifests(t)[0].Annotations[origin.AnnotationBackground] == shared.ValueTrue
 	}
 	upgrade := func(version string) {
 		t.Helper()

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/desired"
+	"github.com/kyma-project/lifecycle-manager/activities/origin"
 	"github.com/kyma-project/lifecycle-manager/activities/resolve/planning"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -40,7 +41,7 @@ func (v View) inBackground() {
 	for _, plans := range [][]planning.ModulePlan{v.Modules, v.Mandatory, v.UpgradesInRemoval} {
 		for _, plan := range plans {
 			if plan.Manifest != nil {
-				plan.Manifest.Annotations[desired.AnnotationBackground] = shared.ValueTrue
+				plan.Manifest.Annotations[origin.AnnotationBackground] = shared.ValueTrue
 			}
 		}
 	}
@@ -53,10 +54,10 @@ func (v View) causedBy(at time.Time, trace string) {
 		for _, plan := range plans {
 			if plan.Manifest != nil {
 				if !at.IsZero() {
-					plan.Manifest.Annotations[desired.AnnotationSince] = at.UTC().Format(time.RFC3339Nano)
+					plan.Manifest.Annotations[origin.AnnotationSince] = at.UTC().Format(time.RFC3339Nano)
 				}
 				if trace != "" {
-					plan.Manifest.Annotations[desired.AnnotationTrace] = trace
+					plan.Manifest.Annotations[origin.AnnotationTrace] = trace
 				}
 			}
 		}

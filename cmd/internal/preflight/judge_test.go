@@ -138,6 +138,12 @@ func TestWhatIsWrongIsSaidWithWhatCanBeDone(t *testing.T) {
 			},
 			Finding{"registry", Failed, "registry.example.com refuses what is asked with the credentials of Secret pull: 401 Unauthorized", "renew the Secret that --oci-registry-cred-secret names"},
 		},
+		"credentials that do not say for which registry": {
+			func(f *Facts) {
+				*f.Registry = RegistryFacts{Credentials: "pull", Err: errors.New("it has 2 entries")}
+			},
+			Finding{"registry", Failed, "it has 2 entries", "the Secret must have one entry in auths of .dockerconfigjson, or one for the registry that --oci-registry-host names"},
+		},
 		"a cluster that refuses": {
 			func(f *Facts) {
 				f.Access[0].Err = &fault.Error{Kind: fault.Unreachable, Reason: "UnreachableUnauthorized", Message: "the token is refused", Hint: "renew the kubeconfig"}

@@ -1,6 +1,9 @@
 package shared
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // StateRule says whose state is a module's state. The two generations of Kyma's own Lifecycle Manager differ in it, and
 // users of both expect theirs.
@@ -18,15 +21,20 @@ const (
 // StateRules returns all rules, the default first.
 func StateRules() []StateRule { return []StateRule{StateFromCustomResource, StateFromWorkloads} }
 
-// ParseStateRule returns the rule of this name, or an error that lists all names.
-func ParseStateRule(name string) (StateRule, error) {
-	for _, rule := range StateRules() {
-		if name == string(rule) {
-			return rule, nil
-		}
+// Set takes the rule of this name, or returns an error that lists all names. With String and Type it makes a rule the value
+// of a flag.
+func (r *StateRule) Set(name string) error {
+	if !slices.Contains(StateRules(), StateRule(name)) {
+		return fmt.Errorf("must be %s or %s", StateFromCustomResource, StateFromWorkloads)
 	}
-	return "", fmt.Errorf("must be %s or %s, not %q", StateFromCustomResource, StateFromWorkloads, name)
+	*r = StateRule(name)
+	return nil
 }
+
+func (r *StateRule) String() string { return string(*r) }
+
+// Type is that of the flag's value.
+func (r *StateRule) Type() string { return "string" }
 
 // OnlyWorkloads reports whether nothing but workloads counts. The zero value is the default rule.
 func (r StateRule) OnlyWorkloads() bool { return r == StateFromWorkloads }

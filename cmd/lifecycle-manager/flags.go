@@ -78,7 +78,6 @@ type flags struct {
 	sameFailures             int32
 	analysing                analysing.Flags
 	signaturePolicy          string
-	moduleStateFrom          string
 	remoteTemplateRegistries []string
 
 	registryHost, registrySubpath, registrySecret string
@@ -156,7 +155,8 @@ func (f *flags) groups() flaggroups.Groups {
 	set.DurationVar(&f.missingAPITimeout, "missing-api-timeout", 10*time.Minute, "how long a module waits for a kind that its cluster does not know, or for objects that cannot be applied for the moment, before that is an error")
 	set.DurationVar(&f.stuckWorkloadTimeout, "stuck-workload-timeout", 5*time.Minute, "how long a module's workload may be pending before what keeps its pods back is an error")
 
-	set.StringVar(&f.moduleStateFrom, "module-state-from", string(shared.StateFromCustomResource), "whose state is a module's state: custom-resource (all of its objects must be ready, then its default custom resource decides) or workloads (its Deployments and StatefulSets decide alone)")
+	f.settings.StateRule = shared.StateFromCustomResource
+	set.Var(&f.settings.StateRule, "module-state-from", "whose state is a module's state: custom-resource (all of its objects must be ready, then its default custom resource decides) or workloads (its Deployments and StatefulSets decide alone)")
 
 	set = groups.Add("Removals")
 	set.IntVar(&f.removals.Kymas, "catalog-removal-max-kymas", 10, "from how many Kymas one change of the catalog may remove a module without approval")
@@ -252,11 +252,6 @@ func (f *flags) check() error {
 	if _, err := signature.ParsePolicy(f.signaturePolicy); err != nil {
 		return fmt.Errorf("--signature-policy: %w", err)
 	}
-	rule, err := shared.ParseStateRule(f.moduleStateFrom)
-	if err != nil {
-		return fmt.Errorf("--module-state-from %w", err)
-	}
-	f.settings.StateRule = rule
 	if err := errors.Join(f.maintenance.check(), f.webhook.check(), f.access.check(), f.watching.Check(), f.analysing.Check()); err != nil {
 		return err
 	}

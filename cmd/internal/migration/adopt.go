@@ -60,7 +60,7 @@ func (m *migration) hold(ctx context.Context, out io.Writer, names []string, all
 	}
 	for _, k := range chosen {
 		kyma := k.kyma
-		if err := m.mark(ctx, kyma, quoted(shared.ValueTrue), quoted(cmp.Or(m.flags.stateRule, shared.ValueTrue))); err != nil {
+		if err := m.mark(ctx, kyma, quoted(shared.ValueTrue), quoted(cmp.Or(m.flags.stateRule.String(), shared.ValueTrue))); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintf(out, "Kyma %s/%s: held\n", kyma.Namespace, kyma.Name); err != nil {

@@ -1,7 +1,6 @@
 package migration
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,11 +86,6 @@ read the remote clusters.`,
 			if err := f.access.Check(); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed(flagStateRule) {
-				if _, err := shared.ParseStateRule(f.stateRule); err != nil {
-					return fmt.Errorf("--%s %w", flagStateRule, err)
-				}
-			}
 			m, err := newMigration(f, connect)
 			if err != nil {
 				return err
@@ -100,7 +94,7 @@ read the remote clusters.`,
 		},
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "all Kymas of the namespace that are upstream's")
-	cmd.Flags().StringVar(&f.stateRule, flagStateRule, "", "as lifecycle-manager run will have it: custom-resource or workloads")
+	cmd.Flags().Var(&f.stateRule, flagStateRule, "as lifecycle-manager run will have it: custom-resource or workloads")
 	f.registerReading(cmd.Flags())
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 )
 
@@ -20,7 +21,7 @@ import (
 type flags struct {
 	namespace, accessSecretNamespace, syncNamespace string
 	// stateRule is the rule that the instance will follow; empty if hold was told none.
-	stateRule string
+	stateRule shared.StateRule
 	all       bool
 	timeout   time.Duration
 	access    Access

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,9 +131,9 @@ func (m *migration) mustAgree(ctx context.Context, kymas []held) error {
 
 // mustFollow returns an error unless the running instance follows the rule that hold was told for a Kyma.
 func (m *migration) mustFollow(ctx context.Context, kyma *v1beta2.Kyma) error {
-	wanted, err := shared.ParseStateRule(kyma.Annotations[annotationHeld])
-	if err != nil {
-		return nil //nolint:nilerr // hold was told none, as the rules do not differ
+	wanted := shared.StateRule(kyma.Annotations[annotationHeld])
+	if !slices.Contains(shared.StateRules(), wanted) {
+		return nil // hold was told none, as the rules do not differ
 	}
 	records := &corev1.ConfigMapList{}
 	if err := m.controlPlane.List(ctx, records, client.MatchingLabels{shared.LabelPurpose: agreement.Purpose}); err != nil {

@@ -129,7 +129,7 @@ func comments(source []byte) []string {
 
 // provenPages are those beside the design that say which test holds a rule.
 func provenPages() []string {
-	return []string{"contract.md", "backup.md", "high-availability.md", "security-model.md"}
+	return []string{"contract.md", "backup.md", "high-availability.md", "migration.md", "security-model.md"}
 }
 
 // The pages that say which test holds a rule name tests that exist.

@@ -3,6 +3,7 @@ package migration
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,10 +11,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kyma-project/lifecycle-manager/activities/adoption"
 	"github.com/kyma-project/lifecycle-manager/activities/clusters"
+	"github.com/kyma-project/lifecycle-manager/activities/desired"
 	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
@@ -42,6 +45,9 @@ func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, ma
 	}
 	adopted := manifest.DeepCopy()
 	adopted.Status.Inventory, adopted.Status.DefaultCR = found.Entries, found.DefaultCR
+	if err := m.noteStateChecks(ctx, adopted); err != nil {
+		return nil, err
+	}
 	all := outlook{}
 	for _, rule := range shared.StateRules() {
 		observed, err := readiness.Observe(ctx, cluster, adopted, readiness.Options{
@@ -56,6 +62,27 @@ func (m *migration) outlookOf(ctx context.Context, cluster *clusters.Cluster, ma
 		all[rule] = observed
 	}
 	return all, nil
+}
+
+// noteStateChecks notes on a Manifest the checks of its ModuleTemplate, as the next plan will: upstream notes none.
+func (m *migration) noteStateChecks(ctx context.Context, manifest *v1beta2.Manifest) error {
+	templates := &v1beta2.ModuleTemplateList{}
+	if err := m.controlPlane.List(ctx, templates, client.InNamespace(manifest.Namespace)); err != nil {
+		return fmt.Errorf("list ModuleTemplates: %w", err)
+	}
+	for i := range templates.Items {
+		spec := &templates.Items[i].Spec
+		isIts := spec.Version == manifest.Spec.Version || spec.Version == "" && spec.Channel == manifest.Labels[shared.LabelChannel]
+		if desired.ModuleNameOf(&templates.Items[i]) != manifest.ModuleName() || !isIts || len(spec.CustomStateCheck) == 0 {
+			continue
+		}
+		encoded, err := json.Marshal(spec.CustomStateCheck)
+		if err != nil {
+			return fmt.Errorf("encode the state checks of ModuleTemplate %s: %w", templates.Items[i].Name, err)
+		}
+		metav1.SetMetaDataAnnotation(&manifest.ObjectMeta, desired.AnnotationCustomStateCheck, string(encoded))
+	}
+	return nil
 }
 
 // changes says under which rules a module changes its state; "" if under none.

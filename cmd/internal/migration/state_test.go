@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/kyma-project/lifecycle-manager/activities/readiness"
 	"github.com/kyma-project/lifecycle-manager/api/shared"
 	"github.com/kyma-project/lifecycle-manager/api/v1beta2"
 	"github.com/kyma-project/lifecycle-manager/cmd/internal/agreement"
@@ -74,4 +75,34 @@ func TestAdoptRefusesWhileTheInstanceFollowsAnotherRule(t *testing.T) {
 	require.NoError(t, m.hold(t.Context(), &said, []string{"free"}, false), "it may be held again for the other rule")
 	require.NoError(t, m.adopt(t.Context(), &said, []string{"free"}, 0))
 	require.False(t, isHeld())
+}
+
+func TestThePlanKnowsTheStateChecksOfTemplates(t *testing.T) {
+	t.Parallel()
+	scheme := runtime.NewScheme()
+	require.NoError(t, v1beta2.AddToScheme(scheme))
+	template := func(name, module, version, channel, path string) *v1beta2.ModuleTemplate {
+		found := &v1beta2.ModuleTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: shared.NamespaceControlPlane, Name: name}}
+		found.Spec.ModuleName, found.Spec.Version, found.Spec.Channel = module, version, channel
+		found.Spec.CustomStateCheck = []v1beta2.CustomStateCheck{{JSONPath: path, Value: "ok", MappedState: shared.StateReady}}
+		return found
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		template("keda-1.0.0", "keda", "1.0.0", "", "status.one"), template("keda-1.1.0", "keda", "1.1.0", "", "status.other"),
+		template("older-regular", "older", "", "regular", "status.older"),
+	).Build()
+	m := &migration{flags: &flags{namespace: shared.NamespaceControlPlane}, controlPlane: c}
+	for module, path := range map[string]string{"keda": "status.one", "older": "status.older", "other": ""} {
+		manifest := &v1beta2.Manifest{ObjectMeta: metav1.ObjectMeta{
+			Namespace: shared.NamespaceControlPlane, Labels: map[string]string{shared.LabelModuleName: module, shared.LabelChannel: "regular"},
+		}}
+		manifest.Spec.Version = "1.0.0"
+		require.NoError(t, m.noteStateChecks(t.Context(), manifest))
+		checks, err := readiness.StateChecks(manifest)
+		require.NoError(t, err)
+		require.Equal(t, path != "", len(checks) == 1, module)
+		if path != "" {
+			require.Equal(t, path, checks[0].JSONPath)
+		}
+	}
 }
